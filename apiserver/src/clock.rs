@@ -1,6 +1,6 @@
 //! The server's wall clock: a start time plus the time that has passed on tokio's clock.
 //!
-//! With this one source of time a paused test clock stops timestamps too. The clock holds no
+//! With this single source of time a paused test clock stops timestamps too. The clock holds no
 //! timers; those are tokio's.
 
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Clock {
         self.rfc3339_after(0)
     }
 
-    /// Returns the time with its microseconds.
+    /// Returns the time with microseconds.
     pub(crate) fn rfc3339_micros(&self) -> String {
         self.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
     }
@@ -60,7 +60,7 @@ impl Clock {
         Timestamp::from_second(at).unwrap_or(Timestamp::MAX).to_string()
     }
 
-    /// Returns the time `seconds` from now as headers have it.
+    /// Returns the time `seconds` from now in the form of headers.
     pub(crate) fn http_date(&self, seconds: i64) -> String {
         let at = Timestamp::from_second(self.seconds().saturating_add(seconds));
         at.unwrap_or(Timestamp::MAX).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()

@@ -51,7 +51,7 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     /// Log of answered requests.
     pub(crate) requests: Requests,
-    /// Audit log; off unless it was asked for.
+    /// Audit log; off unless requested.
     pub(crate) audit: Audit,
     /// Right to take long for requests and answers of webhooks.
     pub(crate) long_work: LongWork,
@@ -80,14 +80,14 @@ pub(crate) struct Core {
 /// Addresses of Services that are about to be stored, by the number of the reservation.
 pub(crate) type Reservations = BTreeMap<u64, ReservedAddresses>;
 
-/// The addresses that are reserved for one Service.
+/// The addresses that are reserved for a Service.
 #[derive(Debug)]
 pub(crate) struct ReservedAddresses {
     /// The uid of the Service.
     pub(crate) uid: String,
-    /// Its cluster IP.
+    /// Cluster IP of the Service.
     pub(crate) address: String,
-    /// Its node ports.
+    /// Node ports of the Service.
     pub(crate) ports: Vec<i64>,
 }
 
@@ -98,7 +98,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// Returns a server without objects; `verbs::bootstrap` creates those that exist from the start.
+    /// Returns a server without objects; `verbs::bootstrap` creates those that exist from the
+    /// start.
     pub(crate) fn new(clock: Clock, rng: Rng) -> Arc<Self> {
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
@@ -134,7 +135,7 @@ impl Core {
         core
     }
 
-    /// Returns a kind by group and plural, in its stored version if that version is served.
+    /// Returns a kind by group and plural, in the stored version if that version is served.
     pub(crate) fn kind(&self, group: &str, resource: &str) -> Option<Arc<Kind>> {
         self.registry.table().resource(group, resource)
     }
@@ -144,7 +145,7 @@ impl Core {
         self.connections.lock().clone()
     }
 
-    /// Cuts every connection; later ones are not affected.
+    /// Cuts every connection; later connections are not affected.
     pub(crate) fn cut(&self) {
         // Replaced before the cancellation: a client that reconnects at once gets the new token,
         // and is not cut a second time.

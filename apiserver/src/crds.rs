@@ -1,7 +1,7 @@
 //! Life cycle of `CustomResourceDefinition`s: names, serving and deletion.
 //!
 //! On a real cluster controllers do this a little later; here it happens within the write, so that
-//! a definition is served once its POST is answered. Schemas are checked elsewhere.
+//! a definition is served once the POST is answered. Schemas are checked elsewhere.
 
 // DESIGN.md, 112: Verbs of the API server stand above the life cycle of definitions
 
@@ -17,7 +17,7 @@ use crate::storage::Object;
 /// Store resource of definitions.
 pub(crate) const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// Finalizer that holds a definition until its instances are gone.
+/// Finalizer that holds a definition until all instances are gone.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Returns the status of a definition whose names have not been checked yet.
@@ -52,7 +52,8 @@ pub(crate) fn mark(definition: &mut Value, now: &str) {
 /// and the deletion of the last instance leads back to [`observe`].
 pub(crate) type DeleteInstances = fn(&Core, &Arc<Kind>);
 
-/// Acts on a write of a definition (serve it, withdraw it) or on the deletion of an instance.
+/// Acts on a write of a definition (serves or withdraws the kind) or on the deletion of an
+/// instance.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,
@@ -72,7 +73,7 @@ pub(crate) fn observe(
             (None, None) => {}
         }
     } else if let (Some(custom), None) = (&kind.custom, after) {
-        // The last instance may have been the one that the deletion of its definition waits for.
+        // The last instance may have been the last obstacle to the definition's deletion.
         finish(core, &custom.definition, delete);
     }
 }
@@ -102,7 +103,7 @@ fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Obje
     }
 }
 
-/// Records the server as manager of the status that it wrote.
+/// Records the server as manager of the status that the server wrote.
 fn track(core: &Core, old: &Value, new: &Value) -> Value {
     let Some(kind) = core.kind("apiextensions.k8s.io", "customresourcedefinitions") else {
         return new.clone();
@@ -117,7 +118,7 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
         Some("status"),
         &now,
     );
-    // The list was there before its items, as a null: nobody owns it.
+    // The list was there before the items, as a null: the list has no owner.
     let entries = next["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
     for entry in entries.filter(|entry| entry["manager"] == manager) {
         let list = entry.pointer_mut("/fieldsV1/f:status/f:conditions");
@@ -128,8 +129,7 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
     next
 }
 
-/// Accepts the names of a definition, establishes and serves it; continues its deletion if it is
-/// being deleted.
+/// Accepts the names of a definition, establishes and serves it; continues a begun deletion.
 fn settle(core: &Core, name: &str, delete: DeleteInstances) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     if meta::terminating(&held.value) {
@@ -157,13 +157,13 @@ fn settle(core: &Core, name: &str, delete: DeleteInstances) {
 fn serve(core: &Core, definition: &Value) {
     let storage = custom::storage(definition);
     let kinds = custom::kinds(definition);
-    // The store first: a request that finds the kind must also find its resource served.
+    // The store first: a request that finds the kind must also find the resource served.
     core.store.serve(&storage, true);
     core.registry.replace(&storage, kinds);
 }
 
-/// Serves exactly the kinds of the stored definitions, after the whole state of the store has been replaced;
-/// goes on with what was begun on each definition.
+/// Serves exactly the kinds of the stored definitions, after the whole state of the store has been
+/// replaced; goes on with the begun work on each definition.
 pub(crate) fn reload(core: &Core, delete: DeleteInstances) {
     let (definitions, _) = core.store.snapshot(STORAGE);
     for kind in core.registry.table().stored() {
@@ -336,7 +336,7 @@ fn has_condition(definition: &Value, kind: &str, status: &str) -> bool {
     conditions.into_iter().flatten().any(|one| one["type"] == kind && one["status"] == status)
 }
 
-/// Sets a condition. Its transition time changes only with its status.
+/// Sets a condition. The transition time changes only with the status.
 fn set_condition(
     definition: &mut Value,
     kind: &str,

@@ -1,8 +1,8 @@
 //! Access past the API: writes without a request, and backups that can be restored.
 //!
 //! A test that makes a million versions cannot afford a request for each, and no request makes an
-//! object that its own kind refuses, or a server whose versions go backwards. Only the writing
-//! differs: lists and watches show these objects as they show all others.
+//! object that its kind refuses, or a server whose versions go backwards. Only the writing differs:
+//! lists and watches show these objects like all others.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::storage;
 use crate::verbs::options::DeleteOptions;
 use crate::verbs::{Call, create, delete};
 
-/// All objects that a server stored at one moment.
+/// All objects that a server stored at a moment.
 #[derive(Clone, Debug)]
 pub struct Backup {
     pub(crate) state: storage::Backup,
@@ -29,11 +29,11 @@ impl Backup {
 }
 
 impl Builder {
-    /// Starts the server inside the current tokio runtime with the objects, definitions and versions of a
-    /// backup, in memory. Versions before the backup's count as compacted.
+    /// Starts the server inside the current tokio runtime with the objects, definitions and
+    /// versions of a backup, in memory. Versions before the backup's count as compacted.
     ///
-    /// Objects are shared rather than copied, so that this takes a fraction of [`Builder::start`]'s time, most
-    /// of which makes the objects that exist from the start.
+    /// Objects are shared rather than copied, so that this takes a fraction of [`Builder::start`]'s
+    /// time, most of which makes the objects that exist from the start.
     pub fn start_from(self, backup: &Backup) -> ApiServer {
         let core = self.core(Some(backup.revision()));
         core.store.begin(&backup.state);
@@ -89,7 +89,8 @@ impl ApiServer {
         let kind = self.core.kind(group, plural)?;
         let key = storage::key(namespace, name);
         let (store, resource) = (&self.core.store, &kind.storage);
-        // A concurrent write may come between `get` and `put`: then its state is replaced instead.
+        // A concurrent write may come between `get` and `put`: then the state of that write is
+        // replaced instead.
         loop {
             let held = store.get(resource, &key);
             let done = match (&object, &held) {
@@ -114,7 +115,7 @@ impl ApiServer {
     /// lost and **resourceVersions go backwards**.
     ///
     /// As with a real kube-apiserver, a watch from a version that does not exist yet is answered
-    /// 200 and then nothing, until versions have reached it.
+    /// 200 and then nothing, until versions have reached that version.
     /// [`Builder::expire_future_versions`](crate::Builder::expire_future_versions) changes that
     /// answer to 410. The set of served kinds does not change.
     pub async fn restore(&self, backup: &Backup) {
@@ -124,8 +125,8 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Waits until everything that has been written so far is in the data file, as each request does
-    /// before its answer. Only writes without a request ([`ApiServer::commit`] and the like) need this.
+    /// Waits until all writes so far are in the data file, as each request does before its answer.
+    /// Only writes without a request ([`ApiServer::commit`] and the like) need this.
     ///
     /// # Errors
     /// The file can no longer be written.
@@ -139,7 +140,8 @@ impl ApiServer {
         }
     }
 
-    /// Waits until the server stops, and returns the failure of its data file if that is the reason.
+    /// Waits until the server stops, and returns the failure of the data file if that is the
+    /// reason.
     pub async fn stopped(&self) -> Option<String> {
         self.core.stop.cancelled().await;
         self.core.store.journal().and_then(|journal| journal.failure())

@@ -1,4 +1,4 @@
-//! Servers that keep their data in a file, and go on from it after a restart.
+//! Servers that keep their data in a file, and continue from that file after a restart.
 
 use std::io;
 use std::path::Path;
@@ -23,17 +23,17 @@ const TOKEN: &str = "administrator-token";
 const ACCOUNTS_KEY: &str = "service-accounts-key";
 
 impl Builder {
-    /// Starts the server inside the current tokio runtime on a data file, which is created if it does not
-    /// exist (readable by its owner only). An empty file, as `mktemp` makes it, counts as new and keeps its
-    /// mode; any other file that is no data file is refused.
+    /// Starts the server inside the current tokio runtime on a data file, which is created if
+    /// missing (readable by the owner only). An empty file, as made by `mktemp`, counts as new and
+    /// keeps the mode; any other file that is no data file is refused.
     ///
-    /// Objects, versions, definitions, the keys of tokens and the certificates' authority are those of the
-    /// file. A write is answered, and shown to readers and watches, once it is in the file; writes that
-    /// come together share one commit. Histories are not kept: a watch from a version of before the
-    /// restart is answered 410, as by a kube-apiserver whose watch cache is new.
+    /// Objects, versions, definitions, the keys of tokens and the certificates' authority are those
+    /// of the file. A write is answered, and shown to readers and watches, once in the file; writes
+    /// that come together share a commit. Histories are not kept: a watch from a version of before
+    /// the restart is answered 410, as by a kube-apiserver whose watch cache is new.
     ///
-    /// [`ApiServer::shutdown`] closes the file. If it cannot be written any more, the server stops
-    /// ([`ApiServer::stopped`]).
+    /// [`ApiServer::shutdown`] closes the file. If the file cannot be written any more, the server
+    /// stops ([`ApiServer::stopped`]).
     ///
     /// # Errors
     /// The file cannot be opened, is open in another server, is damaged, or no data file.
@@ -58,7 +58,7 @@ impl Builder {
     }
 }
 
-/// Opens a data file, and gives a new one its credentials. Blocks its thread.
+/// Opens a data file, and gives a new file credentials. Blocks the thread.
 fn open(path: &Path) -> io::Result<DataFile> {
     let mut file = DataFile::open(path)?;
     if file.credentials.is_empty() {

@@ -58,7 +58,7 @@ fn quoted(c: char, mark: char) -> String {
     }
 }
 
-/// Returns a parse error in Go's words, as far as its causes can be distinguished.
+/// Returns a parse error in Go's words, as far as the causes can be distinguished.
 pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() || bytes.is_empty() {
         return "unexpected end of JSON input".to_owned();
@@ -148,12 +148,12 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Returns the walk over a value below this one.
+    /// Returns the walk over a value below this value.
     fn below(&self, path: String) -> Fields<'_> {
         Fields { path, wanted: self.wanted, found: self.found }
     }
 
-    /// Notes a complaint, if it is one of the wanted.
+    /// Notes a complaint, if wanted.
     fn note(&self, what: &str, path: &str) {
         let complaint = format!("{what} field {path:?}");
         if self.wanted.contains(&complaint) {
@@ -221,7 +221,8 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 }
 
-/// Turns floats that are whole and fit into 64 bits without a sign into integers, as Go prints them.
+/// Turns floats that are whole and fit into 64 bits without a sign into integers, as Go prints
+/// them.
 pub(crate) fn print_large(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -237,7 +238,8 @@ pub(crate) fn print_large(value: &mut Value) {
     }
 }
 
-/// Turns integers that Go's decoder reads as `float64`, since they do not fit into 64 bits with a sign.
+/// Turns integers that Go's decoder reads as `float64`, since they do not fit into 64 bits with a
+/// sign.
 pub(crate) fn large_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_u64() && !number.is_i64() => {
@@ -250,7 +252,7 @@ pub(crate) fn large_numbers(value: &mut Value) {
 }
 
 /// Turns numbers without a fraction into integers: Go's encoder writes a `float64` of 20 as `20`,
-/// and `20.0` of a request never comes back as it was sent.
+/// and `20.0` of a request never comes back as sent.
 pub(crate) fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {

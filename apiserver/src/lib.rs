@@ -2,8 +2,8 @@
 //!
 //! The crate imports nothing of the operator framework: client and server are two independent
 //! readings of the Kubernetes API. The server behaves like kube-apiserver 1.36, keeps everything in
-//! memory or in a file ([`Builder::start_on`]), shares tokio's clock and draws all randomness from one
-//! seed, so that tests can pause time and repeat runs.
+//! memory or in a file ([`Builder::start_on`]), shares tokio's clock and draws all randomness from
+//! a single seed, so that tests can pause time and repeat runs.
 //!
 //! | there | not there |
 //! |---|---|

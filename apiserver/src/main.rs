@@ -1,4 +1,4 @@
-//! `windlass-apiserver`: the embedded Kubernetes API server as a program of its own.
+//! `windlass-apiserver`: the embedded Kubernetes API server as a program.
 
 mod files;
 
@@ -204,7 +204,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::rename(&part, path));
     if written.is_err() {
-        // Best effort: the error of the write is the one to report.
+        // Best effort: the error of the write is reported instead.
         drop(std::fs::remove_file(&part));
     }
     written

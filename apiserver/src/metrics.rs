@@ -1,6 +1,7 @@
 //! Counters of requests, under the names that kube-apiserver gives them.
 //!
-//! Labels are the names of served resources, never texts of clients, and the number of series is bounded.
+//! Labels are the names of served resources, never texts of clients, and the number of series is
+//! bounded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const CLASSES: [u64; 23] = [
 /// Most series of a metric; further requests are not counted.
 const SERIES: usize = 4096;
 
-/// Request as its series are labelled.
+/// Request in the form of its series' labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     /// Verb in capital letters.
@@ -56,7 +57,7 @@ impl Labels {
 /// Durations of requests by class.
 #[derive(Clone, Debug, Default)]
 struct Durations {
-    /// Number by class; the last one is above all bounds.
+    /// Number by class; the last class is above all bounds.
     classes: [u64; CLASSES.len() + 1],
     sum: Duration,
 }
@@ -71,7 +72,7 @@ pub(crate) struct Metrics {
     writing: AtomicI64,
 }
 
-/// A request that runs; it ends when the value is dropped.
+/// A running request; ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Running<'a>(&'a AtomicI64);
 
@@ -81,7 +82,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A watch that runs; it ends when the value is dropped.
+/// A running watch; ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Watching {
     metrics: Arc<Metrics>,
@@ -177,7 +178,7 @@ impl Metrics {
 }
 
 impl Durations {
-    /// Writes the histogram of one request.
+    /// Writes the histogram of a request.
     fn write(&self, out: &mut String, labels: &str) {
         const NAME: &str = "apiserver_request_duration_seconds";
         let mut count = 0;
@@ -193,7 +194,8 @@ impl Durations {
     }
 }
 
-/// Returns the figures of the process, as far as the system tells them, in the text format of Prometheus.
+/// Returns the figures of the process, as far as the system tells them, in the text format of
+/// Prometheus.
 pub(crate) fn process(started: i64) -> String {
     let mut out = String::new();
     let mut gauge = |name: &str, kind: &str, help: &str, value: Option<f64>| {
@@ -208,7 +210,7 @@ pub(crate) fn process(started: i64) -> String {
         Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
     };
     let times = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may hold spaces; it ends at the last parenthesis.
+    // The name of the program may hold spaces; the name ends at the last parenthesis.
     let fields = times.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = |index: usize| fields.split_whitespace().nth(index)?.parse::<f64>().ok();
     // User and system time, in hundredths of a second.

@@ -9,13 +9,13 @@ pub(crate) enum NameRule {
     Label,
     /// Any text that fits into a path.
     Path,
-    /// Any text but an empty one.
+    /// Any text but an empty text.
     Any,
     /// Any text.
     Unchecked,
 }
 
-/// Returns the faults of an object's name; empty if it is valid.
+/// Returns the faults of an object's name; empty if valid.
 pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
     match rule {
         NameRule::Subdomain => subdomain(name),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// One answered request. Texts are cut at 256 bytes: clients decide how long they are.
+/// An answered request. Texts are cut at 256 bytes, because clients decide about the length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for paths
@@ -34,7 +34,7 @@ pub struct Request {
 /// Longest text of a kept request, in bytes.
 const LONGEST: usize = 256;
 
-/// Number of requests that are kept; older ones are dropped.
+/// Number of requests that are kept; older requests are dropped.
 const KEPT: usize = 16_384;
 
 impl Request {
@@ -55,7 +55,7 @@ impl Request {
         for text in [verb, group, resource, subresource, namespace, name, user, agent] {
             let end = (0..=LONGEST.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
             text.truncate(end.unwrap_or_default());
-            // The memory as well: a text keeps what it was made with.
+            // The memory as well: a text keeps its first allocation.
             text.shrink_to_fit();
         }
     }
@@ -77,7 +77,7 @@ impl Requests {
         Self::default()
     }
 
-    /// Adds a request, and drops the oldest one if the ring is full.
+    /// Adds a request, and drops the oldest if the ring is full.
     pub(crate) fn record(&self, mut request: Request) {
         request.cut();
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Requests {
 
     /// Returns all kept requests, oldest first.
     pub(crate) fn all(&self) -> Vec<Request> {
-        // A copy: requests are recorded while tests look at it.
+        // A copy: requests are recorded while tests look at the ring.
         self.ring.lock().iter().cloned().collect()
     }
 

@@ -1,7 +1,7 @@
 //! Randomness from a seed: uids, name suffixes, tokens.
 //!
 //! SHA-256 in counter mode, so that a fixed seed repeats a whole run and an unknown seed cannot be
-//! guessed from its output. Nothing else in the server draws random numbers.
+//! guessed from the output. Nothing else in the server draws random numbers.
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -28,8 +28,8 @@ impl Rng {
         Self::keyed(Sha256::digest(seed.to_be_bytes()).into())
     }
 
-    /// Returns a source that repeats with the same seed and the same number of an earlier write: a server
-    /// that goes on with its data must not give the uids of its first start again.
+    /// Returns a source that repeats with the same seed and the same number of an earlier write: a
+    /// server that continues with stored data must not give the uids of the first start again.
     pub(crate) fn seeded_after(seed: u64, revision: u64) -> Self {
         let parts = [seed.to_be_bytes(), revision.to_be_bytes()].concat();
         Self::keyed(Sha256::digest(parts).into())

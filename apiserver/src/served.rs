@@ -1,4 +1,4 @@
-//! Served resources: one value per group, version and resource.
+//! Served resources: a value per group, version and resource.
 //!
 //! Built-in kinds and custom resources are described alike, so discovery, tables, OpenAPI and the
 //! request handlers need no second path. The values hold facts only; behaviour is elsewhere.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// One resource of one group and version.
+/// A resource of a group and version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Served {
     /// API group; empty for the core group.
@@ -53,13 +53,13 @@ pub struct Served {
 pub struct Subresource {
     /// `status`, `scale`, `eviction`, …
     pub name: String,
-    /// Group of its kind when that differs from the parent's (`autoscaling` for `scale`).
+    /// Group of the kind when different from the parent's (`autoscaling` for `scale`).
     pub group: String,
-    /// Version of its kind.
+    /// Version of the kind.
     pub version: String,
-    /// Its kind.
+    /// Kind of the object.
     pub kind: String,
-    /// Its verbs.
+    /// Verbs of the subresource.
     pub verbs: Vec<String>,
     /// `scale` of a custom resource: `specReplicasPath`, `statusReplicasPath`, `labelSelectorPath`.
     pub paths: Vec<String>,
@@ -76,13 +76,13 @@ pub struct Column {
     pub format: String,
     /// Help text; may be empty.
     pub description: String,
-    /// Priority: a column with 0 is always shown, one with more only in wide output.
+    /// Priority: a column with 0 is always shown, a column with more only in wide output.
     pub priority: i64,
     /// Simple JSON path, such as `.spec.host`.
     pub json_path: String,
 }
 
-/// One fault in an object, in the shape of a Status cause.
+/// A fault in an object, in the shape of a Status cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cause {
     /// `FieldValueInvalid`, `FieldValueRequired`, …

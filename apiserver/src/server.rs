@@ -26,10 +26,10 @@ use crate::{controllers, http, rbac, storage, tls};
 /// Capacity in bytes of each direction of an in-memory connection.
 const PIPE: usize = 64 * 1024;
 
-/// Time from the last write of an Event to its deletion.
+/// Time from the last write of an Event to the Event's deletion.
 const EVENT_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Configures an [`ApiServer`]. Its `Debug` shows no tokens.
+/// Configures an [`ApiServer`]. The `Debug` output shows no tokens.
 #[derive(Clone, Default)]
 pub struct Builder {
     seed: Option<u64>,
@@ -48,7 +48,7 @@ pub struct Builder {
     access: Access,
     /// Whether an audit log is kept.
     audits: bool,
-    /// Time from the last write of an Event to its deletion; `None` for an hour.
+    /// Time from the last write of an Event to the Event's deletion; `None` for an hour.
     event_lifetime: Option<Duration>,
 }
 
@@ -68,11 +68,11 @@ pub struct ApiServer {
     /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
     access: Arc<Access>,
-    /// The data file and what it keeps beside objects; `None` for a server in memory.
+    /// The data file and its content beside objects; `None` for a server in memory.
     pub(crate) kept: Option<Arc<Kept>>,
 }
 
-/// Data file of a server, and what it keeps beside objects.
+/// Data file of a server, and the file's content beside objects.
 #[cfg(feature = "data-file")]
 pub(crate) struct Kept {
     /// The authority that signs all certificates.
@@ -142,8 +142,8 @@ impl Builder {
         self
     }
 
-    /// Sets the wall time at the start, in seconds since 1970; it advances with tokio's clock.
-    /// Default: the system's time.
+    /// Sets the wall time at the start, in seconds since 1970; the wall time advances with tokio's
+    /// clock. Default: the system's time.
     #[must_use]
     pub fn epoch(mut self, seconds: i64) -> Self {
         self.epoch = Some(seconds);
@@ -157,8 +157,8 @@ impl Builder {
         self
     }
 
-    /// Turns on the controllers that kube-controller-manager runs by default, or turns off all of them.
-    /// Default: on. If off, the server behaves like a lone kube-apiserver.
+    /// Turns on the controllers that kube-controller-manager runs by default, or turns off all of
+    /// them. Default: on. If off, the server behaves like a lone kube-apiserver.
     #[must_use]
     pub fn controllers(self, on: bool) -> Self {
         self.controller_set(if on { ControllerSet::default() } else { ControllerSet::NONE })
@@ -183,31 +183,32 @@ impl Builder {
     ///
     /// A client can know such a version only from before the server's store was set back
     /// ([`ApiServer::restore`]). If off, such a watch is answered 200, as by a real kube-apiserver,
-    /// and delivers nothing, no bookmark either, until versions have reached it.
+    /// and delivers nothing, no bookmark either, until versions have reached that version.
     #[must_use]
     pub fn expire_future_versions(mut self, on: bool) -> Self {
         self.expires_future = on;
         self
     }
 
-    /// Lets in clients of sockets whose certificates these authorities have signed, given in PEM: the common
-    /// name is the user, the organizations are the groups. [`ApiServer::listen`] fails if the text holds
-    /// no certificate. Default: the server's own authority only.
+    /// Lets in clients of sockets whose certificates these authorities have signed, given in PEM:
+    /// the common name is the user, the organizations are the groups. [`ApiServer::listen`] fails
+    /// if the text holds no certificate. Default: the server's own authority only.
     #[must_use]
     pub fn client_authorities(mut self, pem: &str) -> Self {
         pem.clone_into(&mut self.access.authorities);
         self
     }
 
-    /// Answers requests without credentials as those of `system:anonymous`, or 401 if off. Default: on.
+    /// Answers requests without credentials as those of `system:anonymous`, or 401 if off. Default:
+    /// on.
     #[must_use]
     pub fn anonymous_auth(mut self, on: bool) -> Self {
         self.refuses_anonymous = !on;
         self
     }
 
-    /// Adds a user that the kubeconfig of each socket has a context for: `windlass-` and the name, with a
-    /// token.
+    /// Adds a user that the kubeconfig of each socket has a context for: `windlass-` and the name,
+    /// with a token.
     #[must_use]
     pub fn user(mut self, name: &str, groups: &[&str]) -> Self {
         self.access.users.push(User::new(name, groups));
@@ -222,8 +223,8 @@ impl Builder {
         self
     }
 
-    /// Sets the time after which Events are deleted, counted from their last write. Default: an hour, as
-    /// `--event-ttl` of kube-apiserver.
+    /// Sets the time after which Events are deleted, counted from their last write. Default: an
+    /// hour, as `--event-ttl` of kube-apiserver.
     #[must_use]
     pub fn event_ttl(mut self, time: Duration) -> Self {
         self.event_lifetime = Some(time);
@@ -241,7 +242,7 @@ impl Builder {
     /// Installs the connector that opens the connections to admission and conversion webhooks.
     /// Default: TCP and TLS.
     ///
-    /// A test whose handler runs in the same process answers on one end of an in-memory pipe, and
+    /// A test whose handler runs in the same process answers on an end of an in-memory pipe, and
     /// needs no socket and no certificate ([`WebhookStream::plain`](crate::WebhookStream::plain)).
     #[must_use]
     pub fn connector(mut self, connector: impl Connector) -> Self {
@@ -255,7 +256,8 @@ impl Builder {
         self.run(core)
     }
 
-    /// Returns the state of a server that has no objects yet; `revision` is that of its data.
+    /// Returns the state of a server that has no objects yet; `revision` is the revision of the
+    /// data.
     pub(crate) fn core(&self, revision: Option<u64>) -> Arc<Core> {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let rng = match (self.seed, revision) {
@@ -286,8 +288,8 @@ impl Builder {
         if let Err(fault) = tokens.add_csv(&self.tokens) {
             tracing::warn!(fault, "some of the given tokens are not known");
         }
-        // Weak: the hooks live inside the core, and a strong reference would keep it alive for
-        // ever.
+        // Weak: the hooks live inside the core, and a strong reference would keep the core alive
+        // for ever.
         let weak = Arc::downgrade(&core);
         core.install(
             Arc::new(http::Authentication::new(
@@ -297,7 +299,7 @@ impl Builder {
             )),
             Arc::new(rbac::Rbac::new(weak)),
         );
-        // Before the controllers: role aggregation finds the default roles when it starts.
+        // Before the controllers: role aggregation expects the default roles at its start.
         rbac::defaults::seed(&core);
         // Not left to the controllers' task: the first request needs the rules.
         if self.controllers.has(Controller::Roles) {
@@ -311,7 +313,7 @@ impl Builder {
     }
 }
 
-/// Returns the token of a user; it follows from the administrator's, so that a data file keeps it as well.
+/// Returns the token of a user, derived from the administrator's, so that a data file keeps both.
 fn user_token(secret: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{secret}\0{name}"));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -344,7 +346,7 @@ impl ApiServer {
         self.connect_user(User::new(user, groups))
     }
 
-    /// Opens an in-memory connection without a user: its requests bring bearer tokens, or are
+    /// Opens an in-memory connection without a user: the requests bring bearer tokens, or are
     /// anonymous.
     ///
     /// # Errors
@@ -353,7 +355,7 @@ impl ApiServer {
         self.connect_user(None)
     }
 
-    /// Opens an in-memory connection and serves it in a task of its own.
+    /// Opens an in-memory connection and serves the connection in a separate task.
     fn connect_user(&self, user: impl Into<Option<User>>) -> std::io::Result<DuplexStream> {
         if self.core.stop.is_cancelled() {
             let why = "the API server has been shut down";
@@ -368,15 +370,15 @@ impl ApiServer {
     /// Checks users in kube-apiserver's CSV format, as [`Builder::tokens`] takes them.
     ///
     /// # Errors
-    /// The number of the first bad line, and the reason why it is bad.
+    /// The number of the first bad line, and the reason.
     pub fn check_tokens(csv: &str) -> Result<(), String> {
         Tokens::default().add_csv(csv)
     }
 
-    /// Listens with TLS until [`ApiServer::shutdown`]; port 0 picks a free one.
+    /// Listens with TLS until [`ApiServer::shutdown`]; port 0 picks a free port.
     ///
-    /// Each call makes its own authority, certificates and administrator's token; with a data file
-    /// ([`Builder::start_on`]) authority and token are those of the file.
+    /// Each call makes a separate authority, certificates and administrator's token; with a data
+    /// file ([`Builder::start_on`]) authority and token come from the file.
     ///
     /// # Errors
     /// The address cannot be bound, or the certificates cannot be made or read.
@@ -413,7 +415,7 @@ impl ApiServer {
         kind.map_or(0, |kind| self.core.store.resource_revision(&kind.storage))
     }
 
-    /// Installs an observer of every request and change; a second one is ignored.
+    /// Installs an observer of every request and change; a second observer is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.core.faults.observe(Arc::clone(&observer));
         let forward = move |resource: &str, change: &storage::Change, user: Option<&str>| {
@@ -448,12 +450,13 @@ impl ApiServer {
         self.core.requests.panics()
     }
 
-    /// Returns the kept entries of the audit log, oldest first; none unless it is on ([`Builder::audit`]).
+    /// Returns the kept entries of the audit log, oldest first; none unless the log is on
+    /// ([`Builder::audit`]).
     ///
-    /// An entry is a JSON object: `time`, `user`, `groups`, `impersonatedUser` (if any), `agent`, `verb`,
-    /// `group`, `version`, `resource`, `subresource`, `namespace`, `name`, `code` (0 without an answer),
-    /// `durationMicros` and `changes`: for each written object its versions and the changed places with
-    /// their values, which are masked in Secrets.
+    /// An entry is a JSON object: `time`, `user`, `groups`, `impersonatedUser` (if any), `agent`,
+    /// `verb`, `group`, `version`, `resource`, `subresource`, `namespace`, `name`, `code` (0
+    /// without an answer), `durationMicros` and `changes`: for each written object the versions and
+    /// the changed places with values, which are masked in Secrets.
     pub fn audit(&self) -> Vec<Value> {
         self.core.audit.all()
     }
@@ -463,15 +466,16 @@ impl ApiServer {
         self.core.audit.dropped()
     }
 
-    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log that is too
-    /// slow loses lines ([`ApiServer::lost_audit`]); the shutdown waits 5 s for the last ones.
+    /// Writes each later entry of the audit log as a line as well, by a thread of its own. A log
+    /// that is too slow loses lines ([`ApiServer::lost_audit`]); the shutdown waits 5 s for the
+    /// last lines.
     pub fn write_audit(&self, log: impl std::io::Write + Send + 'static) {
         self.core.audit.turn_on();
         self.core.audit.write_to(Box::new(log));
     }
 
-    /// Returns the number of lines that were not written: the audit log's writer was too slow, or has failed.
-    /// Those of the last moment are counted at the end of the shutdown.
+    /// Returns the number of lines that were not written: the audit log's writer was too slow, or
+    /// has failed. Those of the last moment are counted at the end of the shutdown.
     pub fn lost_audit(&self) -> u64 {
         self.core.audit.lost()
     }
@@ -481,7 +485,7 @@ impl ApiServer {
         self.core.requests.clear();
     }
 
-    /// Returns an object as it is stored; the namespace is empty for cluster-wide kinds.
+    /// Returns an object in its stored form; the namespace is empty for cluster-wide kinds.
     pub fn get_object(
         &self,
         group: &str,
@@ -511,8 +515,8 @@ impl ApiServer {
         tokio::task::yield_now().await;
     }
 
-    /// Stops the server: connections, controllers and sockets end, the data file is closed, and then the
-    /// audit log.
+    /// Stops the server: connections, controllers and sockets end, the data file is closed, and
+    /// then the audit log.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;

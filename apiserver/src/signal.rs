@@ -1,7 +1,7 @@
-//! Change notification that wakes its waiters in the order in which they began to wait.
+//! Change notification that wakes waiters in the order of their waits.
 //!
-//! tokio's `watch` wakes its receivers in a random order that no seed controls, so two runs of one
-//! seed would diverge. No value is carried: a woken waiter looks at the state itself.
+//! tokio's `watch` wakes receivers in a random order that no seed controls, so two runs of a seed
+//! would diverge. No value is carried: a woken waiter reads the state.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -47,15 +47,14 @@ impl Receiver {
         self.seen = self.signal.count.load(Ordering::SeqCst);
     }
 
-    /// Waits for a notification that was not seen yet; returns at once if there was one. Cancel
-    /// safe.
+    /// Waits for a notification that was not seen yet; returns at once if any. Cancel safe.
     pub(crate) async fn next(&mut self) {
         loop {
             let mut notified = pin!(self.signal.waiters.notified());
             // Registered before the count is read: a notification between the two is not missed.
             notified.as_mut().enable();
             let count = self.signal.count.load(Ordering::SeqCst);
-            // Any number of notifications since the last one count as one.
+            // Any number of notifications since the last look count as a single one.
             if count != self.seen {
                 self.seen = count;
                 return;

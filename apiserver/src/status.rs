@@ -1,7 +1,7 @@
 //! Failures in kube-apiserver's words: code, reason, message, details.
 //!
-//! Clients branch on these fields, so each case has one constructor here and no handler writes a
-//! Status by hand. Successes are ordinary objects and are made elsewhere.
+//! Clients branch on these fields, so each case has a single constructor here and no handler writes
+//! a Status by hand. Successes are ordinary objects and are made elsewhere.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ impl std::fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-/// Subject of a failure, as its `details` name it.
+/// Subject of a failure, named by the `details`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     /// API group.
@@ -102,8 +102,8 @@ pub(crate) fn invalid_value(field: &str, value: &Value, detail: &str) -> Cause {
     cause("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
-/// Most causes of an answer. kube-apiserver has no such limit: for tens of thousands it takes until its
-/// deadline.
+/// Most causes of an answer. kube-apiserver has no such limit: for tens of thousands it takes until
+/// the deadline.
 const MOST_CAUSES: usize = 1000;
 
 /// Returns the cause `Required value: detail`.
@@ -256,7 +256,7 @@ impl ApiError {
         Self::of(409, "Conflict", message).detailed(about.details())
     }
 
-    /// 409: the resourceVersion is not the current one.
+    /// 409: the resourceVersion is not current.
     pub(crate) fn modified(about: About<'_>) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(about, why)
@@ -339,7 +339,7 @@ impl ApiError {
         error
     }
 
-    /// An admission webhook refuses the request with a Status of its own.
+    /// An admission webhook refuses the request with a custom Status.
     pub(crate) fn rejected(code: u16, status: &Value, message: String) -> Self {
         let reason = status["reason"].as_str().unwrap_or_default().to_owned();
         let mut error = Self::of(code, "", message);
@@ -348,13 +348,13 @@ impl ApiError {
         error
     }
 
-    /// The request waits for webhooks: no answer, but the sign that the verb has to run again. It
-    /// never reaches a client.
+    /// The request waits for webhooks: no answer, but the sign that the verb has to run again. This
+    /// value never reaches a client.
     pub(crate) fn suspended() -> Self {
         Self::internal("the request waits for a webhook")
     }
 
-    /// 504: the request took longer than it may, or than it allows itself (`is_own`).
+    /// 504: the request took longer than permitted, or than its own limit (`is_own`).
     pub(crate) fn deadline(is_own: bool) -> Self {
         let why = if is_own {
             "request did not complete within the allotted timeout"
@@ -530,7 +530,7 @@ impl Details {
     }
 }
 
-/// Returns a cause without its empty fields.
+/// Returns a cause without empty fields.
 fn cause_json(cause: &Cause) -> Value {
     let mut out = Map::new();
     let texts = [("reason", &cause.reason), ("message", &cause.message), ("field", &cause.field)];
@@ -542,7 +542,7 @@ fn cause_json(cause: &Cause) -> Value {
     Value::Object(out)
 }
 
-/// Returns the Status of a success, as DELETE answers it.
+/// Returns the Status of a success, the answer to DELETE.
 pub(crate) fn deleted(served: &Served, name: &str, uid: &str) -> Value {
     let mut details = json!({"name": name, "kind": served.plural, "uid": uid});
     if !served.group.is_empty() {
@@ -551,7 +551,7 @@ pub(crate) fn deleted(served: &Served, name: &str, uid: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
-/// Returns the Status of an accepted action, as binding and eviction answer it.
+/// Returns the Status of an accepted action, the answer to binding and eviction.
 pub(crate) fn accepted() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

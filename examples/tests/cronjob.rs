@@ -1,4 +1,4 @@
-//! The program `cronjob`, run as a new user runs it, and asked in both of its versions.
+//! The program `cronjob`, run as by a new user, and asked in both versions.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -23,7 +23,7 @@ impl Drop for Program {
     }
 }
 
-/// Starts the program; returns a client of its cluster.
+/// Starts the program; returns a client of the program's cluster.
 fn start() -> (Program, Client) {
     let home = std::env::temp_dir().join(format!("windlass-cronjob-{}", std::process::id()));
     std::fs::create_dir_all(&home).unwrap();

@@ -1,4 +1,4 @@
-//! The program `finalizer_external`, run as a new user runs it.
+//! The program `finalizer_external`, run as by a new user.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! The program `leader_election`, run as a new user runs it: a leader with an API server of its
-//! own, and a rival beside it.
+//! The program `leader_election`, run as by a new user: a leader with an API server, and a rival
+//! beside it.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -88,7 +88,7 @@ fn mechanism_71_a_rival_leads_when_the_leader_stops_or_dies() {
     two.signal("-KILL");
     three.says("three: started leading");
 
-    // A process that asks for the lease gets it, for as long as it runs.
+    // A process that asks for the lease gets the lease, for as long as that process runs.
     let mut laptop = Process::start(&home, "laptop", Some(&path), &["--ask=true"]);
     laptop.says("laptop: started leading");
     three.says("three: lent the lease");

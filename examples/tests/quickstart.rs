@@ -1,4 +1,4 @@
-//! The program `website`, run as a new user runs it.
+//! The program `website`, run as by a new user.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -79,8 +79,8 @@ fn a_wait_in_vain_ends_with_the_reason_and_every_task_in_order() {
     assert!(!text.contains("panic"), "{text}");
 }
 
-/// Limits around the moment at which the sample becomes ready: whichever side of it a run ends on, its text and
-/// its exit code say the same.
+/// Limits around the moment at which the sample becomes ready: whichever side a run ends on, text
+/// and exit code say the same.
 #[test]
 fn an_end_at_the_limit_tells_ready_from_not_ready() {
     for limit in ["1ms", "30ms", "60ms", "80ms", "120ms", "200ms"] {

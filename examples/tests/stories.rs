@@ -1,11 +1,11 @@
-//! The programs that play a scenario to its end, run as a new user runs them: with no cluster.
+//! The programs that play a scenario to the end, run as by a new user: with no cluster.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 
-/// Runs a program to its end; returns its output, line by line.
+/// Runs a program to the end; returns the output, line by line.
 fn played(program: &str) -> Vec<String> {
     let name = program.rsplit('/').next().unwrap();
     let home = std::env::temp_dir().join(format!("windlass-{name}-{}", std::process::id()));

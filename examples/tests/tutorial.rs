@@ -1,9 +1,9 @@
-//! Comparison of the book's chapter "Your first operator" with its program.
+//! Comparison of the book's chapter "Your first operator" with the program.
 
 const CHAPTER: &str = include_str!("../../book/src/first-operator.md");
 const PROGRAM: &str = include_str!("../src/bin/first_operator.rs");
 
-/// Returns the lines of all blocks that are marked `rust`, one block behind the other.
+/// Returns the lines of all blocks that are marked `rust`, in order.
 fn blocks(chapter: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut is_open = false;

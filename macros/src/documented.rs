@@ -24,7 +24,7 @@ fn first_cells(text: &str) -> Vec<String> {
     rows.map(code).collect()
 }
 
-/// Returns the identifiers in a piece of code, without the contents of its texts.
+/// Returns the identifiers in a piece of code, without the contents of the texts.
 fn words(code: &str) -> Vec<&str> {
     let outside = code.split('"').step_by(2);
     let parts = outside.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
@@ -59,7 +59,7 @@ fn every_key_of_resource_is_documented() {
         all_are_named(keys, known);
     }
     nothing_else_begins_a_row(keys, KEYS);
-    // An index has forms instead of keys: field, list, map, path, and the type of its values.
+    // An index has forms instead of keys: field, list, map, path, and the type of the values.
     for form in
         ["spec.host", "spec.ports[].number", ".keys()", ".values()", "\".spec.host\"", ": i32"]
     {
@@ -202,7 +202,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The rows of a text that document a key: the code that begins with it, and the effect.
+/// The rows of a text that document a key: the code that begins with the key, and the effect.
 fn rows_of(text: &str, key: &str) -> Vec<String> {
     let rows = text.lines().filter(|line| line.starts_with("| `"));
     let found = rows.filter_map(|row| {

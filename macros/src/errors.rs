@@ -27,12 +27,12 @@ impl Errors {
         self.faults.push(fault);
     }
 
-    /// Runs `step` and keeps its fault, if any.
+    /// Runs `step` and keeps the fault, if any.
     pub(crate) fn keep<T>(&mut self, step: syn::Result<T>) -> Option<T> {
         step.map_err(|fault| self.add(fault)).ok()
     }
 
-    /// Remembers a known key, so that the output can refer to its documentation.
+    /// Remembers a known key, so that the output can refer to the key's documentation.
     pub(crate) fn saw(&mut self, key: &Ident) {
         self.keys.push(key.clone());
     }

@@ -1,4 +1,4 @@
-//! Snapshots of the code that the derives generate, so that a change of it is read in a review.
+//! Snapshots of the code that the derives generate, so that a change is read in a review.
 //!
 //! `INSTA_UPDATE=always cargo test -p windlass-macros expansions` writes them anew.
 

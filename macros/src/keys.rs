@@ -1,7 +1,7 @@
 //! Parser of comma-separated keys that goes on behind a fault.
 //!
 //! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
-//! the next comma, so that a user sees all of them in one compile.
+//! the next comma, so that a user sees all faults in one compile.
 
 // DESIGN.md, 134: Generated code is renamed to another crate at the end
 // DESIGN.md, 144: Editors find the documentation of a key by a reference at its position
@@ -15,15 +15,15 @@ use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Token, parenthesized};
 
 use crate::errors::Errors;
 
-/// A key and its position.
+/// A key with the position.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// The key as it is written.
+    /// The key as written.
     pub(crate) name: String,
     pub(crate) span: Span,
 }
 
-/// A value and its position.
+/// A value with the position.
 #[derive(Clone, Debug)]
 pub(crate) struct WithSpan<T> {
     /// The value.
@@ -32,14 +32,14 @@ pub(crate) struct WithSpan<T> {
 }
 
 impl WithSpan<String> {
-    /// The text of a literal, at its position.
+    /// The text of a literal, with the literal's position.
     pub(crate) fn text(literal: &LitStr) -> Self {
         Self { value: literal.value(), span: literal.span() }
     }
 }
 
-/// Calls `read` for every attribute `#[name(…)]` with its content; other forms are faults. Returns
-/// whether all have this form.
+/// Calls `read` for every attribute `#[name(…)]` with the attribute's content; other forms are
+/// faults. Returns whether all have this form.
 pub(crate) fn attributes(
     attributes: &[Attribute],
     name: &str,
@@ -119,7 +119,7 @@ pub(crate) fn each_item(
             }
             Err(fault) => errors.add(fault),
         }
-        // The rest of a key with a fault is skipped: one fault, one message.
+        // The rest of a key with a fault is skipped, for one message per fault.
         skip_to_comma(input);
         let _ = input.parse::<Option<Token![,]>>();
     }
@@ -132,7 +132,7 @@ fn is_key(input: ParseStream<'_>, known: Known<'_>) -> bool {
     next.is_ok_and(|ident| known.keys.contains(&ident.unraw().to_string().as_str()))
 }
 
-/// Reads one key and its value.
+/// Reads a key with the value.
 fn one_key(
     input: ParseStream<'_>,
     known: Known<'_>,
@@ -149,8 +149,7 @@ fn one_key(
         tried.extend(known.keys.iter().map(ToString::to_string));
         return Err(syn::Error::new(key.span, format_args!("there is no key `{word}`: {advice}")));
     }
-    // A misspelt key counts as the one that it is closest to, which is then not reported as
-    // missing.
+    // A misspelt key counts as the closest known key, which is then not reported as missing.
     tried.extend(closest(&key.name, known.keys).map(ToOwned::to_owned));
     if known.keys.contains(&key.name.as_str()) {
         errors.saw(&ident);
@@ -163,8 +162,8 @@ fn one_key(
 /// Keys that are words of Rust, and so no name of an item.
 pub(crate) const RUST_WORDS: &[&str] = &["crate", "for", "type"];
 
-/// Returns a list of the constants that document the keys, each at the position of its key: an editor
-/// that is asked about the key shows the documentation, and finds its definition.
+/// Returns a list of the constants that document the keys, each at the position of its key: an
+/// editor shows the documentation for a key, and finds the definition.
 pub(crate) fn references(
     krate: &TokenStream,
     derive: &str,
@@ -202,7 +201,7 @@ pub(crate) fn left_over(input: ParseStream<'_>) -> TokenStream {
     rest
 }
 
-/// Sets a value that may be given once; a second one is a fault, reported at the second.
+/// Sets a value that may be given once; a second value is a fault, reported there.
 pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key.span, format_args!("duplicate key `{}`: it is set above", key.name));
@@ -336,7 +335,7 @@ fn distance(a: &str, b: &str) -> usize {
 /// The documentation of an item.
 #[derive(Clone, Debug)]
 pub(crate) enum Doc {
-    /// A text, with its lines.
+    /// A text, with all lines.
     Text(String),
     /// Pieces of which some are macros, such as `include_str!`: joined by the compiler.
     Pieces(Vec<Expr>),
@@ -362,7 +361,7 @@ pub(crate) fn docs(attributes: &[Attribute]) -> Doc {
     let pieces: Vec<Expr> = attributes
         .iter()
         .filter(|attribute| attribute.path().is_ident("doc"))
-        // `#[doc(hidden)]` and its like are no text.
+        // `#[doc(hidden)]` and similar attributes are no text.
         .filter_map(|attribute| Some(attribute.meta.require_name_value().ok()?.value.clone()))
         .collect();
     let literal = |piece: &Expr| match piece {
@@ -390,7 +389,7 @@ fn without_blank(piece: Expr) -> Expr {
 }
 
 /// Returns a text without the indentation that all of its lines share, so that lists and blocks of
-/// code stay as they are.
+/// code stay unchanged.
 fn lines(text: &str) -> String {
     let filled = text.lines().filter(|line| !line.trim().is_empty());
     let shared = filled.map(|line| line.len() - line.trim_start().len()).min().unwrap_or_default();
@@ -422,8 +421,8 @@ pub(crate) fn crate_of(of: &[Attribute], name: &str, errors: &mut Errors) -> Opt
 
 /// Returns generated code that names windlass by another path; `None`: by `::windlass`.
 ///
-/// The generators write `::windlass` everywhere, and this function replaces it: no generator can
-/// miss a place.
+/// The generators write `::windlass` everywhere, and this function replaces that path: no generator
+/// can miss a place.
 pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {
     let Some(path) = path else { return code };
     let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');

@@ -1,10 +1,10 @@
 //! The derive macros of the windlass operator framework.
 //!
-//! `windlass` re-exports them, and the code that they generate names `windlass` only. All derives
-//! work in the same steps: `attrs` reads keys with their spans, `model` holds the input of the code
-//! generator, `check` holds the rules that span several keys, `expand` quotes. All faults are
-//! reported at once, each on the token that is wrong; the impls are emitted even then, so that one
-//! fault does not cause further ones.
+//! `windlass` re-exports the derives, and the code that they generate names `windlass` only. All
+//! derives work in the same steps: `attrs` reads keys with their spans, `model` holds the input of
+//! the code generator, `check` holds the rules that span several keys, `expand` quotes. All faults
+//! are reported at once, each on the token that is wrong; the impls are emitted even then, so that
+//! one fault does not cause further ones.
 //!
 //! Invariant: the output is a function of the input's tokens. A derive reads no file and no
 //! environment, so that the compiler may keep its result; checks that need types (a column's path,
@@ -80,7 +80,7 @@ pub fn schema(input: TokenStream) -> TokenStream {
     schema::derive(&input).into()
 }
 
-/// Expands `object!`, which puts its crate in front.
+/// Expands `object!`, which puts the crate's path in front.
 #[doc(hidden)]
 #[proc_macro]
 pub fn object_literal(input: TokenStream) -> TokenStream {

@@ -1,7 +1,7 @@
 //! Rules of Kubernetes for names, checked before a server can refuse them.
 //!
 //! The API server would refuse such a name when the definition is installed or an object is
-//! written: hours after the compile, and far from the attribute that contains it.
+//! written: hours after the compile, and far from the attribute that contains the name.
 
 /// Whether `name` is a DNS label (`a-z`, `0-9`, `-`; starts with a letter; ends with a letter or
 /// digit).
@@ -25,7 +25,8 @@ pub(crate) fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(label)
 }
 
-/// Whether the API server refuses the group of a CRD unless the Kubernetes project approved it.
+/// Whether the API server refuses the group of a CRD unless the Kubernetes project approved the
+/// group.
 pub(crate) fn is_protected_group(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()
@@ -53,7 +54,7 @@ pub(crate) fn is_label_value(value: &str) -> bool {
     value.is_empty() || is_qualified(&format!("a/{value}"))
 }
 
-/// Returns the argument of a type that has exactly one, such as `T` of `Maybe<T>`.
+/// Returns the argument of a type with exactly one argument, such as `T` of `Maybe<T>`.
 pub(crate) fn only_argument(ty: &syn::Type) -> Option<&syn::Type> {
     let syn::Type::Path(path) = ty else { return None };
     let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments
@@ -66,7 +67,7 @@ pub(crate) fn only_argument(ty: &syn::Type) -> Option<&syn::Type> {
     }
 }
 
-/// Returns a type as it is usually written, without the blanks between tokens.
+/// Returns a type in the usual form, without the blanks between tokens.
 pub(crate) fn type_text(ty: &impl quote::ToTokens) -> String {
     let mut text = ty.to_token_stream().to_string();
     for (spaced, plain) in
@@ -77,7 +78,7 @@ pub(crate) fn type_text(ty: &impl quote::ToTokens) -> String {
     text
 }
 
-/// Returns the English plural of a lower-case kind, as Kubernetes guesses it.
+/// Returns the English plural of a lower-case kind, by Kubernetes' guess.
 pub(crate) fn plural(singular: &str) -> String {
     let ends = |ends: &[&str]| ends.iter().any(|end| singular.ends_with(end));
     if ends(&["s", "x", "z", "ch", "sh"]) {

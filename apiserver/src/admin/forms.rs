@@ -79,7 +79,7 @@ impl From<ActionForm> for Action {
     }
 }
 
-/// A method of [`Fault`] that narrows it down.
+/// A method of [`Fault`] that restricts the fault.
 type Restrict = fn(Fault, &str) -> Fault;
 
 impl FaultForm {

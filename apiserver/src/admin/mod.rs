@@ -1,6 +1,7 @@
 //! Administration over a Unix socket: faults, history, snapshots, the audit log and counters.
 //!
-//! The socket gives all rights that a test has through [`ApiServer`], so it belongs to its owner alone. The routes are listed at [`ApiServer::serve_admin`].
+//! The socket gives all rights that a test has through [`ApiServer`], so it belongs to the owner
+//! alone. The routes are listed at [`ApiServer::serve_admin`].
 
 mod forms;
 mod routes;
@@ -23,7 +24,7 @@ use tokio::sync::Semaphore;
 use crate::files;
 use crate::server::ApiServer;
 
-/// Most connections at once; further ones wait.
+/// Most connections at once; further connections wait.
 const CONNECTIONS: usize = 16;
 /// Longest time for the headers of a request.
 const HEADERS: Duration = Duration::from_secs(30);
@@ -31,8 +32,8 @@ const HEADERS: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl ApiServer {
-    /// Serves administration over a Unix socket that only its owner may open (mode 0600), until the server
-    /// stops. HTTP/1.1 with JSON:
+    /// Serves administration over a Unix socket that only the owner may open (mode 0600), until the
+    /// server stops. HTTP/1.1 with JSON:
     ///
     /// | route | effect |
     /// |---|---|
@@ -47,15 +48,16 @@ impl ApiServer {
     /// | `GET /audit` | the kept entries of the audit log, and the numbers of dropped and lost ones |
     /// | `GET /counters` | requests, panics, open watches, the newest version, objects, and the history's changes and bytes |
     ///
-    /// An action is one of `"drop"`, `"hang"`, `"executeThenDrop"`, `"executeThenHang"`, `"closeWatch"`,
-    /// `{"answer": 503}`, `{"executeThenAnswer": 500}`, `{"delayMilliseconds": 20}`, `{"retryAfter": "1"}`,
-    /// `{"failWatch": 410}`, `{"rawFrame": "text"}`, `{"repeatWatch": 3}`, `{"garble": "name"}`,
+    /// An action is one of `"drop"`, `"hang"`, `"executeThenDrop"`, `"executeThenHang"`,
+    /// `"closeWatch"`, `{"answer": 503}`, `{"executeThenAnswer": 500}`,
+    /// `{"delayMilliseconds": 20}`, `{"retryAfter": "1"}`, `{"failWatch": 410}`,
+    /// `{"rawFrame": "text"}`, `{"repeatWatch": 3}`, `{"garble": "name"}`,
     /// `{"rawBody": [200, "text"]}`.
     ///
     /// A socket that a killed server has left behind is replaced.
     ///
     /// # Errors
-    /// The socket cannot be made, another server listens on it, or the path names something else.
+    /// The socket cannot be made, another server listens there, or the path names another file.
     pub async fn serve_admin(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_owned();
         let listener = bind(&path).await.map_err(|error| {
@@ -67,7 +69,7 @@ impl ApiServer {
     }
 }
 
-/// Makes a socket that nobody else can have opened, not even before its mode is set.
+/// Makes a socket that no other user can have opened, not even before the mode is set.
 async fn bind(path: &Path) -> io::Result<UnixListener> {
     match path.symlink_metadata() {
         Ok(about) if !about.file_type().is_socket() => {
@@ -80,12 +82,14 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
         }
         _ => {}
     }
-    // In a folder of its own at first: between `bind` and the change of mode others could open it.
+    // In a separate folder at first: between `bind` and the change of mode others could open the
+    // socket.
     let mut folder = path.as_os_str().to_owned();
     folder.push(".part");
     let folder = PathBuf::from(folder);
     let inner = folder.join("s");
-    // Always of the same name: a server that was killed here leaves one behind, and not one each time.
+    // Always of the same name: a server that was killed here leaves a single folder behind, and not
+    // a folder each time.
     files::check(&folder)?;
     drop(std::fs::remove_file(&inner));
     drop(std::fs::remove_dir(&folder));
@@ -95,7 +99,7 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
         std::fs::rename(&inner, path)?;
         Ok(listener)
     });
-    // Best effort: the error of the socket is the one to report.
+    // Best effort: the error of the socket is reported instead.
     drop(std::fs::remove_dir_all(&folder));
     made
 }
@@ -129,7 +133,7 @@ async fn accept(server: ApiServer, listener: UnixListener, path: PathBuf) {
     drop(std::fs::remove_file(path));
 }
 
-/// Serves one connection.
+/// Serves a connection.
 async fn serve(server: ApiServer, stream: UnixStream) {
     let stop = server.core.stop.clone();
     let service = service_fn(move |request| {

@@ -102,7 +102,7 @@ fn done() -> (u16, Value) {
     (200, json!({}))
 }
 
-/// Returns the methods of a route; none if it does not exist.
+/// Returns the methods of a route; none if there is no such route.
 fn methods(path: &[&str]) -> &'static [&'static str] {
     match path {
         ["faults"] => &["GET", "POST", "DELETE"],

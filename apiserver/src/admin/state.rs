@@ -12,7 +12,7 @@ use crate::server::ApiServer;
 use crate::storage::{Backup, LARGEST, Object, Snapshot};
 use crate::verbs::delete;
 
-/// A snapshot as it is sent.
+/// A snapshot as sent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sent {
@@ -56,7 +56,7 @@ pub(super) async fn restore(
 fn parse(body: &[u8]) -> Result<Backup, String> {
     let refuse = |error: serde_json::Error| format!("this is not a snapshot: {error}");
     let mut reader = serde_json::Deserializer::from_slice(body);
-    // A stored object may be deeper than a request: its managed fields are.
+    // A stored object may be deeper than a request because of managed fields.
     reader.disable_recursion_limit();
     let sent = Sent::deserialize(&mut reader).map_err(refuse)?;
     reader.end().map_err(refuse)?;
@@ -82,7 +82,7 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
 
 /// Returns the counters of a server.
 pub(super) async fn counters(server: &ApiServer) -> Value {
-    // They show what is stored, as answers do.
+    // These values show the stored state, like answers.
     server.core.store.durable().await;
     let (objects, changes, bytes) = server.core.store.sizes();
     json!({

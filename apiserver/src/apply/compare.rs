@@ -51,11 +51,11 @@ struct CompareWalker<'a> {
     faults: Vec<String>,
 }
 
-/// The old and the new value of a path; `None` for an absent one.
+/// The old and the new value of a path; `None` for an absent value.
 type ValuePair<'v> = (Option<&'v Value>, Option<&'v Value>);
 
 impl CompareWalker<'_> {
-    /// Compares two values of one type; `None` is an absent value.
+    /// Compares two values of the same type; `None` is an absent value.
     fn value(&mut self, id: Id, old: Option<&Value>, new: Option<&Value>) {
         let left = self.table.kind(id, old);
         let right = self.table.kind(id, new);
@@ -79,12 +79,12 @@ impl CompareWalker<'_> {
         }
     }
 
-    /// Compares two values as one kind; returns whether the path is a leaf.
+    /// Compares two values as the same kind; returns whether the path is a leaf.
     fn by_kind(&mut self, kind: Kind<'_>, (old, new): ValuePair<'_>) -> bool {
         match kind {
             Kind::Scalar(scalar) => {
                 let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
-                // One valid side is enough, as in upstream's comparison.
+                // A single valid side is enough, as in upstream's comparison.
                 if let (Err(old), Err(new)) = (check(old), check(new)) {
                     self.faults.push(format!("lhs: {old}"));
                     self.faults.push(format!("rhs: {new}"));
@@ -151,7 +151,7 @@ impl CompareWalker<'_> {
         old: Option<&Vec<Value>>,
         new: Option<&Vec<Value>>,
     ) {
-        // Several items may have one step: stored lists are not always free of duplicates.
+        // Several items may have the same step: stored lists are not always free of duplicates.
         let mut pairs: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
         for (list, is_new) in [(old, false), (new, true)] {
             for (index, item) in list.into_iter().flatten().enumerate() {
@@ -171,7 +171,7 @@ impl CompareWalker<'_> {
         }
     }
 
-    /// Compares one item of a list; an item that occurs several times is one leaf.
+    /// Compares an item of a list; an item that occurs several times is a single leaf.
     fn item(&mut self, items: Id, old: &[&Value], new: &[&Value]) {
         match (old.len(), new.len()) {
             (0 | 1, 0 | 1) => self.value(items, old.first().copied(), new.first().copied()),

@@ -16,7 +16,7 @@ pub(crate) fn of(table: &Table, root: Id, value: &Value) -> PathSet {
     set
 }
 
-/// Adds the fields of one value.
+/// Adds the fields of a value.
 fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<PathElement>, set: &mut PathSet) {
     match (table.kind(id, Some(value)), value) {
         (Kind::Scalar(_), _) => set.insert(path),
@@ -73,7 +73,7 @@ fn walk_items(
     }
     for (step, item) in &steps {
         path.push(step.clone());
-        // An item that occurs twice is owned as a whole, without its fields.
+        // An item that occurs twice is owned as a whole, without fields.
         if count.get(step) == Some(&1) {
             walk(table, items, item, path, set);
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::path::PathElement;
 use crate::typed::{Id, ListKind, Table};
 
-/// Returns the step from a list to one of its items.
+/// Returns the step from a list to an item.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ fn set_step(item: &Value) -> Result<PathElement, String> {
     Err(text.to_owned())
 }
 
-/// Returns the step to an item by its key fields; absent ones count with their default.
+/// Returns the step to an item by the key fields; absent fields count with the default.
 fn key_step(
     table: &Table,
     keys: &[String],

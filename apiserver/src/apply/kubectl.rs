@@ -1,7 +1,7 @@
 //! Migration of kubectl from client-side to server-side apply.
 //!
-//! The first server-side apply of the manager `kubectl` takes over the fields of its last
-//! client-side apply, and later ones keep the annotation of client-side apply up to date.
+//! The first server-side apply of the manager `kubectl` takes over the fields of the manager's last
+//! client-side apply, and later applies keep the annotation of client-side apply up to date.
 
 use serde_json::Value;
 
@@ -15,8 +15,8 @@ pub(crate) const MANAGER: &str = "kubectl";
 /// Annotation in which client-side apply keeps the last applied configuration.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Returns the clashes without the fields that kubectl itself applied on the client side and that
-/// still have this value.
+/// Returns the clashes without the fields that kubectl applied on the client side and that still
+/// have this value.
 pub(crate) fn without_client_side(
     request: &ApplyRequest<'_>,
     updater: &Updater<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn without_client_side(
         .collect()
 }
 
-/// Returns the last client-side apply from its annotation, if it is valid and of the same version.
+/// Returns the last client-side apply from the annotation, if valid and of the same version.
 fn last_applied(request: &ApplyRequest<'_>, updater: &Updater<'_>, live: &Value) -> Option<Value> {
     let text = live.get("metadata")?.get("annotations")?.get(LAST_APPLIED)?.as_str()?;
     let last: Value = serde_json::from_str(text).ok()?;
@@ -58,7 +58,7 @@ fn last_applied(request: &ApplyRequest<'_>, updater: &Updater<'_>, live: &Value)
     Some(last)
 }
 
-/// Updates kubectl's annotation of client-side apply, if the object has one.
+/// Updates kubectl's annotation of client-side apply, if present.
 pub(crate) fn renew_last_applied(intent: &Value, object: &mut Value) {
     let mut intent = intent.clone();
     let annotations = intent.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);

@@ -12,7 +12,7 @@ const MAX_UPDATERS: usize = 10;
 /// Manager of the folded entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// Key of an entry: a manager with its operation, version and subresource.
+/// Key of an entry: a manager with operation, version and subresource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
     /// Name of the manager.
@@ -36,8 +36,8 @@ impl Owner {
         }
     }
 
-    /// Returns the owner as messages name it: `"m"`, `"m" using v1`, `"m" with subresource "scale"
-    /// using apps/v1`.
+    /// Returns the owner in the form of messages: `"m"`, `"m" using v1`,
+    /// `"m" with subresource "scale" using apps/v1`.
     pub(crate) fn print(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -79,7 +79,7 @@ impl Managed {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         for (index, entry) in list.into_iter().flatten().enumerate() {
             let (owner, owned, time) = decode_entry(index, entry)?;
-            // Of two entries with one key the last one counts, with its time.
+            // Of two entries with equal keys the last entry counts, with its time.
             match time {
                 Some(time) => managed.times.insert(owner.clone(), time),
                 None => managed.times.remove(&owner),
@@ -108,7 +108,7 @@ impl Managed {
         }
     }
 
-    /// Returns one entry.
+    /// Returns an entry.
     fn entry(&self, owner: &Owner, owned: &Owned) -> Value {
         let mut entry = json!({
             "manager": owner.manager,
@@ -142,7 +142,7 @@ impl Managed {
         self.owners.get(owner).map_or("", |owned| &owned.api_version)
     }
 
-    /// Returns the time of an entry in seconds; 0 without one.
+    /// Returns the time of an entry in seconds; 0 without a time.
     fn seconds(&self, owner: &Owner) -> i64 {
         let time = self.times.get(owner).and_then(|t| t.parse::<jiff::Timestamp>().ok());
         time.map_or(0, jiff::Timestamp::as_second)
@@ -156,7 +156,7 @@ impl Managed {
         if count <= MAX_UPDATERS {
             return;
         }
-        // Oldest first; the owner decides between entries of one second, so that the result is
+        // Oldest first; the owner decides between entries of the same second, so that the result is
         // determined.
         updaters.sort_by_cached_key(|owner| (self.seconds(owner), owner.clone()));
         let mut first_of: BTreeMap<String, Owner> = BTreeMap::new();
@@ -164,14 +164,14 @@ impl Managed {
             if count <= MAX_UPDATERS {
                 break;
             }
-            // Only entries of one version can be folded: their fields mean the same.
+            // Only entries of the same version can be folded: their fields mean the same.
             let version = self.version(&owner).to_owned();
             let Some(first) = first_of.get(&version) else {
                 first_of.insert(version, owner);
                 continue;
             };
             let bucket = Owner::new(ANCIENT, false, &version, "");
-            // The first entry of a version becomes the bucket only when a second one joins it.
+            // The first entry of a version becomes the bucket only when a second entry joins.
             if !self.owners.contains_key(&bucket)
                 && let Some(owned) = self.owners.remove(first)
             {
@@ -189,7 +189,7 @@ impl Managed {
     }
 }
 
-/// Reads one entry: the owner, its fields, and the time of the last change.
+/// Reads an entry: the owner, the fields, and the time of the last change.
 fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<String>), String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
     let apply = match text("operation") {
@@ -214,7 +214,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<Str
             PathSet::from_json(fields).map_err(|e| format!("error decoding set: {e}"))?
         }
     };
-    // Taken literally, not through `Owner::new`: an empty name is an owner of its own.
+    // Taken literally, not through `Owner::new`: an empty name is a separate owner.
     let owner = Owner {
         manager: text("manager").to_owned(),
         apply,
@@ -237,7 +237,7 @@ pub(crate) fn is_reset(object: &Value) -> bool {
     }
 }
 
-/// Removes the list from an object's metadata and returns it.
+/// Removes the list from an object's metadata and returns that list.
 pub(crate) fn take(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
 }

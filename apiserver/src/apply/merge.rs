@@ -26,11 +26,12 @@ pub(crate) fn merge(
     Ok(merged.unwrap_or(Value::Null))
 }
 
-/// Checks that no field of a value is null, which the language of policies takes for a value of its own.
+/// Checks that no field of a value is null, which the language of policies takes for a separate
+/// value.
 ///
 /// # Errors
 ///
-/// The place of the first one, and the type that it should have.
+/// The place of the first null, and the type that the field should have.
 pub(super) fn nulls(table: &Table, id: Id, value: &Value, place: &str) -> Result<(), String> {
     match (table.kind(id, Some(value)), value) {
         (kind, Value::Null) => {
@@ -57,7 +58,7 @@ pub(super) fn atomics(table: &Table, id: Id, value: &Value, place: &str, found: 
         (Kind::Map(object), Value::Object(map)) => {
             found.extend(object.atomic.then(|| place.to_owned()));
             for (key, value) in map {
-                // Fields only: the keys of a map are those of its values.
+                // Fields only: the keys of a map are keys of values.
                 let Some(field) = object.fields.get(key.as_str()) else { continue };
                 atomics(table, field.node, value, &format!("{place}.{key}"), found);
             }
@@ -101,11 +102,12 @@ impl Indexed<'_> {
 }
 
 impl MergingWalker<'_> {
-    /// Merges two values of one type; `None` is an absent value.
+    /// Merges two values of the same type; `None` is an absent value.
     fn value(&mut self, id: Id, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
         let left = self.table.kind(id, live);
         let right = self.table.kind(id, applied);
-        // The applied value decides about the kind: it replaces a live value of another kind.
+        // The applied value decides about the kind: such a value replaces a live value of another
+        // kind.
         let kind = if applied.is_none() { left } else { right };
         match kind {
             Kind::Scalar(scalar) => {
@@ -215,14 +217,14 @@ impl MergingWalker<'_> {
 
 /// The next item of a merged list.
 enum Pick<'s> {
-    /// An item that is only live; by position, since its step may occur twice.
+    /// An item that is only live; by position, since the step may occur twice.
     Live(usize),
     /// An item that is applied, and perhaps live.
     Applied(&'s PathElement),
 }
 
 /// Returns the order of a merged list: shared items come in the applied order, the others keep
-/// their place relative to the shared ones around them.
+/// their place relative to the shared items around.
 fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
     let mut out = Vec::new();
     let mut shared: VecDeque<&PathElement> =
@@ -239,7 +241,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
                 shared.pop_front();
                 continue;
             }
-            // `mine` is shared, but another shared item comes first in the applied order: it is
+            // `mine` is shared, but another shared item comes first in the applied order: `mine` is
             // emitted when that order reaches it.
             if applied.has(mine) && shared.front().is_some_and(|next| *next != mine) {
                 l += 1;

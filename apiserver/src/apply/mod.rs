@@ -5,8 +5,8 @@
 //! and of the managed fields of apimachinery.
 //!
 //! Both are pure functions: admission, defaulting, validation and storage are the caller's task.
-//! The caller must also give an updated object the old values of the fields that its endpoint does
-//! not write (an apply ignores such fields by itself).
+//! The caller must also give an updated object the old values of the fields that the endpoint does
+//! not write (an apply ignores such fields anyway).
 
 mod compare;
 mod fields;
@@ -35,14 +35,14 @@ use updater::Updater;
 pub(crate) use scale::{Change as ScaleChange, track as track_scale};
 pub(crate) use validate::plain as go_plain;
 
-/// One server-side apply.
+/// A server-side apply.
 #[derive(Clone, Copy, Debug)]
 pub struct ApplyRequest<'a> {
     /// Types of the object.
     pub schema: &'a TypeSchema,
-    /// The stored object; `None` if it will be created.
+    /// The stored object; `None` before a creation.
     pub live: Option<&'a Value>,
-    /// The applied configuration. For `/scale` in the form of the object itself, with its replicas.
+    /// The applied configuration. For `/scale` in the form of the object itself, with the replicas.
     pub intent: &'a Value,
     /// Name of the field manager.
     pub manager: &'a str,
@@ -90,7 +90,7 @@ impl ApplyError {
         }
     }
 
-    /// Returns the Status reason; empty if it has none.
+    /// Returns the Status reason; empty if there is none.
     pub fn reason(&self) -> &'static str {
         match self {
             ApplyError::Conflicts(_) => "Conflict",
@@ -142,9 +142,9 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-/// Merges a configuration into an object, and updates its managedFields.
+/// Merges a configuration into an object, and updates the object's managedFields.
 ///
-/// An apply that changes nothing returns the live object unchanged, unless its owners change.
+/// An apply that changes nothing returns the live object unchanged, unless the owners change.
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ pub fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     run::apply(request)
 }
 
-/// Returns an object with the fields of a mutating policy merged into it; no manager comes to own them.
+/// Returns an object with the fields of a mutating policy merged in; no manager comes to own them.
 ///
 /// # Errors
 ///
@@ -186,21 +186,21 @@ pub(crate) fn configure(
 /// Sets the fields that an endpoint does not write to their values in `old`: status on the main
 /// endpoint, spec on `/status`, and for many kinds metadata there.
 ///
-/// For updates and patches, before [`track_update`]; [`apply`] does the same by itself.
+/// For updates and patches, before [`track_update`]; [`apply`] does the same.
 pub fn keep_ignored(schema: &TypeSchema, subresource: Option<&str>, old: &Value, new: &mut Value) {
     ignored::restore(new, old, &ignored::fields(schema, subresource));
 }
 
-/// Returns `new` with managedFields that record its changes since `old`.
+/// Returns `new` with managedFields that record the changes since `old`.
 ///
-/// `old` is `None` on creation. An object without owners stays untracked until its first apply.
+/// `old` is `None` on creation. An object without owners stays untracked until the first apply.
 /// managedFields in `new` count, unless the write goes to a subresource: `[]` and `[{}]` reset
 /// them; absent, null or bad ones keep those of `old`. Objects that do not have the type keep the
 /// old list.
 ///
 /// To be called after defaulting, with the values that the client sent: fields that the server
-/// itself fills in afterwards (a cluster IP, a creation's initial status, finalizers of admission)
-/// belong to no manager.
+/// fills in afterwards (a cluster IP, a creation's initial status, finalizers of admission) belong
+/// to no manager.
 pub fn track_update(
     schema: &TypeSchema,
     old: Option<&Value>,
@@ -229,7 +229,8 @@ pub fn track_update(
     let owner = Owner::new(manager, false, api_version, subresource.unwrap_or_default());
     let updated = valid
         .and_then(|()| updater.update((&before, &after), &mut managed, &owner, api_version, now));
-    // A write is never refused for its managed fields: objects without the type keep the old list.
+    // A write is never refused because of managed fields: objects without the type keep the old
+    // list.
     if updated.is_err() {
         managed = old.map(|old| Managed::decode(old).unwrap_or_default()).unwrap_or_default();
     } else {
@@ -242,7 +243,7 @@ pub fn track_update(
     }
 }
 
-/// Whether an object has the types of its kind, so that its fields can have owners.
+/// Whether an object has the types of the kind, so that fields can have owners.
 pub(crate) fn is_typed(schema: &TypeSchema, object: &Value) -> bool {
     let mut object = object.clone();
     managed::take(&mut object);
@@ -266,11 +267,11 @@ fn given_owners(old: Option<&Value>, new: &Value, subresource: bool) -> Managed 
     }
 }
 
-/// Returns `new`, with the old times of its managedFields if nothing else changed since `old`.
+/// Returns `new`, with the old times of managedFields if nothing else changed since `old`.
 ///
 /// This is the last step before an update is stored, after defaulting: a write that changes nothing
-/// must not be stored for its time stamps alone. [`apply`] and [`track_update`] have done it for
-/// the objects that they were given.
+/// must not be stored for time stamps alone. [`apply`] and [`track_update`] have done this for the
+/// objects of their calls.
 #[must_use]
 pub fn keep_times(old: &Value, mut new: Value) -> Value {
     let entries = |object: &Value| {
@@ -284,7 +285,7 @@ pub fn keep_times(old: &Value, mut new: Value) -> Value {
         })
     };
     let (Some(before), Some(after)) = (entries(old), entries(&new)) else { return new };
-    // The owners changed: that is a change, and its times count.
+    // The owners changed: that is a change, and the new times count.
     if before != after {
         return new;
     }

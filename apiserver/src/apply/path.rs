@@ -1,4 +1,4 @@
-//! A step from an object or list to a part of it, in the notation of managedFields.
+//! A step from an object or list to a part, in the notation of managedFields.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 pub(crate) enum PathElement {
     /// `f:name`: a key of a map.
     Field(String),
-    /// `k:{…}`: the item of a list with these values of its key fields, sorted by name.
+    /// `k:{…}`: the item of a list with these values of the key fields, sorted by name.
     Key(Vec<(String, Value)>),
     /// `v:…`: the item of a set.
     Value(Value),
@@ -164,7 +164,7 @@ fn first_difference(mut orders: impl Iterator<Item = Ordering>) -> Option<Orderi
 /// Compares two numbers by value.
 fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     match (a.as_i64(), b.as_i64()) {
-        // Integers are compared exactly: as floats, large ones would fall together.
+        // Integers are compared exactly: as floats, large integers would fall together.
         (Some(a), Some(b)) => a.cmp(&b),
         _ => {
             let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));

@@ -29,7 +29,7 @@ struct ReconcileWalker<'a> {
 }
 
 impl ReconcileWalker<'_> {
-    /// Visits one path; `whole` if the path itself is owned, with nothing below.
+    /// Visits a path; `whole` if the path itself is owned, with nothing below.
     fn node(&mut self, id: Id, set: Option<&PathSet>, whole: bool) {
         let table = self.table;
         match table.kind(id, None) {
@@ -45,7 +45,7 @@ impl ReconcileWalker<'_> {
                 let deduced = object
                     .element
                     .is_some_and(|element| matches!(table.shape(element), TypeShape::Any));
-                // A map of values without a schema has no type of its own that could have changed.
+                // A map of values without a schema has no own type that could have changed.
                 if deduced && object.fields.is_empty() {
                     return;
                 }
@@ -63,7 +63,7 @@ impl ReconcileWalker<'_> {
         }
     }
 
-    /// Owns the present path as a whole, in place of the fields below it.
+    /// Owns the present path as a whole, in place of the fields below.
     fn take_whole(&mut self) {
         self.remove.insert(&self.path);
         self.add.insert(&self.path);
@@ -82,7 +82,7 @@ impl ReconcileWalker<'_> {
         }
     }
 
-    /// Visits one step, if it still has a type.
+    /// Visits a step, if the step still has a type.
     fn descend(
         &mut self,
         step: &PathElement,

@@ -41,7 +41,7 @@ pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Val
     }
 }
 
-/// Removes the members below one field or item.
+/// Removes the members below a field or item.
 fn descend(table: &Table, id: Option<Id>, value: &Value, set: Option<&PathSet>) -> Value {
     match (id, set) {
         (Some(id), Some(set)) if !set.is_empty() => remove(table, id, value, set),

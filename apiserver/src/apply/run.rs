@@ -1,4 +1,4 @@
-//! One server-side apply, from the request to the merged object.
+//! A server-side apply, from the request to the merged object.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::updater::{ApplyFailure, Clash, Updater};
 use super::{ApplyError, ApplyRequest, Conflict};
 use super::{ignored, keep_times, kubectl, path, scale, set, validate};
 
-/// Owner of the fields that an object held before its first apply.
+/// Owner of the fields that an object held before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Executes an apply.
@@ -22,15 +22,15 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     schema.canonicalize(&mut typed_live);
     let updater = Updater::new(schema, request.subresource);
     let scaled = scale::enter(&updater, request, &mut managed);
-    // Before the types are checked: a stored object that does not have its type fails here first.
+    // Before the types are checked: a stored object that does not have the type fails here first.
     adopt(request, &updater, &typed_live, &mut managed)?;
     if let Some(scaled) = &scaled {
         scaled.restrict(&mut managed);
     }
     check_types(request, &updater, &typed_live)?;
     let mut merged = run(request, &updater, &typed_live, &mut managed)?;
-    // The objects are compared without managed fields, whose times would always differ, and before the
-    // types drop an empty map: for its manager that is a change.
+    // The objects are compared without managed fields, whose times would always differ, and before
+    // the types drop an empty map, which is a change for its manager.
     let changed = request.live.is_none() || !path::equal(&typed_live, &merged);
     schema.canonicalize(&mut merged);
     let owner = owner_of(request);
@@ -93,7 +93,7 @@ fn owner_of(request: &ApplyRequest<'_>) -> Owner {
     Owner::new(request.manager, true, request.api_version, subresource)
 }
 
-/// Merges, and resolves the clashes of kubectl with its own client-side apply.
+/// Merges, and resolves the clashes of kubectl with the previous client-side apply.
 fn run(
     request: &ApplyRequest<'_>,
     updater: &Updater<'_>,
@@ -127,7 +127,7 @@ fn run(
     }
 }
 
-/// Returns the conflicts by manager, its Apply before its Update, each in the order of the fields.
+/// Returns the conflicts by manager, Apply before Update, each in the order of the fields.
 fn report(request: &ApplyRequest<'_>, mut clashes: Vec<Clash>) -> Vec<Conflict> {
     clashes.sort_by(|a, b| {
         let order = a.owner.manager.cmp(&b.owner.manager);

@@ -1,9 +1,9 @@
-//! The scale subresource: its writes see only the owners of the replicas.
+//! The scale subresource, whose writes see only the owners of the replicas.
 //!
-//! The real server tracks a separate Scale object and carries its owners over to the object. That
-//! has visible effects: no manager comes to own replicas through an update of `/scale` while they
-//! have no owner, an apply then finds `before-first-apply`, versions read `autoscaling/v1`, and
-//! entries have no time.
+//! The real server tracks a separate Scale object and carries the Scale's owners over to the
+//! object. That has visible effects: no manager comes to own replicas through an update of `/scale`
+//! while the replicas have no owner, an apply then finds `before-first-apply`, versions read
+//! `autoscaling/v1`, and entries have no time.
 
 // DESIGN.md, 183: Owners of replicas are carried through a Scale
 
@@ -18,10 +18,10 @@ use super::{ApplyRequest, fields};
 
 /// Name of the subresource.
 pub(crate) const NAME: &str = "scale";
-/// Version of the Scale kind, as messages show it.
+/// Version of the Scale kind in messages.
 const VERSION: &str = "autoscaling/v1";
 
-/// The state of an apply of `/scale`: the owners that it does not see.
+/// The state of an apply of `/scale`: the owners that the apply does not see.
 #[derive(Debug)]
 pub(crate) struct Scaled {
     /// Owners of other fields, put back at the end.
@@ -51,7 +51,8 @@ pub(crate) fn enter(
         } else if owner.apply {
             managed.owners.insert(owner, owned);
         } else {
-            // An owner by update has another key in the Scale, so that its replicas get their own entry.
+            // An owner by update has another key in the Scale, so that the owner's replicas get a
+            // separate entry.
             let key = Owner { api_version: VERSION.to_owned(), ..owner.clone() };
             let rest = owned.set.difference(&replicas);
             let mine = Owned { set: mine, ..owned.clone() };
@@ -85,7 +86,7 @@ impl Scaled {
     }
 }
 
-/// Returns an owner as messages of the request name it.
+/// Returns an owner in the form of the request's messages.
 pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
     if request.subresource == Some(NAME) && !owner.apply {
         owner.api_version = VERSION.to_owned();
@@ -115,11 +116,12 @@ impl Change {
     }
 }
 
-/// Returns `new` with the owners of `old` after an update of `/scale`, whose replicas are at `path`.
+/// Returns `new` with the owners of `old` after an update of `/scale`, whose replicas are at
+/// `path`.
 ///
-/// As upstream does it: the owners of the replicas become those of the Scale, under its version. So an
-/// update that changes nothing still moves the replicas to an entry of their own, without a time, and the
-/// next one loses it, because both entries have one key then.
+/// As upstream: the owners of the replicas become those of the Scale, under its version. So an
+/// update that changes nothing still moves the replicas to a separate entry, without a time, and
+/// the next update loses that entry, because both entries have one key then.
 pub(crate) fn track(
     (old, new): (&Value, &Value),
     path: &[String],
@@ -133,7 +135,7 @@ pub(crate) fn track(
     let mut replicas = PathSet::default();
     replicas.insert_fields(&path.iter().map(String::as_str).collect::<Vec<_>>());
     let mut owners = of_scale(&managed, &replicas);
-    // Replicas without an owner stay without one.
+    // Replicas without an owner stay without an owner.
     if !owners.is_empty() && change != Change::Kept {
         owners.clear();
         if change == Change::Set {

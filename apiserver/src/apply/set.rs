@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::path::PathElement;
 use crate::typed::{Id, Kind, Table};
 
-/// Deepest nesting of a stored set; deeper ones are refused. Real sets stay below 40.
+/// Deepest nesting of a stored set; deeper sets are refused. Real sets stay below 40.
 const MAX_DEPTH: usize = 256;
 
-/// A set of paths. Membership of a path says nothing about its parents and children.
+/// A set of paths. Membership of a path says nothing about the parents and children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathSet {
     /// Members that end at this level.
@@ -31,7 +31,7 @@ impl PathSet {
         }
     }
 
-    /// Adds one path of field names.
+    /// Adds a path of field names.
     pub(crate) fn insert_fields(&mut self, names: &[&str]) {
         let path: Vec<PathElement> =
             names.iter().map(|name| PathElement::Field((*name).to_owned())).collect();
@@ -63,7 +63,7 @@ impl PathSet {
         PathSet { members, children: children.collect() }
     }
 
-    /// Returns the members of this set that are not in the other one; parents and children are
+    /// Returns the members of this set that are not in the other set; parents and children are
     /// different paths.
     pub(crate) fn difference(&self, other: &PathSet) -> PathSet {
         let members = self.members.difference(&other.members).cloned().collect();
@@ -77,8 +77,8 @@ impl PathSet {
         PathSet { members, children: children.collect() }
     }
 
-    /// Returns the members of this set that are neither in the other one nor below one of its
-    /// members.
+    /// Returns the members of this set that are neither in the other set nor below a member of that
+    /// set.
     pub(crate) fn recursive_difference(&self, other: &PathSet) -> PathSet {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(step, set)| {
@@ -139,10 +139,10 @@ impl PathSet {
         self.write(false)
     }
 
-    /// Writes one level; `own` if its path itself is a member.
+    /// Writes a level; `own` if the level's path itself is a member.
     fn write(&self, own: bool) -> Value {
         let mut map = Map::new();
-        // A member that also has members below it is marked by `.`.
+        // A member that also has members below is marked by `.`.
         if own && !(self.members.is_empty() && self.children.is_empty()) {
             map.insert(".".to_owned(), Value::Object(Map::new()));
         }
@@ -166,7 +166,7 @@ impl PathSet {
         Self::read(value, 0).map(|(set, _)| set)
     }
 
-    /// Returns the set of one level, and whether the path of that level is a member.
+    /// Returns the set of a level, and whether the path of that level is a member.
     fn read(value: &Value, depth: usize) -> Result<(PathSet, bool), String> {
         let map = value.as_object().ok_or_else(|| format!("expected a map, got {value}"))?;
         // The depth comes from a client: without a limit the recursion could overflow the stack.
@@ -174,7 +174,7 @@ impl PathSet {
             return Err("too deeply nested".to_owned());
         }
         let mut set = PathSet::default();
-        // An empty object stands for the path itself.
+        // An empty object stands for the path alone.
         let mut own = map.is_empty();
         for (key, value) in map {
             if key == "." {
@@ -194,7 +194,7 @@ impl PathSet {
     }
 }
 
-/// Returns a path as messages print it: `.spec.ports[port=80]`.
+/// Returns a path in the form of messages: `.spec.ports[port=80]`.
 pub(crate) fn print(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }

@@ -35,7 +35,7 @@ impl From<String> for ApplyFailure {
     }
 }
 
-/// Ownership rules for writes of one type through one endpoint.
+/// Ownership rules for writes of a type through an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Updater<'a> {
     /// Table of the types.
@@ -54,7 +54,7 @@ impl<'a> Updater<'a> {
     }
 
     /// Records an ordinary write that changes `old` to `new`: `owner` now owns the changed fields.
-    /// If any field changed, its entry is dated `now`.
+    /// If any field changed, the owner's entry is dated `now`.
     ///
     /// # Errors
     ///
@@ -98,8 +98,8 @@ impl<'a> Updater<'a> {
         let merged = merge::merge(self.table, self.root, live, applied)
             .map_err(|e| format!("failed to merge config: {e}"))?;
         let set = fields::of(self.table, self.root, applied).recursive_difference(&self.ignored);
-        // The previous set is needed to prune; the new one replaces it before the clashes are
-        // computed.
+        // The previous set is needed to prune; the new set replaces the previous set before the
+        // clashes are computed.
         let last = managed.owners.remove(owner).map(|owned| owned.set).unwrap_or_default();
         let owned = Owned { set, api_version: version.to_owned() };
         managed.owners.insert(owner.clone(), owned);

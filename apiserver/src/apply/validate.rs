@@ -10,7 +10,7 @@ use crate::typed::{Id, Kind, ListKind, Scalar, Table};
 ///
 /// # Errors
 ///
-/// All faults as one text.
+/// All faults as a text.
 pub(crate) fn validate(
     table: &Table,
     root: Id,
@@ -23,7 +23,7 @@ pub(crate) fn validate(
     join(&walker.faults)
 }
 
-/// Fails with one fault as such, or with several as a list.
+/// Fails with a single fault as such, or with several as a list.
 pub(crate) fn join(faults: &[String]) -> Result<(), String> {
     match faults {
         [] => Ok(()),
@@ -97,12 +97,12 @@ impl ValidatingWalker<'_> {
         }
     }
 
-    /// Runs a check with the path extended by one step.
+    /// Runs a check with the path extended by a step.
     fn below(&mut self, step: &PathElement, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(&step.to_string());
         run(self);
-        // The walk shares one text for all paths.
+        // The walk shares a text for all paths.
         self.path.truncate(length);
     }
 

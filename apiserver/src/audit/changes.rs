@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::storage::Change;
 
-/// Most changed places of one object; further ones are counted.
+/// Most changed places of an object; further places are counted.
 const PLACES: usize = 64;
-/// Longest value of a place, as JSON; longer ones are cut.
+/// Longest value of a place, as JSON; longer values are cut.
 const LONGEST: usize = 256;
-/// Longest path of a place, in characters; longer ones are cut.
+/// Longest path of a place, in characters; longer paths are cut.
 const LONGEST_PATH: usize = 512;
 /// Text in place of every value of a Secret.
 const MASK: &str = "***";
@@ -21,7 +21,7 @@ struct Places {
     masks: bool,
 }
 
-/// Returns what a write changed.
+/// Returns the changes of a write.
 pub(super) fn describe(resource: &str, change: &Change) -> Value {
     let state = change.after.as_ref().or(change.before.as_ref());
     let metadata = state.map_or(&Value::Null, |state| &state.value["metadata"]);
@@ -49,11 +49,11 @@ pub(super) fn describe(resource: &str, change: &Change) -> Value {
 
 /// Adds the places in which two values differ. The recursion is as deep as the values.
 fn compare(before: &Value, after: &Value, path: &str, places: &mut Places) {
-    // They change with every write, and say nothing of it.
+    // They change with every write, and say nothing about it.
     if before == after || path == "metadata.managedFields" || path == "metadata.resourceVersion" {
         return;
     }
-    // Not looked at further: a large object may differ in each of its fields.
+    // Not looked at further: a large object may differ in every field.
     if places.found.len() == PLACES {
         places.more += 1;
         return;
@@ -98,7 +98,7 @@ fn below(path: &str, key: &str) -> String {
     below
 }
 
-/// Returns a value as an entry shows it.
+/// Returns a value in the form of an entry.
 fn shown(value: &Value, masks: bool) -> Value {
     if masks && !value.is_null() {
         return json!(MASK);

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// Number of lines that may wait for the log's file; further ones are lost, and counted.
+/// Number of lines that may wait for the log's file; further lines are lost, and counted.
 const WAITING: usize = 16_384;
 /// Number of waiting lines from which on those of strangers are lost.
 const WAITING_OF_STRANGERS: usize = WAITING / 2;
-/// Longest wait for the last lines: nobody may read a pipe.
+/// Longest wait for the last lines: a pipe may have no reader.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Lines on their way to the log.
@@ -45,7 +45,7 @@ impl Lines {
         if is_strange && self.waiting.load(Ordering::SeqCst) >= WAITING_OF_STRANGERS {
             return false;
         }
-        // Counted first: the thread may write it before `try_send` returns.
+        // Counted first: the thread may write the line before `try_send` returns.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let is_sent = self.sender.try_send(line).is_ok();
         if !is_sent {
@@ -54,8 +54,8 @@ impl Lines {
         is_sent
     }
 
-    /// Ends the lines and waits until they have been written, but not for ever. Returns the number of
-    /// those that were not.
+    /// Ends the lines and waits until they have been written, but not for ever. Returns the number
+    /// of those that were not.
     pub(super) async fn close(self) -> u64 {
         let Self { sender, waiting, ended } = self;
         drop(sender);
@@ -76,7 +76,7 @@ fn write(
     while let Ok(line) = lines.recv() {
         writeln!(log, "{line}")?;
         let mut written = 1;
-        // Those that have gathered, and then one write for all of them.
+        // The gathered lines, and then a single write for all.
         while let Ok(line) = lines.try_recv() {
             writeln!(log, "{line}")?;
             written += 1;

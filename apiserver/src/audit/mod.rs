@@ -1,8 +1,8 @@
-//! Audit log: each request as one JSON object, with what it changed.
+//! Audit log: each request as a JSON object, with the changes.
 //!
-//! Off unless it is asked for: a comparison of the states before and after each write costs more than
-//! some writes. The last entries are kept in memory, and a thread of its own writes them as lines. Requests
-//! of strangers are bounded by themselves: however many they are, those of users stay.
+//! Off unless requested: a comparison of the states before and after each write costs more than
+//! some writes. The last entries are kept in memory, and a separate thread writes the lines.
+//! Requests of strangers have a separate bound: however many arrive, the requests of users stay.
 
 mod changes;
 mod lines;
@@ -21,7 +21,7 @@ use lines::Lines;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// Number of users' entries that are kept in memory; older ones are dropped.
+/// Number of users' entries that are kept in memory; older entries are dropped.
 const KEPT: usize = 4096;
 /// Number of strangers' entries that are kept in memory.
 const KEPT_OF_STRANGERS: usize = 512;
@@ -35,7 +35,7 @@ pub(crate) struct Detail {
     pub(crate) version: String,
     /// Groups of the user.
     pub(crate) groups: Vec<String>,
-    /// Name of the user that acts as another one; empty otherwise.
+    /// Name of the user that acts as another user; empty otherwise.
     pub(crate) impersonator: String,
     /// Time from the headers to the answer.
     pub(crate) duration: Duration,
@@ -53,11 +53,11 @@ pub(crate) struct Audit {
     /// Lines that were not written.
     lost: AtomicU64,
     lines: Mutex<Option<Lines>>,
-    /// Whether there were lines, and no further ones are taken.
+    /// Whether lines were written before, and no further lines are taken.
     is_closed: AtomicBool,
 }
 
-/// The kept entries, each with its number.
+/// The kept entries, each with a number.
 #[derive(Debug, Default)]
 struct Rings {
     next: u64,
@@ -65,7 +65,7 @@ struct Rings {
     strangers: VecDeque<(u64, Value)>,
 }
 
-/// Whether nobody has proved who sent a request.
+/// Whether the sender of a request has proved no identity.
 fn is_strange(request: &Request, detail: &Detail) -> bool {
     detail.impersonator.is_empty() && (request.user.is_empty() || request.user == ANONYMOUS)
 }
@@ -132,8 +132,8 @@ impl Audit {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Ends the lines and waits until they have been written, but not for ever: those that are left count
-    /// as lost.
+    /// Ends the lines and waits until they have been written, but not for ever: those that are left
+    /// count as lost.
     pub(crate) async fn close(&self) {
         let lines = {
             let mut held = self.lines.lock();
@@ -160,7 +160,7 @@ fn entry(request: &Request, detail: &Detail) -> Value {
         "changes": changes.map(|(resource, change)| changes::describe(resource, change)).collect::<Vec<_>>(),
     });
     if !detail.impersonator.is_empty() {
-        // The user of the request is the one whose rights count.
+        // The user of the request is the user whose rights count.
         entry["impersonatedUser"] = entry["user"].take();
         entry["user"] = json!(detail.impersonator);
     }

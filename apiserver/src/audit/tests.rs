@@ -72,7 +72,7 @@ impl Write for Gate {
     }
 }
 
-/// Returns an audit log, the permits of its file, and the contents of the file.
+/// Returns an audit log, the permits of the log's file, and the contents of the file.
 fn gated() -> (Audit, Sender<()>, Arc<Mutex<Vec<u8>>>) {
     let (sender, permits) = channel();
     let taken = Arc::new(Mutex::new(Vec::new()));
@@ -122,7 +122,7 @@ async fn lines_of_a_log_that_fails_count_as_lost() {
 
 #[test]
 fn strangers_take_at_most_half_of_the_lines_that_may_wait() {
-    // The thread holds one line or several, and waits.
+    // The thread holds a line or several, and waits.
     let (audit, _permits, _) = gated();
     for n in 0..10_000 {
         audit.record(&by("", n), &Detail::default());

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: their claims, and the one issuer that makes and reads them.
+//! Tokens of service accounts: the claims, and the only issuer that makes and reads tokens.
 //!
 //! Whether the account and the bound object of a token still exist is not decided here: this module
 //! knows no store.
@@ -16,7 +16,7 @@ use super::jwt::{self, Key};
 /// Issuer, and audience, of servers that were given none.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Seconds by which clocks may differ: a token counts that much longer than it says, as upstream.
+/// Seconds by which clocks may differ: a token counts that much longer than stated, as upstream.
 const LEEWAY: i64 = 60;
 
 /// Name and uid of an object.
@@ -39,9 +39,9 @@ pub(crate) struct Claims {
     pub(crate) pod: Option<ObjectId>,
     /// The Secret that the token is bound to.
     pub(crate) secret: Option<ObjectId>,
-    /// The node that the token is bound to, or that its Pod is on.
+    /// The node that the token is bound to, or that the token's Pod is on.
     pub(crate) node: Option<ObjectId>,
-    /// For whom the token is meant.
+    /// Intended receivers of the token.
     pub(crate) audiences: Vec<String>,
     /// Time from which the token counts, in seconds since 1970.
     pub(crate) issued: i64,
@@ -51,7 +51,7 @@ pub(crate) struct Claims {
     pub(crate) id: String,
 }
 
-/// Makes and reads the tokens of one server.
+/// Makes and reads the tokens of a server.
 pub(crate) struct Issuer {
     /// Name of the issuer, a URL; the server's only audience as well.
     url: RwLock<String>,
@@ -77,13 +77,13 @@ impl Issuer {
         url.clone_into(&mut self.url.write());
     }
 
-    /// Signs with a key from [`Issuer::new_key`]; false if the bytes are no such key, or if another one has
-    /// been used already.
+    /// Signs with a key from [`Issuer::new_key`]; false if the bytes are no such key, or if another
+    /// key is already in use.
     pub(crate) fn use_key(&self, bytes: &[u8]) -> bool {
         Key::read(bytes).is_some_and(|key| self.key.set(Some(key)).is_ok())
     }
 
-    /// Returns a new key in its PKCS #8 form; `None` if the operating system gives no randomness.
+    /// Returns a new key in PKCS #8 form; `None` if the operating system gives no randomness.
     pub(crate) fn new_key() -> Option<Vec<u8>> {
         jwt::generate()
     }
@@ -93,7 +93,7 @@ impl Issuer {
         self.url.read().clone()
     }
 
-    /// Returns the audiences of the server itself.
+    /// Returns the audiences of the server.
     pub(crate) fn audiences(&self) -> Vec<String> {
         vec![self.url()]
     }
@@ -110,10 +110,10 @@ impl Issuer {
     /// Reads a token that is meant for one of the audiences. `None` for a text that is no token of
     /// this issuer.
     ///
-    /// Refused before any cryptography: what has another shape, another issuer or another header.
+    /// Refused before any cryptography: tokens of another shape, another issuer or another header.
     ///
     /// # Errors
-    /// The reason why a token of this issuer does not count; it repeats no part of the signature.
+    /// The reason why a token of this issuer does not count, without any part of the signature.
     pub(crate) fn read(
         &self,
         token: &str,
@@ -170,7 +170,7 @@ impl Claims {
         })
     }
 
-    /// Reads claims. Absent ones are empty and match no object.
+    /// Reads claims. Absent claims are empty and match no object.
     fn read(value: &Value) -> Self {
         let own = &value["kubernetes.io"];
         let audiences = value["aud"].as_array().into_iter().flatten();

@@ -14,14 +14,14 @@ const COMMON_NAME: [u64; 4] = [2, 5, 4, 3];
 /// Object identifier of the organization (X.520, id-at-organizationName).
 const ORGANIZATION: [u64; 4] = [2, 5, 4, 10];
 
-/// Returns the user of a verified certificate; `None` if it names none.
+/// Returns the user of a verified certificate; `None` if no user is named.
 pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
     let certificate = EndEntityCert::try_from(certificate).ok()?;
-    // `subject` lacks the header of its sequence.
+    // `subject` lacks the header of the sequence.
     user_in(&sequence(certificate.subject()))
 }
 
-/// Returns a sequence of encoded items, with its header.
+/// Returns a sequence of encoded items, with the header.
 pub(super) fn sequence(items: &[u8]) -> Vec<u8> {
     yasna::construct_der(|writer| {
         writer.write_sequence(|writer| writer.next().write_der(items));
@@ -58,7 +58,7 @@ fn attributes_of(subject: &[u8]) -> ASN1Result<Vec<Attribute>> {
     Ok(attributes)
 }
 
-/// Reads one attribute.
+/// Reads an attribute.
 fn attribute_of(reader: BERReader<'_, '_>) -> ASN1Result<Attribute> {
     reader.read_sequence(|reader| {
         let kind = reader.next().read_oid()?;
@@ -71,7 +71,7 @@ fn attribute_of(reader: BERReader<'_, '_>) -> ASN1Result<Attribute> {
 mod tests {
     use super::*;
 
-    /// Returns a subject with one attribute of each of `sets`, without the header of its sequence.
+    /// Returns a subject with an attribute of each of `sets`, without the header of the sequence.
     fn subject(sets: &[&[(u64, &str)]]) -> Vec<u8> {
         yasna::construct_der_seq(|names| {
             for set in sets {

@@ -1,7 +1,7 @@
-//! Signed tokens: JSON Web Tokens with the one algorithm ES256 and the one key of a server.
+//! Signed tokens: JSON Web Tokens with the only algorithm ES256 and the only key of a server.
 //!
-//! The header of a token is never read. It must be, byte for byte, the header that the key writes,
-//! so a token cannot choose another algorithm or another key.
+//! The header of a token is never read. The header must equal, byte for byte, the header that the
+//! key writes, so a token cannot choose another algorithm or another key.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use sha2::{Digest, Sha256};
 /// Longest token that is looked at, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// Bytes before the point of a public P-256 key in its DER form (`SubjectPublicKeyInfo`).
+/// Bytes before the point of a public P-256 key in DER form (`SubjectPublicKeyInfo`).
 const DER_HEAD: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 
-/// A key that signs and verifies tokens. `Debug` shows only its id.
+/// A key that signs and verifies tokens. `Debug` shows only the id.
 pub(super) struct Key {
     pair: EcdsaKeyPair,
     /// Digest of the public key, in base64.
@@ -39,17 +39,17 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A token of the right shape whose signature nobody has verified yet. Has no `Debug`.
+/// A token of the right shape whose signature is not verified yet. Has no `Debug`.
 pub(super) struct Unverified<'a> {
     header: &'a str,
-    /// Header and claims: what is signed.
+    /// Header and claims: the signed part.
     signed: &'a str,
     signature: &'a str,
     /// The claims; not to be trusted.
     pub(super) claims: Value,
 }
 
-/// Splits a token into its parts and decodes its claims; `None` if it has not the shape of a token.
+/// Splits a token into parts and decodes the claims; `None` without the shape of a token.
 pub(super) fn parse(token: &str) -> Option<Unverified<'_>> {
     if token.len() > LONGEST {
         return None;
@@ -60,7 +60,7 @@ pub(super) fn parse(token: &str) -> Option<Unverified<'_>> {
     Some(Unverified { header, signed, signature, claims })
 }
 
-/// Returns a new key in its PKCS #8 form; `None` if the operating system gives no randomness.
+/// Returns a new key in PKCS #8 form; `None` if the operating system gives no randomness.
 pub(super) fn generate() -> Option<Vec<u8>> {
     let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
     let bytes = EcdsaKeyPair::generate_pkcs8(algorithm, &random).ok()?;
@@ -73,7 +73,7 @@ impl Key {
         Self::read(&generate()?)
     }
 
-    /// Reads a key from its PKCS #8 form; `None` if the bytes are none.
+    /// Reads a key from PKCS #8 form; `None` if the bytes are no key.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
         let pair = EcdsaKeyPair::from_pkcs8(algorithm, bytes, &random).ok()?;
@@ -91,7 +91,7 @@ impl Key {
         Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Whether a token names this key and its algorithm.
+    /// Whether a token names this key and the key's algorithm.
     pub(super) fn is_named(&self, token: &Unverified<'_>) -> bool {
         token.header == self.header
     }
@@ -105,7 +105,7 @@ impl Key {
 
     /// Returns the public key as a JSON Web Key.
     pub(super) fn public(&self) -> Value {
-        // An uncompressed point: one byte of form, then both coordinates.
+        // An uncompressed point: a byte of form, then both coordinates.
         let point = self.pair.public_key().as_ref().get(1..).unwrap_or_default();
         let (x, y) = point.split_at(point.len() / 2);
         json!({

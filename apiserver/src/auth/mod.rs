@@ -66,16 +66,16 @@ impl User {
     }
 }
 
-/// The identity that a connection proved before its first request.
+/// The identity that a connection proved before the first request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionIdentity {
-    /// The user, if the connection itself proves it (in memory, client certificate).
+    /// The user, if the connection itself proves the user (in memory, client certificate).
     pub(crate) user: Option<User>,
-    /// Whether it has a certificate that could not be verified.
+    /// Whether the connection has a certificate that could not be verified.
     pub(crate) is_refused: bool,
 }
 
-/// The reason that is given for a token that nobody has issued.
+/// The reason that is given for a token that was never issued.
 pub(crate) const INVALID_TOKEN: &str = "invalid bearer token";
 
 /// The user of a bearer token.
@@ -97,8 +97,8 @@ pub(crate) trait Authenticator: Send + Sync {
         connection: &ConnectionIdentity,
     ) -> Result<User, ApiError>;
 
-    /// Returns the user that proved its identity, also if it acts as another one. Removes a token from
-    /// the subprotocols.
+    /// Returns the user that proved an identity, also if acting as another user. Removes a token
+    /// from the subprotocols.
     fn caller(
         &self,
         request: &mut Parts,
@@ -110,7 +110,7 @@ pub(crate) trait Authenticator: Send + Sync {
     /// Returns the user of a bearer token that is meant for one of the audiences.
     ///
     /// # Errors
-    /// The reason why the token does not count, as reviews of tokens tell it.
+    /// The reason why the token does not count, in the words of token reviews.
     fn token(&self, _token: &str, _audiences: &[String]) -> Result<Identified, String> {
         Err(INVALID_TOKEN.to_owned())
     }

@@ -1,21 +1,21 @@
-//! Rights: the smallest parts of RBAC's rules, to compare what is granted with what is held.
+//! Rights: the smallest parts of RBAC's rules, for the comparison of granted with held rights.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// A right to one resource or path.
+/// A right to a resource or path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Right {
     /// API group; unused for paths.
     group: String,
-    /// Resource with its subresource, or a path.
+    /// Resource with subresource, or a path.
     resource: String,
-    /// Name of the only object, if there is one.
+    /// Name of the only object, if any.
     name: Option<String>,
     /// Whether this is about a path.
     is_path: bool,
-    /// Verbs; more than one only in texts.
+    /// Verbs; several only in texts.
     pub(crate) verbs: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ fn texts<'a>(rule: &'a Value, key: &str) -> impl Iterator<Item = &'a str> + Clon
     rule[key].as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
 }
 
-/// Returns the number of rights that a rule grants: the product of its lists.
+/// Returns the number of rights that a rule grants: the product of the rule's lists.
 pub(crate) fn count(rule: &Value) -> usize {
     let number = |key: &str| texts(rule, key).count();
     let of_resources = [number("apiGroups"), number("resources"), number("resourceNames").max(1)];
@@ -81,7 +81,7 @@ pub(crate) fn covers(rule: &Value, right: &Right) -> bool {
         && texts(rule, "resources").any(|own| has_resource(own, &right.resource))
 }
 
-/// Returns whether a resource of a rule is or includes another one.
+/// Returns whether a resource of a rule is or includes another resource.
 fn has_resource(own: &str, wanted: &str) -> bool {
     if own == "*" || own == wanted {
         return true;
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether a rule covers every right of another one.
+    /// Returns whether a rule covers every right of another rule.
     fn all(own: Value, granted: Value) -> bool {
         rights(&granted).iter().all(|right| covers(&own, right))
     }
@@ -144,7 +144,7 @@ mod tests {
         assert!(all(rule("*"), scale.clone()));
         assert!(all(rule("*/scale"), scale.clone()));
         assert!(!all(rule("deployments"), scale.clone()));
-        // A rule about one resource never covers all of them.
+        // A rule about a single resource never covers all of them.
         assert!(!all(scale, rule("*")));
     }
 

@@ -1,7 +1,7 @@
 //! Certificates that the authority of a server issues for certificate requests.
 //!
-//! Name, key and alternative names are copied from the request as they are encoded, so that nothing of them
-//! is lost; usages and times are those that the signer grants.
+//! Name, key and alternative names are copied from the request as they are encoded, so that nothing
+//! of them is lost; usages and times are those that the signer grants.
 
 use rcgen::{KeyPair, SigningKey};
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
@@ -30,16 +30,16 @@ fn oid(parts: &[u64]) -> ObjectIdentifier {
     ObjectIdentifier::from_slice(parts)
 }
 
-/// The authority's key, and its name as it is encoded. Has no `Debug`.
+/// The authority's key, and the encoded name. Has no `Debug`.
 pub(crate) struct Signer {
     key: KeyPair,
     issuer: Vec<u8>,
 }
 
-/// A certificate request whose signature is that of its key.
+/// A certificate request whose signature comes from the request's key.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The name that it asks for, encoded.
+    /// The name that the request asks for, encoded.
     subject: Vec<u8>,
     /// The public key, encoded.
     key: Vec<u8>,
@@ -61,10 +61,10 @@ pub(crate) struct Grant<'a> {
 }
 
 impl Request {
-    /// Reads a request in PEM, and verifies its signature.
+    /// Reads a request in PEM, and verifies the signature.
     ///
     /// # Errors
-    /// The text is no request, or its signature does not fit or is of a kind that is not supported.
+    /// The text is no request, or the signature does not fit or is of an unsupported kind.
     pub(crate) fn read(pem: &[u8]) -> Result<Self, String> {
         let der = rustls_pki_types::CertificateSigningRequestDer::from_pem_slice(pem)
             .map_err(|error| format!("unable to parse csr: {error}"))?;
@@ -80,14 +80,15 @@ impl Request {
         Ok(request)
     }
 
-    /// Reads the signed part; returns the bits of the key, and whether it is on the curve P-384.
+    /// Reads the signed part; returns the bits of the key, and whether the key is on the curve
+    /// P-384.
     fn parse(info: &[u8]) -> ASN1Result<(Self, Vec<u8>, bool)> {
         let (subject, key, names) = yasna::parse_der(info, |reader| {
             reader.read_sequence(|reader| {
                 reader.next().read_u8()?;
                 let subject = reader.next().read_der()?;
                 let key = reader.next().read_der()?;
-                // A set with the tag of the field in the place of its own.
+                // A set with the tag of the field in the place of the set's own.
                 let names = reader.read_optional(|reader| {
                     reader.read_tagged_implicit(Tag::context(0), alternative_names)
                 })?;
@@ -111,7 +112,7 @@ impl Request {
         identity::user_in(&self.subject)
     }
 
-    /// Whether it asks for alternative names.
+    /// Whether the request asks for alternative names.
     pub(crate) fn has_names(&self) -> bool {
         self.names.is_some()
     }
@@ -157,7 +158,7 @@ fn alternative_names(attributes: BERReader<'_, '_>) -> ASN1Result<Option<Vec<u8>
     Ok(found)
 }
 
-/// Reads an extension: its kind and its value.
+/// Reads an extension: kind and value.
 fn extension(reader: BERReader<'_, '_>) -> ASN1Result<(ObjectIdentifier, Vec<u8>)> {
     reader.read_sequence(|reader| {
         let kind = reader.next().read_oid()?;
@@ -185,7 +186,7 @@ fn verification(
 }
 
 impl Signer {
-    /// Returns the signer of an authority, from its certificate and its key in PEM.
+    /// Returns the signer of an authority, from certificate and key in PEM.
     pub(crate) fn new(certificate: &str, key: &str) -> Option<Self> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
         let subject = EndEntityCert::try_from(&certificate).ok()?.subject().to_vec();

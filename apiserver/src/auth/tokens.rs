@@ -33,7 +33,7 @@ fn key(token: &str) -> Key {
 }
 
 impl Tokens {
-    /// Adds one token.
+    /// Adds a token.
     pub(crate) fn add(&self, token: &str, user: User) {
         self.users.write().insert(key(token), user);
     }

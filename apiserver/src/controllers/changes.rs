@@ -11,10 +11,10 @@ use crate::kinds::Kind;
 use crate::kinds::registry::Table;
 use crate::storage::{Cursor, Object, Snapshot};
 
-/// One change of one object.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
-    /// The kind, in its stored version.
+    /// The kind, in the stored version.
     pub(super) kind: Arc<Kind>,
     /// State before; `None` for a new object.
     pub(super) before: Option<Arc<Object>>,
@@ -24,10 +24,10 @@ pub(super) struct Event {
     revision: u64,
 }
 
-/// Position in one resource's history.
+/// Position in a resource's history.
 #[derive(Debug)]
 struct ChangeSource {
-    /// The kind, in its stored version.
+    /// The kind, in the stored version.
     kind: Arc<Kind>,
     /// Position in the resource's history.
     cursor: Cursor,
@@ -72,11 +72,12 @@ impl Follower {
         }
         let count = self.sources.len();
         self.sources.retain(|storage, source| source.read(core, storage, &mut events));
-        // One that has ended may be served again under the same kinds, as after a restored backup.
+        // A resource that has ended may be served again under the same kinds, as after a restored
+        // backup.
         if self.sources.len() < count {
             self.table = None;
         }
-        // Resources are read one after the other; the revision restores their common order.
+        // Resources are read in sequence; the revision restores their common order.
         events.sort_by_key(|event| event.revision);
         events
     }
@@ -93,7 +94,7 @@ impl ChangeSource {
                 self.compare(now, events);
                 return true;
             };
-            // A full batch may have more changes behind it.
+            // A full batch may have more changes behind the batch.
             let full = batch.changes.len() == BATCH;
             for change in batch.changes {
                 match &change.after {

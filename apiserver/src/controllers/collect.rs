@@ -1,4 +1,4 @@
-//! Garbage collection of one object.
+//! Garbage collection of an object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::verbs::update::{self, NextState};
 enum State {
     /// The owner exists.
     Solid,
-    /// The owner waits for the deletion of its dependents.
+    /// The owner waits for the deletion of all dependents.
     Waiting,
     /// The owner is gone.
     Absent,
@@ -49,8 +49,8 @@ fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<St
     }
 }
 
-/// Deletes an object without owners, or removes its references to owners that are gone; `absent`
-/// owners are known to be deleted.
+/// Deletes an object without owners, or removes references to owners that are gone; `absent` owners
+/// are known to be deleted.
 pub(super) fn dependent(
     core: &Core,
     uid: &str,
@@ -59,7 +59,7 @@ pub(super) fn dependent(
     absent: &BTreeSet<String>,
 ) {
     let Some(held) = dependent.get(core, uid) else { return };
-    // Already on its way; its finalizers decide the rest.
+    // Deletion has begun; the finalizers decide the rest.
     if meta::terminating(&held.value) {
         return;
     }
@@ -85,7 +85,7 @@ pub(super) fn dependent(
     let finalizers = meta::finalizers(&held.value);
     let has = |name: &str| finalizers.iter().any(|held| held == name);
     let policy = match () {
-        // Its owners wait for it: it in turn must wait for its own dependents.
+        // The owners wait for the object, which in turn must wait for its own dependents.
         () if any(State::Waiting) && has_dependents => Propagation::Foreground,
         () if has(ORPHAN) => Propagation::Orphan,
         () if has(FOREGROUND) => Propagation::Foreground,
@@ -94,7 +94,7 @@ pub(super) fn dependent(
     remove(core, dependent, uid, policy);
 }
 
-/// Deletes an object, if it is still the one with this uid.
+/// Deletes an object, if the uid is still this one.
 fn remove(core: &Core, dependent: &Dependent, uid: &str, policy: Propagation) {
     let (namespace, name) = (&dependent.namespace, &dependent.name);
     let Some(call) = super::call(core, &dependent.kind, namespace, name) else { return };
@@ -120,7 +120,7 @@ fn forget_owners(core: &Core, dependent: &Dependent, uid: &str, gone: &[&str]) {
     });
 }
 
-/// Removes an owner from its dependents, then its finalizer from the owner.
+/// Removes an owner from all dependents, then the finalizer from the owner.
 pub(super) fn orphan(
     core: &Core,
     kind: &Arc<Kind>,
@@ -134,7 +134,7 @@ pub(super) fn orphan(
     release(core, kind, owner, ORPHAN);
 }
 
-/// Removes the finalizer of an owner once no dependent blocks it any more.
+/// Removes the finalizer of an owner once no dependent blocks the owner any more.
 pub(super) fn foreground(
     core: &Core,
     kind: &Arc<Kind>,
@@ -162,7 +162,7 @@ fn release(core: &Core, kind: &Arc<Kind>, object: &Value, finalizer: &str) {
     });
 }
 
-/// Changes an object, if it is still the one with this uid; a failure is logged.
+/// Changes an object, if the uid is still the same; a failure is logged.
 fn change(
     core: &Core,
     kind: &Arc<Kind>,

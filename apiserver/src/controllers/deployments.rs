@@ -21,8 +21,8 @@ pub(super) fn observe(core: &Core, event: &Event) {
     let now = core.clock.rfc3339();
     let updated = update::change(core, &call, |held| {
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
-        // The write is itself a change, which is observed again; an equal status then ends the
-        // cycle, since a write without a change is not stored.
+        // The write is also a change, which is observed again; an equal status then ends the cycle,
+        // since a write without a change is not stored.
         next["status"] = status(&next, &now);
         Ok(NextState::Update(next))
     });
@@ -51,7 +51,7 @@ fn status(deployment: &Value, now: &str) -> Value {
     status
 }
 
-/// Returns a condition that is true; its times stay if it was true before.
+/// Returns a condition that is true; the times of a condition that was true before stay.
 fn condition(deployment: &Value, kind: &str, reason: &str, message: &str, now: &str) -> Value {
     let held = deployment["status"]["conditions"].as_array().into_iter().flatten();
     let held = held.clone().find(|one| one["type"] == kind && one["status"] == "True");

@@ -1,7 +1,7 @@
 //! Expiry of Events: they are deleted some time after their last write.
 //!
-//! On a real cluster etcd does it, whichever controllers run; so it is a task of its own here. An Event of a
-//! data file counts as written when the server starts.
+//! On a real cluster etcd deletes expired Events, whichever controllers run; so this is a separate
+//! task here. An Event of a data file counts as written when the server starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Expiry {
     /// Resource of Events in the store.
     storage: String,
     cursor: Cursor,
-    /// Seconds from the last write of an Event to its end.
+    /// Seconds from the last write of an Event to the Event's end.
     lifetime: i64,
     due: BTreeSet<(i64, Arc<str>)>,
     times: BTreeMap<Arc<str>, i64>,

@@ -20,10 +20,10 @@ use crate::storage::{self, Object};
 /// Finalizer of an owner whose dependents are kept.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// Finalizer of an owner that waits for the dependents that block it.
+/// Finalizer of an owner that waits for the dependents that block the deletion.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
-/// One owner reference.
+/// An owner reference.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Owner {
     /// Uid of the owner.
@@ -77,7 +77,7 @@ pub(super) struct Garbage {
 }
 
 impl Dependent {
-    /// Returns the object, if it is still the one with this uid.
+    /// Returns the object, if the uid is still this one.
     pub(super) fn get(&self, core: &Core, uid: &str) -> Option<Arc<Object>> {
         let key = storage::key(&self.namespace, &self.name);
         let held = core.store.get(&self.kind.storage, &key)?;
@@ -109,7 +109,7 @@ pub(super) fn waits(object: &Value, finalizer: &str) -> bool {
 }
 
 impl Garbage {
-    /// Updates the graph with a change, and queues the checks that it makes due.
+    /// Updates the graph with a change, and queues the checks that become due.
     pub(super) fn observe(&mut self, event: &Event) {
         let object = event.object();
         let uid = meta::text(object, "uid");
@@ -140,7 +140,7 @@ impl Garbage {
         self.known = revision;
     }
 
-    /// Enters an object's owners, and queues its check if they changed.
+    /// Enters an object's owners, and queues the object's check if they changed.
     fn learn(&mut self, uid: &str, kind: &Arc<Kind>, object: &Value) {
         let owners = owners(object);
         match self.dependents.get(uid) {
@@ -166,7 +166,7 @@ impl Garbage {
         self.push(GarbageCheck::Dependent(uid.to_owned()));
     }
 
-    /// Removes a dependent, and queues its owners: they may have waited for that.
+    /// Removes a dependent, and queues the owners, which may have waited for that.
     fn forget(&mut self, uid: &str) {
         let Some(gone) = self.dependents.remove(uid) else { return };
         for owner in gone.owners {
@@ -186,7 +186,7 @@ impl Garbage {
         }
     }
 
-    /// Queues a check, unless it is queued already.
+    /// Queues a check, unless already queued.
     fn push(&mut self, work: GarbageCheck) {
         // A check that is already queued will see this change as well.
         if self.queued.insert(work.clone()) {
@@ -207,7 +207,7 @@ impl Garbage {
         uids.filter_map(|uid| Some((uid.as_str(), self.dependents.get(uid)?))).collect()
     }
 
-    /// Makes one check; returns whether there was one.
+    /// Makes a check; returns whether any was queued.
     pub(super) fn work(&mut self, core: &Core) -> bool {
         let Some(work) = self.queue.pop_front() else { return false };
         // Taken out before the work: a change that the work makes may queue the same check again.
@@ -230,8 +230,8 @@ impl Garbage {
                 else {
                     return true;
                 };
-                // A dependent that is older than this state may not have been observed yet: it would
-                // be left out, and then be deleted because its owner is gone.
+                // A dependent that is older than this state may not have been observed yet: such a
+                // dependent would be left out, and then be deleted because the owner is gone.
                 if held.revision > self.known {
                     self.push(GarbageCheck::Owner(
                         group,

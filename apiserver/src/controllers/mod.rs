@@ -1,10 +1,11 @@
-//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles, protection of
-//! storage.
+//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles, protection
+//! of storage.
 //!
-//! One task runs them all: it waits for the store's next revision, reads every change since the
-//! last one, in order, and acts through the same verbs as clients. The single order of work means
-//! that equal histories give equal outcomes. On request the task also stands in for the controllers of
-//! workloads, and for scheduler and kubelet: Pods then run without containers.
+//! A single task runs all controllers: the task waits for the store's next revision, reads every
+//! change since the last revision, in order, and acts through the same verbs as clients. The single
+//! order of work means that equal histories give equal outcomes. On request the task also stands in
+//! for the controllers of workloads, and for scheduler and kubelet: Pods then run without
+//! containers.
 
 mod changes;
 mod collect;
@@ -36,7 +37,7 @@ use workloads::Workloads;
 /// Pieces of work in a row before other tasks of the runtime get their turn.
 const ROUND: usize = 256;
 
-/// Longest wait for work that is due by itself, in seconds: a timer has a largest time.
+/// Longest wait for timed work, in seconds: a timer has a largest time.
 const LONGEST: u64 = 24 * 3600;
 
 /// State of all controllers of a server.
@@ -104,7 +105,7 @@ impl Controllers {
         }
     }
 
-    /// Returns the time until work is due by itself.
+    /// Returns the time until the next timed work is due.
     fn pause(&self) -> Duration {
         let due = self.workloads.due().unwrap_or(i64::MAX);
         let seconds = due.saturating_sub(self.core.clock.seconds());
@@ -131,7 +132,7 @@ impl Controllers {
             }
             guard("workloads", || self.workloads.observe(&self.core, event));
         }
-        // Once for all events: it reads the roles as they are now.
+        // Once for all events: the update reads the present roles.
         let is_role = |event: &Event| event.kind.is("rbac.authorization.k8s.io", "clusterroles");
         if self.set.has(Controller::Roles) && events.iter().any(is_role) {
             guard("roles", || roles::aggregate(&self.core));
@@ -139,10 +140,10 @@ impl Controllers {
         self.garbage.caught_up(seen);
         let mut worked = !events.is_empty();
         for _ in 0..ROUND {
-            // A panicking piece of work has already left its queue, so the loop ends.
+            // A panicking piece of work has already left the queue, so the loop ends.
             let namespaces = guard("namespaces", || self.namespaces.work(&self.core));
             let garbage = guard("garbage", || self.garbage.work(&self.core));
-            // A panic counts as work: there may be more behind it.
+            // A panic counts as work, because more may be queued behind.
             let workloads = guard("workloads", || self.workloads.work(&self.core));
             let more =
                 namespaces.unwrap_or(true) | garbage.unwrap_or(true) | workloads.unwrap_or(true);
@@ -155,7 +156,7 @@ impl Controllers {
     }
 }
 
-/// Runs one piece of a controller's work; a panic costs only that piece.
+/// Runs a piece of a controller's work; a panic costs only that piece.
 fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     if done.is_err() {
@@ -179,11 +180,11 @@ pub(crate) fn publish_root(core: &Core, certificate: &str) {
     namespaces::publish_root(core, certificate);
 }
 
-/// Returns a call by the controllers for one object.
+/// Returns a call by the controllers for an object.
 fn call(core: &Core, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Call> {
     let mut call =
         Call::by_server(core, &kind.served.group, &kind.served.plural, namespace, name).ok()?;
-    // `by_server` finds a kind by name, perhaps in another version: the given one is meant.
+    // `by_server` finds a kind by name, perhaps in another version: the given version is meant.
     call.kind = kind.clone();
     "kube-controller-manager".clone_into(&mut call.options.manager);
     Some(call)

@@ -20,7 +20,7 @@ const ACCOUNT: &str = "default";
 /// ConfigMap with the authority's certificate, which every namespace has.
 const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// Controllers of namespaces: of their deletion, and of the objects that each one has.
+/// Controllers of namespaces: their deletion, and the objects that each namespace has.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     /// The controllers that run.
@@ -58,10 +58,10 @@ impl Namespaces {
         }
     }
 
-    /// Works on one namespace; returns whether there was one.
+    /// Works on a namespace; returns whether any was queued.
     pub(super) fn work(&mut self, core: &Core) -> bool {
         let Some(name) = self.dirty.pop_first() else { return false };
-        // Gone since it was noted: nothing is left to do.
+        // Gone since the note: nothing is left to do.
         let Some(held) = core.store.get(NAMESPACES, &name) else { return true };
         if !meta::terminating(&held.value) {
             furnish(core, self.set, &name);
@@ -166,11 +166,11 @@ fn change(core: &Core, call: &Call, make: impl Fn(&mut Value)) {
     }
 }
 
-/// Deletes the objects of one kind and counts those that remain.
+/// Deletes the objects of a kind and counts the remaining objects.
 fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (key, held) in storage::in_namespace(&snapshot, namespace) {
-        // Deleted once: a terminating object already waits for its finalizers or its grace period.
+        // Deleted once: a terminating object already waits for finalizers or the grace period.
         if !meta::terminating(&held.value) {
             let name = meta::text(&held.value, "name");
             let Some(call) = super::call(core, kind, namespace, name) else { continue };
@@ -184,7 +184,7 @@ fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers
                 tracing::debug!(namespace, name, %error, "could not delete an object of a terminating namespace");
             }
         }
-        // Looked up again: the deletion may have left it with finalizers.
+        // Looked up again: the deletion may have left the object with finalizers.
         if let Some(stays) = core.store.get(&kind.storage, key) {
             *left.objects.entry(kind.served.group_resource()).or_default() += 1;
             for finalizer in meta::finalizers(&stays.value) {
@@ -245,7 +245,7 @@ fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
     ];
     let conditions = rows.into_iter().map(|(kind, status, reason, message)| {
         let before = held["status"]["conditions"].as_array().into_iter().flatten();
-        // The time of a condition changes only with its status.
+        // The time of a condition changes only with the status.
         let before = before.clone().find(|one| one["type"] == kind && one["status"] == status);
         let since = before.and_then(|one| one["lastTransitionTime"].as_str()).unwrap_or(now);
         json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since})

@@ -1,8 +1,8 @@
-//! Protection of storage: releases claims, volumes and classes that are being deleted once nothing uses
-//! them.
+//! Protection of storage: releases claims, volumes and classes that are being deleted once nothing
+//! uses them.
 //!
-//! Admission gives each of them a finalizer. A claim is in use by Pods that have not ended, a volume
-//! while it is bound, a class by claims and volumes that name it.
+//! Admission gives each object a finalizer. A claim is in use by Pods that have not ended, a volume
+//! while bound, a class by claims and volumes that name the class.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ const CLASSES: Protected = Protected {
     controller: Controller::ClassProtection,
 };
 
-/// Releases what a change has made unused.
+/// Releases objects that a change has made unused.
 pub(super) fn observe(core: &Core, set: ControllerSet, event: &Event) {
     let release = |protected: &Protected, namespace: &str, name: &str| {
         if set.has(protected.controller) && !name.is_empty() {

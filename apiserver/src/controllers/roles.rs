@@ -19,7 +19,7 @@ pub(super) fn aggregate(core: &Core) {
     }
 }
 
-/// Updates the rules of one role, if it aggregates others.
+/// Updates the rules of a role that aggregates others.
 pub(super) fn fill(core: &Core, name: &str) {
     let Some(role) = core.store.get(STORAGE, name) else { return };
     let Some(rules) = rbac::aggregate(&core.store, &role.value) else { return };

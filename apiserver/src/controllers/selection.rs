@@ -87,8 +87,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
 ];
 
 /// A set of built-in controllers, read from a list as kube-controller-manager's `--controllers`:
-/// `*` selects those that are on by default, `name` one of them, `-name` none of that name; of entries
-/// about one controller the first counts.
+/// `*` selects those that are on by default, `name` a single controller, `-name` none of that name;
+/// of entries about the same controller the first counts.
 ///
 /// | name | older name | with `*` |
 /// |---|---|---|
@@ -114,7 +114,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
 /// | `kubelet`, with a scheduler | | no |
 ///
 /// Those that `*` does not select are stand-ins: they need no nodes and run no containers. Without
-/// `replicaset-controller`, `deployment-controller` reports Deployments available as soon as they exist.
+/// `replicaset-controller`, `deployment-controller` reports Deployments available as soon as they
+/// exist.
 ///
 /// ```
 /// use windlass_apiserver::{ApiServer, ControllerSet};
@@ -133,7 +134,7 @@ impl ControllerSet {
     /// The set of all controllers, with the stand-ins: workloads run as if there was a node.
     pub const ALL: Self = Self((1 << CONTROLLERS.len()) - 1);
 
-    /// Returns the set with one more controller, or without it.
+    /// Returns the set with another controller, or without that controller.
     pub(crate) fn set(self, controller: Controller, on: bool) -> Self {
         let bit = 1 << controller as u8;
         Self(if on { self.0 | bit } else { self.0 & !bit })

@@ -68,7 +68,7 @@ pub(crate) fn too_many(field: &str, actual: usize, max: u64) -> Cause {
     cause("FieldValueTooMany", field, text)
 }
 
-/// Formats a value as Kubernetes prints it inside an error: strings quoted, the rest as JSON.
+/// Formats a value in the form of Kubernetes' errors: strings quoted, the rest as JSON.
 pub(crate) fn print(value: &Value) -> String {
     match value {
         Value::String(s) => quote(s),

@@ -1,7 +1,7 @@
 //! Validation of custom resource definitions.
 //!
-//! The answers follow a real server, including one quirk: parts that all versions share are
-//! reported at the top level (`spec.validation`), where the server's internal form keeps them.
+//! The answers follow a real server, including a quirk: parts that all versions share are reported
+//! at the top level (`spec.validation`), where the server's internal form keeps these parts.
 
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the value that all versions have under `key`, if it is the same for all of them.
+/// Returns the value that all versions have under `key`, if the same for all versions.
 fn shared<'a>(versions: &'a [Value], key: &str) -> Option<&'a Value> {
     let present = |v: &&Value| match v {
         Value::Null => false,
@@ -107,13 +107,14 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     conversion(spec, out);
 }
 
-/// Returns the position of the first character that Go does not print: the space is the only blank one.
+/// Returns the position of the first character that Go does not print: the space is the only
+/// printable blank.
 fn unprintable(text: &str) -> Option<usize> {
     let is_odd = |letter: char| letter.is_control() || letter != ' ' && letter.is_whitespace();
     text.find(is_odd)
 }
 
-/// Checks one version; `lifted` parts are checked at the top level.
+/// Checks a version; `lifted` parts are checked at the top level.
 fn check_version(version: &Value, path: &str, lifted: &[Option<&Value>; 4], out: &mut Vec<Cause>) {
     let name = string(version, "name");
     if let faults @ [_, ..] = names::dns1035(name).as_slice() {
@@ -175,7 +176,7 @@ fn version_flags(
         let text = "must have exactly one version marked as storage version";
         out.push(invalid_printed("spec.versions", &printed, text));
     }
-    // The deprecated field `spec.version` is the name of the first version, so its fault appears
+    // The deprecated field `spec.version` is the name of the first version, so the fault appears
     // twice.
     let first = versions.first().map(|v| string(v, "name")).unwrap_or_default();
     if !first.is_empty()
@@ -185,7 +186,7 @@ fn version_flags(
     }
 }
 
-/// Formats a version as the server's internal form prints it.
+/// Formats a version in the server's internal form.
 fn internal(version: &Value, lifted: &[Option<&Value>; 4]) -> String {
     let get = |key: &str, empty: Value, lifted: bool| {
         version.get(key).filter(|_| !lifted).cloned().unwrap_or(empty)
@@ -208,7 +209,7 @@ fn internal(version: &Value, lifted: &[Option<&Value>; 4]) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// Checks that a value is given and is one of those allowed.
+/// Checks that a value is given and is among those allowed.
 fn one_of(path: &str, value: &str, allowed: &[&str], out: &mut Vec<Cause>) {
     if value.is_empty() {
         out.push(required(path, ""));
@@ -430,7 +431,7 @@ fn stored_versions(crd: &Value, update: bool, out: &mut Vec<Cause>) {
     let versions = list(&crd["spec"], "versions");
     let storage: Vec<&str> =
         versions.iter().filter(|v| v["storage"] == true).map(|v| string(v, "name")).collect();
-    // A new definition has no status yet: the server enters its storage version.
+    // A new definition has no status yet, so the server enters the storage version.
     let stored: Vec<&str> = match update {
         true => list(&crd["status"], "storedVersions").iter().filter_map(Value::as_str).collect(),
         false => storage.iter().take(1).copied().collect(),

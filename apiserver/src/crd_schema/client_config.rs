@@ -90,7 +90,7 @@ fn address(url: &str, at: &str, causes: &mut Vec<Cause>) {
 
 /// Appends the faults of a reference to a Service.
 fn check_service(service: &Value, at: &str, causes: &mut Vec<Cause>) {
-    // Upstream confuses the two: the fault of one is reported at the other.
+    // Upstream confuses the two: the fault of each is reported at the other.
     for (field, reported) in [("namespace", "name"), ("name", "namespace")] {
         if service[field].as_str().unwrap_or_default().is_empty() {
             causes.push(required(&format!("{at}.{reported}"), ""));

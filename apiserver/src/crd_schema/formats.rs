@@ -11,7 +11,7 @@ use regex::Regex;
 
 use super::names;
 
-/// Whether the format is one that is checked.
+/// Whether the format is checked.
 pub(crate) fn known(format: &str) -> bool {
     let name = format.replace('-', "");
     matches!(
@@ -227,7 +227,7 @@ fn go_duration(text: &str) -> bool {
     true
 }
 
-/// Whether the text is a number with one unit.
+/// Whether the text is a number with a single unit.
 fn scala_duration(text: &str) -> bool {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = text[digits..].trim_start().to_lowercase();

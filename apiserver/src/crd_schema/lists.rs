@@ -1,6 +1,6 @@
 //! Uniqueness in lists of type `set` and `map`, and the metadata of embedded resources.
 //!
-//! Neither is part of JSON schema, so both are checked after it.
+//! Neither is part of JSON schema, so both are checked after JSON schema.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::cause;
 use super::node::{Additional, ListType, Node};
 use crate::served::Cause;
 
-/// Reports every value or key that occurs more than once, at its second occurrence.
+/// Reports every value or key that occurs more than once, at the second occurrence.
 pub(crate) fn unique(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
     match value {
         Value::Object(map) => {
@@ -76,7 +76,7 @@ fn second(values: &[Value], shown: &[Value], path: &str, out: &mut Vec<Cause>) {
 pub(crate) struct Correlated<'a> {
     /// Names of the keys.
     keys: &'a [String],
-    /// Items by the text of their keys, of equal ones the first.
+    /// Items by the text of their keys, of equal items the first.
     items: BTreeMap<String, &'a Value>,
 }
 
@@ -143,7 +143,7 @@ fn head_fault(name: &str, held: &str) -> Option<String> {
         .then(|| format!("may have mixed case, but should otherwise match: {}", faults.join(",")))
 }
 
-/// Calls `visit` with each embedded resource and its path.
+/// Calls `visit` with each embedded resource and the path.
 pub(crate) fn each_embedded(
     value: &mut Value,
     node: &Node,
@@ -178,7 +178,7 @@ pub(crate) fn each_embedded(
 /// Returns the fault of the first embedded resource whose kind, API version or metadata has a wrong
 /// type.
 pub(crate) fn embedded_fault(value: &Value, node: &Node, root: bool, path: &str) -> Option<String> {
-    // The head of the object itself is checked elsewhere.
+    // The head of the object is checked elsewhere.
     if node.embedded && !root {
         let wrong = |name: &str, fine: fn(&Value) -> bool| {
             value.get(name).filter(|v| !fine(v)).map(|v| (cause::child(path, name), v))

@@ -3,7 +3,8 @@
 //!
 //! A CRD's `openAPIV3Schema` is compiled once to a [`Schema`], which prunes, defaults and validates
 //! objects with the texts of a real API server. [`check_crd`] refuses CRDs that a real server
-//! refuses, rules that do not compile or cost too much included; [`Schema::validate`] runs the rules.
+//! refuses, rules that do not compile or cost too much included; [`Schema::validate`] runs the
+//! rules.
 
 // DESIGN.md, 86: Rules are compiled when the first object is validated
 
@@ -34,12 +35,12 @@ use windlass_cel::rules::{Validator, Violation};
 use crate::served::Cause;
 use node::Node;
 
-/// The compiled schema of one version of a custom resource.
+/// The compiled schema of a version of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// The compiled schema of the object.
     root: Node,
-    /// The schema as it was written.
+    /// The schema as written.
     source: Arc<Value>,
     /// The compiled rules, of `source`.
     rules: Arc<OnceLock<Validator>>,
@@ -84,14 +85,15 @@ impl Schema {
         prune::default(object, &self.root);
     }
 
-    /// Validates an object against the schema and its rules.
+    /// Validates an object against the schema and the rules.
     ///
     /// With `old`, the object's stored state, invalid values that did not change are tolerated.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> ValidationResult {
         self.validate_after(&[], new, old)
     }
 
-    /// Validates an object whose metadata has these faults, which can keep rules from being checked.
+    /// Validates an object whose metadata has these faults, which can keep rules from being
+    /// checked.
     pub(crate) fn validate_after(
         &self,
         metadata: &[Cause],
@@ -99,7 +101,7 @@ impl Schema {
         old: Option<&Value>,
     ) -> ValidationResult {
         let mut causes = validate::validate(&self.root, new, old);
-        // These checks are not part of JSON schema, and follow it.
+        // These checks are not part of JSON schema, and follow those of JSON schema.
         lists::embedded(new, &self.root, "", &mut causes);
         // Lists that already had duplicates are tolerated as well.
         let mut before = Vec::new();
@@ -125,7 +127,7 @@ impl Schema {
         ValidationResult { causes, tolerated }
     }
 
-    /// Calls `visit` with each embedded resource and its path.
+    /// Calls `visit` with each embedded resource and the path.
     pub(crate) fn each_embedded(
         &self,
         object: &mut Value,
@@ -143,7 +145,7 @@ impl Schema {
     }
 }
 
-/// Returns the formats that a definition's schemas name and nobody checks, sorted.
+/// Returns the formats that a definition's schemas name without a check, sorted.
 pub(crate) fn unknown_formats(crd: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
@@ -152,7 +154,7 @@ pub(crate) fn unknown_formats(crd: &Value) -> BTreeSet<String> {
     found
 }
 
-/// Adds the unknown formats of a schema and of those below it.
+/// Adds the unknown formats of a schema and of all schemas below.
 fn collect_formats(schema: &Value, found: &mut BTreeSet<String>) {
     let Some(map) = schema.as_object() else { return };
     if let Some(format) = node::text(map, "format").filter(|format| !format.is_empty()) {

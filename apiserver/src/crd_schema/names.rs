@@ -22,7 +22,7 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
     subdomain(text).is_empty()
 }
 
-/// Returns the faults of an RFC 1123 subdomain. Its parts may be longer than 63 characters.
+/// Returns the faults of an RFC 1123 subdomain. The parts may be longer than 63 characters.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
     let alnum = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let part_ok = |part: &str| {

@@ -30,7 +30,7 @@ pub(crate) enum ListType {
     Map,
 }
 
-/// One node of a compiled schema.
+/// A node of a compiled schema.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     /// Allowed JSON types; empty for any.
@@ -41,7 +41,7 @@ pub(crate) struct Node {
     pub(crate) preserve: bool,
     /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
-    /// Whether the schema or one below it is that of an embedded resource.
+    /// Whether the schema or a schema below is that of an embedded resource.
     pub(crate) has_embedded: bool,
     pub(crate) properties: BTreeMap<String, Node>,
     /// `additionalProperties`.
@@ -78,7 +78,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Compiles one schema object. Malformed parts are left out, since [`check_crd`] refuses them.
+    /// Compiles a schema object. Malformed parts are left out, since [`check_crd`] refuses them.
     ///
     /// [`check_crd`]: super::check_crd
     pub(crate) fn compile(schema: &Value, budget: &Budget) -> Node {
@@ -161,7 +161,7 @@ impl Node {
             map.get("items").filter(|v| v.is_object()).map(|v| Box::new(Node::compile(v, budget)));
     }
 
-    /// Returns the schema of values under `key`, if the key has one.
+    /// Returns the schema of values under `key`, if present.
     pub(crate) fn field(&self, key: &str) -> Option<&Node> {
         self.properties.get(key).or(match &self.additional {
             Some(Additional::Schema(node)) => Some(node),

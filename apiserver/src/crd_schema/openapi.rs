@@ -1,4 +1,4 @@
-//! Checks of one `openAPIV3Schema` beyond structure: types, lists, maps, defaults, form of rules.
+//! Checks of an `openAPIV3Schema` beyond structure: types, lists, maps, defaults, form of rules.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ struct Scope<'a> {
     meta: bool,
 }
 
-/// Checks the schema of one version at `path` (`….openAPIV3Schema`).
+/// Checks the schema of a version at `path` (`….openAPIV3Schema`).
 pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     let Some(map) = schema.as_object() else { return out };
@@ -28,7 +28,7 @@ pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
     if flag(map, "nullable") {
         out.push(forbidden(&child(path, "nullable"), "nullable cannot be true at the root"));
     }
-    // Upstream builds its structural form only from a schema that can be converted to it.
+    // Upstream builds the structural form only from a schema that can be converted.
     if structural::convertible(schema) {
         let faults = structural::check(schema, path);
         if faults.is_empty() {
@@ -47,8 +47,8 @@ pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
     out
 }
 
-/// Checks the root of a kind with a status subresource: it may have only keys that still hold when
-/// `properties.status` is taken out.
+/// Checks the root of a kind with a status subresource: the root may have only keys that still hold
+/// when `properties.status` is taken out.
 fn status_root(schema: &Value, map: &Object, path: &str, out: &mut Vec<Cause>) {
     const ALLOWED: [&str; 22] = [
         "description",
@@ -91,7 +91,7 @@ fn status_root(schema: &Value, map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Checks one node and its children.
+/// Checks a node with all children.
 fn node(schema: &Value, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     standard(map, path, scope, out);
@@ -265,7 +265,7 @@ fn list_map(map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Checks that the keys of a list of type `map` name scalar properties of its items.
+/// Checks that the keys of a list of type `map` name scalar properties of the items.
 fn map_keys(map: &Object, keys: &[String], path: &str, out: &mut Vec<Cause>) {
     let at = child(path, "x-kubernetes-list-map-keys");
     if keys.is_empty() {
@@ -390,7 +390,7 @@ fn defaults(schema: &Value, resource: bool, path: &str, budget: &Budget, out: &m
     }
 }
 
-/// Checks one default against its own schema.
+/// Checks a default against the schema of its node.
 fn default(node: &Node, value: &Value, path: &str, out: &mut Vec<Cause>) {
     let mut pruned = value.clone();
     prune::prune(&mut pruned, Some(node), node.embedded, "", &mut Vec::new());

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use windlass_cel::library::regex::{Pattern as Syntax, Regex};
 
-/// Ranges of characters that all patterns of a definition may have together, each as often as it is
-/// repeated: memory and time of their compilation grow with it, and each alone may take a second.
+/// Ranges of characters that all patterns of a definition may have together, each counted with its
+/// repetitions: memory and time of the compilation grow with this number, and each range alone may
+/// take a second.
 const MOST_RANGES: u64 = 4_000_000;
 
 /// The ranges that are left to the patterns of a definition.
@@ -27,14 +28,15 @@ impl Budget {
     }
 }
 
-/// A pattern, compiled when the first text is compared: a definition may have thousands of them, and
-/// some take a second.
+/// A pattern, compiled when the first text is compared: a definition may have thousands of them,
+/// and some take a second.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
     /// Budget of all patterns of the definition together.
     budget: Budget,
-    /// `None` for a pattern beyond the limits of the engine or of the definition; it matches no text.
+    /// `None` for a pattern beyond the limits of the engine or of the definition; such a pattern
+    /// matches no text.
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 
@@ -54,13 +56,13 @@ impl Pattern {
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// Returns the pattern as it was written.
+    /// Returns the pattern as written.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// Returns the reason why Go cannot compile a pattern, in its words.
+/// Returns the reason why Go cannot compile a pattern, in Go's words.
 pub(crate) fn error(source: &str) -> Option<String> {
     Syntax::parse(source).err().map(|error| error.to_string())
 }
@@ -76,7 +78,7 @@ mod tests {
         let patterns: Vec<Pattern> =
             (0..4_000).map(|_| Pattern::compile(source, &budget)).collect();
         let ranges = Syntax::parse(source).unwrap().ranges();
-        // Spent without compiling thousands of programs, which is what the bound prevents.
+        // Spent without compiling thousands of programs, which the bound prevents.
         while budget.take(ranges * 2) {}
         assert!(patterns[0].matches("y"), "one more is left");
         assert!(patterns[0].matches("y"), "it is compiled once");

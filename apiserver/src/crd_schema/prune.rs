@@ -1,4 +1,4 @@
-//! Removal of fields that a schema does not know and of nulls that it does not allow; defaults.
+//! Removal of fields that a schema does not know and of nulls that are not allowed; defaults.
 //!
 //! Kind, API version and metadata are never touched at the root, nor in embedded resources.
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::node::{Additional, Node};
 
-/// Whether this is one of the fields that every resource has.
+/// Whether this is a field that every resource has.
 pub(crate) fn is_meta(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }
@@ -19,7 +19,7 @@ pub(crate) fn prune(
     path: &str,
     unknown: &mut Vec<String>,
 ) {
-    // Undeclared fields stay, but declared ones are pruned inside.
+    // Undeclared fields stay, but declared fields are pruned inside.
     if let Some(node) = node.filter(|n| n.preserve) {
         return skip(value, node, root, path, unknown);
     }

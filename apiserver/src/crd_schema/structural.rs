@@ -1,7 +1,7 @@
 //! Rules for structural schemas.
 //!
 //! A structural schema gives the type of every value outside of `allOf`, `anyOf`, `oneOf` and
-//! `not`, which may only narrow it. Pruning, defaulting and apply depend on that.
+//! `not`, which may only narrow the type. Pruning, defaulting and apply depend on that.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::node::{flag, list, text};
 use super::pattern;
 use crate::served::Cause;
 
-/// Position of a node, which decides the texts of its faults.
+/// Position of a node, which decides the texts of the faults.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -20,7 +20,7 @@ enum Level {
 
 type Object = Map<String, Value>;
 
-/// Whether the schema is free of constructs that cannot be converted to a structural one at all.
+/// Whether the schema is free of constructs that cannot be converted to a structural schema at all.
 pub(crate) fn convertible(schema: &Value) -> bool {
     let Some(map) = schema.as_object() else { return true };
     const UNSUPPORTED: [&str; 7] = [
@@ -38,7 +38,7 @@ pub(crate) fn convertible(schema: &Value) -> bool {
     {
         return false;
     }
-    // The whole tree: one construct anywhere is enough.
+    // The whole tree: a single construct anywhere is enough.
     let junctors = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|k| list(map, k));
     let single = ["items", "additionalProperties", "not"].into_iter().filter_map(|k| map.get(k));
     let fields = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
@@ -64,7 +64,7 @@ fn kind(map: &Object) -> &str {
     text(map, "type").unwrap_or_default()
 }
 
-/// Checks a node outside of junctors, and its children.
+/// Checks a node outside of junctors, with all children.
 fn invariants(schema: &Value, level: Level, path: &str, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     match map.get("items") {
@@ -115,7 +115,7 @@ fn int_or_string_shapes(map: &Object) -> (bool, bool) {
     (list(map, "anyOf") == wanted, first.is_some_and(|f| list(f, "anyOf") == wanted))
 }
 
-/// Checks that a node has a type, and one that fits.
+/// Checks that a node has a type, and that the type fits.
 fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
     let kind = kind(map);
     let at = child(path, "type");
@@ -241,13 +241,13 @@ fn nested(schema: &Value, skip_any: bool, path: &str, out: &mut Vec<Cause>) {
             forbid(name, "must be empty to be structural");
         }
     }
-    // Metadata is validated by the server itself, and not by branches of a schema.
+    // Metadata is validated by the server, and not by branches of a schema.
     if properties(map).any(|(name, _)| name == "metadata") {
         out.push(forbidden(&key(&fields, "metadata"), "must not be specified in a nested context"));
     }
 }
 
-/// Checks that every field or item inside a junctor is also specified outside of it.
+/// Checks that every field or item inside a junctor is also specified outside of the junctor.
 fn complete(rules: &Value, shape: Option<&Value>, at: &str, seen: &str, out: &mut Vec<Cause>) {
     let Some(map) = rules.as_object() else { return };
     if let Some(not) = map.get("not") {
@@ -260,7 +260,7 @@ fn complete(rules: &Value, shape: Option<&Value>, at: &str, seen: &str, out: &mu
     }
 }
 
-/// Checks one branch of a junctor against the node outside of it.
+/// Checks a branch of a junctor against the node outside of the junctor.
 fn complete_nested(
     rules: &Value,
     shape: Option<&Value>,

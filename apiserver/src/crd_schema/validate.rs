@@ -1,7 +1,7 @@
 //! Validation of a value against a compiled schema, in the order and with the texts of
 //! kube-openapi.
 //!
-//! The order is that of its validators: type, combinations, strings, formats, numbers, lists,
+//! The order follows upstream's validators: type, combinations, strings, formats, numbers, lists,
 //! enumerations, objects. Fields are visited by name, where upstream has no order.
 
 use std::collections::BTreeSet;
@@ -13,11 +13,11 @@ use super::lists::Correlated;
 use super::node::{Additional, ListType, Node};
 use crate::served::Cause;
 
-/// Most faults of one object. kube-apiserver has no such limit: for more it takes quadratic time, up to
-/// its deadline.
+/// Most faults of an object. kube-apiserver has no such limit: for more faults it takes quadratic
+/// time, up to the deadline.
 const MOST_CAUSES: usize = 1000;
 
-/// Faults of a value, and the number of passed checks, by which `anyOf` finds its closest branch.
+/// Faults of a value, and the number of passed checks, by which `anyOf` finds the closest branch.
 #[derive(Debug, Default)]
 struct ValidationOutcome {
     /// Faults, each once.
@@ -29,7 +29,7 @@ struct ValidationOutcome {
 }
 
 impl ValidationOutcome {
-    /// Adds a fault, unless it is known or one of too many.
+    /// Adds a fault, unless known or beyond the limit.
     fn add(&mut self, cause: Cause) {
         if self.causes.len() < MOST_CAUSES && self.known.insert(cause.clone()) {
             self.causes.push(cause);
@@ -61,22 +61,22 @@ pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Cau
     ratchet(root, new, old, "").causes
 }
 
-/// Validates a value against its old state: the faults of an unchanged value are dropped.
+/// Validates a value against the old state: the faults of an unchanged value are dropped.
 fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
     let mut outcome = check(node, value, old, path);
-    // An object that became invalid with a change of its schema can still be updated elsewhere.
+    // An object that became invalid with a change of the schema can still be updated elsewhere.
     if !outcome.ok() && old == Some(value) {
         outcome.clear();
     }
     outcome
 }
 
-/// Returns the path as faults print it: without the leading dot that fields of the root have.
+/// Returns the path in the form of faults: without the leading dot that fields of the root have.
 fn shown(path: &str) -> &str {
     path.strip_prefix('.').unwrap_or(path)
 }
 
-/// Validates a value without tolerance for its old state.
+/// Validates a value without tolerance for the old state.
 fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
     let mut out = ValidationOutcome::default();
     check_type(node, value, path, &mut out);
@@ -128,7 +128,7 @@ fn check_type(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcom
         }
         return;
     }
-    // Beyond 2^53 a float no longer names one integer.
+    // Beyond 2^53 a float no longer names a single integer.
     let whole =
         value.as_f64().is_some_and(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0);
     let fits = has(kind)
@@ -136,7 +136,7 @@ fn check_type(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcom
         || (kind == "integer" && has("number"));
     let formatted = !node.format.is_empty();
     let text_like = matches!(value, Value::String(_) | Value::Array(_));
-    // Values other than texts and lists are reported by their format, if the schema has one.
+    // Values other than texts and lists are reported by format, if the schema has a format.
     if !text_like && formatted && !fits && format != node.format {
         out.add(wrong_type(path, &node.format, format));
         return;
@@ -198,7 +198,7 @@ fn combine(
     out.matches += 1;
 }
 
-/// Checks `anyOf`; without a valid branch the faults of the closest one are reported.
+/// Checks `anyOf`; without a valid branch the faults of the closest branch are reported.
 fn any_of(
     node: &Node,
     value: &Value,
@@ -221,7 +221,7 @@ fn any_of(
     out.merge(best.unwrap_or_default());
 }
 
-/// Checks `oneOf`; without a valid branch the faults of the closest one are reported.
+/// Checks `oneOf`; without a valid branch the faults of the closest branch are reported.
 fn one_of(
     node: &Node,
     value: &Value,
@@ -358,7 +358,7 @@ fn check_items(
     out: &mut ValidationOutcome,
 ) {
     if let Some(schema) = node.items.as_deref() {
-        // Only in lists of type `map` items have an identity, and with it an old state.
+        // Only in lists of type `map` items have an identity, and thereby an old state.
         let before =
             old.and_then(Value::as_array).filter(|_| node.list_type == Some(ListType::Map));
         let before = before.map(|old| Correlated::new(old, &node.list_map_keys));
@@ -419,7 +419,7 @@ fn check_object(
         return out.add(cause::too_many(shown(path), map.len(), max));
     }
     let before = |key: &str| {
-        // An atomic map changes as a whole: its fields have no old state of their own.
+        // An atomic map changes as a whole: fields have no separate old state.
         if node.map_atomic || (path.is_empty() && matches!(key, "kind" | "apiVersion")) {
             return None;
         }

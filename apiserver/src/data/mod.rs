@@ -1,8 +1,8 @@
 //! Data file: everything that a server stores, in an embedded database (redb).
 //!
-//! The file holds the present objects, the newest revision and the server's credentials; histories of
-//! watches stay in memory. A commit is one transaction of redb, so that a file is never between two of
-//! them, whenever the process ends.
+//! The file holds the present objects, the newest revision and the server's credentials; histories
+//! of watches stay in memory. A commit is a single transaction of redb, so that a file is never
+//! between two transactions, whenever the process ends.
 
 // DESIGN.md, 147: The data file holds the present state, and answers wait for shared commits
 
@@ -44,7 +44,7 @@ const CACHE: usize = 16 << 20;
 /// Keys, certificates and tokens of a server, by name.
 pub(crate) type Credentials = BTreeMap<String, Vec<u8>>;
 
-/// An open data file and what is in it. Its `Debug` shows no object and no key.
+/// An open data file and its content. The `Debug` output shows no object and no key.
 pub(crate) struct DataFile {
     database: Database,
     path: PathBuf,
@@ -66,12 +66,13 @@ fn failed(path: &Path, why: impl std::fmt::Display) -> io::Error {
 }
 
 impl DataFile {
-    /// Opens a data file, or creates one that only its owner may read, and reads it. Blocks its thread.
+    /// Opens a data file, or creates one that only the owner may read, and reads the file. Blocks
+    /// the thread.
     ///
     /// # Errors
     /// The file cannot be opened, is open in another server, is damaged, or no data file.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // The database asserts what a damaged file does not keep.
+        // The database asserts conditions that a damaged file breaks.
         let opened = catch_unwind(AssertUnwindSafe(|| Self::try_open(path)));
         opened.unwrap_or_else(|_| Err(failed(path, DAMAGED)))
     }
@@ -85,14 +86,14 @@ impl DataFile {
             return Err(failed(path, REPAIRED));
         }
         if is_new {
-            // Otherwise a power failure could take the new file's name with all that is in it.
+            // Otherwise a power failure could take the new file's name with all its content.
             sync_folder(path).map_err(|error| failed(path, error))?;
         }
         let (state, credentials) = read::all(&database).map_err(|why| failed(path, why))?;
         Ok(Self { database, path: path.to_owned(), state, credentials })
     }
 
-    /// Stores the server's credentials. Blocks its thread.
+    /// Stores the server's credentials. Blocks the thread.
     pub(crate) fn keep(&mut self, credentials: Credentials) -> io::Result<()> {
         write::credentials(&self.database, &credentials)
             .map_err(|error| failed(&self.path, error))?;
@@ -130,7 +131,7 @@ fn explain(error: &DatabaseError) -> String {
     }
 }
 
-/// Opens a file for reading and writing; returns whether it is new.
+/// Opens a file for reading and writing; returns whether the file is new.
 fn file(path: &Path) -> io::Result<(File, bool)> {
     let is_new = !path.exists();
     let mut options = OpenOptions::new();

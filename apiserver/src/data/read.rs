@@ -36,7 +36,7 @@ pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), 
         let (name, bytes) = entry.map_err(|error| text(&error))?;
         credentials.insert(name.value().to_owned(), bytes.value().to_vec());
     }
-    // The credentials are written first: a server may have ended before its first object.
+    // The credentials are written first: a server may have ended before the first object.
     let Some(revision) = number(REVISION)? else { return Ok((None, credentials)) };
     if revision > LARGEST {
         return Err(format!("its revision {revision} is above {LARGEST}, the largest"));
@@ -54,7 +54,7 @@ pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), 
     Ok((Some(Backup::new(revision, resources)), credentials))
 }
 
-/// Reads an object of any depth: requests have bounded it when it was written.
+/// Reads an object of any depth: the request bounded the depth of the write.
 fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     reader.disable_recursion_limit();

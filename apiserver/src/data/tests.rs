@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Credentials, DataFile, Writer};
 use crate::storage::{Journal, Store};
 
-/// A folder that is removed with its test.
+/// A folder that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,14 +29,14 @@ impl Drop for Folder {
     }
 }
 
-/// Opens a file and lets a store go on from it.
+/// Opens a file and lets a store go on from that file.
 fn store(file: DataFile) -> (Store, Writer) {
     let (store, journal) = (Store::new(), Arc::new(Journal::default()));
     store.load(file.state.as_ref().unwrap_or(&store.backup()), journal.clone());
     (store, Writer::start(file, journal, || {}).unwrap())
 }
 
-/// Opens a file with credentials, as a server has it.
+/// Opens a file with credentials, as in a server.
 fn opened(folder: &Folder) -> DataFile {
     let mut file = DataFile::open(&folder.file()).unwrap();
     file.keep(Credentials::from([("token".to_owned(), b"t".to_vec())])).unwrap();

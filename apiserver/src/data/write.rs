@@ -17,7 +17,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread; it ends when the journal is closed. `stop` is called if the file fails.
+    /// Starts the thread, which ends when the journal is closed. `stop` is called if the file
+    /// fails.
     pub(crate) fn start(
         file: DataFile,
         journal: Arc<Journal>,
@@ -25,7 +26,7 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let closed = CancellationToken::new();
         let guard = closed.clone().drop_guard();
-        // A thread of its own, and none of the runtime's: each commit waits for the disk.
+        // A separate thread, and none of the runtime's: each commit waits for the disk.
         std::thread::Builder::new().name("windlass-data".to_owned()).spawn(move || {
             let path = file.path.clone();
             let ran = catch_unwind(AssertUnwindSafe(|| run(file, &journal)));
@@ -55,7 +56,7 @@ fn run(file: DataFile, journal: &Journal) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes one batch in one transaction.
+/// Writes a batch in a single transaction.
 fn commit(database: &Database, batch: &Batch) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
     if let Some(backup) = &batch.replacement {
@@ -89,7 +90,7 @@ fn replace(transaction: &WriteTransaction, backup: &Backup) -> Result<(), redb::
     Ok(())
 }
 
-/// Returns an object as it stands in the file.
+/// Returns an object in the form of the file.
 fn bytes(object: &Object) -> Vec<u8> {
     object.value.to_string().into_bytes()
 }
@@ -103,7 +104,7 @@ pub(super) fn credentials(
     {
         let mut numbers = transaction.open_table(NUMBERS)?;
         numbers.insert(FORMAT, LAYOUT)?;
-        // Made now: a file without objects is read as one.
+        // Made now: a file without objects also has the table.
         drop(transaction.open_table(OBJECTS)?);
         let mut table = transaction.open_table(CREDENTIALS)?;
         for (name, bytes) in credentials {

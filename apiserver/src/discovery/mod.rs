@@ -1,8 +1,8 @@
 //! Discovery documents: the served groups, versions and resources.
 //!
 //! Both forms come from the same [`Served`] values: the older documents per group and version, and
-//! the aggregated one that newer clients ask for. Content negotiation and entity tags belong to the
-//! handlers.
+//! the aggregated document that newer clients request. Content negotiation and entity tags belong
+//! to the handlers.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::names::version_rank;
 use crate::served::{Served, Subresource};
 
-/// Groups that a real server lists first, in its order.
+/// Groups that a real server lists first, in the server's order.
 const ORDER: [&str; 20] = [
     "apiregistration.k8s.io",
     "apps",
@@ -45,7 +45,7 @@ pub fn api_versions(address: &str) -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses})
 }
 
-/// Returns `/apis`: all groups but the core one.
+/// Returns `/apis`: all groups but the core group.
 pub fn group_list(served: &[Served]) -> Value {
     let groups: Vec<Value> =
         groups(served).iter().map(|group| Value::Object(describe_group(served, group))).collect();
@@ -105,12 +105,12 @@ fn groups(served: &[Served]) -> Vec<&str> {
     groups
 }
 
-/// Returns the versions of a group, the preferred one first.
+/// Returns the versions of a group, the preferred version first.
 fn versions<'a>(served: &'a [Served], group: &str) -> Vec<&'a str> {
     let mut versions: Vec<&str> =
         served.iter().filter(|s| s.group == group).map(|s| s.version.as_str()).collect();
     versions.sort_by(|a, b| version_rank(b).cmp(&version_rank(a)).then(a.cmp(b)));
-    // One version serves many resources.
+    // A version serves many resources.
     versions.dedup();
     versions
 }
@@ -168,12 +168,13 @@ fn describe(resource: &Served) -> Value {
     out
 }
 
-/// Returns a digest that changes with the version in which objects are stored, without naming it.
+/// Returns a digest that changes with the version in which objects are stored, without naming that
+/// version.
 fn storage_hash(resource: &Served) -> String {
     STANDARD.encode(&Sha256::digest(resource.stored_as.as_bytes())[..8])
 }
 
-/// Whether the kind of a subresource belongs to another group than its parent.
+/// Whether the kind of a subresource belongs to another group than the parent.
 fn foreign(resource: &Served, sub: &Subresource) -> bool {
     !sub.group.is_empty() && sub.group != resource.group
 }

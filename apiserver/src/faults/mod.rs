@@ -1,8 +1,8 @@
 //! Faults on demand: failures of servers, networks and proxies that clients must survive.
 //!
-//! Tests add a [`Fault`] that names the requests it applies to and the action taken on them; open
-//! watches are reached through [`Faults`] itself. No upstream server offers this through its API,
-//! which is why an in-process server can prove more than a real one.
+//! Tests add a [`Fault`] that names the affected requests and the action; open watches are reached
+//! through [`Faults`] itself. No upstream server offers this through an API, which is why an
+//! in-process server can prove more than a real server.
 
 mod observer;
 mod rules;
@@ -26,7 +26,7 @@ pub use rules::{Action, Fault, FaultHandle};
 pub(crate) use rules::{Subject, garble};
 pub(crate) use watches::{Order, Tap};
 
-/// The faults of one server. Clones are cheap and share the faults.
+/// The faults of a server. Clones are cheap and share the faults.
 #[derive(Clone, Debug)]
 pub struct Faults {
     /// State shared by all clones.
@@ -68,8 +68,8 @@ impl Faults {
         }
     }
 
-    /// Adds a fault. It applies until its count is used up, it is removed or all faults are
-    /// cleared.
+    /// Adds a fault. The fault applies until the count is used up, the fault is removed or all
+    /// faults are cleared.
     pub fn add(&self, fault: Fault) -> FaultHandle {
         let handle = FaultHandle::new(self.shared.next.fetch_add(1, Ordering::Relaxed) + 1);
         self.shared.rules.lock().add(fault, handle.clone());
@@ -81,14 +81,14 @@ impl Faults {
         self.shared.rules.lock().describe()
     }
 
-    /// Removes a fault by its number; false if there is none.
+    /// Removes a fault by number; false if there is none.
     pub(crate) fn remove(&self, id: u64) -> bool {
         self.shared.rules.lock().remove(id)
     }
 
     /// Removes every fault, resumes paused watches and ends their delay.
     pub fn clear(&self) {
-        // One lock at a time, and the wake-up last: a woken watch looks at `paused` again.
+        // A single lock at a time, and the wake-up last: a woken watch looks at `paused` again.
         self.shared.rules.lock().clear();
         self.shared.paused.lock().clear();
         self.shared.lags.lock().clear();
@@ -105,13 +105,13 @@ impl Faults {
         self.order(resource, &Order::Fail(code));
     }
 
-    /// Sends raw bytes into the open watches of a resource, as if they were one frame.
+    /// Sends raw bytes into the open watches of a resource, as a single frame.
     pub fn inject(&self, resource: &str, bytes: impl Into<Bytes>) {
         self.order(resource, &Order::Raw(bytes.into()));
     }
 
     /// Repeats changes in the open watches of a resource, as a server does that lags behind the
-    /// previous one: all changes of the last `back` revisions, or only the first of them.
+    /// previous server: all changes of the last `back` revisions, or only the first of them.
     pub fn repeat_watches(&self, resource: &str, back: u64, only_one: bool) {
         self.order(resource, &Order::Again { back, only_one });
     }
@@ -129,8 +129,8 @@ impl Faults {
         self.shared.pauses.notify();
     }
 
-    /// Delays each later event of a resource by `lag` after its change; zero ends the delay. The
-    /// state that a watch begins with, and lists, are not delayed.
+    /// Delays each later event of a resource by `lag` after the change; zero ends the delay. The
+    /// state at the beginning of a watch, and lists, are not delayed.
     pub fn lag_watches(&self, resource: &str, lag: Duration) {
         let mut lags = self.shared.lags.lock();
         if lag.is_zero() {
@@ -160,16 +160,16 @@ impl Faults {
         actions
     }
 
-    /// Installs the observer of requests; the first one stays.
+    /// Installs the observer of requests; the first observer stays.
     pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
         drop(self.shared.observer.set(observer));
     }
 
-    /// Registers an open watch, so that it receives orders.
+    /// Registers an open watch, so that the watch receives orders.
     pub(crate) fn tap(&self, resource: &str) -> Tap {
         Tap::open(self.shared.clone(), resource)
     }
 }
 
-/// Longest delay of a fault; longer ones are cut.
+/// Longest delay of a fault; longer delays are cut.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);

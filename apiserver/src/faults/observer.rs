@@ -1,4 +1,4 @@
-//! Observers: code of a test that sees every request and every change as it happens, and decides on
+//! Observers: code of a test that sees every request and every change at its moment, and decides on
 //! faults then.
 
 use std::fmt;
@@ -10,21 +10,22 @@ use super::{Action, Subject};
 /// A test's own judge of requests and changes. Both methods run inside the server and must return
 /// quickly; they may use the server's [`Faults`](super::Faults).
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// Called once for each request of a known user, before it is executed. The returned actions follow
-    /// those of the added faults. Writes by [`ApiServer::commit`](crate::ApiServer::commit) are allowed.
+    /// Called once for each request of a known user, before execution. The returned actions follow
+    /// those of the added faults. Writes by [`ApiServer::commit`](crate::ApiServer::commit) are
+    /// allowed.
     fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
         let _ = request;
         Vec::new()
     }
 
-    /// Called for each write, before any watch delivers its event. The store is locked: a call that reads
-    /// or writes objects would wait for ever.
+    /// Called for each write, before any watch delivers the event. The store is locked: a call that
+    /// reads or writes objects would wait for ever.
     fn changed(&self, change: &ObservedChange<'_>) {
         let _ = change;
     }
 }
 
-/// A request as an [`Observer`] sees it.
+/// A request in the view of an [`Observer`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ObservedRequest<'a> {
@@ -32,9 +33,9 @@ pub struct ObservedRequest<'a> {
     pub verb: &'a str,
     /// API group; empty for the core group.
     pub group: &'a str,
-    /// Plural of the resource; empty for paths without one.
+    /// Plural of the resource; empty for paths without a resource.
     pub resource: &'a str,
-    /// Subresource; empty for the object itself.
+    /// Subresource; empty for the object.
     pub subresource: &'a str,
     /// Namespace; empty for cluster-wide requests.
     pub namespace: &'a str,
@@ -47,7 +48,7 @@ pub struct ObservedRequest<'a> {
 }
 
 impl<'a> ObservedRequest<'a> {
-    /// Returns what an observer sees of a request.
+    /// Returns the part of a request that an observer sees.
     pub(super) fn of(subject: &Subject<'a>) -> Self {
         let Subject { verb, group, resource, subresource, namespace, name, path: _, agent, user } =
             *subject;
@@ -55,15 +56,15 @@ impl<'a> ObservedRequest<'a> {
     }
 }
 
-/// A write as an [`Observer`] sees it.
+/// A write in the view of an [`Observer`].
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ObservedChange<'a> {
     /// Name under which the resource is stored: the plural, for custom resources with the group
-    /// behind it.
+    /// behind the plural.
     pub resource: &'a str,
-    /// User whose request made the change; `None` for the server's own controllers and writes without a
-    /// request.
+    /// User whose request made the change; `None` for the server's own controllers and writes
+    /// without a request.
     pub user: Option<&'a str>,
     /// resourceVersion of the write.
     pub revision: u64,

@@ -28,25 +28,25 @@ pub enum Action {
     ExecuteThenDelay(Duration),
     /// Sets the `Retry-After` header of the answer to this value.
     RetryAfter(String),
-    /// Ends the watch as soon as it is open.
+    /// Ends the watch as soon as the watch is open.
     CloseWatch,
-    /// Starts the watch with an ERROR event of this code and ends it.
+    /// Starts the watch with an ERROR event of this code and ends the watch.
     FailWatch(u16),
     /// Starts the watch with these bytes as a frame.
     RawFrame(Bytes),
-    /// Starts the watch this many revisions before the requested one.
+    /// Starts the watch this many revisions before the requested revision.
     RepeatWatch(u64),
-    /// Lets the watch see a server that lags behind: its initial state is that of a revision, and
+    /// Lets the watch see a server that lags behind: the initial state is that of a revision, and
     /// later changes follow when the time has passed. A revision that is compacted changes nothing.
     Behind(u64, Duration),
     /// Replaces the `spec` of the named object by a text that no client can decode, in every answer
-    /// that shows it.
+    /// that shows the object.
     Garble(String),
     /// Answers these bytes as the whole body, with this code and as JSON.
     RawBody(u16, Bytes),
 }
 
-/// A fault: the requests it applies to and its actions.
+/// A fault: the affected requests and the actions.
 #[derive(Clone, Debug)]
 pub struct Fault {
     verb: Option<String>,
@@ -64,7 +64,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Returns a fault that strikes every request, once; the other methods narrow it down.
+    /// Returns a fault that strikes every request, once; the other methods restrict the fault.
     #[must_use]
     pub fn new(action: Action) -> Self {
         Self {
@@ -89,15 +89,15 @@ impl Fault {
         self
     }
 
-    /// Restricts the fault to a resource by its plural; for requests without one to a prefix of the
-    /// path, such as `/version`. Default: everything.
+    /// Restricts the fault to a resource by plural; for requests without a resource to a prefix of
+    /// the path, such as `/version`. Default: everything.
     #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.resource = Some(resource.to_owned());
         self
     }
 
-    /// Restricts the fault to a subresource; the empty text means the object itself.
+    /// Restricts the fault to a subresource; the empty text means the object alone.
     #[must_use]
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.subresource = Some(subresource.to_owned());
@@ -152,14 +152,14 @@ impl Fault {
         self.times(usize::MAX)
     }
 
-    /// Adds an action that follows the earlier ones (a delay and then an answer, for example).
+    /// Adds an action that follows earlier actions (a delay and then an answer, for example).
     #[must_use]
     pub fn then(mut self, action: Action) -> Self {
         self.actions.push(action);
         self
     }
 
-    /// Returns the fault as JSON; restrictions that it has not are left out.
+    /// Returns the fault as JSON; restrictions that are not set are left out.
     fn describe(&self, handle: &FaultHandle) -> Value {
         let times = Some(self.times).filter(|times| *times != usize::MAX);
         let actions: Vec<String> =
@@ -201,18 +201,18 @@ impl Fault {
     }
 }
 
-/// A request as faults see it.
+/// A request in the view of faults.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
     /// Verb, or the lower-case method for paths without a resource.
     pub(crate) verb: &'a str,
     /// API group; empty for the core group.
     pub(crate) group: &'a str,
-    /// Plural of the resource; empty for paths without one.
+    /// Plural of the resource; empty for paths without a resource.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
-    /// Name of the object, also if a field selector names it.
+    /// Name of the object, also if a field selector names the object.
     pub(crate) name: &'a str,
     /// Path of the URL.
     pub(crate) path: &'a str,
@@ -223,7 +223,8 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether the request is for a resource, or for a path with this prefix if it begins with `/`.
+    /// Whether the request is for a resource, or for a path with this prefix if the text begins
+    /// with `/`.
     fn is(&self, resource: &str) -> bool {
         if resource.starts_with('/') {
             self.path.starts_with(resource)
@@ -233,13 +234,13 @@ impl Subject<'_> {
     }
 }
 
-/// Handle of an added fault: counts its strikes and removes it.
+/// Handle of an added fault: counts strikes and removes the fault.
 #[derive(Clone, Debug)]
 pub struct FaultHandle {
     inner: Arc<Handle>,
 }
 
-/// State that a fault shares with its handles.
+/// State that a fault shares with handles.
 #[derive(Debug, Default)]
 struct Handle {
     /// Number of the fault.
@@ -291,7 +292,7 @@ impl Rules {
         active.map(|(fault, handle)| fault.describe(handle)).collect()
     }
 
-    /// Removes a fault by its number; false if there is none.
+    /// Removes a fault by number; false if there is none.
     pub(super) fn remove(&mut self, id: u64) -> bool {
         let before = self.active.len();
         self.active.retain(|(_, handle)| handle.id() != id);
@@ -305,7 +306,7 @@ impl Rules {
 
     /// Returns the actions for a request, and drops faults that are used up or removed.
     pub(super) fn strike(&mut self, subject: &Subject<'_>) -> Vec<Action> {
-        // Several faults may strike one request: all of their actions are taken, in order.
+        // Several faults may strike a request: all actions are taken, in order.
         let mut actions = Vec::new();
         self.active.retain_mut(|(fault, handle)| {
             if handle.inner.removed.load(Ordering::SeqCst) {

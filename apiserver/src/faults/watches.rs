@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use super::Shared;
 use crate::signal::Receiver;
 
-/// An order to an open watch: end it without an error, end it with an ERROR event of a code, send
-/// raw bytes as a frame, or repeat changes.
+/// An order to an open watch: an end without an error, an end with an ERROR event of a code, raw
+/// bytes as a frame, or repeated changes.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
     Close,
@@ -24,10 +24,10 @@ pub(crate) enum Order {
     },
 }
 
-/// Longest queue of orders of one watch; further orders are lost.
+/// Longest queue of orders of a watch; further orders are lost.
 const WAITING: usize = 64;
 
-/// The open watches by id, each with its resource and the sender of its orders.
+/// The open watches by id, each with the resource and the sender of orders.
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     next: u64,
@@ -52,7 +52,7 @@ impl Taps {
     }
 }
 
-/// Receiver of one open watch's orders. Dropping it removes the watch from the list.
+/// Receiver of an open watch's orders. A drop removes the watch from the list.
 #[derive(Debug)]
 pub(crate) struct Tap {
     shared: Arc<Shared>,
@@ -83,7 +83,7 @@ impl Tap {
         paused.contains(&self.resource) || paused.contains("*")
     }
 
-    /// Returns the delay between a change and the delivery of its event.
+    /// Returns the delay between a change and the delivery of the event.
     pub(crate) fn lag(&self) -> Duration {
         let lags = self.shared.lags.lock();
         lags.get(&self.resource).or_else(|| lags.get("*")).copied().unwrap_or_default()

@@ -1,20 +1,21 @@
-//! Files that belong to the user of this process alone: they hold keys, Secrets, or the requests of users.
+//! Files that belong to the user of this process alone: they hold keys, Secrets, or the requests of
+//! users.
 //!
-//! A symbolic link could lead anywhere, another owner could read on, and whoever may write could have written
-//! already: such files are refused, and not repaired. Rights to read are those that the owner has given.
-//! Shared by the library and the program.
+//! A symbolic link could lead anywhere, another owner could read on, and every user who may write
+//! could have written already: such files are refused, and not repaired. Rights to read are those
+//! that the owner has given. Shared by the library and the program.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file, or creates one (mode 0600) if the options say so.
+/// Opens a file, or creates a file (mode 0600) if the options say so.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // Before it is opened: that could have effects, and for a link it fails in other words.
+    // Before the open, which could have effects, and for a link fails with another text.
     check(path)?;
     restrict(options);
     let file = options.open(path)?;
-    // Again: another file may have taken the place of the first one.
+    // Again: another file may have taken the place of the first file.
     let about = file.metadata()?;
     judge(&about)?;
     if is_open_to_others(&about) {
@@ -54,7 +55,7 @@ mod system {
 
     use rustix::fs::OFlags;
 
-    /// Sets the mode of a new file at its creation, and lets links be refused by the system.
+    /// Sets the mode of a new file at creation, and lets links be refused by the system.
     pub(super) fn restrict(options: &mut OpenOptions) {
         let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0);
         options.mode(0o600).custom_flags(flags);
@@ -65,7 +66,7 @@ mod system {
         about.uid() != rustix::process::geteuid().as_raw() && !about.file_type().is_char_device()
     }
 
-    /// Whether others than its owner may write to a file.
+    /// Whether others than the owner may write to a file.
     pub(super) fn is_open_to_others(about: &Metadata) -> bool {
         about.mode() & 0o022 != 0 && !about.file_type().is_char_device()
     }

@@ -1,4 +1,4 @@
-//! The exchange with a webhook: connection, request, answer, all within one deadline.
+//! The exchange with a webhook: connection, request, answer, all within a deadline.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,21 +26,21 @@ use crate::storage::{self, Store};
 /// Longest answer of a webhook, in bytes. Upstream has no limit; a patch and a list of converted
 /// objects are longer than the largest request.
 const LIMIT: usize = 64 * 1024 * 1024;
-/// Most idle connections to one webhook.
+/// Most idle connections to a webhook.
 const IDLE: usize = 8;
 /// Longest time that a connection stays idle.
 const KEPT: Duration = Duration::from_secs(90);
 /// Most webhooks whose settings are kept.
 const WEBHOOKS: usize = 200;
 
-/// A connection that serves one request after another.
+/// A connection that serves requests in sequence.
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
     /// Time of the last answer.
     since: Instant,
 }
 
-/// The settings and idle connections of one webhook.
+/// The settings and idle connections of a webhook.
 #[derive(Default)]
 struct Webhook {
     config: Option<Arc<ClientConfig>>,
@@ -76,8 +76,8 @@ impl Client {
         *self.connector.lock() = Some(connector);
     }
 
-    /// Puts a question to its webhook and returns the review that it answers; the error is the text
-    /// its failure. A deadline of the request may end the call before its own timeout.
+    /// Puts a question to the webhook and returns the answered review; the error is the text of the
+    /// failure. A deadline of the request may end the call before the webhook's own timeout.
     pub(crate) async fn call(
         &self,
         store: &Store,
@@ -128,7 +128,8 @@ impl Client {
         if let Some(config) = known {
             return Ok(config);
         }
-        // While no lock is held: a bundle may be long, and other calls go on. Two calls may make the same.
+        // While no lock is held: a bundle may be long, and other calls go on. Two calls may make
+        // the same.
         let config = make()?;
         let mut webhooks = self.webhooks.lock();
         // Configurations that changed leave their old settings behind.
@@ -139,7 +140,7 @@ impl Client {
         Ok(held.get_or_insert(config).clone())
     }
 
-    /// Sends a request on an idle connection or a new one, and reads the answer.
+    /// Sends a request on an idle connection or a new connection, and reads the answer.
     async fn exchange(
         &self,
         key: &str,
@@ -160,7 +161,7 @@ impl Client {
             let request = request(url, body.clone()).map_err(failed)?;
             match connection.sender.send_request(request).await {
                 Ok(answer) => break (connection, answer),
-                // The webhook had closed it before anything was sent.
+                // The webhook had closed the connection before anything was sent.
                 Err(error) if is_reused && error.is_canceled() => {}
                 Err(error) => return Err(failed(broken(&error))),
             }
@@ -216,7 +217,7 @@ impl Client {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
-                // The failure of a connection is that of the request on it.
+                // The failure of a connection is the failure of the request on it.
                 _ = connection => {}
             }
         });

@@ -13,7 +13,7 @@ use crate::storage::{Object, Store};
 /// Phase of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
-    /// Webhooks that change objects, one after another.
+    /// Webhooks that change objects, in sequence.
     Mutating,
     /// Webhooks that judge objects, all at once.
     Validating,
@@ -29,7 +29,7 @@ impl Phase {
     }
 }
 
-/// One webhook of a stored configuration.
+/// A webhook of a stored configuration.
 #[derive(Debug)]
 pub(crate) struct Hook {
     /// Stored form of the webhook.
@@ -55,7 +55,7 @@ impl Hook {
         self.spec["name"].as_str().unwrap_or_default()
     }
 
-    /// Whether the webhook has rules: one without them is never called.
+    /// Whether the webhook has rules, without which a webhook is never called.
     pub(crate) fn has_rules(&self) -> bool {
         self.spec["rules"].as_array().is_some_and(|rules| !rules.is_empty())
     }
@@ -65,7 +65,7 @@ impl Hook {
         self.spec["failurePolicy"] == "Ignore"
     }
 
-    /// Whether a change by a later webhook calls this one again.
+    /// Whether a change by a later webhook calls this webhook again.
     pub(crate) fn is_reinvoked(&self) -> bool {
         self.spec["reinvocationPolicy"] == "IfNeeded"
     }
@@ -76,7 +76,7 @@ impl Hook {
         effects == "None" || effects == "NoneOnDryRun"
     }
 
-    /// Returns the time that the webhook has for its answer.
+    /// Returns the time limit for the webhook's answer.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.spec["timeoutSeconds"].as_u64().unwrap_or(10))
     }
@@ -93,7 +93,7 @@ impl Hook {
     }
 }
 
-/// A configuration with its webhooks.
+/// A configuration with all webhooks.
 type Configuration = (Arc<Object>, Vec<Arc<Hook>>);
 
 /// The webhooks of a server's configurations.
@@ -108,8 +108,8 @@ impl Configurations {
         !store.snapshot(phase.storage()).0.is_empty()
     }
 
-    /// Returns the webhooks of a phase: configurations by name, webhooks in their order. Without
-    /// configurations this is one look into the store.
+    /// Returns the webhooks of a phase: configurations by name, webhooks in order. Without
+    /// configurations this is a single look into the store.
     pub(crate) fn hooks(&self, store: &Store, phase: Phase) -> Vec<Arc<Hook>> {
         let (stored, _) = store.snapshot(phase.storage());
         if stored.is_empty() {

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 /// A connection to a webhook that a connector has opened.
 pub struct WebhookStream {
     pub(super) io: Box<dyn Io>,
-    /// Whether the server makes a TLS connection out of it.
+    /// Whether the server makes a TLS connection on top.
     pub(super) is_tls: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Destination {
     pub host: String,
     /// Port of the URL or of the Service.
     pub port: u16,
-    /// Path of the URL, as the request names it.
+    /// Path of the URL, as named by the request.
     pub path: String,
     /// Host and port to connect to: those of the URL, or of a ready endpoint of the Service. The
     /// text is the reason why the Service has none.
@@ -84,8 +84,8 @@ pub trait Connector: Send + Sync + 'static {
     fn connect(&self, destination: &Destination) -> Connecting;
 }
 
-/// Connects by TCP, for TLS: the way of a server without a connector. For connectors that leave some
-/// destinations to it.
+/// Connects by TCP, for TLS: the default of a server without a connector. For connectors that
+/// delegate some destinations to this connector.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpConnector;
 
@@ -103,8 +103,9 @@ pub(super) async fn connect(destination: &Destination) -> std::io::Result<Webhoo
     let failed = |error: std::io::Error| refused(&error, &host, &shown);
     let mut found: Vec<SocketAddr> =
         tokio::net::lookup_host((host.as_str(), port)).await.map_err(failed)?.collect();
-    // A URL is written by administrators. The addresses of a Service are written by those who may write
-    // its endpoints: they must not reach services of this machine, or its provider's.
+    // A URL is written by administrators. The addresses of a Service are written by every user who
+    // may write the Service's endpoints: such users must not reach services of this machine, or of
+    // the machine's provider.
     if host != destination.host {
         found.retain(|address| is_allowed(address.ip()));
         if found.is_empty() {
@@ -117,8 +118,8 @@ pub(super) async fn connect(destination: &Destination) -> std::io::Result<Webhoo
     Ok(WebhookStream::tls(stream))
 }
 
-/// Whether connections for others may be made to an address: to those of one host that is not this one, as
-/// upstream decides for its proxies.
+/// Whether connections for others may be made to an address: to an address of a single host other
+/// than this machine, as upstream decides for proxies.
 pub(crate) fn is_allowed(ip: IpAddr) -> bool {
     // `::ffff:127.0.0.1` reaches the same host as `127.0.0.1`.
     let ip = ip.to_canonical();

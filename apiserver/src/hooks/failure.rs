@@ -7,7 +7,7 @@ use crate::go;
 
 /// Most bytes of a body that a message repeats.
 const SHOWN: usize = 2048;
-/// A field of an answer: its name, the test of its type, and that type in Go.
+/// A field of an answer: the name, the test of the type, and that type in Go.
 type TypedField = (&'static str, fn(&Value) -> bool, &'static str);
 /// Fields that must have their type, if an answer has them.
 const TYPED: [TypedField; 7] = [
@@ -20,7 +20,7 @@ const TYPED: [TypedField; 7] = [
     ("convertedObjects", Value::is_array, "[]runtime.RawExtension"),
 ];
 
-/// Returns the review in an answer; the error is what the client of kube-apiserver says.
+/// Returns the review in an answer; the error is the text of kube-apiserver's client.
 pub(super) fn review(
     code: StatusCode,
     media: Option<&str>,
@@ -39,7 +39,7 @@ pub(super) fn review(
     }
     let review: Value = match serde_json::from_slice(body) {
         Ok(review) => review,
-        // The decoder of upstream reads YAML, too: a word is a text in it.
+        // The decoder of upstream reads YAML, too: a word is a text in YAML.
         Err(error) => serde_saphyr::from_slice(body).map_err(|_| {
             let why = go::json_error(&error, body);
             format!("couldn't get version/kind; json parse error: {why}")
@@ -53,7 +53,7 @@ pub(super) fn review(
     Ok(review)
 }
 
-/// Returns a media type without its parameters.
+/// Returns a media type without parameters.
 fn essence(media: &str) -> &str {
     media.split(';').next().unwrap_or_default().trim()
 }

@@ -1,11 +1,12 @@
 //! Calls to webhooks: the address from a configuration, the connection, the exchange, and the
 //! answers that a request has so far.
 //!
-//! Verbs run without waiting, so none of them awaits a webhook. A verb that needs an answer asks its
-//! [`Session`] for it. Without that answer the verb ends with [`suspended`](crate::status::ApiError::suspended),
-//! having changed nothing; the questions are put to the webhooks while no lock is held, and the verb
-//! runs again with the answers. Which webhooks concern a request, and what an answer means, is
-//! decided in `verbs::admit::webhooks` and in `verbs::suspend::convert`.
+//! Verbs run without waiting, so none of them awaits a webhook. A verb that needs an answer asks
+//! the [`Session`] of the request. Without that answer the verb ends with
+//! [`suspended`](crate::status::ApiError::suspended), having changed nothing; the questions are put
+//! to the webhooks while no lock is held, and the verb runs again with the answers. The webhooks
+//! that concern a request, and the meaning of an answer, are decided in `verbs::admit::webhooks`
+//! and in `verbs::suspend::convert`.
 
 // DESIGN.md, 146: A verb that needs a webhook ends, and runs again with the answer
 

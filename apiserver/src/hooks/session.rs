@@ -1,4 +1,4 @@
-//! Questions of one request to webhooks, with their answers.
+//! Questions of a request to webhooks, with their answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(crate) struct Question {
     pub(crate) client: Value,
     /// Longest time for the answer.
     pub(crate) timeout: Duration,
-    /// The review, without the uid of its request.
+    /// The review, without the uid of the request.
     pub(crate) review: Value,
-    /// Number that distinguishes a repeated call of the same webhook from the first one.
+    /// Number that distinguishes a repeated call of the same webhook from the first call.
     pub(crate) round: usize,
 }
 
@@ -57,10 +57,10 @@ pub(crate) struct Progress {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The questions and answers of one request.
+/// The questions and answers of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    /// Whether webhooks are called: not by writes of the server itself, which nobody waits for.
+    /// Whether webhooks are called: not by the server's own writes, for which no client waits.
     is_open: bool,
     state: Mutex<State>,
 }
@@ -75,7 +75,7 @@ struct State {
     converted: HashMap<String, Value>,
     /// Warnings of webhooks, for the client.
     warnings: Vec<String>,
-    /// Time of the request, once it was read.
+    /// Time of the request, once read.
     now: Option<String>,
     /// Random texts that were drawn, in order.
     drawn: Vec<String>,
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Keeps a converted object: a verb that runs again after other objects have changed needs no
-    /// second conversion of this one.
+    /// second conversion of this object.
     pub(crate) fn keep_converted(&self, wanted: &str, object: &Value, made: Value) {
         self.state.lock().converted.insert(format!("{wanted} {object}"), made);
     }
@@ -159,7 +159,7 @@ impl Session {
         state.converted.clear();
     }
 
-    /// Returns the time of the request: a repeated run must make the same object, or its reviews
+    /// Returns the time of the request: a repeated run must make the same object, or the reviews
     /// would never equal the answered ones.
     pub(crate) fn now(&self, read: impl FnOnce() -> String) -> String {
         if !self.is_open {

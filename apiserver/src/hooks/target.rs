@@ -1,4 +1,4 @@
-//! From `clientConfig` to a destination: the URL, or a Service with its endpoints.
+//! From `clientConfig` to a destination: the URL, or a Service with endpoints.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl Destination {
     }
 
     /// Returns host and port of the URL; a default port that the configuration leaves out stays
-    /// out, as upstream shows it.
+    /// out, as in upstream.
     pub(super) fn authority(&self, client: &Value) -> String {
         let is_given = client["service"].is_object() || {
             let url = client["url"].as_str().unwrap_or_default();
@@ -91,7 +91,7 @@ fn split(authority: &str) -> Result<(String, Option<u16>), String> {
 /// Returns the address behind a Service's port: the first ready endpoint, or else the cluster IP.
 ///
 /// kube-apiserver connects to the cluster IP, which kube-proxy forwards. Here is no kube-proxy, so
-/// the endpoints come first; the cluster IP is for a machine that can route it.
+/// the endpoints come first; the cluster IP is for a machine that can route that address.
 fn resolve(store: &Store, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
     let Some(held) = store.get("services", &storage::key(namespace, name)) else {
         return Err(format!("service {name:?} not found"));

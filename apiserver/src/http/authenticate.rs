@@ -1,7 +1,8 @@
 //! Authentication: the user of a connection, of a bearer token, or the anonymous user.
 //!
-//! The connection (a client certificate, or memory) comes first, then the token of the header, then that
-//! among the subprotocols of a WebSocket. Wrong tokens are refused; without a token the user is anonymous.
+//! The connection (a client certificate, or memory) comes first, then the token of the header, then
+//! that among the subprotocols of a WebSocket. Wrong tokens are refused; without a token the user
+//! is anonymous.
 
 use std::sync::{Arc, Weak};
 
@@ -43,11 +44,11 @@ impl Authentication {
 }
 
 impl Authentication {
-    /// Returns the user of a token of the request; without one the anonymous user, if it is let in.
+    /// Returns the user of a token of the request; without a token the anonymous user, if allowed.
     fn by_token(&self, request: &mut Parts, is_refused: bool) -> Result<User, ApiError> {
         let audiences = self.core.upgrade().map(|core| core.issuer.audiences());
         let audiences = audiences.unwrap_or_default();
-        // The reason stays here: only those who may review tokens learn it.
+        // The reason stays here: only users who may review tokens learn the reason.
         let find = |token: &str| {
             self.token(token, &audiences).map_err(|_| ApiError::unauthorized()).map(|it| it.user)
         };
@@ -66,15 +67,15 @@ impl Authentication {
         }
         match by_header {
             Some(outcome) => outcome,
-            // A client with a wrong certificate means to be somebody.
+            // A client with a wrong certificate does not mean to be anonymous.
             None if self.refuses_anonymous || is_refused => Err(ApiError::unauthorized()),
             None => Ok(User::new(ANONYMOUS, &[UNAUTHENTICATED])),
         }
     }
 }
 
-/// Returns the bearer token of a request. One that cannot be read is a wrong token, and not none: without
-/// a token the client would be anonymous.
+/// Returns the bearer token of a request. An unreadable token is a wrong token, and not an absent
+/// token: without a token the client would be anonymous.
 fn bearer(request: &Parts) -> Option<&str> {
     const UNREADABLE: &str = "Bearer \u{fffd}";
     let header = request.headers.get(AUTHORIZATION)?.to_str().unwrap_or(UNREADABLE);
@@ -117,7 +118,7 @@ impl Authenticator for Authentication {
         if token.len() > LONGEST {
             return Err(invalid());
         }
-        // Tokens of the file are meant for the server, and for nobody else.
+        // Tokens of the file are meant for the server only.
         if let Some(user) = self.tokens.find(token) {
             let own = core.issuer.audiences();
             let audiences: Vec<String> =

@@ -1,7 +1,7 @@
 //! Bodies of answers: whole bodies, and watches whose events are written as they are read.
 //!
-//! A watch makes its next frame only when the connection polls for it, so a client that does not
-//! read holds one frame and nothing more.
+//! A watch makes the next frame only when polled by the connection, so a client that does not read
+//! holds a single frame and nothing more.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use crate::verbs::watch::{Event, Watcher};
 
 /// The body of an answer.
 pub(crate) enum Payload {
-    /// The whole body at once; `None` after it was taken.
+    /// The whole body at once; `None` after the take.
     Whole(Option<Bytes>),
     /// A watch, frame by frame.
     Stream(Stream),
@@ -34,7 +34,7 @@ pub(crate) enum Payload {
 impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            // The length only: it may be a Secret, or a token.
+            // The length only, because a body may be a Secret, or a token.
             Self::Whole(bytes) => {
                 f.debug_tuple("Whole").field(&bytes.as_ref().map_or(0, Bytes::len)).finish()
             }
@@ -50,7 +50,7 @@ impl Payload {
         matches!(self, Self::Stream(_))
     }
 
-    /// Takes the session, if the connection becomes one; what is left is an empty body.
+    /// Takes the session, if the connection becomes a session; an empty body is left.
     pub(super) fn take_session(&mut self) -> Option<Session> {
         match std::mem::replace(self, Self::Whole(None)) {
             Self::Session(session) => Some(session),
@@ -62,14 +62,14 @@ impl Payload {
     }
 }
 
-/// A watch together with the form in which its events are written.
+/// A watch together with the form of the written events.
 #[derive(Debug)]
 pub(crate) struct Feed {
     /// Source of the events.
     pub(crate) watcher: Watcher,
     /// Kind of the objects.
     pub(crate) kind: Arc<Kind>,
-    /// The server, for its clock: tables show ages.
+    /// The server, for the clock: tables show ages.
     pub(crate) core: Arc<Core>,
     /// Shape of the objects.
     pub(crate) accepted: Accepted,
@@ -81,11 +81,11 @@ pub(crate) struct Feed {
     pub(crate) framing: Framing,
     /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
-    /// Counts the watch for as long as it runs.
+    /// Counts the watch while the watch runs.
     pub(crate) _watching: Watching,
 }
 
-/// The future of the next frame; it owns the feed and gives it back.
+/// The future of the next frame, which owns the feed and returns it.
 type FrameFuture = Pin<Box<dyn Future<Output = (Feed, Option<Bytes>)> + Send>>;
 
 /// A watch as an HTTP body.
@@ -109,13 +109,13 @@ impl Stream {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some(running) = &mut self.step else { return Poll::Ready(None) };
         let (feed, frame) = ready!(running.as_mut().poll(context));
-        // A future must not be polled after it was ready: the next one takes its place.
+        // A future must not be polled after readiness: the next future takes its place.
         self.step = frame.is_some().then(|| Box::pin(step(feed)) as FrameFuture);
         Poll::Ready(frame)
     }
 }
 
-/// Waits for the next event and returns its frame; `None` ends the watch.
+/// Waits for the next event and returns the event's frame; `None` ends the watch.
 async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
     let event = feed.watcher.next().await;
     feed.watcher.durable().await;
@@ -124,12 +124,12 @@ async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
 }
 
 impl Feed {
-    /// Returns an event as one frame.
+    /// Returns an event as a single frame.
     fn frame(&mut self, event: Event) -> Bytes {
         let (name, object) = match event {
             // Neither shaped nor framed: faults choose every byte.
             Event::Raw(bytes) => return bytes,
-            // The watch has converted all of its events.
+            // The watch has converted all events.
             Event::Unconverted(_) => return Bytes::new(),
             Event::Error(status) => ("ERROR", status),
             Event::Bookmark(object) => ("BOOKMARK", self.shape(object)),
@@ -184,7 +184,7 @@ impl Body for Payload {
             Self::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            // Without a length: the end of a watch is not known before it comes.
+            // Without a length: the end of a watch is not known in advance.
             Self::Stream(_) => SizeHint::default(),
             Self::Session(_) => SizeHint::with_exact(0),
         }

@@ -1,7 +1,7 @@
 //! Media types: the only place that decides in which format bodies are read and answers written.
 //!
-//! JSON and YAML are read and written for all kinds, protobuf for the built-in ones. CBOR is refused,
-//! as by upstream, which has it behind a feature gate that is off.
+//! JSON and YAML are read and written for all kinds, protobuf for built-in kinds. CBOR is refused,
+//! as by upstream, where CBOR is behind a feature gate that is off.
 
 mod emit;
 mod gzip;
@@ -57,7 +57,7 @@ impl Format {
 /// Bounds of the events of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// One stream of bytes: each event in protobuf has its length before it.
+    /// A single stream of bytes: a length precedes each event in protobuf.
     Chunks,
     /// Messages of a WebSocket, which have lengths of their own.
     Messages,
@@ -88,7 +88,7 @@ pub(crate) struct Accepted {
     pub(crate) is_older: bool,
 }
 
-/// One entry of an `Accept` header.
+/// An entry of an `Accept` header.
 #[derive(Debug)]
 pub(crate) struct Entry {
     media: String,
@@ -113,7 +113,7 @@ impl Entry {
         self.format() == Some(Format::Json)
     }
 
-    /// Returns the format that the entry names; `None` if it is not known.
+    /// Returns the format that the entry names; `None` if unknown.
     pub(crate) fn format(&self) -> Option<Format> {
         match self.media.as_str() {
             JSON | "*/*" | "application/*" => Some(Format::Json),
@@ -123,7 +123,7 @@ impl Entry {
         }
     }
 
-    /// Returns the shape that the entry names; `None` if it is not known.
+    /// Returns the shape that the entry names; `None` if unknown.
     fn shape(&self) -> Option<ResponseShape> {
         match (self.parameter("as"), self.parameter("g"), self.parameter("v")) {
             ("", ..) => Some(ResponseShape::Whole),
@@ -145,12 +145,12 @@ pub(crate) fn entries(headers: &HeaderMap) -> Vec<Entry> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut entries: Vec<Entry> =
         values.flat_map(|value| value.split(',')).filter_map(entry).collect();
-    // A stable sort: entries of one weight keep the client's order.
+    // A stable sort: entries of equal weight keep the client's order.
     entries.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     entries
 }
 
-/// Parses one entry; `None` if it is empty. Weight 0 is the least one, and refuses nothing.
+/// Parses an entry; `None` if empty. Weight 0 is the least, and refuses nothing.
 fn entry(text: &str) -> Option<Entry> {
     let mut parts = text.split(';').map(str::trim);
     let media = parts.next().filter(|media| !media.is_empty())?.to_lowercase();
@@ -171,7 +171,8 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     whole.filter_map(Entry::format).next().unwrap_or_default()
 }
 
-/// Refuses clients that accept none of the media types of a route, as the router in front of it does.
+/// Refuses clients that accept none of the media types of a route, as the router in front of the
+/// route does.
 pub(crate) fn check_route(headers: &HeaderMap, available: &[&str]) -> Result<(), ApiError> {
     let entries = entries(headers);
     let is_known =
@@ -218,7 +219,7 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Ac
 }
 
 /// Whether a format can show a shape of a kind: tables and custom resources have no messages, but
-/// the metadata of custom resources has one.
+/// the metadata of custom resources has a message.
 fn shows(format: Format, shape: ResponseShape, kind: &Kind) -> bool {
     match (format, shape) {
         (Format::Json | Format::Yaml, _) => true,
@@ -240,7 +241,7 @@ pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
     }
 }
 
-/// Returns an event of a watch, framed as the format frames it.
+/// Returns an event of a watch, in the framing of the format.
 pub(crate) fn encode_event(format: Format, framing: Framing, name: &str, object: &Value) -> Bytes {
     if format == Format::Protobuf
         && let Some(frame) = protobuf::encode_event(name, object)
@@ -289,7 +290,8 @@ pub(crate) fn decode(
                 "the object provided is unrecognized (must be of type {name}): yaml: {why} ({start})"
             ))
         }),
-        // For a custom resource upstream's handler panics and cuts the connection; its scale is read.
+        // For a custom resource upstream's handler panics and cuts the connection; the scale is
+        // readable.
         PROTOBUF if !kind.served.custom || subresource == "scale" => {
             parse_protobuf(kind, subresource, bytes)
         }
@@ -297,7 +299,7 @@ pub(crate) fn decode(
     }
 }
 
-/// Reads the optional body of a DELETE; null without one.
+/// Reads the optional body of a DELETE; null without a body.
 pub(crate) fn decode_options(
     headers: &HeaderMap,
     kind: &Kind,
@@ -315,7 +317,7 @@ pub(crate) fn decode_options(
     }
 }
 
-/// Parses an object in protobuf; it has the kind that the path names unless it says otherwise.
+/// Parses an object in protobuf; the kind is that of the path, unless the object names another.
 fn parse_protobuf(kind: &Kind, subresource: &str, bytes: &[u8]) -> Result<Body, ApiError> {
     let served = &kind.served;
     let (version, name) = match kind.subresource(subresource) {
@@ -364,7 +366,7 @@ fn unreadable(kind: &Kind, why: &str, bytes: &[u8]) -> ApiError {
     ))
 }
 
-/// Reads the body of a PATCH and its form.
+/// Reads the body of a PATCH and the form of the patch.
 pub(crate) fn decode_patch(
     headers: &HeaderMap,
     kind: &Kind,
@@ -380,8 +382,8 @@ pub(crate) fn decode_patch(
         "application/merge-patch+json" => Form::Merge,
         "application/strategic-merge-patch+json" if !kind.served.custom => Form::Strategic,
         "application/apply-patch+yaml" => Form::Apply,
-        // For custom kinds the handler refuses, for built-in ones the router in front of it, with
-        // other texts.
+        // For custom kinds the handler refuses, for built-in kinds the router in front of the
+        // handler, with other texts.
         _ if kind.served.custom => return Err(ApiError::unsupported_body(ACCEPTED)),
         _ => return Err(ApiError::unsupported_by_router()),
     };
@@ -413,7 +415,7 @@ mod tests {
         );
         let entries = entries(&headers);
         assert_eq!(entries[0].parameter("as"), "Table");
-        // Weight 0 is the least one, as upstream's negotiation takes it.
+        // Weight 0 is the least, as in upstream's negotiation.
         let media: Vec<&str> = entries.iter().map(Entry::media).collect();
         assert_eq!(media, [JSON, "text/plain", "*/*"]);
     }

@@ -1,8 +1,9 @@
 //! Connections of a socket: whether a request runs on them, and since when none does.
 //!
-//! Anybody who reaches a socket may open connections and send nothing. A server with a bounded number
-//! of them therefore cuts those that have been idle the longest, instead of refusing new ones. Those on
-//! which a user has proved its identity come last: strangers who come and go cut only each other.
+//! Every client that reaches a socket may open connections and send nothing. A server with a
+//! bounded number of connections therefore cuts those that have been idle the longest, instead of
+//! refusing new connections. Those on which a user has proved an identity come last: strangers who
+//! come and go cut only each other.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -30,17 +31,18 @@ struct Inner {
     idle: BTreeMap<Place, u64>,
 }
 
-/// Place of an idle connection in the order in which they are cut: whether a user is known, and period.
+/// Place of an idle connection in the order in which they are cut: whether a user is known, and
+/// period.
 type Place = (bool, u64);
 
-/// State of one connection.
+/// State of a connection.
 #[derive(Debug)]
 struct State {
     /// Requests whose answers have not been written to the end.
     running: usize,
     /// The idle period, if there is none.
     period: u64,
-    /// Whether a user has proved its identity on the connection.
+    /// Whether a user has proved an identity on the connection.
     is_known: bool,
     /// Cuts the connection.
     cut: CancellationToken,
@@ -53,7 +55,8 @@ impl State {
 }
 
 impl Connections {
-    /// Adds a connection, which is idle at first. It is removed when the returned value is dropped.
+    /// Adds a connection, which is idle at first. The connection is removed when the returned value
+    /// is dropped.
     pub(crate) fn open(self: &Arc<Self>, cut: CancellationToken) -> OpenConnection {
         let mut inner = self.inner.lock();
         let (number, period) = (inner.next, inner.next + 1);
@@ -63,8 +66,8 @@ impl Connections {
         OpenConnection { all: Arc::clone(self), number }
     }
 
-    /// Cuts the connection that has been idle the longest, one of a stranger if there is any; returns
-    /// whether there was one.
+    /// Cuts the connection that has been idle the longest, preferably a stranger's; returns whether
+    /// any was cut.
     pub(crate) fn cut_idle(&self) -> bool {
         let mut inner = self.inner.lock();
         let Some((_, number)) = inner.idle.pop_first() else { return false };
@@ -82,7 +85,7 @@ impl Connections {
         inner.idle.remove(&place);
     }
 
-    /// Notes that a user has proved its identity on a connection, or that one has failed to.
+    /// Notes that a user has proved an identity on a connection, or has failed to.
     fn identify(&self, number: u64, is_known: bool) {
         let mut inner = self.inner.lock();
         let Some(state) = inner.open.get_mut(&number) else { return };
@@ -117,7 +120,7 @@ pub(crate) struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// Notes that a request begins; it runs until the returned value is dropped.
+    /// Notes that a request begins and runs until the returned value is dropped.
     pub(super) fn begin(&self) -> Running {
         self.all.begin(self.number);
         Running { all: Arc::clone(&self.all), number: self.number }
@@ -141,7 +144,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Notes whether the request's user has proved its identity.
+    /// Notes whether the request's user has proved an identity.
     pub(super) fn identify(&self, is_known: bool) {
         self.all.identify(self.number, is_known);
     }
@@ -161,7 +164,7 @@ pub(super) struct RunningBody<B> {
 }
 
 impl<B> RunningBody<B> {
-    /// Joins a body and its request; `None` on a connection that nobody counts.
+    /// Joins a body and its request; `None` on a connection that is not counted.
     pub(super) fn new(body: B, running: Option<Running>) -> Self {
         Self { body, _running: running }
     }

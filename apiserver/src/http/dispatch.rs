@@ -1,4 +1,4 @@
-//! From a route to a verb, and from its answer to a reply in the requested shape.
+//! From a route to a verb, and from the answer to a reply in the requested shape.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ pub(crate) async fn run(
             answer
         }
         Err(error) => {
-            // The reply is made here, and not by the caller: a failure keeps its warnings.
+            // The reply is made here, and not by the caller, so that a failure keeps the warnings.
             warnings.extend(error.warnings().iter().cloned());
             let failure = Reply::failure(&error, codec::preferred(headers));
             return Ok(Reply { warnings, ..failure });
@@ -71,7 +71,7 @@ pub(crate) async fn run(
     reply(core, asked, &kind, accepted, answer, warnings)
 }
 
-/// Answers a connection to something outside of the server, once admission has allowed it.
+/// Answers a connection to an endpoint outside of the server, once admission has allowed it.
 async fn connection(
     core: &Arc<Core>,
     asked: &DecodedRequest,
@@ -107,7 +107,7 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
         return Err(if known { ApiError::no_resource() } else { ApiError::no_path() });
     };
     let served = &kind.served;
-    // Also for Namespaces below a namespace: the right in one would act on another.
+    // Also for Namespaces below a namespace: the right in one namespace would act on another.
     let outside = !served.namespaced && route.inside;
     let collected = served.namespaced && route.namespace.is_empty();
     let lists = matches!(route.verb, Verb::List | Verb::Watch);
@@ -137,13 +137,13 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     Ok(kind)
 }
 
-/// Refuses verbs that the kind, its subresource or the path does not have.
+/// Refuses verbs that the kind, the subresource or the path does not have.
 fn check_method(asked: &DecodedRequest, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
     let verb = &route.verb;
     let named = !route.name.is_empty();
     let served = &kind.served;
-    // HEAD is routed like GET, but only custom resources answer it.
+    // HEAD is routed like GET, but only custom resources answer HEAD.
     if *verb == Verb::default() && served.custom {
         return Err(ApiError::verb("", served));
     }
@@ -209,7 +209,7 @@ fn check_timeout(query: &Query) -> Result<(), ApiError> {
     Err(ApiError::bad_request(why))
 }
 
-/// Returns the time that a request allows for its answer; `None` for no limit.
+/// Returns the time that a request allows for the answer; `None` for no limit.
 fn timeout(query: &Query) -> Option<Duration> {
     let mut rest = query.get("timeout")?;
     let mut seconds = 0.0;
@@ -228,7 +228,7 @@ fn timeout(query: &Query) -> Option<Duration> {
 /// Returns the call that a request describes.
 fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
     let route = &asked.route;
-    // The path of a Namespace has its own name in place of a namespace.
+    // The path of a Namespace has the Namespace's own name in place of a namespace.
     let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
     Call {
         kind,
@@ -255,7 +255,7 @@ async fn execute(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    // Waits before the first run: what is read must be as new as the request asks for.
+    // Waits before the first run: the read state must be as new as requested.
     let options = match asked.route.verb {
         Verb::Get => {
             read_version(core, &asked.query).await?;
@@ -263,8 +263,8 @@ async fn execute(
         }
         Verb::List => {
             let options = options::list(&asked.query, false)?;
-            // A version that is about to exist is waited for; the list refuses it if it does not
-            // come.
+            // A version that is about to exist is waited for; the list refuses a version that does
+            // not come.
             wait_for(core, list::awaited(&options)).await;
             Some(options)
         }
@@ -305,12 +305,12 @@ fn once(
         (Verb::Update, _) => put(core, asked, call, body, warnings),
         (Verb::Patch, _) => change(core, asked, call, body, warnings),
         (Verb::Delete | Verb::DeleteCollection, _) => remove(core, asked, call, body, warnings),
-        // A watch has its own way, and unknown methods were refused before.
+        // A watch takes a separate path, and unknown methods were refused before.
         _ => Err(ApiError::method()),
     }
 }
 
-/// Runs work that may take long: how long depends on what is stored, and not on the body.
+/// Runs work that may take long: the duration depends on the stored objects, and not on the body.
 async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
     // The text of the user is copied for an observer only.
     let work = || {
@@ -411,7 +411,7 @@ fn delete_options(
     Ok(options)
 }
 
-/// Waits for the version that a GET asks for; fails if it does not come in time.
+/// Waits for the version that a GET asks for; fails if that version does not come in time.
 async fn read_version(core: &Core, query: &Query) -> Result<(), ApiError> {
     let text = query.get("resourceVersion").unwrap_or_default();
     let asked = list::version(text).map_err(ApiError::unclassified)?.unwrap_or(0);
@@ -428,7 +428,7 @@ async fn wait_for(core: &Core, revision: u64) {
     }
 }
 
-/// Opens a watch and returns a reply whose body is its events.
+/// Opens a watch and returns a reply whose body consists of the watch's events.
 async fn open_watch(
     core: &Arc<Core>,
     asked: &DecodedRequest,
@@ -437,7 +437,7 @@ async fn open_watch(
     warnings: Vec<String>,
 ) -> Result<Reply, ApiError> {
     let mut options = options::list(&asked.query, true)?;
-    // A watch of one named object is a watch of the collection with a field selector.
+    // A watch of a named object is a watch of the collection with a field selector.
     if !call.name.is_empty() {
         options.only(&call.name);
     }

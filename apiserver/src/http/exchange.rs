@@ -1,4 +1,4 @@
-//! A decoded request, and its answer before it becomes an HTTP response.
+//! A decoded request, and the answer before becoming an HTTP response.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::status::ApiError;
 use crate::storage::Written;
 use crate::verbs::options::Query;
 
-/// A decoded request without its body. Has no `Debug`: credentials are among its headers.
+/// A decoded request without the body. Has no `Debug`: credentials are among its headers.
 pub(crate) struct DecodedRequest {
     /// Method, URL and headers.
     pub(crate) parts: Parts,
@@ -32,17 +32,17 @@ pub(crate) struct DecodedRequest {
     pub(crate) actions: Vec<Action>,
     /// Time since the start of the server when the headers were there.
     pub(crate) begun: Duration,
-    /// Name of the user that acts as another one, for the audit log; empty otherwise.
+    /// Name of the user that acts as another user, for the audit log; empty otherwise.
     pub(crate) impersonator: String,
     /// Writes of the request, for the audit log.
     pub(crate) written: Mutex<Written>,
 }
 
-/// An answer before it becomes an HTTP response.
+/// An answer before becoming an HTTP response.
 pub(crate) struct Reply {
     /// Status code.
     pub(crate) code: u16,
-    /// Media type; empty without one.
+    /// Media type; empty without a media type.
     pub(crate) media: String,
     /// Further headers.
     pub(crate) headers: Vec<(&'static str, String)>,
@@ -53,7 +53,7 @@ pub(crate) struct Reply {
 }
 
 impl fmt::Debug for Reply {
-    /// Writes the answer without its body, which may be a Secret or a token.
+    /// Writes the answer without the body, which may be a Secret or a token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Reply");
         out.field("code", &self.code).field("media", &self.media).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! One request from headers to answer: authentication, authorization, faults, execution.
+//! A request from headers to answer: authentication, authorization, faults, execution.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -38,8 +38,8 @@ const LONGEST_TEXT: usize = 512;
 /// Longest time for a body; upstream's for a request.
 const BODY: Duration = Duration::from_secs(60);
 
-/// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs, or
-/// whose connection is cut, never returns.
+/// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs,
+/// or whose connection is cut, never returns.
 pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &ConnectionIdentity,
@@ -75,7 +75,7 @@ pub(crate) async fn handle(
     };
     let mut asked = decoded(&core, parts, route, query, user, agent);
     asked.impersonator = caller.flatten().map(|user| user.name).unwrap_or_default();
-    // Struck once per request: counting faults must not count it again.
+    // Struck once per request, because counting faults must not count a request twice.
     asked.actions = core.faults.strike(&subject(&asked));
     let labels = labels(&core, &asked);
     let running = (asked.route.verb != Verb::Watch).then(|| core.metrics.begin(&labels));
@@ -91,7 +91,7 @@ pub(crate) async fn handle(
     // An answer shows or promises a state: not before that state outlives the process.
     core.store.durable().await;
     after(&core, &asked, &mut reply, cut).await;
-    // Last: an answer that a fault put in the place of this one is an answer over HTTP.
+    // Last: an answer that a fault put in the place of this reply is an answer over HTTP.
     let mut reply = socket::upgrade(&asked, reply);
     unanswered.is_answered = true;
     record(&core, &asked, reply.code);
@@ -102,8 +102,8 @@ pub(crate) async fn handle(
     (respond(reply), session)
 }
 
-/// Records a request that ends without an answer: its client has gone, or its connection was cut. What it
-/// wrote until then stays written.
+/// Records a request that ends without an answer, because the client has gone or the connection was
+/// cut. Writes until then stay.
 struct Unanswered<'a> {
     core: &'a Core,
     asked: &'a DecodedRequest,
@@ -119,7 +119,7 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-/// Returns a request before anything has been done about it.
+/// Returns a request before any work on it.
 fn decoded(
     core: &Core,
     parts: http::request::Parts,
@@ -141,8 +141,8 @@ fn decoded(
     }
 }
 
-/// Returns a reply, or the answer that upstream gives when the handler panics: one bad request must not
-/// close the connection of others.
+/// Returns a reply, or the answer that upstream gives when the handler panics: a single bad request
+/// must not close the connection of others.
 async fn unless_panicking(core: &Core, answer: impl Future<Output = Reply>) -> Reply {
     let mut answer = std::pin::pin!(answer);
     let guarded = std::future::poll_fn(|cx| {
@@ -168,7 +168,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Returns a request as faults see it.
+/// Returns a request in the view of faults.
 fn subject(asked: &DecodedRequest) -> Subject<'_> {
     let route = &asked.route;
     Subject {
@@ -194,8 +194,8 @@ async fn before(core: &Core, asked: &DecodedRequest, cut: &CancellationToken) ->
                 return Some(Reply::bytes(*code, "application/json", bytes.clone()));
             }
             Action::Drop => {
-                // Recorded here: the request never gets to the record of its answer. The audit log hears of
-                // it when the connection ends.
+                // Recorded here: the request never gets to the record of answers. The audit log
+                // records the request when the connection ends.
                 core.requests.record(described(core, asked, 0));
                 vanish(cut).await;
             }
@@ -224,7 +224,7 @@ async fn after(core: &Core, asked: &DecodedRequest, reply: &mut Reply, cut: &Can
             }
             Action::ExecuteThenDelay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
             Action::RetryAfter(value) => {
-                // Takes the place of the header that the answer may have by itself.
+                // Takes the place of the header that the answer may already have.
                 reply.headers.retain(|(name, _)| *name != "retry-after");
                 reply.headers.push(("retry-after", value.clone()));
             }
@@ -248,14 +248,14 @@ async fn answer(core: &Arc<Core>, asked: &DecodedRequest, body: Incoming) -> Rep
     reply.unwrap_or_else(|error| Reply::failure(&error, codec::preferred(&asked.parts.headers)))
 }
 
-/// Reads the body of a request that its user may make.
+/// Reads the body of a request that the user may make.
 async fn body_of_allowed(
     core: &Core,
     asked: &DecodedRequest,
     body: Incoming,
 ) -> Result<Bytes, ApiError> {
     let wanted = asked.route.attributes();
-    // Before the body is read: a client without the right cannot make the server hold one.
+    // Before the body is read: a client without the right cannot make the server hold a body.
     let allowed = core.authorizer().authorize(&asked.user, &wanted);
     allowed.map_err(|why| auth::refusal(&asked.user, &wanted, &why))?;
     read(body).await
@@ -307,7 +307,7 @@ pub(super) fn labels(core: &Core, asked: &DecodedRequest) -> Labels {
     labels
 }
 
-/// Adds a request to the log of requests, and to the audit log if it is on.
+/// Adds a request to the log of requests, and to the audit log if enabled.
 fn record(core: &Core, asked: &DecodedRequest, code: u16) {
     let request = described(core, asked, code);
     if core.audit.is_on() {
@@ -316,7 +316,7 @@ fn record(core: &Core, asked: &DecodedRequest, code: u16) {
     core.requests.record(request);
 }
 
-/// Returns a request with the code of its answer.
+/// Returns a request with the code of the answer.
 fn described(core: &Core, asked: &DecodedRequest, code: u16) -> requests::Request {
     let route = &asked.route;
     let resource = if route.resourceful { route.resource.as_str() } else { asked.parts.uri.path() };
@@ -368,7 +368,7 @@ fn respond(reply: Reply) -> Response<Payload> {
     }
     let keeps = reply.code == 101 || reply.headers.iter().any(|(name, _)| *name == "cache-control");
     if !keeps {
-        // As upstream sends it, unless the answer may be cached.
+        // As in upstream's answers, unless the answer may be cached.
         let value = HeaderValue::from_static("no-cache, private");
         headers.insert(http::header::CACHE_CONTROL, value);
     }

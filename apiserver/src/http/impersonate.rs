@@ -1,8 +1,8 @@
 //! Impersonation by `Impersonate-…` headers.
 //!
-//! A user may act as another one in several modes, of which the first that allows it counts: those with
-//! rights to impersonate for some requests only, by the kind of the other user, and the old one, whose
-//! rights hold for all requests.
+//! A user may act as another user in several modes, of which the first that allows the request
+//! counts: the modes with rights to impersonate for some requests only, by the kind of the other
+//! user, and the old mode, whose rights hold for all requests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -29,10 +29,10 @@ const MANY: usize = 4;
 /// Most users whose last mode is remembered.
 const REMEMBERED: usize = 10_000;
 
-/// A way in which a user may act as another one.
+/// A way in which a user may act as another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// A service account acts as the node on which its Pod runs.
+    /// A service account acts as the node on which the account's Pod runs.
     AssociatedNode,
     /// Any node.
     ArbitraryNode,
@@ -48,8 +48,8 @@ enum Mode {
 const MODES: [Mode; 5] =
     [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
 
-/// The mode that allowed the last impersonation of each user: it is tried first, and its refusal is the
-/// one that a client sees.
+/// The mode that allowed the last impersonation of each user: this mode is tried first, and its
+/// refusal is visible to the client.
 #[derive(Debug, Default)]
 pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
 
@@ -61,7 +61,7 @@ impl LastModes {
     fn set(&self, user: &User, mode: Mode) {
         let mut held = self.0.lock();
         if held.len() >= REMEMBERED {
-            // Only the order of later attempts depends on it.
+            // Only the order of later attempts depends on this memory.
             held.clear();
         }
         held.insert(user.name.clone(), mode);
@@ -97,21 +97,21 @@ pub(super) fn apply(
     Err(refused.unwrap_or_else(|| ApiError::unclassified("all impersonation modes failed")))
 }
 
-/// Returns namespace and name of a service account from the name of its user.
+/// Returns namespace and name of a service account from the name of the user.
 fn account(name: &str) -> Option<(&str, &str)> {
     let (namespace, name) = name.strip_prefix(ACCOUNT)?.split_once(':')?;
     let valid = names::label(namespace).is_empty() && names::subdomain(name).is_empty();
-    // A second colon makes it a user like others.
+    // A second colon makes the name an ordinary user.
     (valid && !name.contains(':')).then_some((namespace, name))
 }
 
-/// Returns the name of a node from the name of its user.
+/// Returns the name of a node from the name of the user.
 fn node(name: &str) -> Option<&str> {
     name.strip_prefix(NODE).filter(|name| names::subdomain(name).is_empty())
 }
 
 impl Mode {
-    /// Returns the name of the mode in verbs; empty for the old one.
+    /// Returns the name of the mode in verbs; empty for the old mode.
     fn name(self) -> &'static str {
         match self {
             Mode::AssociatedNode => "associated-node",
@@ -122,7 +122,7 @@ impl Mode {
         }
     }
 
-    /// Whether a user could act as another one in this mode.
+    /// Whether a user could act as another user in this mode.
     fn concerns(self, user: &User, wanted: &User) -> bool {
         let alone = wanted.groups.is_empty() && wanted.uid.is_empty() && wanted.extra.is_empty();
         let (account_of, node_of) = (account(&wanted.name), node(&wanted.name));
@@ -140,17 +140,17 @@ impl Mode {
     }
 }
 
-/// A request of a user to act as another one.
+/// A request of a user to act as another user.
 struct Attempt<'a> {
     core: &'a Core,
     user: &'a User,
     wanted: &'a User,
-    /// The request itself.
+    /// The request.
     about: &'a Attributes,
 }
 
 impl Attempt<'_> {
-    /// Returns the other user if a mode allows it, else the refusal.
+    /// Returns the other user if a mode allows that, else the refusal.
     fn run(&self, mode: Mode) -> Result<User, ApiError> {
         if mode != Mode::Legacy {
             let verb = format!("impersonate-on:{}:{}", mode.name(), self.about.verb);
@@ -166,7 +166,7 @@ impl Attempt<'_> {
         Ok(complete(self.wanted.clone(), is_node))
     }
 
-    /// Checks one right.
+    /// Checks a right.
     fn allowed(&self, wanted: &Attributes) -> Result<(), ApiError> {
         let checked = self.core.authorizer().authorize(self.user, wanted);
         checked.map_err(|why| refusal(self.user, wanted, &why))
@@ -181,7 +181,7 @@ impl Attempt<'_> {
                 namespace: namespace.to_owned(),
                 ..right(mode, group, "serviceaccounts", name)
             },
-            // Rights to the own node are rights to any: its name changes with each Pod.
+            // Rights to the own node are rights to any: the node's name changes with each Pod.
             (_, Some(_)) if mode == Mode::AssociatedNode => right(mode, group, "nodes", "*"),
             (_, Some(name)) => right(mode, group, "nodes", name),
             _ => right(mode, group, "users", name),
@@ -288,8 +288,8 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     if !user.name.is_empty() {
         return Ok(Some(user));
     }
-    // A header with a blank name: HTTP removes the blanks, and kube-apiserver then acts with the rights
-    // of the caller. A program that was given a blank name means anybody but itself.
+    // A header with a blank name: HTTP removes the blanks, and kube-apiserver then acts with the
+    // rights of the caller. A program that was given a blank name intends any user but itself.
     if request.headers.contains_key("impersonate-user") {
         let text = "the header Impersonate-User is empty: name a user, or leave the header out";
         return Err(ApiError::bad_request(text));
@@ -302,8 +302,8 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     Err(ApiError::bad_request(text))
 }
 
-/// Returns the text of a header. One that cannot be read is refused: without it the request would run
-/// with the caller's rights.
+/// Returns the text of a header. An unreadable header is refused: without the header the request
+/// would run with the caller's rights.
 fn text(name: &str, value: &http::HeaderValue) -> Result<String, ApiError> {
     String::from_utf8(value.as_bytes().to_vec())
         .map_err(|_| ApiError::bad_request(format!("the header {name} is not valid UTF-8")))
@@ -341,7 +341,7 @@ fn complete(mut user: User, is_node: bool) -> User {
     let missing = if user.name == ANONYMOUS {
         Some(UNAUTHENTICATED).filter(|group| !has(group))
     } else {
-        // A request may ask for somebody who has not proved anything.
+        // A request may name a user who has proved no identity.
         Some(AUTHENTICATED).filter(|group| !has(group) && !has(UNAUTHENTICATED))
     };
     user.groups.extend(missing.map(str::to_owned));

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use crate::go;
 use crate::verbs::decode::Body;
 
-/// Parses JSON. Fields that appear twice are noted; the last one counts.
+/// Parses JSON. Fields that appear twice are noted; the last counts.
 pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     if bytes.is_empty() {
         return Err("unexpected end of JSON input".to_owned());
@@ -32,8 +32,8 @@ const MOST_DUPLICATES: usize = 100;
 /// Longest path of a noted field, in bytes.
 const LONGEST_PATH: usize = 1024;
 
-/// A position in a document. Positions refer to the ones above them and become text only where a field
-/// is repeated: a text for each would be quadratic in memory.
+/// A position in a document. Positions refer to the positions above and become text only where a
+/// field is repeated: a text for each would be quadratic in memory.
 enum Place<'a> {
     /// The document.
     Root,
@@ -68,7 +68,7 @@ struct Any<'a> {
 }
 
 impl<'a> Any<'a> {
-    /// Returns a deserializer for a value below this one.
+    /// Returns a deserializer for a value below this value.
     fn inner<'b>(&self, place: &'b Place<'b>) -> Any<'b>
     where
         'a: 'b,

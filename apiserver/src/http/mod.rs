@@ -1,8 +1,8 @@
 //! Requests over HTTP/1.1 and HTTP/2, on any stream of bytes.
 //!
-//! A connection has an identity and is served until it ends, the server stops, or a fault cuts it. Over
-//! HTTP/1.1 it may become a WebSocket, which ends with its one session.
-//! The meaning of requests is decided elsewhere.
+//! A connection has an identity and is served until it ends, the server stops, or a fault cuts the
+//! connection. Over HTTP/1.1 a connection may become a WebSocket, which ends with its session. The
+//! meaning of requests is decided elsewhere.
 
 mod authenticate;
 mod body;
@@ -48,13 +48,13 @@ use socket::Upgrading;
 pub(crate) use authenticate::Authentication;
 pub(crate) use connection::{Connections, OpenConnection};
 
-/// Longest time from the begin of a connection, or of the last answer over HTTP/1.1, to the end of the
-/// next request's headers; as upstream closes idle connections.
+/// Longest time from the beginning of a connection, or of the last answer over HTTP/1.1, to the end
+/// of the next request's headers; as upstream closes idle connections.
 const HEADERS: Duration = Duration::from_secs(90);
 /// Most bytes of the headers of a request over HTTP/1.1.
 const MOST_HEADERS: usize = 128 * 1024;
-/// Time after which a silent connection over HTTP/2 is asked whether it is alive, and the time it has
-/// for its answer.
+/// Time after which a silent connection over HTTP/2 is asked for a sign of life, and the time for
+/// the answer.
 const ALIVE: Duration = Duration::from_secs(30);
 
 /// Executor of a connection's tasks: ends them when the connection is cut.
@@ -78,7 +78,7 @@ where
     }
 }
 
-/// Serves one in-memory connection until it ends or is cut.
+/// Serves an in-memory connection until it ends or is cut.
 pub(crate) async fn serve_connection<I>(core: Arc<Core>, io: I, identity: ConnectionIdentity)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -88,8 +88,9 @@ where
     serve(core, io, identity, cut, None).await;
 }
 
-/// Serves one connection of a socket until it ends or is cut. Strangers may have opened it: its headers
-/// have deadlines, and the listener may cut it while no request runs.
+/// Serves a connection of a socket until the connection ends or is cut. Strangers may have opened
+/// the connection: headers have deadlines, and the listener may cut the connection while no request
+/// runs.
 pub(crate) async fn serve_socket<I>(
     core: Arc<Core>,
     io: I,
@@ -102,7 +103,7 @@ pub(crate) async fn serve_socket<I>(
     serve(core, io, identity, cut, Some(connection)).await;
 }
 
-/// Serves one connection until it ends or is cut.
+/// Serves a connection until the connection ends or is cut.
 async fn serve<I>(
     core: Arc<Core>,
     io: I,
@@ -125,8 +126,8 @@ async fn serve<I>(
                 *slot.lock() = Some(Upgrading { session, upgrade, running });
                 return Ok(answer.map(|body| RunningBody::new(body, None)));
             }
-            // A watch runs as long as its events are read. Any other answer is made already: a client
-            // that does not read it must not keep the place of others.
+            // A watch runs as long as its events are read. Any other answer is made already: a
+            // client that does not read the answer must not keep the place of others.
             let running = running.filter(|_| answer.body().is_stream());
             Ok::<_, Infallible>(answer.map(|body| RunningBody::new(body, running)))
         }
@@ -138,7 +139,7 @@ async fn serve<I>(
         builder.http2().timer(TokioTimer::new());
         builder.http2().keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
     }
-    // hyper's Date header shows the real time, which differs between two runs of one seed.
+    // hyper's Date header shows the real time, which differs between two runs of a seed.
     builder.http1().auto_date_header(false);
     builder.http2().auto_date_header(false);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(io), service);
@@ -146,7 +147,7 @@ async fn serve<I>(
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");
         }
-        // Here, and not in a task of its own: the session has the place of its connection.
+        // Here, and not in a separate task: the session takes the place of the connection.
         let session = upgrading.lock().take();
         if let Some(session) = session {
             session.run().await;

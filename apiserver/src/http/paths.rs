@@ -15,8 +15,9 @@ use crate::{discovery, metrics, openapi};
 /// Parameters of the media types of aggregated discovery.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Names of the health checks that all three paths have, behind those of [`checks`]. Most stand for a part of
-/// the real server that the embedded one does not have, or that cannot fail by itself.
+/// Names of the health checks that all three paths have, behind the checks of [`checks`]. Most
+/// stand for a part of the real server that the embedded one does not have, or that cannot fail
+/// alone.
 const CHECKS: &[&str] = &[
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/generic-apiserver-start-informers",
@@ -68,7 +69,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
     let table = core.registry.table();
     let served = &table.served;
     check_method(asked, &parts)?;
-    // Routers take no path with an empty part, and answer by what precedes it.
+    // Routers take no path with an empty part, and answer by the part before.
     if path.contains("//") {
         return Err(no_route(core, path));
     }
@@ -113,7 +114,8 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
     }
 }
 
-/// Returns the 404 for a path without a route: below the paths of built-in groups it is a Status.
+/// Returns the 404 for a path without a route: below the paths of built-in groups the answer is a
+/// Status.
 pub(crate) fn no_route(core: &Core, path: &str) -> ApiError {
     let parts: Vec<&str> = path.split('/').collect();
     let is_routed = match parts.as_slice() {
@@ -126,15 +128,16 @@ pub(crate) fn no_route(core: &Core, path: &str) -> ApiError {
     if is_routed { ApiError::no_resource() } else { ApiError::no_path() }
 }
 
-/// Refuses to write documents that upstream's router only reads. Others it reads by any method.
+/// Refuses to write documents that upstream's router only reads. Other documents are read by any
+/// method.
 fn check_method(asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
     let is_read = asked.parts.method == http::Method::GET;
     let is_routed = matches!(parts, ["version" | "api"] | ["api", _] | ["apis", _, _]);
     if is_routed && !is_read { Err(ApiError::method()) } else { Ok(()) }
 }
 
-/// Refuses clients that accept no form of a document that upstream's router serves; other documents choose
-/// their form themselves.
+/// Refuses clients that accept no form of a document that upstream's router serves; other documents
+/// choose their form themselves.
 fn check_accepted(core: &Core, asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
     let available: &[&str] = match parts {
         ["version"] | [".well-known", "openid-configuration"] => &[JSON],
@@ -161,7 +164,7 @@ fn cached(mut reply: Reply) -> Reply {
     reply
 }
 
-/// Returns what verifiers of tokens need to know about their issuer.
+/// Returns the data about the issuer that verifiers of tokens need.
 fn issuer(core: &Core) -> Reply {
     let url = core.issuer.url();
     cached(json_reply(&json!({
@@ -193,13 +196,13 @@ fn index(core: &Core) -> Value {
         paths.push(path.to_owned());
     }
     paths.sort();
-    // One group and version has many resources.
+    // A group and version has many resources.
     paths.dedup();
     json!({"paths": paths})
 }
 
-/// Returns counters of requests, objects and the process, in the text format of Prometheus. A real server
-/// has many more.
+/// Returns counters of requests, objects and the process, in the text format of Prometheus. A real
+/// server has many more.
 fn metrics(core: &Core) -> Reply {
     let mut text = core.metrics.text();
     let table = core.registry.table();
@@ -236,7 +239,7 @@ fn version() -> Value {
     })
 }
 
-/// Answers a health check: the server is healthy whenever it answers.
+/// Answers a health check: the server is healthy whenever able to answer.
 fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     let name = parts.first().copied().unwrap_or_default();
     let check = parts.get(1..).unwrap_or_default().join("/");
@@ -316,14 +319,14 @@ fn discover(
     Ok(reply)
 }
 
-/// Returns the tag of a document: its digest, which changes exactly when the document does.
+/// Returns the tag of a document: a digest, which changes exactly when the document does.
 fn tag(document: &[u8]) -> String {
     let digest: String =
         Sha256::digest(document).iter().map(|byte| format!("{byte:02X}")).collect();
     format!("\"{digest}\"")
 }
 
-/// Answers the resources of one group and version.
+/// Answers the resources of a group and version.
 fn resources(
     core: &Core,
     asked: &DecodedRequest,
@@ -340,7 +343,7 @@ fn resources(
     }
 }
 
-/// Answers the OpenAPI document of one group and version; failures have no body, as upstream.
+/// Answers the OpenAPI document of a group and version; failures have no body, as upstream.
 fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> Reply {
     let table = core.registry.table();
     let Some(hash) = openapi::v3_hash(&table.served, group, version) else {
@@ -357,19 +360,20 @@ fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> 
 /// Media type of OpenAPI documents in JSON.
 const JSON: &str = "application/json";
 
-/// Media type of documents of version 2 in protobuf, and its older name.
+/// Media type of documents of version 2 in protobuf, and the older name.
 const V2: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 ];
 
-/// Media type of documents of version 3 in protobuf, and its older name.
+/// Media type of documents of version 3 in protobuf, and the older name.
 const V3: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
 ];
 
-/// Returns the media type in which a client wants an OpenAPI document: JSON or the first of `binary`.
+/// Returns the media type in which a client wants an OpenAPI document: JSON or the first of
+/// `binary`.
 fn document_form(headers: &HeaderMap, binary: [&'static str; 2]) -> Option<&'static str> {
     let entries = codec::entries(headers);
     if entries.is_empty() {
@@ -405,8 +409,8 @@ fn single_document(core: &Core, asked: &DecodedRequest) -> Reply {
     reply
 }
 
-/// Answers a document under its hash: one that the URL names may be kept for ever, and a URL with
-/// another hash leads to it.
+/// Answers a document under a hash: a document with the hash of the URL may be kept for ever, and a
+/// URL with another hash redirects.
 fn versioned(
     core: &Core,
     asked: &DecodedRequest,

@@ -30,10 +30,10 @@ pub(crate) struct Route {
     pub(crate) subresource: String,
     /// Whole path.
     pub(crate) path: String,
-    /// Whether the resource stands below a namespace in the path: not so for the Namespace itself,
+    /// Whether the resource stands below a namespace in the path; false for the Namespace itself,
     /// although it counts as being inside itself.
     pub(crate) inside: bool,
-    /// Whether the path has more parts than any resource, or empty ones.
+    /// Whether the path has more parts than any resource, or empty parts.
     pub(crate) excess: bool,
     /// The only name that a field selector selects; may be empty.
     pub(crate) selected: String,
@@ -55,10 +55,10 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     };
     let mut route = Route { resourceful: true, group, version, ..other };
     let watches = place(&mut route, rest);
-    // Authorized as it stands, and then found nowhere.
+    // Authorized as given, and then found nowhere.
     route.excess |= decoded.contains("//");
     route.verb = verb(method, &route, query, watches);
-    // Authorization treats a list that selects one name as a request for that object.
+    // Authorization treats a list that selects a single name as a request for that object.
     if route.name.is_empty()
         && matches!(route.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
     {
@@ -69,15 +69,14 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     route
 }
 
-/// Reads the parts of a path behind group and version. Returns whether the path itself asks for a
-/// watch.
+/// Reads the parts of a path behind group and version. Returns whether the path asks for a watch.
 fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
     // The old form of watches: `/api/v1/watch/pods`.
     let watches = rest.first().is_some_and(|part| part == "watch") && rest.len() > 1;
     if watches {
         rest.remove(0);
     }
-    // `namespaces/x/status` and `/finalize` are subresources of the Namespace itself.
+    // `namespaces/x/status` and `/finalize` are subresources of the Namespace.
     let in_namespace = rest.first().is_some_and(|part| part == "namespaces")
         && rest.len() > 2
         && rest[2] != "status"
@@ -98,7 +97,7 @@ fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
     watches
 }
 
-/// Returns the verb of a method on a route; the empty one for methods that have none.
+/// Returns the verb of a method on a route; empty for methods without a verb.
 fn verb(method: &Method, route: &Route, query: &Query, watches: bool) -> Verb {
     // Whatever the method: only reads are answered.
     if watches {
@@ -118,7 +117,7 @@ fn verb(method: &Method, route: &Route, query: &Query, watches: bool) -> Verb {
 }
 
 impl Route {
-    /// Returns the name of the object: from the path, or the only one that is selected.
+    /// Returns the name of the object: from the path, or the only selected name.
     pub(crate) fn subject(&self) -> &str {
         if self.name.is_empty() { &self.selected } else { &self.name }
     }
@@ -132,7 +131,7 @@ impl Route {
             resource: self.resource.clone(),
             subresource: self.subresource.clone(),
             namespace: self.namespace.clone(),
-            // A list of one named object is authorized as that object.
+            // A list of a named object is authorized as that object.
             name: self.subject().to_owned(),
             path: self.path.clone(),
         }

@@ -11,7 +11,7 @@ use crate::verbs::options::Query;
 /// Content of table rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
-    /// Part of its object that each row carries.
+    /// Part of the object that each row carries.
     pub(super) include: IncludeObject,
     /// Whether the table has column headings.
     pub(super) headers: bool,
@@ -38,7 +38,7 @@ impl Rows {
     }
 }
 
-/// Whether an object is the list of its kind.
+/// Whether an object is the list of the kind.
 pub(super) fn is_list(kind: &Kind, value: &Value) -> bool {
     value["kind"] == kind.served.list_kind.as_str()
         && value.get("items").is_some_and(Value::is_array)
@@ -144,7 +144,8 @@ fn partial(kind: &Kind, object: &Value) -> Value {
     })
 }
 
-/// Removes what only the whole object has: upstream adds the annotation when it writes a `DaemonSet`.
+/// Removes a part that only the whole object has: upstream adds the annotation when writing a
+/// `DaemonSet`.
 fn strip(kind: &Kind, metadata: &mut Value) {
     if !kind.is("apps", "daemonsets") {
         return;

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
 use crate::{ApiServer, Builder};
 
-/// A client on one connection to a server.
+/// A client on a connection to a server.
 pub(crate) struct Client {
     sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
 }
@@ -51,7 +51,7 @@ pub(crate) fn server() -> ApiServer {
     Builder::default().seed(1).epoch(1_767_225_600).controllers(false).start()
 }
 
-/// Returns a server and a client of it.
+/// Returns a server and a client.
 pub(crate) async fn start() -> (ApiServer, Client) {
     let server = server();
     let client = Client::of(&server).await;
@@ -63,7 +63,7 @@ impl Client {
         Self::on(server.connect().unwrap()).await
     }
 
-    /// Returns a client without credentials of its own.
+    /// Returns a client without credentials.
     pub(crate) async fn anonymous(server: &ApiServer) -> Self {
         Self::on(server.connect_anonymous().unwrap()).await
     }
@@ -139,7 +139,7 @@ impl Client {
         self.send("DELETE", url, &[], "").await
     }
 
-    /// Sends an object in protobuf, and asks for the answer in it.
+    /// Sends an object in protobuf, and asks for the answer in protobuf.
     pub(crate) async fn send_protobuf(&mut self, method: &str, url: &str, object: &Value) -> Reply {
         let body = crate::protobuf::encode(object).unwrap();
         let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF_OR_JSON)];
@@ -159,7 +159,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Opens a watch on a connection of its own.
+    /// Opens a watch on a separate connection.
     pub(crate) async fn open(server: &ApiServer, url: &str) -> Self {
         Self::open_as(server, url, &[]).await
     }
@@ -186,7 +186,7 @@ impl Watch {
         }
     }
 
-    /// Returns the next frame in protobuf, without the length before it.
+    /// Returns the next frame in protobuf, without the length before the message.
     pub(crate) async fn message(&mut self) -> Vec<u8> {
         loop {
             if let Some((length, rest)) = self.buffer.split_first_chunk::<4>()
@@ -249,7 +249,8 @@ impl Socket {
         Self::on(&mut Client::of(server).await, url, headers).await
     }
 
-    /// Opens a WebSocket; a given header takes the place of the usual one, and is left out if empty.
+    /// Opens a WebSocket; a given header takes the place of the usual header, and is left out if
+    /// empty.
     pub(crate) async fn on(
         client: &mut Client,
         url: &str,
@@ -274,7 +275,7 @@ impl Socket {
         self.stream.send(message).await.unwrap();
     }
 
-    /// Sends a message that the server may refuse before it has read all of it.
+    /// Sends a message that the server may refuse before having read all of it.
     pub(crate) async fn send_lossy(&mut self, message: Message) {
         drop(self.stream.feed(message).await);
         let flush = self.stream.flush();
@@ -286,7 +287,7 @@ impl Socket {
         self.stream.next().await?.ok()
     }
 
-    /// Returns the next event of a watch as `TYPE name`, and any other message as it is printed.
+    /// Returns the next event of a watch as `TYPE name`, and any other message as printed.
     pub(crate) async fn brief(&mut self) -> String {
         match self.next().await {
             Some(Message::Text(text)) => {

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// Verb of a request, as authorization, faults and the log of requests name it.
+/// Verb of a request, in the spelling of authorization, faults and the log of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// Reads one object.
+    /// Reads an object.
     Get,
     /// Reads a collection.
     List,
-    /// Follows a collection or one object.
+    /// Follows a collection or an object.
     Watch,
     /// Creates an object, or acts on a subresource.
     Create,
@@ -17,7 +17,7 @@ pub(crate) enum Verb {
     Update,
     /// Changes an object by a patch.
     Patch,
-    /// Deletes one object.
+    /// Deletes an object.
     Delete,
     /// Deletes the selected objects of a collection.
     DeleteCollection,
@@ -33,7 +33,7 @@ impl Default for Verb {
 }
 
 impl Verb {
-    /// Returns the verb as requests and rules spell it; may be empty.
+    /// Returns the verb in the spelling of requests and rules; may be empty.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Get => "get",

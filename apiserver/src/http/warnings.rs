@@ -9,9 +9,9 @@ const EACH: usize = 256;
 
 /// Returns the values of the headers for some texts.
 ///
-/// As long as all of them fit into 4,096 characters they are whole. Beyond that each is cut at 256, and
-/// those that come after 4,096 characters are dropped. Clients decide how many there are: without a
-/// bound a body of unknown fields makes thousands of headers.
+/// As long as all of them fit into 4,096 characters they are whole. Beyond that each is cut at 256,
+/// and those that come after 4,096 characters are dropped. Clients decide how many there are:
+/// without a bound a body of unknown fields makes thousands of headers.
 pub(super) fn headers(texts: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let texts: Vec<String> =
@@ -33,7 +33,7 @@ pub(super) fn headers(texts: Vec<String>) -> Vec<String> {
     values
 }
 
-/// Returns the value of the header for a text, which is one quoted line.
+/// Returns the value of the header for a text, as a single quoted line.
 fn value(text: &str) -> String {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
     format!("299 - \"{quoted}\"")

@@ -30,7 +30,7 @@ pub(crate) fn update(kind: &Kind, old: &Value, object: &mut Value) {
     }
 }
 
-/// Sets the priority of a Pod, and its tolerations of nodes that are away for a while.
+/// Sets the priority of a Pod, and the tolerations of nodes that are away for a while.
 fn pod(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "priority", json!(0));
@@ -50,7 +50,7 @@ fn pod(object: &mut Value) {
     spec["tolerations"] = Value::Array(tolerations);
 }
 
-/// Ties a Job to its Pods by labels and selector, which need its uid.
+/// Ties a Job to Pods by labels and selector, which need the Job's uid.
 fn job(object: &mut Value) {
     let uid = object["metadata"]["uid"].clone();
     let name = object["metadata"]["name"].clone();
@@ -66,7 +66,7 @@ fn job(object: &mut Value) {
         default(labels, key, value.clone());
         default(labels, &format!("batch.kubernetes.io/{key}"), value.clone());
     }
-    // The Job gets the labels of its template.
+    // The Job gets the labels of the template.
     let labels = labels.clone();
     let selector = child(child(spec, "selector"), "matchLabels");
     default(selector, "batch.kubernetes.io/controller-uid", uid);

@@ -1,7 +1,7 @@
 //! autoscaling/v1 `HorizontalPodAutoscaler`s: a view of those of autoscaling/v2, which are stored.
 //!
-//! The older version knows a target for the CPU alone. It shows all other metrics, the behaviour and
-//! parts of the status as annotations, from which they come back when it is written.
+//! The older version knows a target for the CPU alone. The older version shows all other metrics,
+//! the behaviour and parts of the status as annotations, from which they come back on a write.
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ use super::{Kind, meta};
 /// Prefix of the annotations.
 const PREFIX: &str = "autoscaling.alpha.kubernetes.io/";
 
-/// Forms of a metric's type: its field, the name of the metric in the older version, the field of
-/// its selector there, and the fields of value, average value and average utilization.
+/// Forms of a metric's type: the field, the name of the metric in the older version, the field of
+/// the selector there, and the fields of value, average value and average utilization.
 struct Form {
     field: &'static str,
     kind: &'static str,
@@ -106,7 +106,7 @@ pub(super) fn to_older(mut object: Value) -> Value {
     object
 }
 
-/// Converts an object of the older version to the stored one.
+/// Converts an object of the older version to the stored version.
 pub(super) fn to_newer(mut object: Value) -> Value {
     let mut kept = |name: &str| annotation(&mut object, name);
     let (others, behavior) = (kept("metrics"), kept("behavior"));
@@ -116,7 +116,7 @@ pub(super) fn to_newer(mut object: Value) -> Value {
     let percent = take(spec, "targetCPUUtilizationPercentage");
     let others: Vec<Value> = list(&others).iter().map(|metric| newer(metric, "target")).collect();
     let mut metrics = Vec::new();
-    // Without any metric there is one for the CPU.
+    // Without any metric the CPU gets a metric.
     if !percent.is_null() || others.is_empty() {
         let percent = if percent.is_null() { json!(80) } else { percent };
         let target = json!({"type": "Utilization", "averageUtilization": percent});
@@ -152,8 +152,8 @@ fn cpu<'a>(metric: &'a Value, part: &str) -> Option<&'a Value> {
     Some(percent).filter(|percent| of_cpu && !percent.is_null())
 }
 
-/// Returns a behaviour with the first letters of its fields changed: the annotation has the names of
-/// Go's fields. Absent fields are null there.
+/// Returns a behaviour with the first letters of all fields changed: the annotation has the names
+/// of Go's fields. Absent fields are null there.
 fn renamed(value: Value, first: fn(&char) -> char) -> Value {
     match value {
         Value::Object(fields) => {
@@ -171,12 +171,12 @@ fn renamed(value: Value, first: fn(&char) -> char) -> Value {
     }
 }
 
-/// Removes a field and returns its value; null if there is none.
+/// Removes a field and returns the value; null if there is none.
 fn take(object: &mut Value, field: &str) -> Value {
     object.as_object_mut().and_then(|fields| fields.remove(field)).unwrap_or_default()
 }
 
-/// Removes a list and returns its items.
+/// Removes a list and returns the items.
 fn take_list(object: &mut Value, field: &str) -> Vec<Value> {
     match take(object, field) {
         Value::Array(items) => items,
@@ -184,7 +184,7 @@ fn take_list(object: &mut Value, field: &str) -> Vec<Value> {
     }
 }
 
-/// Removes an annotation and returns the value that its text describes.
+/// Removes an annotation and returns the value that the text describes.
 fn annotation(object: &mut Value, name: &str) -> Value {
     let Some(Value::Object(annotations)) = meta::of(object).get_mut("annotations") else {
         return Value::Null;
@@ -209,7 +209,7 @@ fn older_name(part: &str, name: &str) -> String {
     }
 }
 
-/// Converts a metric, or the state of one, to the older version.
+/// Converts a metric, or the state of a metric, to the older version.
 fn older(metric: &Value, part: &str) -> Value {
     let mut out = json!({"type": metric["type"]});
     for form in FORMS.iter().filter(|form| metric[form.field].is_object()) {
@@ -236,7 +236,7 @@ fn older(metric: &Value, part: &str) -> Value {
     out
 }
 
-/// Converts a metric, or the state of one, from the older version.
+/// Converts a metric, or the state of a metric, from the older version.
 fn newer(metric: &Value, part: &str) -> Value {
     let mut out = json!({"type": metric["type"]});
     for form in

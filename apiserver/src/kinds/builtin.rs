@@ -1,7 +1,7 @@
 //! Table of built-in kinds.
 //!
-//! One row per kind and version, in discovery's order of groups. Rows state differences from a
-//! plain kind; everything else follows from [`KindStrategy::PLAIN`].
+//! A row per kind and version, in discovery's order of groups. Rows state differences from a plain
+//! kind; everything else follows from [`KindStrategy::PLAIN`].
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) fn body_kind(api_version: &'static str, name: &'static str) -> Kind {
     kind(&Row::body(api_version, name))
 }
 
-/// Splits a text into its non-empty words.
+/// Splits a text into the non-empty words.
 fn words(text: &str, by: char) -> Vec<String> {
     text.split(by).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

@@ -14,7 +14,7 @@ pub(crate) struct Conversion {
 }
 
 impl Conversion {
-    /// Returns the conversion of a definition, if a webhook does it.
+    /// Returns the conversion of a definition, if a webhook converts.
     pub(super) fn of(definition: &Value) -> Option<Self> {
         let conversion = &definition["spec"]["conversion"];
         if conversion["strategy"] != "Webhook" {
@@ -71,7 +71,7 @@ pub(crate) fn results<'r>(
     Err(format!("response.result.status was '{status}', not 'Success'"))
 }
 
-/// Returns a converted object with the metadata of its original; labels and annotations are those
+/// Returns a converted object with the metadata of the original; labels and annotations are those
 /// of the conversion. `place` is the position in a review of several objects.
 pub(crate) fn checked(
     original: &Value,
@@ -103,7 +103,7 @@ pub(crate) fn checked(
     Ok(out)
 }
 
-/// Checks that an object is the same one.
+/// Checks that an object is the same.
 fn same_identity(original: &Value, made: &Value) -> Result<(), String> {
     for (field, word) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
         let held = text(&original["metadata"], field);
@@ -115,7 +115,7 @@ fn same_identity(original: &Value, made: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the type of a value as Go's `%T` shows it.
+/// Returns the type of a value as shown by Go's `%T`.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

@@ -19,18 +19,19 @@ pub(crate) struct Custom {
     pub(crate) definition: String,
     /// Schema of this version.
     pub(crate) schema: Schema,
-    /// Schema of the version in which objects are stored, if that is another one.
+    /// Schema of the version in which objects are stored, if different.
     pub(crate) stored: Option<Schema>,
     /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
     pub(crate) scale: Option<[String; 3]>,
-    /// The webhook that converts objects between versions; without it they are relabelled.
+    /// The webhook that converts objects between versions; without a webhook objects are
+    /// relabelled.
     pub(crate) conversion: Option<Conversion>,
 }
 
 /// Verbs of custom kinds, in discovery's order.
 const VERBS: &str = "delete deletecollection get list patch create update watch";
 
-/// Returns the text at a JSON pointer; empty without one.
+/// Returns the text at a JSON pointer; empty if absent.
 fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
@@ -54,11 +55,11 @@ pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
     served.map(|version| kind(definition, version, &patterns)).collect()
 }
 
-/// Returns the kind of one version.
+/// Returns the kind of a version.
 fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
     let group = text(definition, "/spec/group");
     let versions = definition["spec"]["versions"].as_array();
-    // Objects are stored in one version, whichever version a request names.
+    // Objects are stored in a single version, whichever version a request names.
     let stored = versions.into_iter().flatten().find(|version| version["storage"] == true);
     let schema = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Null);
     let status = &version["subresources"]["status"];
@@ -96,7 +97,7 @@ fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
     }
 }
 
-/// Returns one version as discovery and handlers see it.
+/// Returns a version in the form for discovery and handlers.
 fn served(
     definition: &Value,
     version: &Value,
@@ -137,7 +138,8 @@ fn stored_version(definition: &Value) -> Option<&str> {
     versions.find(|version| version["storage"] == true)?["name"].as_str()
 }
 
-/// Returns the warning of a deprecated version, which names the newest one that is not.
+/// Returns the warning of a deprecated version, which names the newest version that is not
+/// deprecated.
 fn deprecation(definition: &Value, name: &str) -> String {
     let (group, kind) = (text(definition, "/spec/group"), text(definition, "/spec/names/kind"));
     let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
@@ -150,7 +152,7 @@ fn deprecation(definition: &Value, name: &str) -> String {
     format!("{group}/{name} {kind} is deprecated{}", advice.unwrap_or_default())
 }
 
-/// Returns the subresources of one version.
+/// Returns the subresources of a version.
 fn subresources(
     group: &str,
     version: &str,
@@ -177,11 +179,11 @@ fn subresources(
     out
 }
 
-/// Returns the printer columns of one version.
+/// Returns the printer columns of a version.
 fn columns(version: &Value) -> Vec<Column> {
     let Some(list) = version["additionalPrinterColumns"].as_array().filter(|list| !list.is_empty())
     else {
-        // Without columns of its own a kind shows its age.
+        // A kind without columns shows the age.
         return vec![Column {
             name: "Age".to_owned(),
             kind: "date".to_owned(),
@@ -202,13 +204,13 @@ fn columns(version: &Value) -> Vec<Column> {
     list.iter().map(column).collect()
 }
 
-/// Returns the selectable fields of one version.
+/// Returns the selectable fields of a version.
 fn selectable(version: &Value) -> Vec<String> {
     let list = version["selectableFields"].as_array();
     list.into_iter().flatten().map(|field| text(field, "/jsonPath")).collect()
 }
 
-/// Returns faults of a custom resource's fields at the paths of its scale.
+/// Returns faults of a custom resource's fields at the paths of the scale.
 pub(crate) fn check_scale(kind: &Kind, object: &Value) -> Vec<Cause> {
     let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.as_ref()) else {
         return Vec::new();
@@ -238,7 +240,7 @@ pub(crate) fn check_scale(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Returns the number at a path, if there is one; the error describes a value of another type.
+/// Returns the number at a path, if present; the error describes a value of another type.
 fn seek(object: &Value, path: &str, whole: bool) -> Result<Option<i64>, String> {
     let mut held = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {

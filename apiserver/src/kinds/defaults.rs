@@ -1,6 +1,6 @@
 //! Defaults of built-in kinds, for the fields that clients and controllers compare.
 //!
-//! Without them an operator that compares its wanted state with the stored one would see other
+//! Without them an operator that compares the wanted state with the stored state would see other
 //! differences than on a real cluster. Addresses of Services depend on other Services and are
 //! assigned elsewhere.
 
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::{Kind, pods, settings};
 
-/// Sets `field` of `object` if it is absent, null or an empty text.
+/// Sets `field` of `object` if absent, null or an empty text.
 pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     let Value::Object(fields) = object else { return };
     let absent = match fields.get(field) {
         None | Some(Value::Null) => true,
-        // Go's typed decoding does not distinguish an empty text from an absent one.
+        // Go's typed decoding does not distinguish an empty text from an absent text.
         Some(Value::String(text)) => text.is_empty(),
         Some(_) => false,
     };
@@ -23,10 +23,10 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// Sets the list `field` of `object` if it is absent, null or empty.
+/// Sets the list `field` of `object` if absent, null or empty.
 ///
-/// For defaults that upstream sets by the list's length. Where it tells an empty list from none, the empty one
-/// stays, and is refused.
+/// For defaults that upstream sets by the list's length. Where upstream distinguishes an empty list
+/// from none, the empty list stays, and is refused.
 pub(crate) fn default_list(object: &mut Value, field: &str, value: Value) {
     if let Value::Object(fields) = object
         && fields.get(field).and_then(Value::as_array).is_some_and(Vec::is_empty)
@@ -36,7 +36,7 @@ pub(crate) fn default_list(object: &mut Value, field: &str, value: Value) {
     default(object, field, value);
 }
 
-/// Returns a child object; makes it if it is absent or no object.
+/// Returns a child object; creates the child if absent or no object.
 pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     if !object.is_object() {
         *object = json!({});
@@ -177,7 +177,7 @@ fn secret(object: &mut Value) {
 fn namespace(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if !name.is_empty() {
-        // Not only a default: selectors of policies and webhooks rely on it.
+        // Not only a default: selectors of policies and webhooks rely on this label.
         child(child(object, "metadata"), "labels")["kubernetes.io/metadata.name"] = json!(name);
     }
     default(child(object, "status"), "phase", json!("Active"));
@@ -223,7 +223,7 @@ fn webhooks(kind: &Kind, object: &mut Value) {
 /// Defaults of replica sets and replication controllers.
 fn replicas(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-    // Only this oldest kind takes its selector from the template.
+    // Only this oldest kind takes the selector from the template.
     if labels.is_object() && object["kind"] == "ReplicationController" {
         default(child(object, "spec"), "selector", labels.clone());
         default(child(object, "metadata"), "labels", labels);
@@ -278,7 +278,8 @@ fn stateful_set(object: &mut Value) {
     default(retention, "whenDeleted", json!("Retain"));
     default(retention, "whenScaled", json!("Retain"));
     for volume in items(spec, "volumeClaimTemplates") {
-        // Not only defaults: kind and version are no fields of it inside of the server, which writes these.
+        // Not only defaults: kind and version are no fields of the volume inside of the server,
+        // which writes these.
         volume["apiVersion"] = json!("v1");
         volume["kind"] = json!("PersistentVolumeClaim");
         claim(volume);

@@ -26,9 +26,9 @@ pub(crate) fn from_core(event: Value) -> Value {
     let mut event =
         renamed(event, |name| RENAMED.iter().find(|(_, core)| *core == name).map(|(new, _)| *new));
     if let Value::Object(fields) = &mut event {
-        // The newer API writes the field even when it is unset.
+        // The newer API writes the field even when unset.
         fields.entry("eventTime").or_insert(Value::Null);
-        // The core view writes these even when they are empty, the newer one does not.
+        // The core view writes these even when they are empty, the newer view does not.
         for field in ["reportingController", "reportingInstance"] {
             if fields.get(field).is_some_and(|value| value == "") {
                 fields.remove(field);

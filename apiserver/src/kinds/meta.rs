@@ -58,7 +58,7 @@ pub(crate) fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"].as_i64().unwrap_or(0)
 }
 
-/// Returns the metadata as a map; makes it when missing.
+/// Returns the metadata as a map; makes a missing map.
 pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
@@ -73,7 +73,7 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Sets a field, or removes it if the value is null.
+/// Sets a field, or removes the field for a null value.
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     if value.is_null() {
         of(object).remove(field);
@@ -91,8 +91,8 @@ pub(crate) fn copy(from: &Value, to: &mut Value, field: &str) {
 const OWNER_FIELDS: [&str; 6] =
     ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
 
-/// Brings metadata into the form in which it is stored, and returns the unknown fields that were
-/// dropped.
+/// Brings metadata into the form in which metadata is stored, and returns the unknown fields that
+/// were dropped.
 pub(crate) fn clean(object: &mut Value) -> Vec<String> {
     let fields = of(object);
     let unknown: Vec<String> =
@@ -157,14 +157,16 @@ fn has_nulls(object: &Value, field: &str) -> bool {
     entries.is_some_and(|entries| entries.values().any(Value::is_null))
 }
 
-/// Returns the collections of an object's metadata that are empty or have nulls. Only an apply to a custom
-/// resource stores them: they are not shown, but the next write that drops them changes the object.
+/// Returns the collections of an object's metadata that are empty or have nulls. Only an apply to a
+/// custom resource stores them: they are not shown, but the next write that drops them changes the
+/// object.
 pub(crate) fn empty(object: &Value) -> Vec<&'static str> {
     let is_odd = |field: &&str| is_empty(object, field) || has_nulls(object, field);
     COLLECTIONS.into_iter().filter(is_odd).collect()
 }
 
-/// Removes the empty collections of an object's metadata, and turns nulls in others into empty texts.
+/// Removes the empty collections of an object's metadata, and turns nulls in others into empty
+/// texts.
 pub(crate) fn drop_empty(object: &mut Value) {
     for field in empty(object) {
         if is_empty(object, field) {
@@ -195,12 +197,12 @@ pub(crate) fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
             return Some(mismatch(other, &format!("{}.metadata", kind.name()), "v1.ObjectMeta"));
         }
     };
-    // Metadata of custom resources is decoded by itself.
+    // Metadata of custom resources is decoded separately.
     let prefix = if kind.served.custom { "ObjectMeta" } else { "ObjectMeta.metadata" };
     metadata.iter().find_map(|(key, value)| check_type(prefix, key, value))
 }
 
-/// Checks the type of one field of the metadata.
+/// Checks the type of a field of the metadata.
 fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
     let field = format!("{prefix}.{key}");
     match (key, value) {
@@ -237,7 +239,7 @@ fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the faults of a new object's metadata, its name included.
+/// Returns the faults of a new object's metadata, including the name.
 pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = check_generate_name(kind, object);
     let name = text(object, "name");
@@ -272,7 +274,8 @@ fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
     if generate.is_empty() {
         return Vec::new();
     }
-    // A trailing dash is allowed, since a suffix will follow; any length is, since it will be cut.
+    // A trailing dash is allowed, since a suffix will follow; any length is, since the result will
+    // be cut.
     let base =
         generate.strip_suffix('-').map_or_else(|| generate.to_owned(), |base| format!("{base}a"));
     let faults = names::check(kind.facts.names, &base);
@@ -352,7 +355,7 @@ fn check_owners(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Formats an owner reference with its fields in Go's order.
+/// Formats an owner reference with fields in Go's order.
 fn show_owner(owner: &Value) -> String {
     let shown = OWNER_FIELDS.iter().filter_map(|field| {
         let value = owner.get(*field).filter(|value| !value.is_null())?;
@@ -409,12 +412,12 @@ fn unqualified_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
 
 /// Restores the fields that a writer may not change.
 pub(crate) fn restore(old: &Value, new: &mut Value) {
-    // A uid that the client names is kept: a wrong one must be reported.
+    // A uid that the client names is kept, because a wrong uid must be reported.
     if text(new, "uid").is_empty() {
         copy(old, new, "uid");
     }
     copy(old, new, "creationTimestamp");
-    // The generation is the server's; `grow` increments it afterwards.
+    // The generation is the server's; `grow` increments the generation afterwards.
     copy(old, new, "generation");
     if terminating(old) {
         copy(old, new, "deletionTimestamp");

@@ -1,4 +1,4 @@
-//! The kinds of the server: built-in ones from a table, custom ones from their definitions.
+//! The kinds of the server: built-in kinds from a table, custom kinds from definitions.
 //!
 //! Request handling asks a [`Kind`] for facts instead of matching on names. Storage and HTTP are
 //! not known here.
@@ -32,10 +32,10 @@ use crate::served::{Served, Subresource};
 use crate::status::About;
 use crate::typed::TypeSchema;
 
-/// One served version of a resource, with everything that request handling needs.
+/// A served version of a resource, with everything that request handling needs.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// The resource as clients see it.
+    /// The resource in the clients' view.
     pub(crate) served: Served,
     /// Name of the resource in the store.
     pub(crate) storage: String,
@@ -52,7 +52,7 @@ pub(crate) struct Kind {
 /// Rule for increments of `metadata.generation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// Never; clients may set it.
+    /// Never; clients may set the generation.
     Unmanaged,
     /// With changes outside metadata and status.
     Spec,
@@ -127,7 +127,7 @@ impl Kind {
         self.subresource("status").is_some()
     }
 
-    /// Returns a stored object as this version shows it.
+    /// Returns a stored object in the form of this version.
     pub(crate) fn present(&self, stored: &Value) -> Value {
         let mut value = stored.clone();
         if self.storage == "events" && self.served.group == events::GROUP {
@@ -139,8 +139,8 @@ impl Kind {
         // Stored objects carry the stored version, whichever version a request names.
         value["apiVersion"] = Value::from(self.served.api_version());
         value["kind"] = Value::from(self.served.kind.clone());
-        // The schema may have changed since the object was stored: fields that it lost are not shown, and
-        // defaults that it got are.
+        // The schema may have changed since the object was stored: lost fields are not shown, and
+        // new defaults are.
         if let Some(custom) = &self.custom {
             custom.schema.prune(&mut value);
             custom.schema.default(&mut value);
@@ -149,7 +149,7 @@ impl Kind {
         value
     }
 
-    /// Returns an object of this version in its stored form.
+    /// Returns an object of this version in the stored form.
     pub(crate) fn store(&self, mut value: Value) -> Value {
         if self.storage == "events" && self.served.group == events::GROUP {
             value = events::to_core(value);

@@ -40,7 +40,7 @@ pub(crate) fn start(object: &mut Value) {
     object["status"]["qosClass"] = json!(class);
 }
 
-/// Keeps the class of a Pod in a status that lacks it.
+/// Keeps the class of a Pod in a status that lacks a class.
 pub(crate) fn keep_class(old: &Value, new: &mut Value) {
     if let Some(class) = old["status"]["qosClass"].as_str() {
         default(child(new, "status"), "qosClass", json!(class));
@@ -131,7 +131,7 @@ fn strip_absent(container: &mut Value) {
 
 /// Whether the image names the latest version: by tag, or by naming no version.
 fn latest(image: &str) -> bool {
-    // A digest names one version for ever.
+    // A digest always names the same version.
     if image.contains('@') {
         return false;
     }
@@ -163,10 +163,10 @@ fn probe(probe: &mut Value) {
     }
 }
 
-/// Fills in the defaults of a volume; one without a source is an `emptyDir`.
+/// Fills in the defaults of a volume; a volume without a source is an `emptyDir`.
 fn volume(volume: &mut Value) {
     let Value::Object(fields) = volume else { return };
-    // A volume has one source besides its name.
+    // A volume has a single source besides its name.
     if fields.keys().all(|key| key == "name") {
         fields.insert("emptyDir".to_owned(), json!({}));
     }
@@ -199,7 +199,7 @@ fn references(source: &mut Value) {
     }
 }
 
-/// Requests each resource that a container limits, unless it is requested.
+/// Requests each resource that a container limits, unless already requested.
 fn requests(container: &mut Value) {
     let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
     for (name, limit) in limits {
@@ -209,8 +209,8 @@ fn requests(container: &mut Value) {
     }
 }
 
-/// Returns the quality of service class of a Pod: that of its status, which no change of its spec
-/// moves.
+/// Returns the quality of service class of a Pod: the class in the status, which no change of the
+/// spec moves.
 pub(crate) fn qos_of(pod: &Value) -> &str {
     let known = pod["status"]["qosClass"].as_str().filter(|class| !class.is_empty());
     known.unwrap_or_else(|| qos(&pod["spec"]))
@@ -218,7 +218,7 @@ pub(crate) fn qos_of(pod: &Value) -> &str {
 
 /// Returns the quality of service class of a pod spec.
 pub(crate) fn qos(spec: &Value) -> &'static str {
-    // Resources of the whole Pod count in place of those of its containers.
+    // Resources of the whole Pod count in place of container resources.
     let of_pod = &spec["resources"];
     let is_set = |part: &str| of_pod[part].as_object().is_some_and(|held| !held.is_empty());
     let whole = (is_set("requests") || is_set("limits")).then_some(spec);

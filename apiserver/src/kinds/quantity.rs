@@ -11,7 +11,7 @@ use crate::typed::quantity::{BINARY, DECIMAL, suffixed};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quantity {
     thousandths: i128,
-    /// Whether it is spelled with powers of 1024.
+    /// Whether the quantity is spelled with powers of 1024.
     binary: bool,
 }
 
@@ -21,7 +21,7 @@ impl Quantity {
         Self { thousandths: i128::from(number) * 1000, binary: false }
     }
 
-    /// Reads a text or number; `None` if it is no quantity.
+    /// Reads a text or number; `None` if not a quantity.
     pub(crate) fn parse(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::read(text),
@@ -30,17 +30,17 @@ impl Quantity {
         }
     }
 
-    /// Whether it is below zero.
+    /// Whether the quantity is below zero.
     pub(crate) fn is_negative(self) -> bool {
         self.thousandths < 0
     }
 
-    /// Whether it is zero.
+    /// Whether the quantity is zero.
     pub(crate) fn is_zero(self) -> bool {
         self.thousandths == 0
     }
 
-    /// Whether it has no fraction.
+    /// Whether the quantity has no fraction.
     pub(crate) fn is_whole(self) -> bool {
         self.thousandths % 1000 == 0
     }

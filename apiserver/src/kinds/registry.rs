@@ -1,6 +1,6 @@
 //! Registry of the kinds that are served now.
 //!
-//! Readers take a snapshot; custom kinds come and go by replacing it.
+//! Readers take a snapshot; custom kinds come and go by replacement of that snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -21,11 +21,11 @@ pub(crate) struct Registry {
 pub(crate) struct Table {
     /// Kinds by group, version and plural.
     kinds: BTreeMap<(String, String, String), Arc<Kind>>,
-    /// Served resources for discovery: built-in kinds in table order, then custom ones by group,
+    /// Served resources for discovery: built-in kinds in table order, then custom kinds by group,
     /// name and version.
     pub(crate) served: Vec<Served>,
     builtin_groups: BTreeSet<String>,
-    /// One kind per stored resource, in order.
+    /// A kind per stored resource, in order.
     stored: Vec<Arc<Kind>>,
 }
 
@@ -52,16 +52,16 @@ impl Table {
         self.kinds.get(&key).cloned()
     }
 
-    /// Returns a version of a resource, the stored one if it is served.
+    /// Returns a version of a resource, preferably the stored version, if served.
     pub(crate) fn resource(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
         let held = self.kinds.values();
         held.filter(|kind| kind.is(group, plural))
-            // `true` is the larger: the stored version wins if it is served.
+            // `true` is the larger: the stored version wins if served.
             .max_by_key(|kind| kind.served.api_version() == kind.stored_as)
             .cloned()
     }
 
-    /// Returns a version of a kind, the stored one if it is served.
+    /// Returns a version of a kind, preferably the stored version, if served.
     pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
         let held =
             self.kinds.values().find(|k| k.served.group == group && k.served.kind == kind)?;
@@ -87,14 +87,15 @@ impl Table {
         self.builtin_groups.contains(group)
     }
 
-    /// Returns one kind per stored resource, in order.
+    /// Returns a kind per stored resource, in order.
     pub(crate) fn stored(&self) -> Vec<Arc<Kind>> {
         self.stored.clone()
     }
 
     fn one_per_resource(&self) -> Vec<Arc<Kind>> {
         let mut seen = BTreeSet::new();
-        // Both event APIs have one resource in the store: the first of them stands for it.
+        // Both event APIs have a common resource in the store: the first API stands for that
+        // resource.
         let storable = self.kinds.values().filter(|kind| !kind.facts.review);
         let fresh = storable.filter(|kind| seen.insert(kind.storage.clone()));
         let stored = |kind: &Arc<Kind>| self.resource(&kind.served.group, &kind.served.plural);
@@ -105,7 +106,8 @@ impl Table {
 impl Registry {
     /// Returns a registry of the built-in kinds.
     pub(crate) fn new() -> Self {
-        // Shared by all servers of a process: building it costs more than a short run of a test.
+        // Shared by all servers of a process, because its construction costs more than a short run
+        // of a test.
         static BUILTIN: OnceLock<Arc<Table>> = OnceLock::new();
         let builtin = || Arc::new(Table::of(builtin::kinds().into_iter().map(Arc::new).collect()));
         Self { table: RwLock::new(Arc::clone(BUILTIN.get_or_init(builtin))) }
@@ -116,7 +118,7 @@ impl Registry {
         self.table.read().clone()
     }
 
-    /// Replaces the kinds of one stored custom resource; an empty list removes it.
+    /// Replaces the kinds of a stored custom resource; an empty list removes that resource.
     pub(crate) fn replace(&self, storage: &str, kinds: Vec<Kind>) {
         // Held for the whole rebuild: a concurrent replacement would otherwise be lost.
         let mut slot = self.table.write();

@@ -6,7 +6,7 @@ use crate::names::NameRule;
 /// Verbs of most kinds, in discovery's order.
 const VERBS: &str = "create delete deletecollection get list patch update watch";
 
-/// One row of the table.
+/// A row of the table.
 pub(super) struct Row {
     pub(super) api_version: &'static str,
     pub(super) kind: &'static str,
@@ -68,7 +68,7 @@ impl Row {
         self
     }
 
-    /// Sets the subresources: pairs of a name and its kind; an empty kind is that of the object.
+    /// Sets the subresources: pairs of a name and the kind; an empty kind is that of the object.
     const fn with(mut self, subresources: &'static [(&'static str, &'static str)]) -> Self {
         self.subresources = subresources;
         self

@@ -18,7 +18,7 @@ pub(crate) fn defaults(object: &mut Value) {
     }
     for port in items(spec, "ports") {
         default(port, "protocol", json!("TCP"));
-        // The target port is that of the Service unless it is given.
+        // The target port is that of the Service unless given.
         let number = port["port"].clone();
         if port["targetPort"] == 0 || port["targetPort"] == "" {
             port["targetPort"] = Value::Null;
@@ -49,7 +49,7 @@ pub(crate) fn defaults(object: &mut Value) {
     }
 }
 
-/// Whether a Service has addresses that others route to it.
+/// Whether a Service has addresses that others route to the Service.
 fn has_external_addresses(spec: &Value) -> bool {
     spec["externalIPs"].as_array().is_some_and(|list| !list.is_empty())
 }

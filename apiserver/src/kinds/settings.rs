@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::defaults::{child, default, default_list, items};
 
-/// Fills in the defaults of an admission policy, or of a binding of one.
+/// Fills in the defaults of an admission policy, or of a binding.
 pub(super) fn policy(kind: &str, object: &mut Value) {
     let spec = child(object, "spec");
     if kind.ends_with("Policy") {
@@ -18,7 +18,7 @@ pub(super) fn policy(kind: &str, object: &mut Value) {
     }
 }
 
-/// Fills in the defaults of the resources that a policy is about, if it names any.
+/// Fills in the defaults of the resources that a policy is about, if any are named.
 fn matching(spec: &mut Value, field: &str) {
     if !spec[field].is_object() {
         return;
@@ -71,8 +71,8 @@ pub(super) fn storage(kind: &str, object: &mut Value) {
     }
 }
 
-/// Fills in the defaults of a `LimitRange`: the default of a container is its maximum, and its default
-/// request is its default, or its minimum.
+/// Fills in the defaults of a `LimitRange`: the default of a container is its maximum, and the
+/// default request is that default, or the minimum.
 pub(super) fn limits(object: &mut Value) {
     for limit in items(child(object, "spec"), "limits") {
         if limit["type"] != "Container" {

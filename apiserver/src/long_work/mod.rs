@@ -1,8 +1,8 @@
-//! Work that takes long, away from the tasks of its worker thread.
+//! Work that takes long, away from the tasks of the worker thread.
 //!
-//! The tasks of the thread move to another one meanwhile: two pieces of work that take seconds each would
-//! stop all answers of a server with two workers. On a runtime of one thread the work runs as it is:
-//! tests want one order of events for one seed.
+//! The tasks of the thread move to another thread meanwhile: two pieces of work that take seconds
+//! each would stop all answers of a server with two workers. On a runtime of a single thread the
+//! work runs in place: tests need a fixed order of events for a seed.
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
-/// Most pieces of work that run at the same time: fewer than the runtime has threads for blocking work,
-/// as without a free one the tasks would not move.
+/// Most pieces of work that run at the same time: fewer than the runtime has threads for blocking
+/// work, because without a free thread the tasks would not move.
 const MOST: usize = 64;
 /// Bytes that are read or written in place: the move of the tasks would take longer.
 const SMALL: usize = 64 * 1024;

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::{META, reference};
 use crate::served::Served;
 
-/// The texts about versions, kinds and metadata, from the documentation of Kubernetes' types (Apache-2.0).
+/// The texts about versions, kinds and metadata, from the documentation of Kubernetes' types
+/// (Apache-2.0).
 const CONVENTIONS: &str = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 
 /// The object whose head is described.
@@ -15,7 +16,7 @@ pub(super) enum Head {
     Object,
     /// A list of objects.
     List,
-    /// An object inside of another one.
+    /// An object inside of another object.
     Embedded,
 }
 
@@ -89,8 +90,8 @@ fn add_embedded(map: &mut Map<String, Value>) {
     }
 }
 
-/// Writes what definitions may leave out: the two types of numbers that may be texts, and the head of embedded
-/// objects.
+/// Writes parts that definitions may leave out: the two types of numbers that may be texts, and the
+/// head of embedded objects.
 pub(super) fn complete(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     if map.get("x-kubernetes-embedded-resource") == Some(&json!(true)) {

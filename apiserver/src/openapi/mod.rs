@@ -1,9 +1,9 @@
 //! OpenAPI documents, limited to the parts that clients read.
 //!
 //! kubectl looks up a kind's operations (does PATCH take `fieldValidation`, is strategic merge
-//! allowed?) and its schema (merge keys for apply, fields for explain). Left out: parameters that
-//! no client looks for. Version 3 has a document for each group
-//! and version, version 2 a single one.
+//! allowed?) and the kind's schema (merge keys for apply, fields for explain). Left out: parameters
+//! that no client looks for. Version 3 has a document for each group and version, version 2 a
+//! single one.
 
 mod binary;
 mod heads;
@@ -24,7 +24,7 @@ use crate::typed::{TypeSchema, descriptions};
 /// Prefix of the names of shared types.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Returns `/openapi/v3`: the URL of each group and version's document, with a hash of its
+/// Returns `/openapi/v3`: the URL of each group and version's document, with a hash of the
 /// contents.
 pub fn v3_index(served: &[Served]) -> Value {
     let versions: BTreeMap<String, (&str, &str)> = served
@@ -42,23 +42,23 @@ pub fn v3_index(served: &[Served]) -> Value {
     json!({"paths": paths})
 }
 
-/// Returns the hash of one group and version's document; `None` if nothing of it is served.
+/// Returns the hash of a group and version's document; `None` if no part is served.
 pub(crate) fn v3_hash(served: &[Served], group: &str, version: &str) -> Option<String> {
     let mut of = served.iter().filter(|s| s.group == group && s.version == version).peekable();
     of.peek()?;
     let mut hash = Sha256::new();
-    // The hash changes exactly when a resource of the document changes: clients fetch it again only
-    // then.
+    // The hash changes exactly when a resource of the document changes: clients fetch the document
+    // again only then.
     of.for_each(|one| hash.update(fingerprint(one)));
     Some(hash.finalize().iter().map(|b| format!("{b:02X}")).collect())
 }
 
-/// Returns the URL of one group and version's document with a hash of its contents.
+/// Returns the URL of a group and version's document with a hash of the contents.
 pub(crate) fn v3_url(group: &str, version: &str, hash: &str) -> String {
     format!("/openapi/v3/{}?hash={hash}", key(group, version))
 }
 
-/// Returns the document of one group and version; `None` if nothing of it is served.
+/// Returns the document of a group and version; `None` if no part is served.
 pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Value> {
     let mut document = Document::default();
     for one in served.iter().filter(|s| s.group == group && s.version == version) {
@@ -78,7 +78,7 @@ pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Valu
     }))
 }
 
-/// Returns a document of version 3 in protobuf, for clients that ask for it.
+/// Returns a document of version 3 in protobuf, for clients that request that form.
 pub(crate) fn v3_protobuf(document: &Value) -> Vec<u8> {
     binary::v3(document)
 }
@@ -98,7 +98,7 @@ fn key(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// Returns all data of a resource that its document depends on.
+/// Returns all data of a resource that the document depends on.
 fn fingerprint(one: &Served) -> String {
     format!("{one:?}\n")
 }
@@ -221,7 +221,7 @@ impl Document {
         name
     }
 
-    /// Adds a built-in type with all types that it needs, and returns its name.
+    /// Adds a built-in type with all types that the type needs, and returns the type's name.
     fn builtin(&mut self, schema: &TypeSchema) -> String {
         for (name, schema) in schema.components() {
             self.schemas.entry(name).or_insert(schema);
@@ -229,7 +229,7 @@ impl Document {
         schema.openapi_name().unwrap_or_default().to_owned()
     }
 
-    /// Adds the schema of a custom kind or of its list, and returns its name.
+    /// Adds the schema of a custom kind or of the kind's list, and returns the schema's name.
     fn custom(&mut self, one: &Served, kind: &str) -> String {
         let name = custom_name(one, kind);
         let (mut schema, head) = if kind == one.kind {
@@ -262,7 +262,7 @@ impl Document {
 
     /// Adds the schemas that every document refers to.
     fn add_shared(&mut self) {
-        // Any kind would do: the shared types of metadata are taken from it.
+        // Any kind would do: the shared types of metadata are taken from that kind.
         for kind in ["ConfigMap", "ConfigMapList"] {
             let Some(schema) = TypeSchema::builtin("v1", kind) else { continue };
             for (name, schema) in schema.components() {
@@ -282,7 +282,7 @@ impl Document {
     }
 }
 
-/// Returns one parameter.
+/// Returns a parameter.
 fn parameter(name: &str, place: &str, kind: &str) -> Value {
     let mut out = json!({"name": name, "in": place, "schema": {"type": kind, "uniqueItems": true}});
     if place == "path" {
@@ -303,7 +303,7 @@ fn path_parameters(path: &str) -> Value {
     Value::Array(out)
 }
 
-/// Names of one resource or subresource, from which its operations are written.
+/// Names of a resource or subresource, from which the operations are written.
 struct OperationNames<'a> {
     one: &'a Served,
     kind: &'a str,
@@ -432,7 +432,7 @@ impl OperationNames<'_> {
     }
 }
 
-/// Returns a text with its first letter in upper case.
+/// Returns a text with the first letter in upper case.
 fn title(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()

@@ -9,16 +9,16 @@ const MAX_OPERATIONS: usize = 10_000;
 /// Most bytes of JSON that all `copy` operations of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Deepest nesting of a document; a deeper one could not be read again.
+/// Deepest nesting of a document; a deeper document could not be read again.
 const MAX_DEPTH: usize = 120;
 /// Most values that all operations of a patch look at to measure nesting.
 const MAX_MEASURED: usize = 4_000_000;
 
-/// Most items of lists that all operations of a patch may move to make room or to close a gap: a list
-/// of a million items would be moved ten thousand times.
+/// Most items of lists that all operations of a patch may move to make room or to close a gap: a
+/// list of a million items would be moved ten thousand times.
 const MAX_MOVED: usize = 100_000_000;
 
-/// Failure of an operation. The server gives its reason only for the patches of webhooks.
+/// Failure of an operation. The server gives the reason only for the patches of webhooks.
 #[derive(Debug)]
 enum OperationFailed {
     /// A container on the way to the path is missing.
@@ -104,8 +104,8 @@ impl Work {
 
     /// Fails if `value` at `path` makes a document nested too deeply.
     ///
-    /// For each operation and not at the end only: operations can nest a document step by step, and a
-    /// very deep one overflows the stack where it is dropped or printed, even if it is no result.
+    /// For each operation and not at the end only: operations can nest a document step by step, and
+    /// a very deep document overflows the stack when dropped or printed, even if not the result.
     fn check_depth(&mut self, path: &str, value: &Value) -> Result<(), OperationFailed> {
         let above = path.matches('/').count();
         // Iterative, since recursion could overflow the stack.
@@ -156,7 +156,7 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
         });
     }
     for op in list {
-        // A null operation is decoded, and fails when it is applied.
+        // A null operation is decoded, and fails when applied.
         if !op.is_object() && !op.is_null() {
             return Err(cannot(op, "handlers.jsonPatchOp"));
         }
@@ -176,7 +176,7 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
     Ok(list)
 }
 
-/// Executes one operation.
+/// Executes an operation.
 fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), OperationFailed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
@@ -259,7 +259,7 @@ fn container<'d>(
     }
 }
 
-/// Returns a position below `len`; negative ones count from the end.
+/// Returns a position below `len`; negative positions count from the end.
 fn index(key: &str, len: usize) -> Result<usize, OperationFailed> {
     let number: i64 = key.parse().map_err(|_| {
         OperationFailed::Step(format!("strconv.Atoi: parsing {key:?}: invalid syntax"))
@@ -294,7 +294,7 @@ fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Operati
 fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(), OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
-            // An index may be one behind the end: the value is then appended.
+            // An index may be the position behind the end: the value is then appended.
             let at = if key == "-" { list.len() } else { index(&key, list.len() + 1)? };
             work.shift(list, at)?;
             list.insert(at, value);
@@ -307,7 +307,7 @@ fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(),
     Ok(())
 }
 
-/// Removes a value and returns it.
+/// Removes a value and returns that value.
 fn remove(doc: &mut Value, path: &str, work: &mut Work) -> Result<Value, OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {

@@ -118,7 +118,7 @@ fn merge_maps(
     Ok(list)
 }
 
-/// Returns the failure for an item without its merge key.
+/// Returns the failure for an item without the merge key.
 fn no_merge_key(map: &Map<String, Value>, key: &str) -> PatchError {
     let map = Value::Object(map.clone());
     PatchError::internal(format!(
@@ -174,7 +174,7 @@ pub(super) fn reorder(
 /// Positions of items by their identity.
 type Positions = std::collections::BTreeMap<String, usize>;
 
-/// Interleaves named items with others, each in its own order.
+/// Interleaves named items with others, each in the given order.
 fn interleave(
     named: Vec<(usize, Option<usize>, Value)>,
     others: Vec<(Option<usize>, Value)>,

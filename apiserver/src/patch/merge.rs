@@ -13,7 +13,7 @@ pub(super) fn apply(doc: &Value, patch: &Value) -> Value {
                     continue;
                 }
                 let merged = match doc.get(key) {
-                    // New content: its nulls have nothing to delete.
+                    // New content: nulls have nothing to delete.
                     None | Some(Value::Null) => without_nulls(value),
                     Some(old) => apply(old, value),
                 };
@@ -26,7 +26,7 @@ pub(super) fn apply(doc: &Value, patch: &Value) -> Value {
     }
 }
 
-/// Returns new content without the null keys of its maps; nulls in lists are items and stay.
+/// Returns new content without the null keys of maps; nulls in lists are items and stay.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

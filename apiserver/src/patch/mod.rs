@@ -34,7 +34,7 @@ impl PatchError {
         PatchError { code: 400, reason: "BadRequest", message: message.into() }
     }
 
-    /// Returns the server's answer to a patch that cannot be applied; it gives no reason.
+    /// Returns the server's answer to a patch that cannot be applied, without a reason.
     fn rejected() -> PatchError {
         PatchError {
             code: 422,
@@ -59,13 +59,13 @@ impl std::error::Error for PatchError {}
 
 /// Applies a JSON patch (RFC 6902).
 ///
-/// Like the real server, and beyond the RFC: replacing a missing key adds it, copying a missing key
-/// writes null, `add` without a value adds null, indices may be negative, and the text before the
-/// first slash of a path is ignored.
+/// Like the real server, and beyond the RFC: replacing a missing key adds the key, copying a
+/// missing key writes null, `add` without a value adds null, indices may be negative, and the text
+/// before the first slash of a path is ignored.
 ///
 /// # Errors
 ///
-/// 400 if `ops` is not a list of operations, 413 for more than 10000 of them, 422 if one of them
+/// 400 if `ops` is not a list of operations, 413 for more than 10000 of them, 422 if an operation
 /// cannot be executed. The message of the last is the server's, which does not name the operation.
 pub fn json(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     json::apply(doc, ops)
@@ -75,7 +75,7 @@ pub fn json(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
 ///
 /// # Errors
 ///
-/// The text of the library that kube-apiserver uses, which it shows only for webhooks.
+/// The text of the library that kube-apiserver uses, which is shown only for webhooks.
 pub(crate) fn json_with_reason(doc: &Value, ops: &Value) -> Result<Value, String> {
     json::apply_with_reason(doc, ops)
 }
@@ -84,7 +84,7 @@ pub(crate) fn json_with_reason(doc: &Value, ops: &Value) -> Result<Value, String
 ///
 /// # Errors
 ///
-/// 400 unless it is an object (or a list, which the real server accepts).
+/// 400 unless the patch is an object (or a list, which the real server accepts).
 pub fn check_merge(patch: &Value) -> Result<(), PatchError> {
     match patch {
         Value::Object(_) | Value::Array(_) => Ok(()),

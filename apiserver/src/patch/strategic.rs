@@ -42,7 +42,7 @@ pub(super) struct How<'a> {
     pub(super) key: Option<&'a str>,
 }
 
-/// Merges by the types of one table.
+/// Merges by the types of a table.
 #[derive(Clone, Copy)]
 pub(super) struct Merger<'a> {
     pub(super) table: &'a Table,
@@ -66,7 +66,7 @@ impl<'a> Merger<'a> {
                 _ => Err(bad_patch_type(directive, &patch)),
             };
         }
-        // First: these directives take their keys out of the patch before its fields are merged.
+        // First: these directives take their keys out of the patch before the fields are merged.
         retain_keys(&mut original, &mut patch)?;
         self.ordered_lists(&mut original, &mut patch, id)?;
         for (key, value) in patch {
@@ -75,7 +75,7 @@ impl<'a> Merger<'a> {
         Ok(original)
     }
 
-    /// Merges one field.
+    /// Merges a field.
     fn field(
         self,
         original: &mut JsonMap,
@@ -109,10 +109,10 @@ impl<'a> Merger<'a> {
             // There is no list to delete from.
             (Some(old), _) if deleted.is_some() => old,
             (None, _) if deleted.is_some() => return Ok(()),
-            // Scalars of one type are replaced; the schema has no say in that.
+            // Scalars of the same type are replaced; the schema has no say in that.
             (Some(old), new) if !old.is_object() && !old.is_array() && same_type(&old, &new) => new,
             (_, mut new) => {
-                // New content: there is nothing that its nulls could delete.
+                // New content: there is nothing that nulls could delete.
                 discard_nulls(&mut new);
                 match without_directives(new) {
                     Some(new) => new,
@@ -124,7 +124,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Merges every list whose order the patch gives, and brings it into that order.
+    /// Merges every list whose order the patch gives, and brings the list into that order.
     fn ordered_lists(
         self,
         original: &mut JsonMap,
@@ -189,7 +189,7 @@ impl<'a> Merger<'a> {
         Ok(how)
     }
 
-    /// Returns a field and its type. Keys of a map of values have no field; `None` if the type is
+    /// Returns a field with the type. Keys of a map of values have no field; `None` if the type is
     /// unknown.
     fn lookup(
         self,
@@ -249,7 +249,7 @@ fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchE
     let kept = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
     for (name, value) in patch.iter() {
         let directive = name.starts_with(DELETE_PRIMITIVES) || name.starts_with(SET_ORDER);
-        // A key that the patch sets must be one that it keeps.
+        // A key that the patch sets must be among the kept keys.
         if !value.is_null() && !directive && !kept(name) {
             return Err(bad());
         }
@@ -280,7 +280,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// Returns a value without the maps that carry `$patch`; `None` if it is such a map itself.
+/// Returns a value without the maps that carry `$patch`; `None` if the value itself is such a map.
 pub(super) fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(PATCH) => None,

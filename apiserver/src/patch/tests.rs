@@ -315,7 +315,7 @@ fn strategic_patch_orders_a_list_as_it_says() {
     let patched = smp(&json!({ "metadata": {
         "$setElementOrder/finalizers": ["f/b", "f/z"], "finalizers": ["f/z"],
     } }));
-    // f/a, which only the server has, keeps its place before f/b.
+    // f/a, which only the server has, keeps the place before f/b.
     assert_eq!(
         patched.expect("the patch applies")["metadata"]["finalizers"],
         json!(["f/a", "f/b", "f/z"])

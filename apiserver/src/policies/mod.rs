@@ -1,7 +1,8 @@
-//! Admission policies, validating and mutating: compiled once per stored state, matched against requests.
+//! Admission policies, validating and mutating: compiled once per stored state, matched against
+//! requests.
 //!
-//! The form of a policy and the run of its expressions are in `windlass-cel`; this module decides which
-//! policies and bindings a request concerns. `verbs::admit::policies` enforces them.
+//! The form of a policy and the run of expressions are in `windlass-cel`; this module decides which
+//! policies and bindings a request concerns. `verbs::admit::policies` enforces these policies.
 
 mod subject;
 #[cfg(test)]
@@ -47,12 +48,12 @@ impl Form for MutatingPolicy {
     }
 }
 
-/// A stored policy with its compiled expressions.
+/// A stored policy with compiled expressions.
 #[derive(Debug)]
 pub(crate) struct Compiled<P = Policy> {
     /// The stored policy.
     object: Arc<Object>,
-    /// The compiled policy; filled when the first request matches it.
+    /// The compiled policy; filled when the first request matches the policy.
     policy: OnceLock<P>,
 }
 
@@ -69,7 +70,7 @@ impl<P: Form> Compiled<P> {
 
     /// Returns the compiled policy.
     pub(crate) fn policy(&self) -> &P {
-        // Outside of the lock of all policies: others are not held up by a large one.
+        // Outside of the lock of all policies: others are not held up by a large policy.
         self.policy.get_or_init(|| P::compile(self.spec()))
     }
 
@@ -79,7 +80,7 @@ impl<P: Form> Compiled<P> {
     }
 }
 
-/// A policy with its bindings, in the order of names.
+/// A policy with all bindings, in the order of names.
 pub(crate) type Bound<P = Policy> = (Arc<Compiled<P>>, Vec<Arc<Object>>);
 
 /// The compiled policies of a server.
@@ -100,8 +101,8 @@ impl<P: Form> Policies<P> {
         !store.snapshot(P::BINDINGS).0.is_empty()
     }
 
-    /// Returns the policies that have bindings, in the order of names. Without bindings this is one
-    /// look into the store.
+    /// Returns the policies that have bindings, in the order of names. Without bindings this is a
+    /// single look into the store.
     pub(crate) fn bound(&self, store: &Store) -> Vec<Bound<P>> {
         let (bindings, _) = store.snapshot(P::BINDINGS);
         if bindings.is_empty() {
@@ -114,7 +115,7 @@ impl<P: Form> Policies<P> {
             by_policy.entry(name).or_default().push(binding.clone());
         }
         let mut held = self.held.lock();
-        // Policies that are gone stay until the next one is compiled.
+        // Policies that are gone stay until the next compilation.
         if held.len() > policies.size() {
             held.retain(|name, _| policies.contains_key(name));
         }
@@ -128,7 +129,7 @@ impl<P: Form> Policies<P> {
     }
 }
 
-/// Returns the compiled form of a stored policy; the held one if it is of the same state.
+/// Returns the compiled form of a stored policy; the held form if of the same state.
 fn compiled<P>(
     held: &mut HashMap<Arc<str>, Arc<Compiled<P>>>,
     key: &Arc<str>,

@@ -1,4 +1,4 @@
-//! A request as policies and bindings match it.
+//! A request in the form that policies and bindings match.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ pub(crate) struct Subject<'a> {
     pub(crate) operation: &'static str,
     /// Name of the object; empty for the deletion of a collection.
     pub(crate) name: &'a str,
-    /// Namespace; that of a Namespace is its name.
+    /// Namespace; for a Namespace its name.
     pub(crate) namespace: &'a str,
     /// The new object; none for a deletion.
     pub(crate) object: Option<&'a Value>,
     /// The object before the request; none for a creation.
     pub(crate) old: Option<&'a Value>,
-    /// The namespace of the object, as it is stored.
+    /// The namespace of the object as stored.
     pub(crate) home: Option<&'a Value>,
     /// The kinds that are served now.
     pub(crate) table: &'a Table,
@@ -69,7 +69,7 @@ impl Subject<'_> {
 
     /// Returns an object with the labels of the namespace.
     fn labelled(&self) -> Value {
-        // A new Namespace is not stored yet, and a change of one counts at once.
+        // A new Namespace is not stored yet, and a change of a Namespace counts at once.
         let own = self.kind.is("", "namespaces")
             && self.subresource.is_empty()
             && matches!(self.operation, "CREATE" | "UPDATE");
@@ -78,7 +78,7 @@ impl Subject<'_> {
         json!({"metadata": {"labels": labels}})
     }
 
-    /// Returns the kind that one of the rules names: that of the request, or another version of it.
+    /// Returns the kind that a rule names: the request's kind, or another version of that kind.
     fn ruled(&self, rules: &Value, exact: bool) -> Option<Arc<Kind>> {
         let rules = rules.as_array().map_or(&[][..], Vec::as_slice);
         if rules.iter().any(|rule| self.names(rule, self.kind)) {
@@ -92,7 +92,7 @@ impl Subject<'_> {
         rules.iter().find_map(fits)
     }
 
-    /// Whether a rule names the request, seen as one of a version of its kind.
+    /// Whether a rule names the request, seen in a version of its kind.
     fn names(&self, rule: &Value, kind: &Kind) -> bool {
         let served = &kind.served;
         let known = self.subresource.is_empty() || kind.subresource(self.subresource).is_some();

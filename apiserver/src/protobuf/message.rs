@@ -32,9 +32,9 @@ const DISCOVERY: &str = "io.k8s.api.apidiscovery.v2.";
 /// All messages.
 #[derive(Debug)]
 pub(super) struct Messages {
-    /// The message of each type by its number in the table; `None` for types that are none.
+    /// The message of each type by number in the table; `None` for types that are no messages.
     all: Vec<Option<Message>>,
-    /// Types by name, as far as they are looked up by it.
+    /// Types by name, as far as looked up by name.
     names: BTreeMap<&'static str, Id>,
 }
 
@@ -65,16 +65,16 @@ pub(super) struct FieldForm {
     pub(super) omits_zero: bool,
     /// The number of values.
     pub(super) count: Count,
-    /// Form of one value.
+    /// Form of a value.
     pub(super) form: Form,
 }
 
 /// Number of values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
-    /// One value, which is always written.
+    /// A value, which is always written.
     Plain,
-    /// One value or none.
+    /// A value or none.
     Pointer,
     /// A list.
     List,
@@ -82,7 +82,7 @@ pub(super) enum Count {
     Map,
 }
 
-/// Form of one value.
+/// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -142,7 +142,7 @@ impl Messages {
     /// Returns the message of a kind; `None` if there is none, as for custom resources.
     pub(super) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Message> {
         match (api_version, kind) {
-            // Every group has its own name for the same type.
+            // Every group has a separate name for the same type.
             (_, "DeleteOptions") => self.named(kind),
             ("" | "v1", "APIGroup" | "APIGroupList" | "APIResourceList" | "APIVersions")
             | ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList") => self.named(kind),
@@ -156,7 +156,7 @@ impl Messages {
 }
 
 impl Message {
-    /// Reads the marks of one type; `None` if it has none.
+    /// Reads the marks of a type; `None` without marks.
     fn of(table: &Table, name: &'static str, object: &'static Object) -> Option<Self> {
         let short = name.rsplit('.').next().unwrap_or(name);
         let mut message = Self { name: short, parts: Vec::new() };
@@ -167,7 +167,7 @@ impl Message {
         (!message.parts.is_empty()).then_some(message)
     }
 
-    /// Adds a field, if it has a mark.
+    /// Adds a field, if marked.
     fn add(&mut self, table: &Table, name: &'static str, field: &Field) -> Option<()> {
         let split = field.wire.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (path, rest) = field.wire.split_at(split);
@@ -188,7 +188,7 @@ impl Message {
         Some(())
     }
 
-    /// Puts a field at its place, within embedded types if more numbers follow.
+    /// Puts a field at the field's place, within embedded types if more numbers follow.
     fn place(&mut self, number: u32, rest: &[u32], form: FieldForm) {
         let Some((inner, rest)) = rest.split_first() else {
             self.parts.push((number, Part::Field(form)));
@@ -224,7 +224,7 @@ impl Message {
     }
 }
 
-/// Returns the type of a field's values: of its items if it is a list or a map.
+/// Returns the type of a field's values, for a list or a map of the items.
 fn value_type(table: &Table, node: Id, count: Count) -> Id {
     match (count, table.shape(node)) {
         (Count::List, TypeShape::List(_, items)) => *items,

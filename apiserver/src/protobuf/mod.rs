@@ -1,8 +1,8 @@
 //! Protobuf: the second form of the built-in kinds, beside JSON.
 //!
-//! A body is turned into the same value that its JSON would give, and an answer is written from the
-//! same value: no other module knows of messages. A body or answer is an envelope, `k8s\0` and a
-//! message (`runtime.Unknown`) with kind, version and the bytes of the object.
+//! A body is turned into the same value that the JSON form would give, and an answer is written
+//! from the same value: no other module knows of messages. A body or answer is an envelope, `k8s\0`
+//! and a message (`runtime.Unknown`) with kind, version and the bytes of the object.
 //!
 //! The forms of the fields are marks in `typed/builtin.types`, so that the names of fields stand
 //! there once.
@@ -38,7 +38,7 @@ pub struct Fault {
 
 /// Reads an object as JSON; `api_version` and `kind` count if the envelope has none.
 ///
-/// An object of a kind without messages is read as its kind and version alone.
+/// An object of a kind without messages is read as kind and version alone.
 pub fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, Fault> {
     let unnamed = |why| Fault { kind: None, why };
     let mut envelope = read::Envelope::of(bytes).map_err(unnamed)?;
@@ -54,7 +54,7 @@ pub fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, Faul
     })
 }
 
-/// Returns an object in its envelope; `None` if there is no message for its kind.
+/// Returns an object in an envelope; `None` if there is no message for the kind.
 pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -74,7 +74,7 @@ pub fn encode(object: &Value) -> Option<Vec<u8>> {
 /// Bytes of the length before an event.
 pub(crate) const LENGTH: usize = 4;
 
-/// Returns an event of a watch with its length before it; `None` if there is no message for the
+/// Returns an event of a watch with the length before; `None` if there is no message for the
 /// object's kind.
 pub(crate) fn encode_event(name: &str, object: &Value) -> Option<Vec<u8>> {
     let object = encode(object)?;
@@ -86,7 +86,7 @@ pub(crate) fn encode_event(name: &str, object: &Value) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns an object that has nothing but its kind and version.
+/// Returns an object that has nothing but kind and version.
 fn bare(api_version: &str, kind: &str) -> Value {
     json!({"kind": kind, "apiVersion": api_version})
 }

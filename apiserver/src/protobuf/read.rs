@@ -38,7 +38,7 @@ impl<'a> Envelope<'a> {
             match number {
                 1 => envelope.read_type(piece.bytes("TypeMeta")?)?,
                 2 => envelope.raw = piece.bytes("Raw")?,
-                // The object is read as protobuf, whatever they say, as upstream does.
+                // The object is read as protobuf, whatever these fields say, as upstream does.
                 3 => drop(piece.bytes("ContentEncoding")?),
                 4 => drop(piece.bytes("ContentType")?),
                 _ => piece.skip()?,
@@ -94,7 +94,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Reads one occurrence of a field.
+/// Reads an occurrence of a field.
 fn read_field(
     field: &FieldForm,
     piece: Piece<'_>,
@@ -128,7 +128,7 @@ fn read_field(
     Ok(())
 }
 
-/// Reads one item of a list, or many numbers in one piece.
+/// Reads an item of a list, or many numbers in a single piece.
 fn read_items(
     field: &FieldForm,
     piece: Piece<'_>,
@@ -148,7 +148,7 @@ fn read_items(
     Ok(())
 }
 
-/// Reads one entry of a map; without a value it has the zero value.
+/// Reads an entry of a map; an entry without a value has the zero value.
 fn read_entry(
     field: &FieldForm,
     piece: Piece<'_>,
@@ -172,7 +172,7 @@ fn read_entry(
     Ok((key, value))
 }
 
-/// Reads one value; `held` is that of an earlier occurrence.
+/// Reads a value; `held` is the value of an earlier occurrence.
 fn read_value(
     field: &FieldForm,
     piece: Piece<'_>,

@@ -76,7 +76,7 @@ fn read_int_or_string(bytes: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Reads raw JSON, or an object in an envelope of its own; null if there is nothing.
+/// Reads raw JSON, or an object in a separate envelope; null if there are no bytes.
 fn read_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
     if bytes.is_empty() {
         return Ok(Value::Null);
@@ -87,7 +87,7 @@ fn read_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
     serde_json::from_slice(bytes).map_err(|why| crate::go::json_error(&why, bytes))
 }
 
-/// Reads a schema or something in its place.
+/// Reads a schema or the value in its place.
 fn read_alternative(form: Form, bytes: &[u8], depth: usize) -> Result<Value, String> {
     let (mut schema, mut others, mut allows) = (None, Vec::new(), false);
     let mut reader = Reader::new(bytes);
@@ -101,7 +101,7 @@ fn read_alternative(form: Form, bytes: &[u8], depth: usize) -> Result<Value, Str
         }
     }
     Ok(match (form, schema) {
-        // Go writes the list if there is one, and the texts likewise.
+        // Go writes the list if present, and the texts likewise.
         (Form::SchemaOrBool, None) => allows.into(),
         (_, Some(schema)) if others.is_empty() => schema,
         (_, None) if others.is_empty() => Value::Null,
@@ -173,7 +173,7 @@ fn write_time(out: &mut Vec<u8>, value: &Value, micro: bool) {
     put_number(out, 2, i64::from(nanos).cast_unsigned());
 }
 
-/// Appends a schema or something in its place.
+/// Appends a schema or the value in its place.
 fn write_alternative(out: &mut Vec<u8>, form: Form, value: &Value) {
     let schema = |out: &mut Vec<u8>, number: u32, value: &Value| {
         if let Some(message) = schema_message() {

@@ -163,7 +163,7 @@ fn an_object_of_every_built_in_kind_survives_the_round_trip() {
 #[test]
 fn bytes_that_end_early_are_refused_and_never_panic() {
     for Sample { bytes, .. } in samples() {
-        // All ends of short objects, some of long ones.
+        // All ends of short objects, some of long objects.
         let step = bytes.len() / 400 + 1;
         for end in (0..bytes.len()).step_by(step) {
             let _: Result<Value, Fault> = decode(&bytes[..end], "v1", "Pod");

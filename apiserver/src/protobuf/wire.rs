@@ -2,7 +2,7 @@
 //!
 //! Errors have the words of Go's generated decoders, because clients see them in answers.
 
-/// Value of one field as it stands on the wire.
+/// Value of a field, in wire form.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece<'a> {
     /// A variable number.
@@ -11,7 +11,7 @@ pub(super) enum Piece<'a> {
     Fixed64([u8; 8]),
     /// Bytes of a given length: text, bytes or a message.
     Bytes(&'a [u8]),
-    /// A group, which no type has; it was skipped.
+    /// A group, which no type has; skipped.
     Group,
     /// Four bytes, which no type has.
     Fixed32,
@@ -64,7 +64,7 @@ impl<'a> Piece<'a> {
         self.bytes(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Accepts the value of a field that is not known; fails if it has no form at all.
+    /// Accepts the value of a field that is not known; fails if the value has no form at all.
     pub(super) fn skip(self) -> Result<(), String> {
         match self {
             Self::Broken(_, why) => Err(why),
@@ -72,7 +72,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Returns the error about a field of another form. Go names the field as its struct does, which
+    /// Returns the error about a field of another form. Go names the field as in the struct, which
     /// is nearly the name in JSON.
     fn wrong(&self, field: &str) -> String {
         let number = self.wire_type();
@@ -98,14 +98,14 @@ impl<'a> Reader<'a> {
 
     /// Reads the next field; `None` at the end. `message` is the type's name, for errors.
     ///
-    /// A value that cannot be read is the last one: Go looks at the wire type before the value, so
-    /// the user of the value decides which error it is.
+    /// A value that cannot be read is the last: Go looks at the wire type before the value, so the
+    /// user of the value decides about the error.
     pub(super) fn next(&mut self, message: &str) -> Result<Option<(u32, Piece<'a>)>, String> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let key = self.varint()?;
-        // As Go does: the number is 32 bits wide, whatever the key says.
+        // As in Go: the number is 32 bits wide, whatever the key says.
         #[expect(clippy::cast_possible_truncation, reason = "the upper bits do not count")]
         let (number, wire) = ((key >> 3) as u32, (key & 7) as u8);
         if wire == 4 {
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next field of a map's entry; `None` at the end. Of fields 1 and 2 Go reads bytes,
-    /// whatever their wire type is.
+    /// whatever the wire type.
     pub(super) fn next_of_entry(&mut self) -> Result<Option<(u32, Piece<'a>)>, String> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         Ok(Some((number, self.piece_or_end(wire))))
     }
 
-    /// Reads a value; nothing is left after one that cannot be read.
+    /// Reads a value; nothing is left after an unreadable value.
     fn piece_or_end(&mut self, wire: u8) -> Piece<'a> {
         self.piece(wire).unwrap_or_else(|why| {
             self.rest = &[];
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Skips the rest of a group with the groups in it, without recursion.
+    /// Skips the rest of a group with all inner groups, without recursion.
     fn group(&mut self) -> Result<(), String> {
         let mut open = 1_usize;
         while open > 0 {
@@ -225,7 +225,7 @@ fn end() -> String {
 /// Appends a variable number.
 pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        // The lower seven bits, marked as not the last ones.
+        // The lower seven bits, marked as not the last.
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
     }

@@ -1,4 +1,4 @@
-//! From JSON to bytes: those that Go would write after reading the JSON into its types.
+//! From JSON to bytes: the same bytes that Go would write after reading the JSON into Go types.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +21,7 @@ pub(super) fn message(out: &mut Vec<u8>, message: &Message, object: &Value) {
     }
 }
 
-/// Appends a field; `value` is null if the object does not have it.
+/// Appends a field; `value` is null if the object lacks the field.
 fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value) {
     // Lists that are messages, and bytes, are unset without a value, although they are no pointers.
     let unset = matches!(field.form, Form::Bytes | Form::Texts) && value.is_null();
@@ -46,7 +46,7 @@ fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value)
     }
 }
 
-/// Appends one value; one of another type is written as zero.
+/// Appends a value; a value of another type is written as zero.
 fn write_value(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
     match form {
         Form::Text => put_bytes(out, number, value.as_str().unwrap_or_default().as_bytes()),
@@ -66,7 +66,7 @@ fn write_value(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
     }
 }
 
-/// Returns an integer as its bits, which are those of 64 bits even if it is negative.
+/// Returns an integer as bits, which are 64 even for a negative number.
 pub(super) fn integer(value: &Value) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "checked: it has no fraction to lose")]
     let whole = value.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64);

@@ -1,6 +1,6 @@
 //! Roles and bindings that exist from the start.
 //!
-//! They are listed in `defaults.txt`, whose head explains its format.
+//! The defaults are listed in `defaults.txt`, whose head explains the format.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) fn seed(core: &Core) {
     }
 }
 
-/// Returns the objects of the table, each with its resource and its namespace.
+/// Returns the objects of the table, each with resource and namespace.
 fn parse(table: &str) -> Vec<(&'static str, &str, Value)> {
     let mut out: Vec<(&'static str, &str, Value)> = Vec::new();
     for line in table.lines() {
@@ -50,7 +50,7 @@ fn metadata(name: &str) -> Value {
     })
 }
 
-/// Parses the line of a role: a name and the aggregations that it takes part in.
+/// Parses the line of a role: a name and the aggregations that include it.
 fn role(line: &str) -> Value {
     let mut words = line.split(' ');
     let mut metadata = metadata(words.next().unwrap_or_default());
@@ -96,7 +96,7 @@ fn rule(line: &str) -> Value {
     Value::Object(rule)
 }
 
-/// Parses the line of a binding: its name, with that of its role if it differs, and its subjects.
+/// Parses the line of a binding: name, name of the role if different, and subjects.
 fn binding(kind: &str, line: &str) -> Value {
     let mut words = line.split(' ');
     let name = words.next().unwrap_or_default();

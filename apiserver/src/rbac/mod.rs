@@ -1,6 +1,6 @@
 //! Role-based access control over the stored roles and bindings.
 //!
-//! Every decision reads the store, so a binding counts from the moment when its write was answered.
+//! Every decision reads the store, so a binding counts from the moment when the write was answered.
 //! Members of `system:masters` may do everything. `verbs::admit::grants` keeps users from granting
 //! more rights than they have.
 
@@ -73,7 +73,7 @@ impl Authorizer for Rbac {
     }
 }
 
-/// Returns the binding that allows a request, or the missing roles of a refused one.
+/// Returns the binding that allows a request, or the missing roles of a refused request.
 fn decide(store: &Store, user: &User, wanted: &Attributes) -> Result<String, String> {
     // Before the store is read: masters can repair broken roles.
     if user.groups.iter().any(|group| group == MASTERS) {
@@ -151,7 +151,7 @@ fn visit(store: &Store, user: &User, namespace: &str, visitor: &mut Visitor<'_>)
     faults
 }
 
-/// Visits the rules of one binding, if it applies to the user.
+/// Visits the rules of a binding that applies to the user.
 fn visit_binding(
     store: &Store,
     user: &User,
@@ -159,7 +159,7 @@ fn visit_binding(
     visitor: &mut Visitor<'_>,
     faults: &mut Vec<String>,
 ) -> ControlFlow<()> {
-    // A binding finds its Role in its own namespace.
+    // A binding finds the Role in the binding's own namespace.
     let namespace = binding["metadata"]["namespace"].as_str().unwrap_or_default();
     let subjects = binding["subjects"].as_array().map_or(&[][..], Vec::as_slice);
     let Some(subject) = subjects.iter().find(|s| rules::is_about(s, user, namespace)) else {
@@ -181,7 +181,7 @@ fn visit_binding(
     rules.iter().try_for_each(|rule| visitor(&found, rule))
 }
 
-/// Returns the rules that an aggregated role should have: those of all roles that its selectors
+/// Returns the rules that an aggregated role should have: the rules of all roles that the selectors
 /// select.
 ///
 /// `None` for roles that do not aggregate others.

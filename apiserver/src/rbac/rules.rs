@@ -1,4 +1,4 @@
-//! Evaluation of one rule, subject or selector.
+//! Evaluation of a rule, subject or selector.
 
 use serde_json::Value;
 
@@ -31,12 +31,12 @@ fn covers(url: &str, path: &str) -> bool {
     }
 }
 
-/// Whether a resource of a rule, such as `pods/log` or `*/scale`, is the requested one.
+/// Whether a resource of a rule, such as `pods/log` or `*/scale`, is the requested resource.
 fn names(resource: &str, wanted: &Attributes) -> bool {
     if resource == "*" {
         return true;
     }
-    // `pods/log` covers the subresource and not the object itself.
+    // `pods/log` covers the subresource and not the object.
     if wanted.subresource.is_empty() {
         return resource == wanted.resource;
     }
@@ -50,18 +50,18 @@ fn names(resource: &str, wanted: &Attributes) -> bool {
 /// Whether a rule allows a name; a rule without names allows all.
 fn allows_name(rule: &Value, name: &str) -> bool {
     let mut names = texts(rule, "resourceNames").peekable();
-    // A rule with names does not cover requests without one, such as lists.
+    // A rule with names does not cover requests without a name, such as lists.
     names.peek().is_none() || names.any(|allowed| allowed == name)
 }
 
-/// Whether the subject of a binding is this user or one of the user's groups.
+/// Whether the subject of a binding is this user or a group of the user.
 pub(super) fn is_about(subject: &Value, user: &User, namespace: &str) -> bool {
     let name = subject["name"].as_str().unwrap_or_default();
     match subject["kind"].as_str() {
         Some("User") => user.name == name,
         Some("Group") => user.groups.iter().any(|group| group == name),
         Some("ServiceAccount") => {
-            // Without a namespace of its own a service account is in that of the binding.
+            // A service account without a namespace is in the binding's namespace.
             let own = subject["namespace"].as_str().filter(|own| !own.is_empty());
             let namespace = own.unwrap_or(namespace);
             let account = user.name.strip_prefix("system:serviceaccount:");

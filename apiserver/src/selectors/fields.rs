@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// A parsed field selector; all of its requirements must hold.
+/// A parsed field selector, of which all requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
     terms: Vec<FieldRequirement>,
 }
 
-/// One requirement: a field is equal to a value, or not.
+/// A requirement: a field is equal to a value, or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FieldRequirement {
     field: String,
@@ -86,7 +86,7 @@ fn split(text: &str) -> Vec<String> {
             parts.push(String::new());
             continue;
         }
-        // A backslash that is itself escaped escapes nothing.
+        // A backslash that is escaped escapes nothing.
         escaped = c == '\\' && !escaped;
         if let Some(last) = parts.last_mut() {
             last.push(c);
@@ -127,8 +127,8 @@ fn unescape(value: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Returns the text of a field by its path: strings as they are, booleans and numbers printed,
-/// anything else empty.
+/// Returns the text of a field by path: strings unchanged, booleans and numbers printed, anything
+/// else empty.
 pub(crate) fn field_value(object: &Value, path: &str) -> String {
     let mut value = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {

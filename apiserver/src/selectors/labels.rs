@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::names;
 
-/// A parsed label selector; all of its requirements must hold.
+/// A parsed label selector, of which all requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// One requirement for a label.
+/// A requirement for a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -20,7 +20,7 @@ struct Requirement {
     values: BTreeSet<String>,
 }
 
-/// Operators of requirements; `=` and `!=` count as sets of one value.
+/// Operators of requirements; `=` and `!=` count as sets of a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
     In,
@@ -90,7 +90,7 @@ enum TokenKind {
     Junk,
 }
 
-/// A token with its text.
+/// A token with the text.
 #[derive(Clone, Debug)]
 struct Token {
     kind: TokenKind,
@@ -100,7 +100,7 @@ struct Token {
 /// Characters that end a word.
 const SPECIAL: &[char] = &['=', '!', '(', ')', ',', '>', '<'];
 
-/// Splits a selector into tokens; the last one is `End`.
+/// Splits a selector into tokens; the last token is `End`.
 fn scan(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -139,13 +139,13 @@ fn kind_of(word: &str) -> TokenKind {
         "," => TokenKind::Comma,
         "(" => TokenKind::Open,
         ")" => TokenKind::Close,
-        // A special character that is no operator of its own.
+        // A special character that is no operator alone.
         _ if word.starts_with(SPECIAL) => TokenKind::Junk,
         _ => TokenKind::Word,
     }
 }
 
-/// A parser with one token of lookahead.
+/// A parser with a single token of lookahead.
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
@@ -211,7 +211,7 @@ impl Parser {
         }
     }
 
-    /// Parses one requirement.
+    /// Parses a requirement.
     fn requirement(&mut self) -> Result<Requirement, String> {
         let mut token = self.next(false);
         let absent = token.kind == TokenKind::Not;
@@ -267,7 +267,7 @@ impl Parser {
         Ok(Requirement { key, operator, values })
     }
 
-    /// Parses a single value; an absent one is the empty text.
+    /// Parses a single value; an absent value is the empty text.
     fn value(&mut self) -> Result<BTreeSet<String>, String> {
         if matches!(self.peek(false).kind, TokenKind::End | TokenKind::Comma) {
             return Ok(BTreeSet::from([String::new()]));
@@ -304,7 +304,7 @@ impl Parser {
         }
     }
 
-    /// Parses the values between the parentheses; an absent one is the empty text.
+    /// Parses the values between the parentheses; an absent value is the empty text.
     fn list(&mut self) -> Result<BTreeSet<String>, String> {
         let mut values = BTreeSet::new();
         loop {

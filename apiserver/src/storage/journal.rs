@@ -1,8 +1,8 @@
 //! Writes that are not in the data file yet.
 //!
-//! The store adds each write under its lock; one thread takes all that have gathered and commits them
-//! together, so that many clients share the wait for the disk. Only the last state of a key is kept: the
-//! file holds the present, and the journal is never larger than what is stored.
+//! The store adds each write under the lock; a single thread takes all gathered writes and commits
+//! them together, so that many clients share the wait for the disk. Only the last state of a key is
+//! kept: the file holds the present, and the journal is never larger than the stored data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use super::{Backup, Object};
 use crate::signal::Signal;
 
-/// Key of an object in the file: its resource and its key there.
+/// Key of an object in the file: the resource and the key within.
 pub(crate) type Place = (String, Arc<str>);
 
 /// Writes that are committed together.
@@ -54,7 +54,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Adds a write; `None` for a deletion. Called under the store's lock, in the order of revisions.
+    /// Adds a write; `None` for a deletion. Called under the store's lock, in the order of
+    /// revisions.
     pub(super) fn write(
         &self,
         resource: &str,
@@ -86,11 +87,11 @@ impl Journal {
 
     /// Waits for writes and takes all of them; `None` once the journal is closed and empty.
     ///
-    /// Blocks its thread.
+    /// Blocks the thread.
     pub(crate) fn next(&self) -> Option<Batch> {
         let mut state = self.state.lock();
         loop {
-            // A ticket without writes is the empty batch after the last one that was taken.
+            // A ticket without writes is the empty batch after the last taken batch.
             if state.waiting.ticket > self.durable.load(Ordering::SeqCst) {
                 return Some(std::mem::take(&mut state.waiting));
             }
@@ -119,7 +120,7 @@ impl Journal {
         self.progress.notify();
     }
 
-    /// Returns the failure of the file, if there was one.
+    /// Returns the failure of the file, if any.
     pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
     }
@@ -129,7 +130,8 @@ impl Journal {
         self.issued.load(Ordering::SeqCst)
     }
 
-    /// Waits until the first `ticket` writes are in the file; for ever if the file has failed. Cancel safe.
+    /// Waits until the first `ticket` writes are in the file; for ever if the file has failed.
+    /// Cancel safe.
     pub(crate) async fn reached(&self, ticket: u64) {
         if self.durable.load(Ordering::SeqCst) >= ticket {
             return;

@@ -1,9 +1,9 @@
-//! Store of objects, their history and one revision counter for all of them.
+//! Store of objects, with history and a revision counter for all objects.
 //!
-//! Every write makes a new snapshot of its resource that shares structure with the previous one, so
-//! that pages and `Exact` lists read the state that they began with. The log of changes feeds
-//! watches that pull from it: a slow watcher costs nothing and can neither lose nor repeat a
-//! change, it can only fall off the end of a bounded log. The store does not interpret objects.
+//! Every write makes a new snapshot of the resource that shares structure with the previous one, so
+//! that pages and `Exact` lists keep reading their initial state. The log of changes feeds watches
+//! that pull from that log: a slow watcher costs nothing and can neither lose nor repeat a change,
+//! but can fall off the end of a bounded log. The store does not interpret objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -25,12 +25,12 @@ pub(crate) use resource::Change;
 use resource::Resource;
 pub(crate) use written::{Listener, Written, by_user, collect};
 
-/// Objects of one resource by `namespace/name` (or `name`), in list order.
+/// Objects of a resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
 
 /// A stored object; immutable.
 pub(crate) struct Object {
-    /// The whole object, in its storage version, with its resourceVersion.
+    /// The whole object in the storage version, with the resourceVersion.
     pub(crate) value: Value,
     /// Revision of the write that made this state.
     pub(crate) revision: u64,
@@ -39,15 +39,15 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Returns an object with its size.
+    /// Returns an object with the object's size.
     pub(crate) fn new(value: Value, revision: u64) -> Self {
         let size = size(&value);
         Self { value, revision, size }
     }
 }
 
-/// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose depth the
-/// parsers bound.
+/// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose
+/// depth the parsers bound.
 pub(crate) fn size(value: &Value) -> usize {
     const SLOT: usize = size_of::<Value>();
     match value {
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Object {
     }
 }
 
-/// A batch of changes of one resource.
+/// A batch of changes of a resource.
 #[derive(Debug)]
 pub(crate) struct Changes {
     /// Changes in revision order.
@@ -87,7 +87,7 @@ pub(crate) struct Compacted {
     pub(crate) current: u64,
 }
 
-/// All objects at one revision.
+/// All objects at a revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Backup {
     revision: u64,
@@ -115,7 +115,7 @@ impl Backup {
 const FIRST: u64 = 1;
 /// Largest revision that a store begins with: half of those that etcd has are left.
 pub(crate) const LARGEST: u64 = i64::MAX.unsigned_abs() / 2;
-/// Number of changes that each resource keeps in its log.
+/// Number of changes that each resource keeps in the log.
 const HISTORY: usize = 8192;
 /// Bytes of objects, about, that the logs of all resources keep.
 const HISTORY_BYTES: usize = 64 << 20;
@@ -123,13 +123,13 @@ const HISTORY_BYTES: usize = 64 << 20;
 /// The objects of all resources.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// State of all resources. One lock, so that revisions are given in order.
+    /// State of all resources. A single lock, so that revisions are given in order.
     inner: Mutex<Inner>,
     /// Notified of each new revision of any resource.
     newest: Arc<Signal>,
     /// Writes on their way to the data file; empty for a store in memory.
     journal: OnceLock<Arc<Journal>>,
-    /// Listener of all writes, if a test has one.
+    /// Listener of all writes, if a test installed one.
     listener: OnceLock<Listener>,
 }
 
@@ -153,13 +153,13 @@ struct Inner {
 }
 
 impl Inner {
-    /// Drops old changes of the resource with the largest log while all logs are too large: a reader
-    /// that has not read them is answered as compacted.
+    /// Drops old changes of the resource with the largest log while all logs are too large: a
+    /// reader that has not read them is answered as compacted.
     fn bound(&mut self) {
         let mut total: usize = self.resources.values().map(|state| state.bytes).sum();
         while total > HISTORY_BYTES {
             let largest = self.resources.values_mut().max_by_key(|state| state.bytes);
-            // The newest change stays: a watch must see it.
+            // The newest change stays: a watch must see that change.
             let Some(largest) = largest.filter(|state| state.log.len() > 1) else { return };
             total -= largest.bytes;
             largest.forget_oldest();
@@ -196,10 +196,10 @@ impl Store {
         }
     }
 
-    /// Goes on from the state of a data file, and writes it from now on.
+    /// Goes on from the state of a data file, and writes that file from now on.
     pub(crate) fn load(&self, backup: &Backup, journal: Arc<Journal>) {
         self.begin(backup);
-        // Set once: a store has one file.
+        // Set once: a store has a single file.
         drop(self.journal.set(journal));
     }
 
@@ -223,8 +223,7 @@ impl Store {
         self.journal.get()
     }
 
-    /// Waits until everything that has been written so far is in the data file, if there is one. Cancel
-    /// safe.
+    /// Waits until all writes so far are in the data file, if the store has one. Cancel safe.
     pub(crate) async fn durable(&self) {
         self.durable_until(self.ticket()).await;
     }
@@ -234,19 +233,21 @@ impl Store {
         self.journal.get().map_or(0, |journal| journal.ticket())
     }
 
-    /// Waits until the first `ticket` writes are in the data file, if there is one. Cancel safe.
+    /// Waits until the first `ticket` writes are in the data file, if the store has one. Cancel
+    /// safe.
     pub(crate) async fn durable_until(&self, ticket: u64) {
         if let Some(journal) = self.journal.get() {
             journal.reached(ticket).await;
         }
     }
 
-    /// Installs the listener of all writes, which is called under the store's lock; the first one stays.
+    /// Installs the listener of all writes, which is called under the store's lock; the first
+    /// listener stays.
     pub(crate) fn listen(&self, listener: Listener) {
         drop(self.listener.set(listener));
     }
 
-    /// Reports a write to those who collect or listen, before any watch reads it.
+    /// Reports a write to collectors and listeners, before any watch reads the change.
     fn report(&self, resource: &str, change: &Change) {
         written::note(resource, change);
         if let Some(listener) = self.listener.get() {
@@ -254,7 +255,7 @@ impl Store {
         }
     }
 
-    /// Whether somebody listens to writes.
+    /// Whether a listener of writes is installed.
     pub(crate) fn is_listened(&self) -> bool {
         self.listener.get().is_some()
     }
@@ -264,7 +265,7 @@ impl Store {
         self.inner.lock().refuses_future = true;
     }
 
-    /// Begins to serve a resource; with `fresh` it has no history from before now.
+    /// Begins to serve a resource; with `fresh` the resource has no history from before now.
     pub(crate) fn serve(&self, resource: &str, fresh: bool) {
         let mut inner = self.inner.lock();
         let revision = inner.revision;
@@ -272,8 +273,8 @@ impl Store {
         let slot = inner.resources.entry(resource.to_owned());
         let state = slot.or_insert_with(|| Resource::new(floor, 0));
         if !state.served {
-            // The signal stays the same: cursors of the earlier incarnation wait on it and must
-            // wake to find that they have ended.
+            // The signal stays the same: cursors of the earlier incarnation wait on the signal and
+            // must wake to find that they have ended.
             let wake = Arc::clone(&state.wake);
             if let Some(journal) = self.journal.get() {
                 for (key, _) in &state.current {
@@ -284,7 +285,7 @@ impl Store {
         }
     }
 
-    /// Stops serving a resource. Its watches end after the last change.
+    /// Stops serving a resource. The resource's watches end after the last change.
     pub(crate) fn end(&self, resource: &str) {
         if let Some(state) = self.inner.lock().resources.get_mut(resource) {
             state.served = false;
@@ -311,7 +312,7 @@ impl Store {
         self.inner.lock().resources.get(resource).map_or(0, |state| state.revision)
     }
 
-    /// Returns one object.
+    /// Returns an object.
     pub(crate) fn get(&self, resource: &str, key: &str) -> Option<Arc<Object>> {
         self.inner.lock().resources.get(resource)?.current.get(key).cloned()
     }
@@ -330,13 +331,14 @@ impl Store {
         if revision < state.floor {
             return Err(Compacted { current: inner.revision });
         }
-        // The last change at or before `revision` holds the state; without one it is `base`.
+        // The last change at or before `revision` holds the state; without such a change `base`
+        // does.
         let after = state.log.partition_point(|change| change.revision <= revision);
         let last = after.checked_sub(1).and_then(|index| state.log.get(index));
         Ok(last.map_or_else(|| state.base.clone(), |change| change.snapshot.clone()))
     }
 
-    /// Stores `value` with the next revision as its resourceVersion, if the key still holds
+    /// Stores `value` with the next revision as the resourceVersion, if the key still holds
     /// `expected` (`None`: no object).
     pub(crate) fn put(
         &self,
@@ -372,7 +374,7 @@ impl Store {
         Ok(object)
     }
 
-    /// Removes a key if it still holds `expected`, and returns the revision of the deletion.
+    /// Removes a key if the key still holds `expected`, and returns the revision of the deletion.
     pub(crate) fn remove(
         &self,
         resource: &str,
@@ -402,7 +404,7 @@ impl Store {
 
     /// Returns the present objects and a cursor that reads every later change.
     pub(crate) fn follow(&self, resource: &str) -> (Snapshot, Cursor) {
-        // One lock for both: no change can fall between the snapshot and the cursor.
+        // A single lock for both: no change can fall between the snapshot and the cursor.
         let mut inner = self.inner.lock();
         let revision = inner.revision;
         let state =
@@ -450,14 +452,15 @@ impl Store {
         let first = state.log.partition_point(|change| change.revision <= cursor.revision);
         let changes: Vec<Change> = state.log.iter().skip(first).take(limit).cloned().collect();
         let all = first + changes.len() == state.log.len();
-        // A cursor at a future revision stays there and hides the changes before it.
+        // A cursor at a future revision stays there and hides the changes before that revision.
         let upto = if all { current } else { changes.last().map_or(current, |c| c.revision) };
         cursor.revision = cursor.revision.max(upto);
         // A reader gets all changes before the end is reported.
         Ok(Changes { changes, ended: all && !state.served })
     }
 
-    /// Returns the numbers of objects and of changes in the history, and the history's bytes, about.
+    /// Returns the numbers of objects and of changes in the history, and the history's bytes,
+    /// about.
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         let inner = self.inner.lock();
         inner.resources.values().fold((0, 0, 0), |(objects, changes, bytes), state| {
@@ -486,10 +489,11 @@ impl Store {
             *state = Resource {
                 current: snapshot.clone(),
                 base: snapshot,
-                // Objects come back with their definitions; an end would drop them when they are served.
+                // Objects come back with their definitions; an end would drop them when they are
+                // served.
                 served: state.served || backup.resources.contains_key(name),
-                // The signal stays: readers wait on it, and must wake to find that their cursor has
-                // ended.
+                // The signal stays: readers wait on the signal, and must wake to find an ended
+                // cursor.
                 wake: Arc::clone(&state.wake),
                 // A new incarnation ends open cursors: their revisions may exist again with other
                 // contents.
@@ -519,7 +523,8 @@ impl Store {
 fn check(state: &Resource, key: &str, expected: Option<&Arc<Object>>) -> Result<(), Raced> {
     let same = match (state.current.get(key), expected) {
         (None, None) => true,
-        // By identity: each write makes a new object, so an equal one may stand for another write.
+        // By identity: each write makes a new object, so an equal object may stand for another
+        // write.
         (Some(held), Some(wanted)) => Arc::ptr_eq(held, wanted),
         _ => false,
     };
@@ -541,7 +546,7 @@ pub(crate) fn in_namespace<'a>(
     snapshot.range::<Arc<str>, _>(start..).take_while(move |(key, _)| within(key, end.as_deref()))
 }
 
-/// Returns the first key of a namespace and the first key behind it.
+/// Returns the first key of a namespace and the first key behind the namespace.
 fn bounds(namespace: &str) -> (String, Option<String>) {
     if namespace.is_empty() {
         (String::new(), None)

@@ -1,4 +1,4 @@
-//! State and history of one resource.
+//! State and history of a resource.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{HISTORY, Object, Snapshot};
 use crate::signal::Signal;
 
-/// One write, as watches read it.
+/// A write in the form that watches read.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     /// Revision of the write.
@@ -22,15 +22,15 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Returns the bytes that the log keeps for the change. The state before an update is that of an
-    /// earlier change; the last state of a deleted object is kept by the log alone.
+    /// Returns the bytes that the log keeps for the change. The state before an update is that of
+    /// an earlier change; the last state of a deleted object is kept by the log alone.
     pub(super) fn size(&self) -> usize {
         let object = self.after.as_ref().or(self.before.as_ref());
         self.key.len() + object.map_or(0, |object| object.size)
     }
 }
 
-/// State and history of one resource.
+/// State and history of a resource.
 #[derive(Debug)]
 pub(super) struct Resource {
     /// State after the last change.
@@ -45,7 +45,7 @@ pub(super) struct Resource {
     pub(super) floor: u64,
     /// Revision of the last write to this resource.
     pub(super) revision: u64,
-    /// Whether the resource is served; its watches end otherwise.
+    /// Whether the resource is served; otherwise the resource's watches end.
     pub(super) served: bool,
     /// Counts how often the resource was served anew; a cursor of an earlier count ends.
     pub(super) incarnation: u64,
@@ -69,7 +69,7 @@ impl Resource {
         }
     }
 
-    /// Appends a change, makes its snapshot the current one and wakes the watches.
+    /// Appends a change, makes its snapshot current and wakes the watches.
     pub(super) fn record(&mut self, change: Change) {
         self.revision = change.revision;
         self.current = change.snapshot.clone();
@@ -82,7 +82,7 @@ impl Resource {
         self.wake.notify();
     }
 
-    /// Drops the oldest change; `base` moves on to the state after it.
+    /// Drops the oldest change; `base` moves on to the state after that change.
     pub(super) fn forget_oldest(&mut self) {
         if let Some(oldest) = self.log.pop_front() {
             self.bytes = self.bytes.saturating_sub(oldest.size());

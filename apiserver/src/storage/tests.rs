@@ -111,7 +111,7 @@ async fn a_cursor_wakes_when_its_resource_changes() {
     assert!(wrote.is_ok());
 }
 
-/// Generates writes: a key, and whether it is removed.
+/// Generates writes: a key, and whether the key is removed.
 fn writes() -> impl proptest::strategy::Strategy<Value = Vec<(u8, bool)>> {
     proptest::collection::vec((0..4_u8, proptest::bool::ANY), 0..60)
 }
@@ -160,7 +160,7 @@ proptest::proptest! {
         }
     }
 
-    /// Every revision can be read as it was.
+    /// Every revision can be read unchanged.
     #[test]
     fn old_snapshots_never_change(writes in writes()) {
         let store = Store::new();

@@ -1,20 +1,21 @@
-//! Collection of the writes that a piece of work makes, for the audit log; and who made them, for an observer.
+//! Collection of the writes that a piece of work makes, for the audit log; and the user behind
+//! them, for an observer.
 //!
-//! Verbs run on one thread from their begin to their end, so the collection belongs to the thread: no verb
-//! has to pass its writes on.
+//! Verbs run on a single thread from beginning to end, so the collection belongs to the thread: no
+//! verb has to pass writes on.
 
 use std::cell::RefCell;
 use std::fmt;
 
 use super::Change;
 
-/// Most writes that are collected of one piece of work; further ones are counted.
+/// Most writes that are collected of a piece of work; further writes are counted.
 const MOST: usize = 64;
 
 /// Writes of a piece of work.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// The first writes, each with the name of its resource.
+    /// The first writes, each with the name of the resource.
     pub(crate) changes: Vec<(String, Change)>,
     /// Number of writes beyond them.
     pub(crate) more: usize,
@@ -29,7 +30,7 @@ impl Written {
     }
 }
 
-/// Function that is called with the resource, the change, and the user whose work made it.
+/// Function that is called with the resource, the change, and the user whose work made the change.
 type OnWrite = dyn Fn(&str, &Change, Option<&str>) + Send + Sync;
 
 /// Listener of all writes.
@@ -51,11 +52,11 @@ impl fmt::Debug for Listener {
 thread_local! {
     /// User of the work that runs on the thread.
     static USER: RefCell<Option<String>> = const { RefCell::new(None) };
-    /// Collection of the work that runs on the thread; `None` while nobody asks.
+    /// Collection of the work that runs on the thread; `None` while not requested.
     static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
 }
 
-/// Runs a piece of work and returns its writes as well.
+/// Runs a piece of work and returns the work's writes as well.
 pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
     /// Ends the collection even if the work panics: the thread goes on with other work.
     struct End;
@@ -84,7 +85,7 @@ pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Adds a write to the collection of the thread, if there is one.
+/// Adds a write to the collection of the thread, if any.
 pub(super) fn note(resource: &str, change: &Change) {
     WRITTEN.with(|slot| {
         let Ok(mut slot) = slot.try_borrow_mut() else { return };

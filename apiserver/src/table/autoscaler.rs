@@ -67,7 +67,7 @@ fn shown(metric: &Value, state: &Value) -> Option<String> {
     Some(format!("{}/{}", or(&now["value"], "<unknown>"), or(&target["value"], "")))
 }
 
-/// Returns a percentage, or that it is not known.
+/// Returns a percentage, or a text for an unknown value.
 fn percentage(value: &Value) -> String {
     value.as_i64().map_or("<unknown>".to_owned(), |percent| format!("{percent}%"))
 }

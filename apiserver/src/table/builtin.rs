@@ -1,7 +1,7 @@
 //! Columns and cells of built-in kinds.
 //!
-//! There is one line per kind in [`columns`] and one arm in [`cells`]; cells are in the order of
-//! the columns.
+//! There is a line per kind in [`columns`] and an arm in [`cells`]; cells are in the order of the
+//! columns.
 
 use serde_json::{Value, json};
 
@@ -186,12 +186,12 @@ fn size(value: &Value) -> usize {
     value.as_object().map_or(0, serde_json::Map::len)
 }
 
-/// Returns a text, or a default if it is absent or empty.
+/// Returns a text, or a default if absent or empty.
 pub(super) fn or<'a>(value: &'a Value, default: &'a str) -> &'a str {
     value.as_str().filter(|s| !s.is_empty()).unwrap_or(default)
 }
 
-/// Returns the cells of one object.
+/// Returns the cells of an object.
 pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
     let name = o["metadata"]["name"].clone();
     let age = json!(since(&o["metadata"]["creationTimestamp"], now));
@@ -288,7 +288,7 @@ pub(super) fn conditions(served: &Served, object: &Value) -> Option<Value> {
     (served.kind == "Pod" && !served.custom).then(|| pod::conditions(object)).flatten()
 }
 
-/// Returns the cells of a certificate request behind its age.
+/// Returns the cells of a certificate request behind the age.
 fn certificate(o: &Value) -> Vec<Value> {
     let (spec, status) = (&o["spec"], &o["status"]);
     let has = |kind: &str| list(&status["conditions"]).iter().any(|one| one["type"] == kind);
@@ -467,7 +467,7 @@ fn ingress(o: &Value) -> Vec<Value> {
     let rules = list(&o["spec"]["rules"]);
     let hosts = rules.iter().map(|r| or(&r["host"], "")).filter(|h| !h.is_empty());
     let hosts = some(hosts.map(str::to_owned).collect(), "*");
-    // An Ingress has no ports of its own: they follow from TLS.
+    // An Ingress has no ports: the shown ports follow from TLS.
     let ports = if list(&o["spec"]["tls"]).is_empty() { "80" } else { "80, 443" };
     vec![
         json!(or(&o["spec"]["ingressClassName"], "<none>")),

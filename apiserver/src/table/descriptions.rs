@@ -15,7 +15,7 @@ static TEXTS: LazyLock<BTreeMap<&'static str, String>> = LazyLock::new(|| {
     found
 });
 
-/// Returns the description of a column of a kind; empty if it has none.
+/// Returns the description of a column of a kind; empty if there is none.
 pub(super) fn describe(kind: &str, column: &str) -> &'static str {
     let found = TEXTS.get(format!("{kind}/{column}").as_str());
     let found = found.or_else(|| TEXTS.get(format!("*/{column}").as_str()));

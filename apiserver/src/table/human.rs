@@ -64,7 +64,7 @@ pub(crate) fn selector(selector: &Value) -> String {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        // A set: its values are printed in order.
+        // A set: the values are printed in order.
         values.sort_unstable();
         let values = values.join(",");
         parts.entry(key).or_default().push(match expression["operator"].as_str() {

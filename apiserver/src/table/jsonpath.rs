@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// One step of a path.
+/// A step of a path.
 #[derive(Debug, PartialEq)]
 enum PathSegment {
     Name(String),
@@ -36,7 +36,7 @@ fn walk<'a>(mut values: Vec<&'a Value>, steps: &[PathSegment]) -> Vec<&'a Value>
     values
 }
 
-/// Follows one step from one value.
+/// Follows a step from a value.
 fn apply<'a>(value: &'a Value, step: &PathSegment) -> Vec<&'a Value> {
     match (step, value) {
         (PathSegment::Name(name), Value::Object(map)) => map.get(name).into_iter().collect(),
@@ -71,7 +71,7 @@ fn holds(found: &Value, operator: &str, wanted: &Value) -> bool {
     }
 }
 
-/// Parses a path; `None` if it cannot be read.
+/// Parses a path; `None` if unreadable.
 fn parse(path: &str) -> Option<Vec<PathSegment>> {
     let mut steps = Vec::new();
     let mut rest = path;
@@ -97,7 +97,7 @@ fn parse(path: &str) -> Option<Vec<PathSegment>> {
     Some(steps)
 }
 
-/// Returns a name up to the next dot or bracket, and its length; a backslash escapes one character.
+/// Returns a name up to the next dot or bracket, and the length; a backslash escapes a character.
 fn name(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices();
@@ -111,7 +111,8 @@ fn name(text: &str) -> (String, usize) {
     (name, text.len())
 }
 
-/// Returns the position of the bracket that closes the first one; brackets in quotes do not count.
+/// Returns the position of the bracket that closes the first bracket; brackets in quotes do not
+/// count.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0;
@@ -148,7 +149,7 @@ fn bracket(inner: &str) -> Option<PathSegment> {
     inner.parse().ok().map(PathSegment::Index)
 }
 
-/// Returns a quoted text without its quotes.
+/// Returns a quoted text without the quotes.
 fn unquote(text: &str) -> Option<String> {
     ['\'', '"']
         .iter()

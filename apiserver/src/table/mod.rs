@@ -24,7 +24,7 @@ use descriptions::describe;
 pub use human::{duration, seconds};
 pub use jsonpath::find;
 
-/// Part of its object that each row carries: the query parameter `includeObject`.
+/// Part of the object that each row carries: the query parameter `includeObject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IncludeObject {
     /// Nothing.
@@ -39,12 +39,12 @@ pub enum IncludeObject {
 /// A column: name, type, format and priority.
 type Definition = (&'static str, &'static str, &'static str, i64);
 
-/// Renders a list, or a single object as a table of one row.
+/// Renders a list, or a single object as a table of a single row.
 ///
-/// `now_seconds` is the wall time in seconds since 1970; ages are relative to it.
+/// `now_seconds` is the wall time in seconds since 1970; ages are relative to that time.
 pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds: i64) -> Value {
     let items: Vec<&Value> = match list.get("items").and_then(Value::as_array) {
-        // An object may have a field `items` of its own: its kind distinguishes it from a list.
+        // An object may have a field `items`, too: the kind distinguishes the object from a list.
         Some(items) if list.get("kind").and_then(Value::as_str) != Some(&served.kind) => {
             items.iter().collect()
         }
@@ -53,7 +53,8 @@ pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds:
     let rows: Vec<Value> =
         items.iter().map(|item| row(served, item, include, now_seconds)).collect();
     let columns = definitions(served);
-    // Upstream's printer of kinds without columns of their own makes no list where there is nothing.
+    // Upstream's printer of kinds without columns of their own makes no list where there is
+    // nothing.
     let is_bare =
         !served.custom && columns.get(1).is_some_and(|column| column["name"] == "Created At");
     json!({
@@ -131,7 +132,7 @@ pub(crate) fn scale(served: &Served, scale: &Value, include: IncludeObject, now:
     table
 }
 
-/// Returns the printer columns of a custom resource; the age alone if its CRD has none.
+/// Returns the printer columns of a custom resource; the age alone if the CRD has none.
 fn custom_columns(served: &Served) -> Vec<Column> {
     if !served.columns.is_empty() {
         return served.columns.clone();
@@ -146,7 +147,7 @@ fn custom_columns(served: &Served) -> Vec<Column> {
     }]
 }
 
-/// Returns the row of one object.
+/// Returns the row of an object.
 fn row(served: &Served, item: &Value, include: IncludeObject, now: i64) -> Value {
     let cells = if served.custom {
         let name = item["metadata"]["name"].clone();

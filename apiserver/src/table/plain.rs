@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A column: name, type, pointer to the field, and the cell without one.
+/// A column: name, type, pointer to the field, and the cell without a value.
 type Column = (&'static str, &'static str, &'static str, &'static str);
 
 /// Columns between name and age, by kind.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::human::{duration, seconds};
 
-/// State of a Pod, summed up over its containers.
+/// State of a Pod, summed up over all containers.
 struct Summary {
     /// Text of the status column.
     reason: String,
@@ -15,7 +15,7 @@ struct Summary {
     last_restart: Option<i64>,
 }
 
-/// Returns the cells between name and age, and those of wide output after it.
+/// Returns the cells between name and age, and the cells of wide output after the age.
 pub(super) fn cells(pod: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     let summary = summarize(pod);
     let restarts = match summary.last_restart.filter(|_| summary.restarts > 0) {
@@ -45,7 +45,7 @@ pub(super) fn cells(pod: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     )
 }
 
-/// Returns the condition of a finished Pod, by which clients may hide it.
+/// Returns the condition of a finished Pod, by which clients may hide the Pod.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match pod["status"]["phase"].as_str() {
         Some("Succeeded") => ("Succeeded", "The pod has completed successfully."),
@@ -104,7 +104,7 @@ fn summarize(pod: &Value) -> Summary {
         main(pod, &mut out);
     }
     if pod["metadata"]["deletionTimestamp"].is_string() {
-        // Its node does not answer: whether the Pod still runs is unknown.
+        // The node does not answer: whether the Pod still runs is unknown.
         if status["reason"] == "NodeLost" {
             out.reason = "Unknown".to_owned();
         } else if status["phase"] != "Succeeded" && status["phase"] != "Failed" {
@@ -148,7 +148,7 @@ fn init(pod: &Value, sidecars: &[&str], out: &mut Summary) -> Option<i64> {
         } else {
             format!("Init:{i}/{total}")
         };
-        // An init container is not done: main containers count only if the Pod says that it is
+        // An init container is not done: main containers count only if the Pod is reported as
         // initialized.
         return condition(pod, Some("Initialized")).then_some(restarts);
     }
@@ -171,7 +171,7 @@ fn main(pod: &Value, out: &mut Summary) {
             out.ready += 1;
         }
     }
-    // One container completed, but others run: the Pod as a whole does.
+    // A container completed, but others run: the Pod as a whole runs.
     if out.reason == "Completed" && running {
         let ready = condition(pod, Some("Ready"));
         out.reason = if ready { "Running" } else { "NotReady" }.to_owned();

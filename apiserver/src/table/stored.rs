@@ -1,4 +1,4 @@
-//! Cells of kinds that hold or bound what others use: volumes, templates of Pods, quotas.
+//! Cells of kinds that hold or bound the resources of others: volumes, templates of Pods, quotas.
 
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::builtin::{list, or};
 use super::human::{duration, labels, seconds, selector, since};
 
-/// Returns the cells between name and age, and those of wide output after it.
+/// Returns the cells between name and age, and the cells of wide output after the age.
 pub(super) fn cells(kind: &str, o: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     let (spec, status) = (&o["spec"], &o["status"]);
     let count = |key: &str| status[key].as_i64().unwrap_or_default();
@@ -67,7 +67,7 @@ fn job(o: &Value, now: i64) -> Vec<Value> {
     let done = status["succeeded"].as_i64().unwrap_or_default();
     let completions = match (spec["completions"].as_i64(), spec["parallelism"].as_i64()) {
         (Some(wanted), _) => format!("{done}/{wanted}"),
-        // A work queue: any of the parallel Pods may complete it.
+        // A work queue: any of the parallel Pods may complete the Job.
         (None, Some(parallel)) if parallel > 1 => format!("{done}/1 of {parallel}"),
         _ => format!("{done}/1"),
     };

@@ -1,4 +1,4 @@
-//! Certificate authority of one server, with a server certificate and the administrator's.
+//! Certificate authority of a server, with a server certificate and the administrator's.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::clients::Clients;
 use super::sec1;
 
-/// A certificate and its key, in PEM. Has no `Debug`.
+/// A certificate with the key, in PEM. Has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct PemIdentity {
     /// The certificate, in PEM.
@@ -25,9 +25,9 @@ pub(crate) struct PemIdentity {
     pub(crate) key: String,
 }
 
-/// A generated authority with the certificates that it signed.
+/// A generated authority with the certificates that the authority signed.
 pub(crate) struct Authority {
-    /// Certificate of the authority, in PEM; clients trust it.
+    /// Certificate of the authority, in PEM, which clients trust.
     pub(crate) certificate: String,
     /// Client certificate of the administrator.
     pub(crate) admin: PemIdentity,
@@ -100,7 +100,8 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     Ok(names)
 }
 
-/// Returns the parameters of an authority. They do not change: its issuer is made from them again.
+/// Returns the parameters of an authority. They do not change, because the issuer is made from them
+/// again.
 fn own_params() -> CertificateParams {
     let mut own = params("windlass-apiserver-ca", None);
     own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -109,7 +110,7 @@ fn own_params() -> CertificateParams {
 }
 
 impl PemIdentity {
-    /// Generates a certificate that signs others, and its key.
+    /// Generates a certificate that signs others, and the key.
     pub(crate) fn generate_authority() -> std::io::Result<Self> {
         let made = KeyPair::generate().and_then(|key| {
             let certificate = own_params().self_signed(&key)?.pem();
@@ -120,8 +121,9 @@ impl PemIdentity {
 }
 
 impl Authority {
-    /// Makes an authority of its certificate and key, and generates a server certificate (also for
-    /// `addr`) and the administrator's certificate. Clients of further authorities are let in, too.
+    /// Makes an authority from certificate and key, and generates a server certificate (also for
+    /// `addr`) and the administrator's certificate. Clients of further authorities are accepted,
+    /// too.
     pub(crate) fn new(
         own: &PemIdentity,
         addr: IpAddr,
@@ -162,7 +164,7 @@ impl Authority {
         })
     }
 
-    /// Returns the verifier of client certificates of this authority and of the further ones.
+    /// Returns the verifier of client certificates of this authority and of further authorities.
     pub(super) fn clients(&self) -> std::io::Result<Arc<Clients>> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in &self.clients {

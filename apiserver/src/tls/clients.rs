@@ -1,7 +1,7 @@
-//! Client certificates: asked for in the handshake, judged after it.
+//! Client certificates: asked for in the handshake, judged afterwards.
 //!
-//! As in kube-apiserver a certificate that cannot be verified does not end the handshake: its requests
-//! are answered with 401, which tells more than an alert of TLS.
+//! As in kube-apiserver a certificate that cannot be verified does not end the handshake: the
+//! connection's requests are answered with 401, which tells more than an alert of TLS.
 
 // DESIGN.md, 150: The embedded server judges client certificates after the handshake
 
@@ -60,7 +60,7 @@ impl ClientCertVerifier for Clients {
         self.verifier.root_hint_subjects()
     }
 
-    /// Accepts every certificate: `identity` judges it later.
+    /// Accepts every certificate: `identity` judges the certificate later.
     fn verify_client_cert(
         &self,
         _own: &CertificateDer<'_>,
@@ -76,7 +76,8 @@ impl ClientCertVerifier for Clients {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // The signature under one that cannot be read (X.509 v1) proves nothing: it is refused anyway.
+        // The signature under an unreadable certificate (X.509 v1) proves nothing: such a
+        // certificate is refused anyway.
         if !Self::is_readable(certificate) {
             return Ok(HandshakeSignatureValid::assertion());
         }

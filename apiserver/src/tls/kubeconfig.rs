@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Authority;
 
-/// Returns YAML with the server's address, its authority, a client certificate and a token.
+/// Returns YAML with the server's address, the authority, a client certificate and a token.
 ///
-/// A second context, `windlass-token`, has the token only: some clients read no private key of this form.
-/// Each further user, a name with a token, has the context `windlass-NAME`.
+/// A second context, `windlass-token`, has the token only: some clients read no private key of this
+/// form. Each further user, a name with a token, has the context `windlass-NAME`.
 pub(super) fn write(
     url: &str,
     authority: &Authority,

@@ -1,4 +1,4 @@
-//! Accept loop: a bounded number of connections, each with a deadline for its handshake.
+//! Accept loop: a bounded number of connections, each with a deadline for the handshake.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,7 +17,8 @@ use crate::core::Core;
 use crate::http::{Connections, serve_socket};
 use crate::verbs::bootstrap;
 
-/// Most connections at once; a further one takes the place of the one that has been idle the longest.
+/// Most connections at once; a further connection takes the place of the connection that has been
+/// idle the longest.
 const CONNECTIONS: usize = 1024;
 
 /// Time after which a full server looks for an idle connection again.
@@ -29,7 +30,7 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Longest pause after a failed accept.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A server that listens on a socket. Its `Debug` shows the address only.
+/// A server that listens on a socket. The `Debug` output shows the address only.
 pub struct Listening {
     /// Address of the socket.
     pub addr: SocketAddr,
@@ -43,8 +44,8 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Listens on `addr` until the server stops; `token` is the administrator's, `more` are names and tokens of
-/// further users.
+/// Listens on `addr` until the server stops; `token` is the administrator's, `more` are names and
+/// tokens of further users.
 pub(crate) async fn listen(
     core: Arc<Core>,
     addr: SocketAddr,
@@ -60,13 +61,13 @@ pub(crate) async fn listen(
     let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(clients.clone())?));
     let reached = reached(local);
     let kubeconfig = kubeconfig::write(&format!("https://{reached}"), authority, token, more);
-    // Before the first client: it may look for the address at once.
+    // Before the first client, because that client may look for the address at once.
     bootstrap::advertise(&core, reached);
     tokio::spawn(accept(core, listener, acceptor, clients));
     Ok(Listening { addr: local, kubeconfig })
 }
 
-/// Returns the address for clients; for an unspecified one the loopback address of its family.
+/// Returns the address for clients; for an unspecified address the loopback address of the family.
 fn reached(mut addr: SocketAddr) -> SocketAddr {
     if addr.ip().is_unspecified() {
         let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
@@ -92,7 +93,7 @@ impl Socket {
             if let Ok(slot) = self.slots.clone().try_acquire_owned() {
                 return Some(slot);
             }
-            // If a request runs on each of them, the wait below is for the end of one.
+            // If a request runs on each of them, the wait below is for the end of a request.
             self.connections.cut_idle();
             let slot = tokio::time::timeout(AGAIN, self.slots.clone().acquire_owned());
             if let Ok(slot) = slot.await {
@@ -114,7 +115,7 @@ async fn accept(
     let socket = Socket { core, acceptor, clients, connections: Arc::default(), slots };
     let mut pause = Duration::from_millis(5);
     loop {
-        // The connection first: an idle one is cut only for one that is there.
+        // The connection first: an idle connection is cut only for a connection that is present.
         let next = async {
             let accepted = listener.accept().await;
             let slot = if accepted.is_ok() { socket.slot().await } else { None };
@@ -129,7 +130,7 @@ async fn accept(
         match (slot, accepted) {
             (Some(slot), Ok((stream, _))) => {
                 pause = Duration::from_millis(5);
-                // A task of its own: a slow handshake must not hold up other clients.
+                // A separate task: a slow handshake must not hold up other clients.
                 tokio::spawn(serve(socket.clone(), stream, slot));
             }
             // The semaphore is never closed: this is not reached.
@@ -155,13 +156,13 @@ async fn serve(socket: Socket, stream: TcpStream, _slot: OwnedSemaphorePermit) {
     let Socket { core, acceptor, clients, connections, .. } = socket;
     // A child: a fault can cut this connection alone, and a restart cuts all of them.
     let cut: CancellationToken = core.connections().child_token();
-    // Counted before the handshake, during which it is idle.
+    // Counted before the handshake, during which the connection is idle.
     let connection = connections.open(cut.clone());
-    // Events are small and must not wait for an acknowledgement of the previous one.
+    // Events are small and must not wait for an acknowledgement of the previous event.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not turn off Nagle's algorithm");
     }
-    // A client that connects and sends nothing must not keep its slot.
+    // A client that connects and sends nothing must not keep the slot.
     let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
     let stream = tokio::select! {
         biased;
@@ -174,7 +175,7 @@ async fn serve(socket: Socket, stream: TcpStream, _slot: OwnedSemaphorePermit) {
         },
     };
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    // By the clock of the server: it also dates the certificates that a signer issues.
+    // By the clock of the server, which also dates the certificates that a signer issues.
     let now = Duration::from_secs(u64::try_from(core.clock.seconds()).unwrap_or(0));
     let identity = clients.identity(certificates, UnixTime::since_unix_epoch(now));
     serve_socket(core, stream, identity, cut, &connection).await;

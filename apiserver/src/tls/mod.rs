@@ -1,6 +1,6 @@
 //! Listening on a socket: certificates, TLS, kubeconfig.
 //!
-//! The server makes its own authority, so that nothing has to be installed and nothing is shared
+//! The server makes a separate authority, so that nothing has to be installed and nothing is shared
 //! between two runs. Requests are served by the same code as in memory.
 
 mod authority;

@@ -1,7 +1,7 @@
 //! Keys on elliptic curves in the form of SEC 1 (RFC 5915), under the label `EC PRIVATE KEY`.
 //!
-//! Clients that choose the algorithm by the label, as fabric8's does, take `PRIVATE KEY` (PKCS #8) for RSA
-//! and fail. Go, OpenSSL and rustls read both forms.
+//! Clients that choose the algorithm by the label, as fabric8's does, take `PRIVATE KEY` (PKCS #8)
+//! for RSA and fail. Go, OpenSSL and rustls read both forms.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,7 +24,8 @@ pub(super) fn pem(pkcs8: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// Takes the inner key out of its envelope, and adds the name of the curve, which stands only outside.
+/// Takes the inner key out of the envelope, and adds the name of the curve, which stands only
+/// outside.
 fn convert(pkcs8: &[u8]) -> ASN1Result<Vec<u8>> {
     let inner = yasna::parse_der(pkcs8, |reader| {
         reader.read_sequence(|reader: &mut BERReaderSeq<'_, '_>| {

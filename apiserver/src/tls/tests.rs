@@ -102,7 +102,7 @@ async fn ask(
     ask_as(listening, own, token, path).await
 }
 
-/// Sends a request over TLS, with a certificate if there is one; returns status and body.
+/// Sends a request over TLS, with a certificate if any; returns status and body.
 async fn ask_as(
     listening: &crate::Listening,
     own: Option<PemIdentity>,
@@ -224,7 +224,7 @@ async fn the_address_of_the_server_is_that_of_the_service_kubernetes() {
     server.shutdown().await;
 }
 
-/// Makes a request for a certificate, approves it, and returns what becomes of its status.
+/// Makes a request for a certificate, approves it, and returns the final status.
 async fn signed(
     server: &crate::ApiServer,
     name: &str,

@@ -1,8 +1,8 @@
 //! Types of built-in kinds, read from `builtin.types`.
 //!
 //! The file was written by `tests/kube-apiserver/record-types.py` from the OpenAPI documents of a
-//! running kube-apiserver, and by `tests/kube-apiserver/record-wire` from the Go types. One line is
-//! one type:
+//! running kube-apiserver, and by `tests/kube-apiserver/record-wire` from the Go types. Each line
+//! is a type:
 //!
 //! ```text
 //! NAME[^] [=apiVersion,kind] FIELD…      a map; ^: atomic
@@ -17,7 +17,7 @@
 //!        @NAME ^@NAME ~@NAME  another type; as atomic; as mergeable
 //! ```
 //!
-//! The default `null` means that there is none: the field is written, as null, even if it is unset.
+//! The default `null` means no default: the field is written, as null, even if unset.
 //!
 //! In names `&`, `+` and `%` stand for the prefixes in [`PREFIXES`].
 
@@ -59,7 +59,7 @@ pub(super) fn kinds() -> Vec<(String, String)> {
     builtin().kinds.keys().map(|(v, k)| ((*v).to_owned(), (*k).to_owned())).collect()
 }
 
-/// Returns the table of all built-in types and the type of metadata in it.
+/// Returns the table of all built-in types and the type of metadata in that table.
 pub(super) fn object_meta() -> (&'static Table, Id) {
     let all = builtin();
     (&all.table, all.object_meta)
@@ -80,7 +80,7 @@ fn builtin() -> &'static Builtin {
 fn parse(text: &'static str) -> Builtin {
     let mut reader = Reader { table: Table::new(), names: BTreeMap::new(), overrides: Vec::new() };
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
-    // Names first: a type may refer to one that comes later in the file.
+    // Names first: a type may refer to a type that comes later in the file.
     for (name, _) in &lines {
         let name = name.trim_end_matches('^');
         let id = reader.table.add(Some(full_name(name)), TypeShape::Any);
@@ -92,7 +92,7 @@ fn parse(text: &'static str) -> Builtin {
             found.push((api_version, kind, id));
         }
     }
-    // After all lines: an override copies the shape of its target.
+    // After all lines: an override copies the shape of the target.
     reader.apply_overrides();
     let meta = PREFIXES[0].1.len();
     // In the file names are abbreviated.
@@ -108,7 +108,7 @@ fn parse(text: &'static str) -> Builtin {
     Builtin { table, kinds, object_meta: object_meta.unwrap_or(Table::ANY) }
 }
 
-/// Returns a type's name with its prefix spelled out.
+/// Returns a type's name with the prefix spelled out.
 fn full_name(name: &str) -> Box<str> {
     for (sign, prefix) in PREFIXES {
         if let Some(rest) = name.strip_prefix(sign) {
@@ -122,12 +122,12 @@ fn full_name(name: &str) -> Box<str> {
 struct Reader {
     table: Table,
     names: BTreeMap<&'static str, Id>,
-    /// Uses of a type that differ from it in being atomic or not.
+    /// Uses of a type that differ from the type in being atomic or not.
     overrides: Vec<(Id, Id, bool)>,
 }
 
 impl Reader {
-    /// Reads a type; returns its apiVersion and kind if it has them.
+    /// Reads a type; returns its apiVersion and kind if present.
     fn line(
         &mut self,
         name: &'static str,
@@ -156,7 +156,7 @@ impl Reader {
         kind.map(|(api_version, kind)| (api_version, kind, id))
     }
 
-    /// Reads one field.
+    /// Reads a field.
     fn field(&mut self, word: &'static str) -> Option<(&'static str, Field)> {
         let (name, rest) = word.split_once(':')?;
         let required = name.ends_with('!');
@@ -185,13 +185,13 @@ impl Reader {
         Some((name, Field { node, required, default, written, strategy, map_type, wire }))
     }
 
-    /// Returns the number of the type at the beginning of `text`, and the text behind it.
+    /// Returns the number of the type at the beginning of `text`, and the text behind that type.
     fn type_of(&mut self, text: &'static str) -> (Id, &'static str) {
         for (sign, atomic) in [("^@", true), ("~@", false)] {
             if let Some(name) = text.strip_prefix(sign) {
                 let (name, rest) = split_name(name);
                 let Some(target) = self.names.get(name).copied() else { return (Table::ANY, rest) };
-                // Filled in by `apply_overrides`, when the target has its shape.
+                // Filled in by `apply_overrides`, when the target has a shape.
                 let id = self.table.add(Some(full_name(name)), TypeShape::Any);
                 self.overrides.push((id, target, atomic));
                 return (id, rest);
@@ -208,7 +208,7 @@ impl Reader {
         (self.table.add(None, shape), rest)
     }
 
-    /// Reads a shape, and returns the text behind it.
+    /// Reads a shape, and returns the text behind the shape.
     fn shape(&mut self, text: &'static str) -> (TypeShape, &'static str) {
         let (sign, rest) = text.split_at(text.len().min(1));
         match sign {
@@ -249,7 +249,7 @@ impl Reader {
     }
 }
 
-/// Reads a scalar with its format.
+/// Reads a scalar with the format.
 fn scalar(sign: &str, rest: &'static str) -> (TypeShape, &'static str) {
     let scalar = match sign {
         "s" => Scalar::String,
@@ -271,7 +271,7 @@ fn split_name(text: &'static str) -> (&'static str, &'static str) {
     text.split_at(text.find(['=', '|']).unwrap_or(text.len()))
 }
 
-/// Reads a merge strategy with its key.
+/// Reads a merge strategy with the key.
 fn read_strategy(text: &str) -> Strategy {
     let (names, key) = text.split_once(':').unwrap_or((text, ""));
     let mut strategy =

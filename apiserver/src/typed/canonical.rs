@@ -1,4 +1,5 @@
-//! Canonical form: the effect of reading an object into the server's own types and writing it back.
+//! Canonical form: the effect of reading an object into the server's own types and writing the
+//! object back.
 //!
 //! Server-side apply compares objects in that form. An OpenAPI schema does not say which optional
 //! scalars are omitted when they are zero; for built-in types the marks of protobuf forms do.
@@ -39,7 +40,7 @@ fn empty(table: &Table, id: Id, value: &mut Value) {
     }
 }
 
-/// Visits one value.
+/// Visits a value.
 fn walk(table: &Table, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
         (TypeShape::Object(object), Value::Object(map)) => walk_map(table, object, map),
@@ -88,7 +89,7 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
         if present.is_some_and(|value| !omitted(table, field, value)) {
             continue;
         }
-        // Both an absent field and one that would be omitted come here.
+        // Both an absent field and a field that would be omitted come here.
         match always_written(table, field) {
             Some(zero) => {
                 map.insert(name.to_string(), zero);
@@ -114,18 +115,18 @@ fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Whether a field is a scalar that Go's `omitempty` leaves out when it is zero.
+/// Whether a field is a scalar that Go's `omitempty` leaves out when zero.
 fn drops_zero(field: &Field) -> bool {
     // The mark's end: `-` and a letter, with no sign for a pointer, a list or a map between them.
     matches!(field.wire.as_bytes(), [.., b'-', b'b' | b'i' | b'l' | b'd' | b's'])
 }
 
-/// Whether this is a map of keys to values, and not an object that merely has no fields of its own.
+/// Whether this is a map of keys to values, and not an object that merely has no fields at all.
 fn is_map(table: &Table, object: &Object) -> bool {
     object.element.is_some_and(|id| !matches!(table.shape(id), TypeShape::Any))
 }
 
-/// Returns the value that is written for an unset field, if one is.
+/// Returns the value that is written for an unset field, if any.
 fn always_written(table: &Table, field: &Field) -> Option<Value> {
     match field.written {
         Written::Null => return Some(Value::Null),
@@ -146,7 +147,7 @@ fn always_written(table: &Table, field: &Field) -> Option<Value> {
     }
 }
 
-/// Whether a value is Go's zero value of its type.
+/// Whether a value is Go's zero value of the type.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,

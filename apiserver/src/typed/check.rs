@@ -20,7 +20,7 @@ static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
 
 /// Returns the first value of a wrong type, in the words of Go's decoder. Nulls fit everywhere.
 ///
-/// Metadata of the object itself is checked by the caller.
+/// Metadata of the root object is checked by the caller.
 pub(super) fn mismatch(schema: &TypeSchema, value: &Value) -> Option<String> {
     let mut checker = Checker {
         table: schema.table(),
@@ -32,7 +32,8 @@ pub(super) fn mismatch(schema: &TypeSchema, value: &Value) -> Option<String> {
     checker.check(schema.root(), value)
 }
 
-/// Returns the first value of a wrong type, in the words of the converter of strategic merge patches.
+/// Returns the first value of a wrong type, in the words of the converter of strategic merge
+/// patches.
 pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String> {
     let mut checker = Checker {
         table: schema.table(),
@@ -77,21 +78,21 @@ fn conversion(table: &Table, id: Id, value: &Value, named: &str) -> String {
     }
 }
 
-/// A walk over a value that tracks its position.
+/// A walk over a value that tracks the position.
 struct Checker<'a> {
     table: &'a Table,
     /// Name of the innermost structure, such as `PodSpec`.
     owner: String,
     /// Fields on the way to the value, without keys and indices.
     path: String,
-    /// Whether the value is the object itself.
+    /// Whether the value is the root object.
     top: bool,
     /// Whether texts are those of the converter, and not of the decoder.
     converts: bool,
 }
 
 impl Checker<'_> {
-    /// Checks one value.
+    /// Checks a value.
     fn check(&mut self, id: Id, value: &Value) -> Option<String> {
         let table = self.table;
         match (table.shape(id), value) {
@@ -115,7 +116,7 @@ impl Checker<'_> {
                     "json: cannot unmarshal number {number} into Go struct field {field} of type {wanted}"
                 ))
             }
-            // The converter cuts what is too large, but not what is behind the point.
+            // The converter cuts numbers that are too large, but no fractions.
             (TypeShape::Scalar(Scalar::Integer, _), Value::Number(number))
                 if number.as_f64().is_some_and(|number| number.fract() != 0.0) =>
             {
@@ -132,7 +133,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns a type's name in Go, by which the field that is visited may have a name of its own.
+    /// Returns a type's name in Go, by which the field that is visited may have a separate name.
     fn named(&self, plain: String) -> String {
         let field = self.path.rsplit('.').next().unwrap_or_default();
         match (plain.as_str(), NAMES.get(&(self.owner.as_str(), field))) {
@@ -160,11 +161,11 @@ impl Checker<'_> {
         let top = std::mem::replace(&mut self.top, false);
         let name = self.table.node(id).name.as_deref();
         let inner = name.map(|name| name.rsplit('.').next().unwrap_or(name).to_owned());
-        // An unnamed map belongs to the structure that it is a field of.
+        // An unnamed map belongs to the structure whose field it is.
         let outer = inner.map(|inner| std::mem::replace(&mut self.owner, inner));
         let found = value.as_object().into_iter().flatten().find_map(|(key, value)| {
             match object.fields.get(key.as_str()) {
-                // Checked by the caller, with texts of its own, which the converter does not have.
+                // Checked by the caller, with texts that the converter lacks.
                 Some(_) if top && key == "metadata" && !self.converts => None,
                 Some(field) => self.below(key, field.node, value),
                 None => object.element.and_then(|element| self.check(element, value)),
@@ -189,7 +190,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a number is an integer in the range of its format.
+/// Whether a number is an integer in the range of the format.
 fn is_integer(number: &Number, format: Option<&str>) -> bool {
     match (number.as_i64(), format) {
         (Some(number), Some("int32")) => i32::try_from(number).is_ok(),
@@ -208,7 +209,7 @@ fn fits(scalar: Scalar, value: &Value) -> bool {
     }
 }
 
-/// Returns Go's name of a type, as far as it follows from its schema.
+/// Returns Go's name of a type, as far as the schema determines it.
 fn go_type(table: &Table, id: Id) -> String {
     let node = table.node(id);
     if let Some(name) = node.name.as_deref() {

@@ -1,7 +1,8 @@
 //! Documentation of built-in types and their fields, for the descriptions of the API.
 //!
-//! The file was written by `tests/kube-apiserver/describe-types.py` from the sources of the crate k8s-openapi
-//! (Apache-2.0). It stays compressed until somebody asks for a description of the API: few programs do.
+//! The file was written by `tests/kube-apiserver/describe-types.py` from the sources of the crate
+//! k8s-openapi (Apache-2.0). The file stays compressed until a client requests a description of the
+//! API, which few programs do.
 
 // DESIGN.md, 153: Documentation of built-in fields is compressed text from a crate
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 /// The file.
 static COMPRESSED: &[u8] = include_bytes!("descriptions.gz");
-/// Its text.
+/// Decompressed text.
 static TEXT: LazyLock<String> = LazyLock::new(|| {
     let mut text = String::new();
     match GzDecoder::new(COMPRESSED).read_to_string(&mut text) {
@@ -25,7 +26,7 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
         }
     }
 });
-/// The lines of each type: its own, and those of its fields.
+/// The lines of each type: the type's own lines, and the lines of fields.
 static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut types = BTreeMap::new();
     let mut rest: &'static str = &TEXT;
@@ -38,7 +39,7 @@ static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| 
     types
 });
 
-/// Returns the end of the lines of the first type: behind it another name begins.
+/// Returns the end of the lines of the first type, behind which another name begins.
 fn own_end(text: &str) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -50,7 +51,7 @@ fn own_end(text: &str) -> usize {
     at
 }
 
-/// Adds the texts of a named type and its fields to its schema.
+/// Adds the texts of a named type with its fields to the schema.
 pub(crate) fn describe(name: &str, schema: &mut Value) {
     let Some(lines) = TYPES.get(name) else { return };
     let mut lines = lines.lines();
@@ -71,7 +72,7 @@ pub(crate) fn describe(name: &str, schema: &mut Value) {
     }
 }
 
-/// Returns a text without its escapes.
+/// Returns a text without escapes.
 fn plain(text: &str) -> Value {
     serde_json::from_str(&format!("\"{text}\"")).unwrap_or(Value::Null)
 }

@@ -82,7 +82,7 @@ impl Finder<'_> {
         self.found.push(format!("{}{dot}{key}", self.path));
     }
 
-    /// Visits a field, with its name added to the path.
+    /// Visits a field, with the name added to the path.
     fn below(&mut self, key: &str, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         if length > 0 {
@@ -93,7 +93,7 @@ impl Finder<'_> {
         self.path.truncate(length);
     }
 
-    /// Visits an item, with its index added to the path.
+    /// Visits an item, with the index added to the path.
     fn at(&mut self, index: usize, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(&format!("[{index}]"));

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub(crate) use table::{Field, Id, Kind, ListKind, Object, Scalar, Table, TypeShape};
 
-/// The type of one kind of object. Clones are cheap.
+/// The type of a kind of object. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
     table: Arc<Table>,
@@ -55,7 +55,7 @@ impl TypeSchema {
         builtin::table()
     }
 
-    /// Returns the type of a custom resource, from the `openAPIV3Schema` of its version.
+    /// Returns the type of a custom resource, from the `openAPIV3Schema` of the version.
     ///
     /// Reads properties, items, additionalProperties, required, default, format and the extensions
     /// `x-kubernetes-list-type`, `-list-map-keys`, `-map-type`, `-preserve-unknown-fields`,
@@ -73,12 +73,14 @@ impl TypeSchema {
         TypeSchema::new(Arc::clone(table), Table::ANY, None, false)
     }
 
-    /// Replaces empty lists of fields that are always written by null, as the way through the store does.
+    /// Replaces empty lists of fields that are always written by null, as the way through the store
+    /// does.
     pub(crate) fn persist(&self, value: &mut Value) {
         canonical::persist(self, value);
     }
 
-    /// Returns the first value that the converter of strategic merge patches cannot convert, in its words.
+    /// Returns the first value that the converter of strategic merge patches cannot convert, in the
+    /// converter's words.
     pub(crate) fn unconvertible(&self, value: &Value) -> Option<String> {
         check::unconvertible(self, value)
     }
@@ -90,9 +92,9 @@ impl TypeSchema {
         TypeSchema { table, root, kind, builtin, status }
     }
 
-    /// Sets whether the kind has the status subresource, for field ownership: if it has, status has
-    /// no owner through the main endpoint. Default: built-in kinds with a status have it, custom
-    /// resources do not.
+    /// Sets whether the kind has the status subresource, for field ownership: if so, status has no
+    /// owner through the main endpoint. Default: built-in kinds with a status have the subresource,
+    /// custom resources do not.
     #[must_use]
     pub fn with_status_subresource(mut self, on: bool) -> TypeSchema {
         self.status = on;
@@ -109,17 +111,17 @@ impl TypeSchema {
         self.builtin
     }
 
-    /// Returns the kind; `None` unless it is built in.
+    /// Returns the kind; `None` unless built in.
     pub(crate) fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// Returns the table that holds this type and all types that it needs.
+    /// Returns the table that holds this type and all types that the type needs.
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Returns the type of the object itself.
+    /// Returns the type of the object at the root.
     pub(crate) fn root(&self) -> Id {
         self.root
     }
@@ -136,13 +138,13 @@ impl TypeSchema {
         fields::drop_unknown(self, value)
     }
 
-    /// Returns the error of Go's decoder for the first value that is not of its declared type; only
+    /// Returns the error of Go's decoder for the first value that is not of the declared type; only
     /// for built-in kinds. The object's own metadata is not checked.
     pub(crate) fn mismatch(&self, value: &Value) -> Option<String> {
         if self.builtin { check::mismatch(self, value) } else { None }
     }
 
-    /// Rewrites an object as if it had been read into the server's own types and written back.
+    /// Rewrites an object as after a read into the server's own types and a write back.
     ///
     /// Only for built-in kinds; other objects are not changed. Nulls and empty lists and maps of
     /// optional fields vanish; fields that are always written (`spec: {}` of a Deployment, `name:
@@ -166,7 +168,7 @@ impl TypeSchema {
         openapi::write(&self.table, self.root)
     }
 
-    /// Returns every named type that this one needs, by name; includes itself if it is named.
+    /// Returns every named type that this type needs, by name, including this type if named.
     pub fn components(&self) -> BTreeMap<String, Value> {
         openapi::components(&self.table, self.root)
     }

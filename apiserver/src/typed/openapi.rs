@@ -9,7 +9,7 @@ use super::TypeSchema;
 use super::builtin;
 use super::table::{Field, Id, ListKind, Object, Scalar, Strategy, Table, TypeShape, Written};
 
-/// Depth beyond which a schema is read as "anything"; real ones stay below 30.
+/// Depth beyond which a schema is read as "anything"; real schemas stay below 30.
 const MAX_DEPTH: usize = 128;
 
 /// Reads the schema of a custom resource.
@@ -19,7 +19,7 @@ pub(super) fn read(schema: &Value) -> TypeSchema {
         TypeShape::Object(object) => object,
         _ => Object { element: Some(Table::ANY), ..Object::default() },
     };
-    // The root is always a resource, whether or not its schema says so.
+    // The root is always a resource, whether or not the schema says so.
     reader.embed(&mut object);
     let root = reader.table.add(None, TypeShape::Object(object));
     TypeSchema::new(Arc::new(reader.table), root, None, false)
@@ -28,12 +28,12 @@ pub(super) fn read(schema: &Value) -> TypeSchema {
 /// State of a conversion from a schema.
 struct Reader {
     table: Table,
-    /// The type of metadata, once it is imported.
+    /// The type of metadata, once imported.
     meta: Option<Id>,
 }
 
 impl Reader {
-    /// Adds the type of a schema and returns its number.
+    /// Adds the type of a schema and returns the type's number.
     fn node(&mut self, schema: &Value, open: bool, depth: usize) -> Id {
         // The schema comes from a client: without a limit the recursion could overflow the stack.
         if depth > MAX_DEPTH {
@@ -146,7 +146,7 @@ impl Reader {
 
     /// Returns the type of metadata; imported on first use.
     fn object_meta(&mut self) -> Id {
-        // One copy serves the object and all embedded resources.
+        // A single copy serves the object and all embedded resources.
         match self.meta {
             Some(id) => id,
             None => {
@@ -210,7 +210,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Returns a reference to a named type, or the schema of an unnamed one.
+    /// Returns a reference to a named type, or the schema of an unnamed type.
     fn reference(self, id: Id) -> Value {
         match &self.table.node(id).name {
             Some(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
@@ -301,7 +301,7 @@ impl Writer<'_> {
         Value::Object(schema)
     }
 
-    /// Returns the schema of a field, with its default and merge strategy.
+    /// Returns the schema of a field, with default and merge strategy.
     fn field(self, field: &Field) -> Value {
         let mut schema = match wrapped(self.reference(field.node)) {
             Value::Object(schema) => schema,
@@ -358,7 +358,7 @@ fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
     }
 }
 
-/// Returns a reference wrapped in `allOf`, so that other keywords may stand beside it.
+/// Returns a reference wrapped in `allOf`, so that other keywords may stand beside the reference.
 fn wrapped(schema: Value) -> Value {
     if schema.get("$ref").is_some() { json!({ "allOf": [schema] }) } else { schema }
 }

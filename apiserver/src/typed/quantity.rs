@@ -7,10 +7,10 @@ pub(crate) const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Suffixes of powers of 1000, the smallest first.
 pub(crate) const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
-/// Returns a quantity in the spelling in which the server's own type writes it; `None` if it stays as it is.
+/// Returns a quantity in the spelling of the server's own type; `None` if unchanged.
 ///
-/// `up` rounds up to thousandths, as the defaults of lists of resources do. Nine places after the point are kept, as
-/// the type does.
+/// `up` rounds up to thousandths, as the defaults of lists of resources do. Nine places after the
+/// point are kept, as the type does.
 pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
     let text = text.trim();
     let end = text.find(|letter: char| letter.is_ascii_alphabetic());
@@ -36,7 +36,7 @@ pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
     let step = if up { 1_000_000 } else { 1 };
     let rest = i128::from(nano % step != 0) * nano.signum();
     let nano = (nano / step + rest) * step;
-    // Beyond what the type holds; the text is kept.
+    // Beyond the type's range; the text is kept.
     if nano.abs() > i128::from(i64::MAX) * 1_000_000_000 {
         return None;
     }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn objects_hold_the_spelling_of_the_server() {
-        // Recorded from kube-apiserver: a quantity as it was sent, and as it is read.
+        // Recorded from kube-apiserver: a quantity as sent, and as read.
         for (sent, read) in [
             ("1000m", "1"),
             ("1024Mi", "1Gi"),

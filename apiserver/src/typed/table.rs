@@ -1,10 +1,10 @@
-//! Types in one table that refer to each other by number, so that types can be recursive.
+//! Types in a table that refer to each other by number, so that types can be recursive.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Number of a type in its [`Table`].
+/// Number of a type in a [`Table`].
 pub(crate) type Id = usize;
 
 /// A set of types that refer to each other.
@@ -13,7 +13,7 @@ pub(crate) struct Table {
     nodes: Vec<Node>,
 }
 
-/// One type, with its name in OpenAPI documents if it has one.
+/// A type, with the name in OpenAPI documents, if named.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     /// Name in OpenAPI documents.
@@ -94,9 +94,9 @@ pub(crate) struct Field {
     pub(crate) written: Written,
     /// Treatment by a strategic merge patch.
     pub(crate) strategy: Strategy,
-    /// Merge behaviour of the field's map, if the field gives it instead of its type.
+    /// Merge behaviour of the field's map, if the field gives that instead of the type.
     pub(crate) map_type: Option<&'static str>,
-    /// Mark of the field's protobuf form, which `protobuf/message.rs` reads; empty without one.
+    /// Mark of the field's protobuf form, which `protobuf/message.rs` reads; empty without a mark.
     pub(crate) wire: &'static str,
 }
 
@@ -124,11 +124,11 @@ pub(crate) struct Strategy {
     pub(crate) key: Option<Box<str>>,
 }
 
-/// Treatment of one value of a type; deduced from the value where the type allows several.
+/// Treatment of a value of a type; deduced from the value where the type allows several.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Map(&'a Object),
-    /// A list and the type of its items.
+    /// A list and the type of the items.
     List(&'a ListKind, Id),
     Scalar(Option<Scalar>),
 }
@@ -147,7 +147,7 @@ static FREE: Object =
 static ATOMIC: ListKind = ListKind::Atomic(true);
 
 impl Table {
-    /// The type of any value; every table starts with it.
+    /// The type of any value; every table starts with this type.
     pub(crate) const ANY: Id = 0;
 
     /// Returns a table that holds only the type of any value.
@@ -157,7 +157,7 @@ impl Table {
 
     /// Returns a type by number.
     pub(crate) fn node(&self, id: Id) -> &Node {
-        // Numbers come from the table itself; an unknown one is read as "anything".
+        // Numbers come from the table itself; an unknown number is read as "anything".
         self.nodes.get(id).unwrap_or(&self.nodes[Self::ANY])
     }
 
@@ -166,13 +166,13 @@ impl Table {
         &self.node(id).shape
     }
 
-    /// Adds a type and returns its number.
+    /// Adds a type and returns the type's number.
     pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: TypeShape) -> Id {
         self.nodes.push(Node { name, shape });
         self.nodes.len() - 1
     }
 
-    /// Sets the shape of a type that was added before its shape was known.
+    /// Sets the shape of a type that was added before the shape was known.
     pub(crate) fn set(&mut self, id: Id, shape: TypeShape) {
         if let Some(node) = self.nodes.get_mut(id) {
             node.shape = shape;
@@ -211,7 +211,7 @@ impl Table {
         object.fields.get(key).map(|field| field.node).or(object.element)
     }
 
-    /// Copies a type from another table, with all types that it needs.
+    /// Copies a type from another table, with all types that the type needs.
     pub(crate) fn import(&mut self, from: &Table, id: Id, seen: &mut BTreeMap<Id, Id>) -> Id {
         if id == Self::ANY {
             return Self::ANY;
@@ -221,7 +221,7 @@ impl Table {
         }
         let node = from.node(id).clone();
         let new = self.add(node.name, TypeShape::Any);
-        // Entered before its parts are copied: a recursive type refers to itself.
+        // Entered before the copy of parts: a recursive type refers to itself.
         seen.insert(id, new);
         let shape = match node.shape {
             TypeShape::List(kind, items) => TypeShape::List(kind, self.import(from, items, seen)),

@@ -54,7 +54,7 @@ pub(crate) fn act(
     }
 }
 
-/// Returns the body of an action as admission sees it: with its type, and in the namespace of the URL.
+/// Returns the body of an action for admission: with its type, and in the namespace of the URL.
 fn shown(call: &Call, body: &Value) -> Value {
     let mut shown = body.clone();
     if let Some(sub) = call.kind.subresource(&call.subresource) {
@@ -71,7 +71,7 @@ fn shown(call: &Call, body: &Value) -> Value {
     shown
 }
 
-/// Checks that the body of an action is of the action's kind, if it names one.
+/// Checks that the body of an action is of the action's kind, if a kind is named.
 fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
     let Some(given) = body["kind"].as_str().filter(|given| !given.is_empty() && *given != kind)
     else {
@@ -88,7 +88,7 @@ fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
     if is_known { Ok(()) } else { Err(ApiError::bad_request(text)) }
 }
 
-/// Checks the target of a binding. Upstream answers 500, because its faults are no API errors.
+/// Checks the target of a binding. Upstream answers 500, because these faults are no API errors.
 fn check_target(target: &Value) -> Result<(), ApiError> {
     let text = |field: &str| target[field].as_str().unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));

@@ -1,4 +1,4 @@
-//! Objects that exist from the start, created by the server itself.
+//! Objects that exist from the start, created by the server.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use super::{Call, addresses, create, flow};
 use crate::core::Core;
 use crate::kinds::meta;
 
-/// Name of the Service of the server, and of the objects with its address.
+/// Name of the Service of the server, and of the objects with the server's address.
 const NAME: &str = "kubernetes";
 
 /// Namespaces that exist from the start.
@@ -29,11 +29,11 @@ pub(crate) fn run(core: &Core) {
     flow::seed(core);
 }
 
-/// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and the
-/// port that it leads to.
+/// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and
+/// the Service's target port.
 ///
-/// A loopback address is written as well, since it is the one that clients on this machine reach;
-/// kube-apiserver, whose clients are on other machines, refuses to advertise one.
+/// A loopback address is written as well, because clients on this machine reach that address;
+/// kube-apiserver, whose clients are on other machines, refuses to advertise a loopback address.
 pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
     let (ip, port) = (addr.ip().to_string(), addr.port());
     let family = if addr.is_ipv6() { "IPv6" } else { "IPv4" };
@@ -63,7 +63,7 @@ pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
     }
 }
 
-/// Creates an object, or writes the given fields of the one that there is.
+/// Creates an object, or writes the given fields of the existing object.
 fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]) {
     let written = Call::by_server(core, group, resource, "default", NAME).and_then(|call| {
         update::change(core, &call, |held| {
@@ -81,11 +81,11 @@ fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]
     }
 }
 
-/// Creates an object as the server itself, unless there is one with its name. A failure is logged.
+/// Creates an object as the server, unless the name is taken. A failure is logged.
 pub(crate) fn seed(core: &Core, group: &str, resource: &str, namespace: &str, object: Value) {
     let name = meta::text(&object, "name").to_owned();
     let made = Call::by_server(core, group, resource, namespace, &name);
-    // A data file has it already, perhaps as users have changed it.
+    // A data file may have the object already, perhaps changed by users.
     if made.as_ref().is_ok_and(|call| call.find(core).is_ok()) {
         return;
     }

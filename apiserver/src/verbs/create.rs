@@ -36,7 +36,7 @@ pub(crate) fn create(
     create_decoded(core, call, object, false)
 }
 
-/// Creates a decoded object; an `applied` one brings its managed fields.
+/// Creates a decoded object; an `applied` object brings managed fields.
 pub(crate) fn create_decoded(
     core: &Core,
     call: &Call,
@@ -70,7 +70,7 @@ pub(crate) fn create_decoded(
     let generates = generates && meta::text(&object, "name").is_empty();
     let has_prefix = !meta::text(&object, "generateName").is_empty();
     for number in 0..ATTEMPTS {
-        // Each attempt starts from the same object: it gets a new uid and a new name.
+        // Each attempt starts from the same object, with a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates.then_some(number));
         match store(core, call, attempt, &version, applied) {
@@ -85,8 +85,8 @@ pub(crate) fn create_decoded(
     Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
 }
 
-/// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see the
-/// status that the client has `sent`, although it is not stored.
+/// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see
+/// the status that the client has `sent`, although that status is not stored.
 fn mutate(
     core: &Core,
     call: &Call,
@@ -94,7 +94,7 @@ fn mutate(
     sent: Option<Value>,
 ) -> Result<(), ApiError> {
     admit::defaults(core, call, object)?;
-    // No copy of the object without a webhook that could see it.
+    // No copy of the object without a webhook that could see the object.
     if !admit::webhooks::may_mutate(core, call) {
         return Ok(());
     }
@@ -110,7 +110,7 @@ fn mutate(
     if call.kind.has_status() {
         reset_status(call, object);
     }
-    // What webhooks have added may need defaults and break limits.
+    // Additions of webhooks may need defaults and break limits.
     admit::defaults(core, call, object)
 }
 
@@ -205,7 +205,7 @@ fn store(
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
-    // Kept until the Service is stored: another one could choose the same free address.
+    // Kept until the Service is stored, because another Service could choose the same free address.
     let reservation = addresses::assign(core, call, None, &mut object)?;
     let mut causes = check(call, &object);
     if causes.is_empty() {
@@ -239,7 +239,7 @@ fn store(
     admit::quota::check(core, call, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
-        // Nothing stores the object, so nothing gives it another version.
+        // Nothing stores the object, so nothing gives the object another version.
         if version == "0" {
             meta::set(&mut object, "resourceVersion", version.into());
         }
@@ -256,12 +256,13 @@ fn store(
     drop(counting);
     let answer =
         ObjectResponse::created(convert::answer(call, back, &stored.value)).warned(warnings);
-    // Within the write: a definition is served once its POST is answered.
+    // Within the write: a definition is served once the POST is answered.
     delete::observe(core, kind, None, Some(&stored));
     Ok(answer)
 }
 
-/// Returns the warnings about formats of a definition's schemas that nobody checks; only of new ones.
+/// Returns the warnings about formats of a definition's schemas that are not checked; only of new
+/// formats.
 pub(crate) fn format_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let known = old.map(crate::crd_schema::unknown_formats).unwrap_or_default();
     let found = crate::crd_schema::unknown_formats(new).into_iter();

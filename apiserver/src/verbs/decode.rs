@@ -22,7 +22,7 @@ pub(crate) struct Body {
     pub(crate) duplicates: Vec<String>,
     /// Complaints about keys that a YAML body contains twice.
     pub(crate) repeated: Vec<String>,
-    /// The body as it was sent; empty if that is not known.
+    /// The body as sent; empty if unknown.
     pub(crate) text: String,
 }
 
@@ -42,13 +42,13 @@ impl From<Value> for Body {
 /// Reason why a body is no object of the kind.
 #[derive(Clone, Debug)]
 pub(crate) enum BodyFault {
-    /// Go's decoder fails; with its text.
+    /// Go's decoder fails; with the text of the error.
     Type(String),
     /// Unknown or repeated fields, under strict validation.
     Strict(String),
     /// Kind and version of the body cannot be read; with the reason and the start of the body.
     Head(String, String),
-    /// The body is of another kind; with that kind, its version and the reason.
+    /// The body is of another kind; with that kind, the version and the reason.
     Foreign(String, String, String),
     /// Any other failure.
     Other(ApiError),
@@ -140,7 +140,7 @@ pub(crate) fn object(
     if let Some(text) = fault.or_else(|| embedded_fault(call, &mut object)) {
         return Err(BodyFault::Type(text));
     }
-    // Types first: fields of a wrong type fail before unknown ones are dropped.
+    // Types first: fields of a wrong type fail before unknown fields are dropped.
     let unknown = settle(call, &mut object);
     let mut complaints = complaints(call, &duplicates, &unknown, &text);
     if !repeated.is_empty() {
@@ -169,7 +169,7 @@ pub(super) fn unmarshal_errors(repeated: &[String]) -> String {
 /// Returns the first field of a wrong type, in the order of sorted keys, as patches leave them.
 fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
     let Some(fault) = meta::wrong_type(kind, object) else { return kind.types.mismatch(object) };
-    // The metadata of custom resources is decoded by itself.
+    // The metadata of custom resources is decoded separately.
     let fields = object.as_object().filter(|_| !kind.served.custom);
     let fields = fields.into_iter().flatten().filter(|(key, _)| key.as_str() < "metadata");
     let before: serde_json::Map<String, Value> =
@@ -206,8 +206,8 @@ fn embedded_fault(call: &Call, object: &mut Value) -> Option<String> {
     fault
 }
 
-/// Returns the complaints about a custom resource of another version: its schema is not known, so all of
-/// its fields are unknown.
+/// Returns the complaints about a custom resource of another version, whose schema is not known, so
+/// that all fields are unknown.
 fn foreign_fields(call: &Call, object: &Value) -> Vec<String> {
     let fields = object.as_object().filter(|_| foreign_version(call, object));
     let unknown = fields.into_iter().flat_map(|fields| fields.keys()).filter(|key| !is_head(key));
@@ -231,7 +231,7 @@ fn is_head(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }
 
-/// Brings an object into its kind's form, and returns the paths of the fields that it dropped.
+/// Brings an object into the kind's form, and returns the paths of the fields that were dropped.
 pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     let kind = &call.kind;
     let mut unknown = meta::clean(object);
@@ -249,7 +249,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         go::whole_numbers(object);
         go::large_numbers(object);
     } else {
-        // Metadata was cleaned above, by rules of its own.
+        // Metadata was cleaned above, by separate rules.
         let metadata = object["metadata"].take();
         unknown.extend(kind.types.drop_unknown(object));
         object["metadata"] = metadata;
@@ -261,7 +261,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         let empty = empty_data(kind, object).filter(|_| !call.name.is_empty());
         defaults::apply(kind, object);
         canonicalize(kind, object);
-        // A change to the empty map is one of an immutable object, and is forgotten then.
+        // A change to the empty map is a change of an immutable object, and is forgotten then.
         if let Some(field) = empty {
             defaults::child(object, field);
         }
@@ -272,8 +272,8 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Returns the name of the map of bytes in a ConfigMap or Secret, if it is empty. Only of these the real server
-/// tells an empty map from none.
+/// Returns the name of the map of bytes in a ConfigMap or Secret, if empty. Only for these maps the
+/// real server distinguishes an empty map from none.
 fn empty_data(kind: &Kind, object: &Value) -> Option<&'static str> {
     let field = match kind.name() {
         _ if !kind.served.group.is_empty() => return None,
@@ -293,8 +293,8 @@ pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Brings an object of a built-in kind into the form in which it is read from the store: empty lists of
-/// fields that are always written become null there.
+/// Brings an object of a built-in kind into the form in which objects are read from the store:
+/// empty lists of fields that are always written become null there.
 pub(crate) fn persist(kind: &Kind, object: &mut Value) {
     // Definitions are stored as JSON, which keeps empty lists.
     if kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io" {
@@ -303,7 +303,7 @@ pub(crate) fn persist(kind: &Kind, object: &mut Value) {
     if kind.is("coordination.k8s.io", "leases")
         && let Some(Value::Object(spec)) = object.get_mut("spec")
     {
-        // Fields of a feature that is off by default: who sends them owns them nevertheless.
+        // Fields of a feature that is off by default: senders own such fields nevertheless.
         spec.remove("strategy");
         spec.remove("preferredHolder");
     }
@@ -378,7 +378,7 @@ fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result
     Err(ApiError::invalid(About { group, kind, name: &name }, causes).into())
 }
 
-/// Checks kind and version of a built-in object; absent ones count as those of the URL.
+/// Checks kind and version of a built-in object; absent values default to the URL's.
 fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Result<(), BodyFault> {
     let served = &call.kind.served;
     let wanted = served.api_version();
@@ -394,11 +394,11 @@ fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Resu
     } else {
         served.group.split('.').next().unwrap_or_default()
     };
-    // A kind of another version, or one that the group does not have.
+    // A kind of another version, or a kind that the group does not have.
     let known = TypeSchema::builtin(version, kind);
     let fault = known.as_ref().and_then(|types| types.mismatch(object));
     let why = if let Some(fault) = fault {
-        // It is decoded as what it says before it is converted.
+        // The object is decoded as its stated kind before conversion.
         fault
     } else if kind == name || known.is_none() {
         format!(
@@ -412,7 +412,7 @@ fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Resu
     Err(BodyFault::Foreign(kind.to_owned(), short.to_owned(), why))
 }
 
-/// Returns the start of a body, as upstream shows it in errors.
+/// Returns the start of a body, in the form of upstream's errors.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "<empty>".to_owned();

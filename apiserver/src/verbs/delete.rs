@@ -1,4 +1,4 @@
-//! DELETE of one object and of collections.
+//! DELETE of objects and of collections.
 
 use std::sync::Arc;
 
@@ -27,16 +27,17 @@ const FOREGROUND: &str = "foregroundDeletion";
 /// The request that a deletion is a part of, for admission policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked<'a> {
-    /// The deletion of the object by its name.
+    /// The deletion of the object by name.
     Object,
-    /// The deletion of a collection, which names no object. The object with this uid was listed; another
-    /// one that has its name by now is not meant.
+    /// The deletion of a collection, which names no object. The object with this uid was listed; a
+    /// successor that has the name by now is not meant.
     Collection(&'a str),
-    /// Another request, which has been judged as what it is: policies do not judge the deletion.
+    /// Another request, which has been judged under its own verb: policies do not judge the
+    /// deletion.
     Other,
 }
 
-/// Deletes one object.
+/// Deletes an object.
 pub(crate) fn delete(
     core: &Core,
     call: &Call,
@@ -46,7 +47,7 @@ pub(crate) fn delete(
     delete_as(core, call, options, Asked::Object, warnings)
 }
 
-/// Deletes one object on behalf of a request.
+/// Deletes an object on behalf of a request.
 pub(crate) fn delete_as(
     core: &Core,
     call: &Call,
@@ -84,7 +85,7 @@ fn judge(
 ) -> Result<Vec<String>, ApiError> {
     let mut options = options.clone();
     if call.kind.is("", "namespaces") {
-        // The deletion of a Namespace is always that of one with this uid.
+        // The deletion of a Namespace is always that of the Namespace with this uid.
         options.uid.get_or_insert_with(|| meta::text(shown, "uid").to_owned());
     }
     let operation = Operation::Delete(shown, &options);
@@ -121,7 +122,7 @@ pub(super) fn preconditions(
     Ok(())
 }
 
-/// Warns of orphaned Pods, as kubectl shows it.
+/// Warns of orphaned Pods, in the form that kubectl shows.
 fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
     // A repeated attempt must not repeat the warning.
     warnings.clear();
@@ -181,7 +182,7 @@ fn attempt(
 fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
         defaults::child(marked, "status")["phase"] = json!("Terminating");
-        // The first deletion marks a namespace even if nothing holds it back.
+        // The first deletion marks a namespace even if nothing holds the namespace back.
         return !meta::terminating(marked)
             || marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     }
@@ -202,7 +203,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>, shown: &Value) -> Option
     Some(answer(call, shown, &last, false))
 }
 
-/// Returns the object if it still exists or the kind answers it, else a Status.
+/// Returns the object if the object still exists or the kind answers with it, else a Status.
 fn answer(call: &Call, shown: &Value, last: &Value, waits: bool) -> ObjectResponse {
     let kind = &call.kind;
     if waits || kind.facts.returns_object {
@@ -227,7 +228,7 @@ fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String>
         None if has(FOREGROUND) => Some(Propagation::Foreground),
         None => default,
     };
-    // At most one of the two stays: the policy of the last request counts.
+    // At most one of both stays: the policy of the last request counts.
     list.retain(|name| name != ORPHAN && name != FOREGROUND);
     match policy {
         Some(Propagation::Orphan) => list.push(ORPHAN.to_owned()),
@@ -237,7 +238,7 @@ fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String>
     list
 }
 
-/// Marks an object that must wait for its finalizers.
+/// Marks an object that must wait for finalizers.
 fn mark(core: &Core, object: &mut Value) {
     if own_way(object) {
         if !meta::terminating(object) {
@@ -266,15 +267,15 @@ fn own_way(object: &Value) -> bool {
 enum Grace {
     /// Without a grace period.
     None,
-    /// The Pod is marked and waits for its kubelet.
+    /// The Pod is marked and waits for the kubelet.
     Wait,
     /// The Pod is marked and removed at once.
     Now,
-    /// The Pod is terminating already, and the request does not shorten its grace period.
+    /// The Pod is terminating already, and the request does not shorten the grace period.
     Pending,
 }
 
-/// Marks a Pod with its grace period.
+/// Marks a Pod with a grace period.
 fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
     if let (true, Some(held)) = (meta::terminating(pod), held) {
@@ -288,7 +289,7 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     }
     let own = pod["spec"]["terminationGracePeriodSeconds"].as_i64();
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-    // Without a node, or after its end, no kubelet would confirm the deletion.
+    // Without a node, or after the Pod's end, no kubelet would confirm the deletion.
     let idle = pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let over = idle || phase == "Failed" || phase == "Succeeded";
     let period = if over { 0 } else { options.grace.or(own).unwrap_or(0) };
@@ -304,7 +305,8 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
 /// Shortens the grace period of a Pod that is terminating.
 fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     let now = core.clock.seconds();
-    // The deletion time is the start plus the old period: the new one counts from the same start.
+    // The deletion time is the start plus the old period: the new period counts from the same
+    // start.
     let ends = clock::parse(meta::text(pod, "deletionTimestamp")).unwrap_or(now);
     let wanted = ends - held + asked;
     let (at, period) = if wanted < now { (now, asked.min(1)) } else { (wanted, asked) };
@@ -354,7 +356,7 @@ pub(crate) fn collection(
     chosen: &ListOptions,
     options: &DeleteOptions,
 ) -> Result<ObjectResponse, ApiError> {
-    // A suspended request goes on where it was: what it has deleted is gone.
+    // A suspended request continues at the same position: objects deleted before are gone.
     let mut progress = match call.session.take_progress() {
         Some(progress) => progress,
         None => {
@@ -381,7 +383,7 @@ pub(crate) fn collection(
     .warned(warnings))
 }
 
-/// Deletes one object of a collection.
+/// Deletes an object of a collection.
 fn one_of(
     core: &Core,
     call: &Call,
@@ -407,7 +409,7 @@ fn one_of(
     // The warnings about orphans are those of requests that name an object.
     progress.warnings.extend(found.into_iter().filter(|text| text != ORPHANED));
     progress.items.push(shown);
-    // What was asked about this object is of no use for the next one.
+    // Answers about this object are of no use for the next.
     call.session.forget();
     Ok(())
 }

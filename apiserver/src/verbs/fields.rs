@@ -40,7 +40,7 @@ pub(crate) fn unchanged(old: &Value, new: &Value) -> bool {
         let entries = object["metadata"].get_mut("managedFields").and_then(Value::as_array_mut);
         for entry in entries.into_iter().flatten() {
             if let Value::Object(fields) = entry {
-                // Each write dates its entry anew: the times alone are no change.
+                // Each write dates the entry anew: the times alone are no change.
                 fields.remove("time");
             }
         }

@@ -1,8 +1,9 @@
-//! Flow control: the priority levels that exist from the start, and the condition that tells whether the
-//! level of a `FlowSchema` exists.
+//! Flow control: the priority levels that exist from the start, and the condition that tells
+//! whether the level of a `FlowSchema` exists.
 //!
-//! Requests are not queued by them. On a real cluster a controller writes the condition a little later; here
-//! it happens within the write, so that clients see it in the same order each time.
+//! Requests are not queued by these objects. On a real cluster a controller writes the condition a
+//! little later; here this happens within the write, so that clients see it in the same order each
+//! time.
 
 use serde_json::{Value, json};
 
@@ -72,7 +73,7 @@ fn level_of(schema: &Value) -> &str {
     schema["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default()
 }
 
-/// Writes the condition of a schema, unless it is as it should be.
+/// Writes the condition of a schema, unless already correct.
 fn settle(core: &Core, name: &str) {
     let Ok(mut call) = Call::by_server(core, GROUP, SCHEMAS, "", name) else { return };
     "status".clone_into(&mut call.subresource);

@@ -86,7 +86,7 @@ fn check_field(kind: &Kind, field: &str) -> Result<(), ApiError> {
     }))
 }
 
-/// Returns the value of a field for selectors; for some fields it is elsewhere than their name
+/// Returns the value of a field for selectors, which for some fields lies elsewhere than the name
 /// says.
 fn selectable(stored: &Value, field: &str) -> String {
     match field {
@@ -223,7 +223,7 @@ pub(crate) fn list(
 pub(crate) struct Page {
     /// The objects, in the order of the list.
     pub(crate) held: Vec<Arc<Object>>,
-    /// Metadata of the list: its version, and where the next page begins.
+    /// Metadata of the list: the version, and the beginning of the next page.
     pub(crate) metadata: Value,
 }
 
@@ -268,7 +268,7 @@ fn cut<'s>(
         metadata["continue"] = json!("");
     }
     if goes_on {
-        // The first possible key behind the last one shown.
+        // The first possible key behind the last shown key.
         let start = format!("{}\0", last_key(&items));
         let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
         metadata["continue"] = json!(Token { revision, start }.encode());
@@ -279,8 +279,8 @@ fn cut<'s>(
     (items, metadata)
 }
 
-/// Whether a full page ends before the last object. As upstream does, objects behind it count whether or
-/// not they are selected; a list of one name looks at no others.
+/// Whether a full page ends before the last object. As upstream does, objects behind the page count
+/// whether or not they are selected; a list of a single name reads no others.
 fn has_more(call: &Call, selection: &Selection, source: &ListSource, last: &str) -> bool {
     selection.fields.exact("metadata.name").is_none()
         && storage::in_namespace(&source.snapshot, &call.namespace).any(|(key, _)| **key > *last)
@@ -288,7 +288,7 @@ fn has_more(call: &Call, selection: &Selection, source: &ListSource, last: &str)
 
 /// An object of a list.
 enum Item {
-    /// As it is stored.
+    /// In stored form.
     Stored(Arc<Object>),
     /// Converted by a webhook.
     Shown(Value),

@@ -1,8 +1,8 @@
-//! Execution of requests: one module per verb, the same for every kind.
+//! Execution of requests: a module per verb, the same for every kind.
 //!
 //! All verbs run without waiting; only watches and reads of future versions wait, and those live
-//! beside the HTTP code. A verb that needs a webhook's answer is suspended and runs again with it
-//! (see `suspend`). Transport is not known here.
+//! beside the HTTP code. A verb that needs a webhook's answer is suspended and runs again with that
+//! answer (see `suspend`). Transport is handled elsewhere.
 
 pub(crate) mod actions;
 pub(crate) mod addresses;
@@ -68,7 +68,7 @@ pub(crate) struct ObjectResponse {
 }
 
 impl fmt::Debug for ObjectResponse {
-    /// Writes the answer without its object, which may be a Secret.
+    /// Writes the answer without the object, which may be a Secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectResponse").field("code", &self.code).finish_non_exhaustive()
     }
@@ -92,7 +92,7 @@ impl ObjectResponse {
 }
 
 impl Call {
-    /// Returns a call by the server itself, for bootstrapping and controllers.
+    /// Returns a call by the server, for bootstrapping and controllers.
     pub(crate) fn by_server(
         core: &Core,
         group: &str,

@@ -18,7 +18,7 @@ impl Query {
     /// Decodes `a=b&c=%20d`.
     pub(crate) fn parse(text: &str) -> Self {
         let decode = |part: &str| {
-            // Before decoding: an encoded plus sign stays one.
+            // Before decoding: an encoded plus sign stays a plus sign.
             let spaced = part.replace('+', " ");
             percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
         };
@@ -86,9 +86,9 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     /// Field manager of the write.
     pub(crate) manager: String,
-    /// `fieldManager` as it was sent; may be empty.
+    /// `fieldManager` as sent; may be empty.
     pub(crate) sent_manager: String,
-    /// `fieldValidation` as it was sent; may be empty.
+    /// `fieldValidation` as sent; may be empty.
     pub(crate) sent_validation: String,
     /// Treatment of unknown fields.
     pub(crate) validation: FieldValidation,
@@ -213,7 +213,7 @@ fn check_delete_body(body: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Returns the treatment of dependents, by policy or by its predecessor `orphanDependents`.
+/// Returns the treatment of dependents, by policy or by the predecessor `orphanDependents`.
 fn propagation(
     policy: Option<&str>,
     orphan: Option<bool>,
@@ -238,7 +238,7 @@ fn propagation(
     }
 }
 
-/// Reads delete options: from the body if there is one, else from the query.
+/// Reads delete options: from the body if present, else from the query.
 pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiError> {
     check_delete_body(body)?;
     let text = |name: &str| match body {
@@ -267,11 +267,11 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
         return Err(ApiError::invalid_options("DeleteOptions", causes));
     }
     let precondition = |name: &str| match body {
-        // An empty one is one: nothing has that uid or version.
+        // An empty precondition counts: nothing has that uid or version.
         Value::Object(_) => body["preconditions"][name].as_str().map(str::to_owned),
         _ => query.get(name).filter(|text| !text.is_empty()).map(str::to_owned),
     };
-    // A negative period means one second, as upstream defines it.
+    // A negative period means a second, as upstream defines.
     let grace = grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
     Ok(DeleteOptions {
         dry_run,
@@ -289,7 +289,7 @@ pub(crate) enum Match {
     Unset,
     /// Exactly this version.
     Exact,
-    /// This version or a newer one.
+    /// This version or newer.
     NotOlderThan,
 }
 
@@ -304,7 +304,7 @@ pub(crate) struct ListOptions {
     pub(crate) limit: usize,
     /// Continue token; may be empty.
     pub(crate) token: String,
-    /// Version as it was sent; may be empty.
+    /// Version as sent; may be empty.
     pub(crate) version: String,
     /// Meaning of the version.
     pub(crate) matching: Match,
@@ -355,7 +355,7 @@ pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> 
 }
 
 impl ListOptions {
-    /// Restricts the selection to one name.
+    /// Restricts the selection to a single name.
     pub(crate) fn only(&mut self, name: &str) {
         self.fields.require("metadata.name", name);
     }

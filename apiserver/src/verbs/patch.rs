@@ -88,7 +88,8 @@ pub(crate) fn patch(
 /// Most complaints about a JSON patch.
 const MOST_STRAY: usize = 100;
 
-/// Returns the complaints about fields of operations that are repeated or that operations do not have.
+/// Returns the complaints about fields of operations that are repeated or that operations do not
+/// have.
 fn stray(body: &Body) -> Vec<String> {
     const KNOWN: [&str; 4] = ["op", "path", "from", "value"];
     let own = |path: &&String| path.starts_with('[') && path.matches('.').count() == 1;
@@ -152,7 +153,8 @@ fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value,
         Form::Json => patch::json(held, body).map_err(refused),
         Form::Strategic => {
             let patched = patch::strategic(fields::types(call), held, body).map_err(refused);
-            // The result is read into the kind's own type: what a patch says of the kind has no effect.
+            // The result is read into the kind's own type, so that a change of the kind by a patch
+            // has no effect.
             patched.map(|mut patched| {
                 for field in ["kind", "apiVersion"] {
                     patched[field] = held[field].clone();
@@ -213,7 +215,7 @@ fn apply(
             .collect();
         let decoded = decode::object(call, merged.clone().into(), false, warnings);
         let mut object = decoded.map_err(|fault| {
-            // The applied object is no text, so the converter reads it.
+            // The applied object is no text, so the converter reads the object.
             let fault = match (fault, fields::types(call).unconvertible(&merged)) {
                 (BodyFault::Type(_), Some(why)) if call.kind.custom.is_none() => {
                     BodyFault::Type(why)
@@ -231,7 +233,7 @@ fn apply(
     })
 }
 
-/// Refuses an apply whose keys are there twice, or warns of them, as its options say.
+/// Refuses an apply whose keys are repeated, or warns about them, depending on the options.
 fn repeated(call: &Call, body: &Body, warnings: &mut Vec<String>) -> Result<(), ApiError> {
     if body.repeated.is_empty() {
         return Ok(());
@@ -251,7 +253,7 @@ fn repeated(call: &Call, body: &Body, warnings: &mut Vec<String>) -> Result<(), 
     }
 }
 
-/// Checks the parts of an apply body that name its type.
+/// Checks the parts of an apply body that name the type.
 fn check_intent(call: &Call, intent: &Value) -> Result<(), ApiError> {
     if intent["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
@@ -302,7 +304,7 @@ pub(super) fn refused_apply(error: ApplyError) -> ApiError {
     }
 }
 
-/// Returns the message of conflicts: one line for a single one, else one block per manager.
+/// Returns the message of conflicts: a line for a single conflict, else a block per manager.
 fn summary(conflicts: &[Conflict]) -> String {
     if let [one] = conflicts {
         return format!("Apply failed with 1 conflict: {}: {}", one.message, one.field);

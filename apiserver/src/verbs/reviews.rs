@@ -74,7 +74,7 @@ fn info(user: &User) -> Value {
     out
 }
 
-/// Reviews a bearer token, for the audiences of the question or for the server itself.
+/// Reviews a bearer token, for the audiences of the question or for the server.
 fn token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
     let token = text(spec, "token");
     if token.is_empty() {
@@ -125,7 +125,8 @@ fn path_text(path: &Value) -> Value {
     json!({"Path": text(path, "path"), "Verb": text(path, "verb")})
 }
 
-/// Checks that a review asks about either a resource or a path; `more` are faults of its user.
+/// Checks that a review asks about either a resource or a path; `more` are faults of the review's
+/// user.
 fn check(spec: &Value, more: Vec<Cause>) -> Result<(), ApiError> {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let mut causes = Vec::new();
@@ -145,7 +146,7 @@ fn check(spec: &Value, more: Vec<Cause>) -> Result<(), ApiError> {
     if causes.is_empty() { Ok(()) } else { Err(invalid(causes)) }
 }
 
-/// Reviews access within one namespace, which must be that of the URL.
+/// Reviews access within a namespace, which must be that of the URL.
 fn local(core: &Core, call: &Call, object: &Value) -> Result<Value, ApiError> {
     let spec = &object["spec"];
     let mut more = nobody(spec);
@@ -166,7 +167,7 @@ fn local(core: &Core, call: &Call, object: &Value) -> Result<Value, ApiError> {
     Ok(access(core, &subject(spec), spec))
 }
 
-/// Returns the fault of a review with metadata; one within a namespace has that.
+/// Returns the fault of a review with metadata; a review within a namespace has that.
 fn named(call: &Call, object: &Value, is_local: bool) -> Option<Cause> {
     let mut metadata = object["metadata"].clone();
     let fields = metadata.as_object_mut()?;
@@ -179,7 +180,7 @@ fn named(call: &Call, object: &Value, is_local: bool) -> Option<Cause> {
         return None;
     }
     let why = if is_local { "must be empty except for namespace" } else { "must be empty" };
-    // With its fields in the order of the Go structure.
+    // With the fields in the order of the Go structure.
     let shown = printed::metadata(&call.kind.types, object);
     Some(cause("FieldValueInvalid", "metadata", format!("Invalid value: {shown}: {why}")))
 }

@@ -138,7 +138,7 @@ pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> 
 /// Executes a PUT of a scale.
 pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
     let mut wanted = body.value.clone();
-    // Before the look-up: a body for another object says nothing about this one.
+    // Before the look-up: a body for another object says nothing about this object.
     admit::match_namespace(call, &mut wanted)?;
     admit::match_name(call, &wanted)?;
     store(core, call, |_| Ok(wanted.clone()))
@@ -154,7 +154,7 @@ pub(crate) fn patch(
     if form == Form::Apply && call.kind.custom.is_none() {
         return apply(core, call, body);
     }
-    // Upstream refuses it for custom resources with these texts.
+    // Upstream refuses an apply for custom resources with these texts.
     if form == Form::Apply {
         let held = call.find(core)?;
         let managed = held.value["metadata"]["managedFields"].is_array();
@@ -186,7 +186,7 @@ pub(crate) fn patch(
     })
 }
 
-/// Applies a Scale to an object of a built-in kind: its replicas are applied to the object.
+/// Applies a Scale to an object of a built-in kind: the replicas are applied to the object.
 fn apply(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
     let mut wanted = body.value.clone();
     if wanted["apiVersion"] != "autoscaling/v1" || wanted["kind"] != "Scale" {
@@ -233,7 +233,7 @@ fn check_types(patched: &Value) -> Result<(), ApiError> {
     }
 }
 
-/// Returns a patched Scale as upstream prints it: only the spec, which the patch reaches, is sorted.
+/// Returns a patched Scale in upstream's form: only the spec, which the patch reaches, is sorted.
 fn print(patched: &Value) -> String {
     let order = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
     let shown = order.iter().filter_map(|field| {
@@ -259,7 +259,7 @@ fn store(
     let paths = Paths::of(call);
     let answer = update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
-        // An object without replicas has no Scale to show, but its replicas may be set.
+        // An object without replicas has no Scale to show, but the replicas may be set.
         let present = scale(call, held).unwrap_or_else(|_| json!({"metadata": held["metadata"]}));
         let mut wanted = make(&present)?;
         admit::match_namespace(call, &mut wanted)?;

@@ -1,7 +1,7 @@
 //! Changes of existing objects: PUT, and the common part of patches.
 //!
 //! A change is computed from the present object, and stored only if that object is still the
-//! present one; otherwise it is computed again. A write that changes nothing is not stored.
+//! present one; otherwise the change is computed again. A write that changes nothing is not stored.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::storage::Object;
 /// Attempts under concurrent writes before a change gives up.
 const ATTEMPTS: usize = 64;
 
-/// The next state of an object, computed from the present one.
+/// The next state of an object, computed from the present state.
 pub(crate) enum NextState {
     /// Store this state; managed fields are tracked for the call's manager.
     Update(Value),
-    /// Store this state; it brings its managed fields.
+    /// Store this state, which includes managed fields.
     Apply(Value),
 }
 
@@ -110,7 +110,7 @@ impl SentVersion {
         self.0.is_some()
     }
 
-    /// Checks that the version is the present one; without one the kind must allow unconditional
+    /// Checks that the version is current; without a version the kind must allow unconditional
     /// updates.
     pub(crate) fn check(&self, call: &Call, held: &Value) -> Result<(), ApiError> {
         match self.0 {
@@ -129,7 +129,7 @@ impl SentVersion {
     }
 }
 
-/// Computes the next state with `make` and stores it.
+/// Computes the next state with `make` and stores that state.
 pub(crate) fn change(
     core: &Core,
     call: &Call,
@@ -145,7 +145,8 @@ pub(crate) fn change(
             // Checked only here: the rights for the request cover the change and not a creation.
             may_create(core, call)?;
             match create::create_decoded(core, call, object, applied) {
-                // Another client created it in between: the change now starts from that object.
+                // Another client created the object in between: the change now starts from that
+                // object.
                 Err(error) if error.reason() == "AlreadyExists" => continue,
                 other => return other,
             }
@@ -159,7 +160,7 @@ pub(crate) fn change(
     Err(ApiError::modified(call.about()))
 }
 
-/// Checks that the user may create the object, for a change that creates it.
+/// Checks that the user may create the object, for a change that creates one.
 fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
     let served = &call.kind.served;
     let wanted = Attributes {
@@ -183,13 +184,13 @@ fn attempt(
     shown: &Value,
     next: NextState,
 ) -> Result<Option<ObjectResponse>, ApiError> {
-    // Existing objects may be changed in a terminating namespace, but not in a missing one.
+    // Existing objects may be changed in a terminating namespace, but not in a missing namespace.
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
     let applied = matches!(next, NextState::Apply(_));
     let mut object = prepared(core, call, shown, next)?;
     admit::grants::check(core, call, Some(shown), &object)?;
-    // Kept until the Service is stored: another one could choose the same free address.
+    // Kept until the Service is stored, because another Service could choose the same free address.
     let reservation = addresses::assign(core, call, Some(shown), &mut object)?;
     let (mut causes, mut warnings) = check(call, shown, &object);
     decode::forget_empty_data(kind, &mut object);
@@ -200,8 +201,8 @@ fn attempt(
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
     certificates::may_sign(core, call, shown, &object)?;
-    // The store sets the next version; the old one makes an unchanged object comparable, and is what
-    // admission sees.
+    // The store sets the next version; the old version makes an unchanged object comparable, and is
+    // visible to admission.
     meta::copy(shown, &mut object, "resourceVersion");
     warnings.extend(admit::judge(core, call, Operation::Update(shown, &object))?);
     warnings.extend(create::certificate_warning(kind, &object));
@@ -214,9 +215,9 @@ fn attempt(
         warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
-    // Not stored: a write without a change must wake no watch and use up no version. An object of an
-    // older storage version is stored anew: so its version is migrated.
-    // An apply that stores empty collections is a change each time, and so is the write that drops them.
+    // Not stored: a write without a change must wake no watch and use up no version. An object of
+    // an older storage version is stored anew, which migrates its version. An apply that stores
+    // empty collections is a change each time, and so is the write that drops such collections.
     let has_empty = [&object, &held.value].into_iter().any(|one| !meta::empty(one).is_empty());
     let is_migrated = held.value["apiVersion"] == *kind.stored_as;
     if is_migrated && fields::unchanged(shown, &object) && (kind.custom.is_none() || !has_empty) {
@@ -248,11 +249,10 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
         NextState::Update(object) => (object, false),
         NextState::Apply(object) => (object, true),
     };
-    // Upstream lets managers own all that they send to these endpoints, although little of it is
-    // written.
+    // Upstream lets managers own all that they send to these endpoints, although little is written.
     let owns_all = matches!(call.subresource.as_str(), "ephemeralcontainers" | "resize")
         || call.subresource.is_empty() && call.kind.is("", "namespaces");
-    // As the client sent it: the endpoint may drop the parts that do not have the type.
+    // As sent by the client: the endpoint may drop the parts that do not have the type.
     let is_odd = !applied && kind.custom.is_some() && !fields::are_typed(call, &object);
     if owns_all && !applied {
         fields::track(core, call, Some(shown), &mut object);
@@ -358,7 +358,7 @@ fn with_status(call: &Call) -> impl Iterator<Item = &'static str> {
     FIELDS.into_iter().filter(move |field| writes && *field != kept)
 }
 
-/// Returns the one part of an object that a subresource writes, with its new value.
+/// Returns the part of an object that a subresource writes, with the new value.
 fn written(
     core: &Core,
     call: &Call,
@@ -387,7 +387,7 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
     let grows = match kind.facts.generation {
         Generation::Unmanaged => {
             // Such kinds store the generation that clients send at creation; an update cannot
-            // change it.
+            // change the generation.
             return;
         }
         Generation::Fixed => false,
@@ -430,7 +430,7 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
         let mut found = workloads::check(&call.kind, new);
         found.extend(validate::check(&call.kind, new));
         if call.kind.is("batch", "jobs") {
-            // Upstream checks the spec of a Job as that of a new one, and once more as that of an update.
+            // Upstream checks the spec of a Job like a new Job's, and once more like an update's.
             causes.extend(found.iter().cloned());
         }
         causes.extend(found);
@@ -444,8 +444,8 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     (causes, warnings)
 }
 
-/// Rewords a fault of a custom resource's status, which is validated by itself: its texts do not name
-/// the status, its field does.
+/// Rewords a fault of a custom resource's status, which is validated separately: the texts do not
+/// name the status, the field does.
 fn below_status(call: &Call, cause: &mut Cause) {
     if let Some(inner) = cause.field.strip_prefix("status.").filter(|_| call.kind.served.custom) {
         let whole = format!("{} in body", cause.field);

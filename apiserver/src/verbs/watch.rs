@@ -1,7 +1,7 @@
 //! WATCH: the changes of a selection, in order.
 //!
-//! A watch pulls from the store's log whenever its client is ready for more, so a slow client holds
-//! no memory and no lock. The wire format of events is not known here.
+//! A watch pulls from the store's log whenever the client is ready for more, so a slow client holds
+//! no memory and no lock. The wire format of events is handled elsewhere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,22 +27,22 @@ const BITE: usize = 64;
 /// Time between periodic bookmarks.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 
-/// One event of a watch.
+/// An event of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
     /// `ADDED`, `MODIFIED` or `DELETED` with the object.
     Object(&'static str, Value),
     /// A bookmark.
     Bookmark(Value),
-    /// A change that a webhook has yet to convert; it never leaves the watch.
+    /// A change that a webhook has yet to convert; such a change never leaves the watch.
     Unconverted(Box<Unconverted>),
-    /// An error; it is the last event.
+    /// An error; the last event.
     Error(Value),
     /// Raw bytes of a fault, in place of an event.
     Raw(Bytes),
 }
 
-/// A change before its conversion.
+/// A change before conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unconverted {
     /// The stored object before the change.
@@ -63,7 +63,7 @@ pub(crate) struct Watcher {
     selection: Selection,
     /// Beginning of the keys that belong to the namespace.
     prefix: String,
-    /// Position in the history: changes behind it have not been read.
+    /// Position in the history: changes behind the cursor have not been read.
     cursor: Cursor,
     /// Bytes of a fault that are sent before anything else.
     raw: VecDeque<Bytes>,
@@ -71,7 +71,7 @@ pub(crate) struct Watcher {
     initial: VecDeque<Arc<storage::Object>>,
     /// Events that can be sent now.
     ready: VecDeque<Event>,
-    /// Delayed events, each with the time at which it becomes ready.
+    /// Delayed events, each with the time of readiness.
     lagging: VecDeque<(Instant, Event)>,
     /// Time of the next bookmark; `None` without bookmarks.
     bookmarks: Option<Instant>,
@@ -85,11 +85,11 @@ pub(crate) struct Watcher {
     over: bool,
     /// Whether a webhook converts the objects.
     converts: bool,
-    /// Number of writes in the store when events were taken from its log.
+    /// Number of writes in the store when events were taken from the log.
     ticket: u64,
 }
 
-/// Opens a watch; `actions` are the faults that strike it.
+/// Opens a watch; `actions` are the faults for the watch.
 pub(crate) fn open(
     core: &Arc<Core>,
     call: &Call,
@@ -99,7 +99,7 @@ pub(crate) fn open(
     let kind = call.kind.clone();
     let selection = Selection::of(&kind, options)?;
     let asked = version(&options.version).map_err(ApiError::unclassified)?.unwrap_or(0);
-    // Faults and the log of requests name a resource by its plural; the watch does the same.
+    // Faults and the log of requests name a resource by plural; the watch does the same.
     let tap = core.faults.tap(&kind.served.plural);
     let seconds = match options.timeout {
         Some(seconds) => seconds.min(365 * 24 * 3600),
@@ -107,7 +107,7 @@ pub(crate) fn open(
         None => 1800 + core.rng.below(1800),
     };
     let now = Instant::now();
-    // One call for both: no change falls between the initial state and the cursor.
+    // A single call for both: no change falls between the initial state and the cursor.
     let (snapshot, cursor) = core.store.follow(&kind.storage);
     let mut watcher = Watcher {
         core: core.clone(),
@@ -127,8 +127,8 @@ pub(crate) fn open(
         ticket: core.store.ticket(),
         kind,
     };
-    // No version and no `sendInitialEvents` imply the initial state; a bookmark marks its end if
-    // the client allows bookmarks.
+    // No version and no `sendInitialEvents` imply the initial state; a bookmark marks the end of
+    // that state if the client allows bookmarks.
     let streams = options.initial == Some(true);
     let implied = options.initial.is_none() && asked == 0;
     if streams || implied {
@@ -158,7 +158,7 @@ fn prefix(namespace: &str) -> String {
 }
 
 impl Watcher {
-    /// Queues the initial state, and a bookmark behind it if `mark_end`.
+    /// Queues the initial state, and a bookmark behind that state if `mark_end`.
     fn start(&mut self, snapshot: &storage::Snapshot, namespace: &str, mark_end: bool) {
         let held = storage::in_namespace(snapshot, namespace).map(|(_, held)| held);
         // By webhook converted objects are selected after their conversion.
@@ -197,7 +197,7 @@ impl Watcher {
         self.over = true;
     }
 
-    /// Applies the faults that strike the watch when it opens.
+    /// Applies the faults that strike the watch on opening.
     fn afflict(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
@@ -251,7 +251,7 @@ impl Watcher {
         }
     }
 
-    /// Converts a change, and returns its event; `None` if the change does not concern the
+    /// Converts a change, and returns the event; `None` if the change does not concern the
     /// selection. A failed conversion ends the watch.
     async fn converted(&mut self, change: Unconverted) -> Option<Event> {
         let (before, after) = (change.before, change.after);
@@ -268,10 +268,10 @@ impl Watcher {
         self.named(before, after, change.revision)
     }
 
-    /// Waits for the next event, before its conversion. Cancel safe.
+    /// Waits for the next event, before conversion. Cancel safe.
     async fn next_change(&mut self) -> Option<Event> {
         loop {
-            // A paused watch still ends: only its events are held back.
+            // A paused watch still ends: only events are held back.
             if !self.tap.paused() || self.over {
                 if let Some(event) = self.take() {
                     return Some(event);
@@ -288,13 +288,13 @@ impl Watcher {
         }
     }
 
-    /// Waits until all changes that events were made of are in the data file: no client may see one that a
-    /// restart takes back. Cancel safe.
+    /// Waits until all changes that events were made of are in the data file: no client may see a
+    /// change that a restart takes back. Cancel safe.
     pub(crate) async fn durable(&self) {
         self.core.store.durable_until(self.ticket).await;
     }
 
-    /// Takes the next event, if one is ready.
+    /// Takes the next event, if any is ready.
     fn take(&mut self) -> Option<Event> {
         if let Some(bytes) = self.raw.pop_front() {
             return Some(Event::Raw(bytes));
@@ -341,7 +341,7 @@ impl Watcher {
             () = sleep_until(bookmark), if self.bookmarks.is_some() && !paused => {
                 self.bookmarks = Some(bookmark + BOOKMARKS);
                 self.pull();
-                // A bookmark of a future version would claim that the versions before it were seen.
+                // A bookmark of a future version would claim that the versions before were seen.
                 if self.cursor.revision <= self.core.store.revision() && !self.over {
                     let event = self.bookmark(false);
                     self.line_up(event);
@@ -350,10 +350,10 @@ impl Watcher {
         }
     }
 
-    /// Queues an event behind the delayed ones.
+    /// Queues an event behind the delayed events.
     fn line_up(&mut self, event: Event) {
         let lag = self.tap.lag();
-        // While delayed events wait, a later one must not overtake them.
+        // While delayed events wait, a later event must not overtake them.
         if lag.is_zero() && self.lagging.is_empty() {
             self.ready.push_back(event);
         } else {
@@ -395,13 +395,14 @@ impl Watcher {
         let first = self.core.store.changes(resource, &mut cursor, 1);
         self.ticket = self.core.store.ticket();
         let first = first.into_iter().flat_map(|batch| batch.changes);
-        // Only changes that the client has seen: a later one would be no repetition.
+        // Only changes that the client has seen: a later change would be no repetition.
         let seen = first.filter(|change| change.revision <= self.cursor.revision);
         let events: Vec<_> = seen.filter_map(|change| self.event(&change)).collect();
         self.ready.extend(events);
     }
 
-    /// Returns the event of a change for this selection; `None` if the change does not concern it.
+    /// Returns the event of a change for this selection; `None` if the change does not concern the
+    /// selection.
     fn event(&self, change: &Change) -> Option<Event> {
         if !change.key.starts_with(&self.prefix) {
             return None;
@@ -452,7 +453,8 @@ impl Watcher {
     }
 }
 
-/// Returns the name of an event, by whether the selection has held the object and holds it now.
+/// Returns the name of an event, by whether the selection held the object before and holds the
+/// object now.
 fn name_of(was: bool, is: bool) -> Option<&'static str> {
     match (was, is) {
         (false, true) => Some("ADDED"),

@@ -5,10 +5,10 @@
 //! cargo run --bin external_trigger
 //! ```
 //!
-//! The program serves a cluster of its own, creates a ConfigMap `shop/home`, and listens for lines
-//! on a port: each line is the name of a shop that was changed somewhere else. Prices come from a
-//! system that has to be polled; here it is a function. The program plays both parts, and ends by
-//! itself.
+//! The program serves a cluster, creates a ConfigMap `shop/home`, and listens for lines on a port:
+//! each line is the name of a shop that was changed somewhere else. Prices come from a system that
+//! has to be polled; here a function stands for that system. The program plays both parts, and ends
+//! without a signal.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use windlass::local::LocalCluster;
 use windlass::prelude::*;
 use windlass::resource::ObjectKey;
 
-/// Prints the reasons of its reconciles; reads prices from the poll, and sends no request itself.
+/// Prints the reasons of reconciles; reads prices from the poll, and sends no request.
 struct Shops {
     prices: PollHandle<u32>,
     sender: mpsc::Sender<String>,

@@ -5,8 +5,8 @@
 //! cargo run --bin finalizer_external
 //! ```
 //!
-//! The program serves a cluster and the DNS service of its own, creates a record and deletes it,
-//! prints the events, and ends by itself.
+//! The program serves a cluster and a DNS service, creates a record and deletes it, prints the
+//! events, and ends without a signal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,7 +93,7 @@ impl Reconciler for Records {
     type Object = DnsRecord;
 
     async fn reconcile(&self, record: &DnsRecord, cx: &Context<Self>) -> Result {
-        // Repeatable: after an error, and after every restart, it is called again.
+        // Repeatable: after an error, and after every restart, the call is repeated.
         self.dns.put(&record.spec.host, &record.spec.address)?;
         println!("{}: {} leads to {}", record.key(), record.spec.host, record.spec.address);
         cx.set_condition(met("Ready", "Published", &record.spec.host)).await?;
@@ -104,7 +104,8 @@ impl Reconciler for Records {
 
 impl Finalize for Records {
     async fn cleanup(&self, record: &DnsRecord, _: &Context<Self>) -> Result<()> {
-        // An error keeps the finalizer on, and with it the object: it is tried again with backoff.
+        // An error keeps the finalizer on, and thereby the object: the clean-up is retried with
+        // backoff.
         if let Err(error) = self.dns.remove(&record.spec.host) {
             println!("{}: cannot clean up yet: {error}", record.key());
             return Err(error.into());

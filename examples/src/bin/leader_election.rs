@@ -1,17 +1,17 @@
-//! Several processes, one leader: client-go's `examples/leader-election`, with the articles' times
-//! of 60, 15 and 5 seconds.
+//! Several processes, a single leader: client-go's `examples/leader-election`, with the articles'
+//! times of 60, 15 and 5 seconds.
 //!
 //! ```text
 //! cargo run --bin leader_election -- --id=one
 //! ```
 //!
-//! Without a cluster this process serves one, and prints the commands for two other terminals: two
-//! rivals for a lease of their own. Stop the leader with Ctrl-C, and the other one leads at once.
-//! Kill it, and the other one leads when the lease has run out.
+//! Without a cluster this process serves a cluster, and prints the commands for two other
+//! terminals: two rivals for a separate lease. Stop the leader with Ctrl-C, and the other process
+//! leads at once. Kill the leader, and the other process leads when the lease has run out.
 //!
 //! With `--lend=true` a leader gives the lease to a process that was started with `--ask=true`, as
 //! an operator in a cluster may to the process on a developer's machine, and leads again when that
-//! one ends.
+//! process ends.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -152,7 +152,7 @@ fn callbacks(id: &str) -> LeaderCallbacks {
     })
 }
 
-/// Connects to the configured cluster, or to one of our own.
+/// Connects to the configured cluster, or to a local cluster.
 async fn connect() -> Result<(Client, Option<LocalCluster>), Error> {
     if let Some(config) = ClientConfig::find()? {
         return Ok((Client::builder().config(config).build()?, None));

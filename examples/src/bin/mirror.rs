@@ -1,8 +1,9 @@
-//! A mirror operator: each `Mirror` copies the ConfigMap that its spec names, and follows it.
+//! A mirror operator: each `Mirror` copies the ConfigMap that its spec names, and follows every
+//! change.
 //!
-//! `cargo run --bin mirror` needs no cluster: it brings its own API server and a sample. There is no
-//! mapper: a reconcile reads the source by `cx.watch`, and runs again when the source appears,
-//! changes or disappears.
+//! `cargo run --bin mirror` needs no cluster: the program brings an API server and a sample. There
+//! is no mapper: a reconcile reads the source by `cx.watch`, and runs again when the source
+//! appears, changes or disappears.
 
 use std::process::ExitCode;
 

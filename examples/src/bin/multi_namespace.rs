@@ -1,13 +1,13 @@
-//! An operator for some namespaces: it caches, watches and needs permissions for these alone.
+//! An operator for some namespaces: caches, watches and permissions cover these alone.
 //!
 //! ```text
 //! cargo run --bin multi_namespace
 //! ```
 //!
-//! The program serves a cluster of its own with three teams and reconciles the ConfigMaps of two. A
-//! ConfigMap names another ConfigMap of its namespace that holds its greeting: an index finds the
-//! ConfigMaps that a change of that other one concerns, in its own namespace only. The program
-//! plays the teams, and ends by itself.
+//! The program serves a cluster with three teams and reconciles the ConfigMaps of two. A ConfigMap
+//! names another ConfigMap of its namespace that holds the greeting: an index finds the ConfigMaps
+//! that a change of that other ConfigMap concerns, in the same namespace only. The program plays
+//! the teams, and ends without a signal.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::json;
@@ -20,7 +20,7 @@ use windlass::prelude::*;
 use windlass::resource::ObjectKey;
 use windlass::store::Index;
 
-/// The name of the ConfigMap that a ConfigMap reads its greeting from.
+/// The name of the ConfigMap that a ConfigMap reads the greeting from.
 const BY_SOURCE: Index<ConfigMap, String> = Index::on_path("source", &["data", "greetingFrom"]);
 
 struct Greetings {
@@ -58,7 +58,7 @@ fn operator(client: Client, teams: &[&str], sender: mpsc::Sender<String>) -> Man
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("multi-namespace").await?;
     let client = cluster.client();
-    // Team c comes first, and gets no greeting: its namespace is not watched.
+    // Team c comes first, and gets no greeting, because its namespace is not watched.
     for team in ["team-c", "team-a", "team-b"] {
         let namespace = object!(Namespace { metadata: { name: team } });
         client.all().create(&namespace).await?;

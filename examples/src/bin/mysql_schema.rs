@@ -1,12 +1,13 @@
-//! Schemas of a database server outside of the cluster: one for each `MySqlSchema`, never created twice and
-//! never left over, wherever the operator crashes.
+//! Schemas of a database server outside of the cluster: a schema for each `MySqlSchema`, never
+//! created twice and never left over, wherever the operator crashes.
 //!
 //! ```text
 //! cargo run --bin mysql_schema
 //! ```
 //!
-//! The program serves a cluster and a database server of its own, crashes its operator between the
-//! creation of a schema and the record of it, prints the rest of the story, and ends by itself.
+//! The program serves a cluster and a database server, crashes the operator between the creation of
+//! a schema and the record of that creation, prints the rest of the story, and ends without a
+//! signal.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -194,9 +195,9 @@ impl External for Schemas {
         let comment = literal(token);
         let create = format!("CREATE DATABASE {quoted} CHARACTER SET {charset} COMMENT {comment}");
         let created = self.mysql.execute(create, &[], |all| match all.get(&name) {
-            // An earlier call with the token has made it, and its answer was lost.
+            // An earlier call with the token has made the schema, and the answer was lost.
             Some(row) if row.comment == token => Ok(name),
-            // An error that proves that nothing was created: the schema is somebody else's.
+            // An error that proves that nothing was created: the schema belongs to another owner.
             Some(_) => Err(format!("a schema {name} exists; import it, or choose another name")),
             None => {
                 all.insert(name.clone(), Row { charset, comment: token.to_owned() });
@@ -246,7 +247,8 @@ impl External for Schemas {
         id: &str,
         row: &Row,
     ) -> Result<()> {
-        // The author of an object names any schema in its annotation: only the object's own one is dropped.
+        // The author of an object names any schema in the annotation: only the object's own schema
+        // is dropped.
         if !row.comment.starts_with(&format!("{}-", schema.uid())) {
             let text = format!(
                 "schema {id:?} was not created for this object: set the policy no-delete to keep it, or drop it by hand"
@@ -303,7 +305,7 @@ async fn main() -> std::result::Result<(), BoxError> {
         manager.without_leader_election().without_health().without_metrics().start()
     };
 
-    // The server creates the schema, and the operator does not live to hear of it.
+    // The server creates the schema, and the operator does not live to receive the answer.
     mysql.loses("CREATE", Lost::After);
     let running = start();
     let schemas = client.namespace::<MySqlSchema>("shop");

@@ -1,7 +1,8 @@
-//! A tenant operator: each `Tenant` of the cluster gets its namespaces, each with a quota.
+//! A tenant operator: each `Tenant` of the cluster gets namespaces, each with a quota.
 //!
-//! `cargo run --bin tenant` needs no cluster: it brings its own API server and a sample. The children are
-//! a graph: any number of namespaces, and behind them as many quotas; what leaves the list is deleted.
+//! `cargo run --bin tenant` needs no cluster: the program brings an API server and a sample. The
+//! children are a graph: any number of namespaces, and behind them as many quotas; children that
+//! leave the list are deleted.
 
 use std::process::ExitCode;
 
@@ -73,7 +74,8 @@ impl Reconciler for Tenants {
     type Object = Tenant;
 
     async fn reconcile(&self, tenant: &Tenant, cx: &Context<Self>) -> Result {
-        // Not `apply`: its error would end the reconcile before the condition tells of it.
+        // Not `apply`: an error there would end the reconcile before the condition shows that
+        // error.
         let children = TenantChildren::apply_each(self, tenant, cx).await;
         let condition = if children.all_ready() { met } else { unmet };
         cx.set_condition(condition("Ready", "Children", children.summary())).await?;

@@ -5,8 +5,8 @@
 //! cargo run --bin timers
 //! ```
 //!
-//! The program serves a cluster of its own, changes a ConfigMap as a user would, prints the reason
-//! of each reconcile, and ends by itself.
+//! The program serves a cluster, changes a ConfigMap as a user would, prints the reason of each
+//! reconcile, and ends without a signal.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Reconciler for Probes {
         let count = map.data.as_ref().and_then(|data| data.get("count"));
         self.sender.send(format!("{}: {}, count {count:?}", map.key(), cx.reasons())).await?;
         if cx.reasons().contains("timer probe") {
-            // Once more, at a time of its own within the spread, not together with all others.
+            // Once more, at a separate time within the spread, not together with all others.
             return Ok(Action::requeue_after(cx.spread(SECOND / 2)));
         }
         Ok(Action::done())
@@ -44,7 +44,7 @@ fn wiring() -> ControllerBuilder<Probes> {
     ControllerBuilder::new()
         // Every 10 s, the first time 2 s after an object was seen, and up to a second later.
         .timer(Timer::every(10 * SECOND, "probe").initial_delay(2 * SECOND))
-        // A burst is one reconcile, half a second after its last change.
+        // A burst leads to one reconcile, half a second after the last change.
         .debounce(SECOND / 2, 5 * SECOND)
         // Every object once a day, changed or not.
         .resync(24 * 3600 * SECOND)
@@ -85,7 +85,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     until("timer probe").await;
     until("requeue").await;
 
-    // While the object is paused no reconcile runs for it; at the end of the pause one runs at
+    // While the object is paused no reconcile runs; at the end of the pause a reconcile runs at
     // once.
     change(json!({ "metadata": { "annotations": { PAUSED: "true" } } })).await?;
     change(json!({ "data": { "count": "21" } })).await?;

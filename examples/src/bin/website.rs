@@ -1,6 +1,6 @@
 //! A website operator: each `Website` becomes a Deployment and a Service.
 //!
-//! `cargo run --bin website` needs no cluster: it brings its own API server and a sample.
+//! `cargo run --bin website` needs no cluster: the program brings an API server and a sample.
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ mod tests {
         cluster.install::<Website>().await;
         let running = cluster.spawn(operator(cluster.client()));
         let mut sites = Vec::new();
-        // The younger one is first in the alphabet, by its namespace and by its name. On a shared
+        // The younger website is first in the alphabet, by namespace and by name. On a shared
         // server the operator of a test sees one namespace.
         for (namespace, name) in [("b", "shop"), ("a", "a-x")] {
             let mut namespace = namespace.to_owned();

@@ -21,7 +21,8 @@ use crate::controller::Reconciler;
 
 /// A reconciler of the kind `K`.
 ///
-/// As a bound of the generated impl it reports a missing reconciler, or one of another kind, once.
+/// As a bound of the generated impl this trait reports a missing reconciler, or a reconciler of
+/// another kind, once.
 #[diagnostic::on_unimplemented(
     message = "the controller is `for = {K}`, but `{Self}` reconciles another kind",
     label = "`type Object` of the reconciler is another",

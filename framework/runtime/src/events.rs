@@ -1,14 +1,16 @@
 //! Reports occurrences about an object to people, as Events of `events.k8s.io/v1`.
 //!
-//! A [`Recorder`] never waits and never fails: it puts an occurrence into a bounded queue, and one
-//! task writes them. The same occurrence again within six minutes grows a series instead of making
-//! another Event; the Events of an object that causes too many different ones are dropped.
+//! A [`Recorder`] never waits and never fails: the recorder puts an occurrence into a bounded
+//! queue, and a single task writes the queued occurrences. The same occurrence again within six
+//! minutes grows a series instead of making another Event; the Events of an object that causes too
+//! many different ones are dropped.
 //!
-//! Not included: delivery guarantees. Events are lost when the queue is full or the API server refuses
-//! them; nothing may depend on one.
+//! Not included: delivery guarantees. Events are lost when the queue is full or the API server
+//! refuses them; nothing may depend on an Event.
 //!
-//! A controller's [`Context::event`](crate::controller::Context::event) uses a recorder that its
-//! run owns. Programs without a controller make one themselves and run the writer beside it:
+//! A controller's [`Context::event`](crate::controller::Context::event) uses a recorder owned by
+//! the controller's run. Programs without a controller make a recorder and run the writer in a
+//! task:
 //!
 //! ```no_run
 //! # extern crate windlass_runtime as windlass;
@@ -83,7 +85,7 @@ pub(crate) struct Occurrence {
     pub(crate) regarding: Regarding,
     /// Severity.
     pub(crate) kind: EventKind,
-    /// One word for programs.
+    /// A word for programs.
     pub(crate) reason: String,
     /// The reported activity; controllers reconcile.
     pub(crate) action: String,
@@ -102,7 +104,7 @@ pub(crate) struct Regarding {
 }
 
 impl Regarding {
-    /// Copies the parts that an Event has of its object.
+    /// Copies the parts that an Event stores of the involved object.
     fn of(object: &ObjectRef) -> Self {
         Self {
             namespace: object.key.namespace().map(str::to_owned),
@@ -128,7 +130,7 @@ impl Regarding {
 
 /// Queues occurrences to be written as Events; cheap to clone.
 ///
-/// All clones share one queue of 512 occurrences and one writer.
+/// All clones share a queue of 512 occurrences and a writer.
 #[derive(Clone)]
 pub struct Recorder {
     /// Bounded, so that a slow API server costs Events and not memory.
@@ -142,8 +144,8 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder, and the task that writes its Events. They name `controller` as their
-    /// reporter and are written through `client`.
+    /// Creates a recorder, and the task that writes the recorder's Events. Events name `controller`
+    /// as their reporter and are written through `client`.
     ///
     /// Nothing is written before [`EventWriter::run`] runs. The rights that are needed are `create`
     /// and `patch` on `events` of the group `events.k8s.io`.
@@ -152,7 +154,7 @@ impl Recorder {
         (Self { sender }, EventWriter::new(client, controller, receiver))
     }
 
-    /// Queues an Event about `object`. `reason` is one word in `CamelCase` for programs, `note` a
+    /// Queues an Event about `object`. `reason` is a word in `CamelCase` for programs, `note` a
     /// sentence for people (cut at 1 kB). Lost when 512 others wait already.
     ///
     /// Never waits. The namespace is that of the object; Events about cluster-scoped objects go

@@ -1,10 +1,10 @@
-//! Adds one finalizer to an object and removes it, without touching other writers' fields.
+//! Adds and removes a finalizer of an object, without touching other writers' fields.
 //!
 //! Both are merge patches that carry the resourceVersion they were computed from, so a list of
 //! finalizers that another writer changed meanwhile is never overwritten: the API server answers
 //! 409.
 //!
-//! Not included: the clean-up itself, and the decision when to run it.
+//! Not included: the clean-up itself, and the decision when to run the clean-up.
 //!
 //! Controllers that name a [finalizer](crate::controller::ControllerBuilder::finalizer) need
 //! neither function: they are for programs that manage finalizers by themselves.
@@ -46,8 +46,8 @@ const TRIES: u32 = 4;
 /// ```
 ///
 /// # Errors
-/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since it was
-/// read; otherwise any error of the API server.
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since
+/// the read; otherwise any error of the API server.
 /// # Cancel safety
 /// Dropping the future cancels the request; the write may have been executed.
 pub async fn add<K: Resource>(
@@ -68,16 +68,16 @@ pub(crate) async fn add_to<K: Resource>(
     gone_is_none(api, object, api.patch(object.name(), patch(object, finalizers)).answered().await)
 }
 
-/// Removes `finalizer` from `object`, or from its newest version if another writer changed it.
+/// Removes `finalizer` from `object`, or from the newest version if another writer changed it.
 ///
-/// An object, or a finalizer on it, that is gone is no error. Returns the object as it was left,
-/// if it still exists.
+/// An object that is gone is no error, and neither is a missing finalizer. Returns the object as
+/// left by the call, if the object still exists.
 ///
 /// At most 4 attempts, each based on the newest version. Finalizers of others are never touched.
 ///
 /// # Errors
-/// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object; otherwise
-/// any error of the API server.
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object;
+/// otherwise any error of the API server.
 /// # Cancel safety
 /// Dropping the future cancels the request under way; a write may have been executed.
 pub async fn remove<K: Resource>(
@@ -119,7 +119,7 @@ pub(crate) async fn remove_from<K: Resource>(
         }
         tries += 1;
         match api.get_opt(object.name()).await? {
-            // An object of the same name with another uid: the one to change is gone.
+            // An object of the same name with another uid: the object to change is gone.
             Some(other) if other.uid() != object.uid() => return Ok(None),
             Some(other) => newest = other,
             None => return Ok(None),
@@ -139,7 +139,7 @@ fn patch<K: Resource>(object: &K, finalizers: Vec<&str>) -> Patch {
     Patch::Merge(body(object.resource_version(), &finalizers))
 }
 
-/// The body of both patches: the version makes the API server refuse it after another write.
+/// The body of both patches: the version makes the API server refuse the patch after another write.
 fn body(resource_version: &str, finalizers: &[&str]) -> Value {
     json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
 }
@@ -153,7 +153,7 @@ fn gone_is_none<K: Resource, A>(
     let info = api.info();
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        // Also when an own attempt removed the last finalizer, and its answer was lost.
+        // Also when an own attempt removed the last finalizer, and the answer was lost.
         Err(error) if error.is_missing([&info.plural, &info.kind], object.name()) => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,8 +1,8 @@
 //! Work queue, controllers and their helpers, leader election, and the manager that runs them.
 //!
-//! Operators depend on `windlass`, which re-exports every public module of this crate. Items that are
-//! hidden from these pages are shared between windlass's crates of the same version, and may change
-//! in any release.
+//! Operators depend on `windlass`, which re-exports every public module of this crate. Items that
+//! are hidden from these pages are shared between windlass's crates of the same version, and may
+//! change in any release.
 
 // The derives name the crate as users do.
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Ownership of children: the key of the parent in an owner reference, and the allowed owners.
 //!
-//! A child where an owner reference cannot reach, in another namespace or cluster-scoped, carries a mark
-//! instead: a label with the uid of its owner, and an annotation with kind, key and uid.
+//! A child where an owner reference cannot reach, in another namespace or cluster-scoped, carries a
+//! mark instead: a label with the uid of the owner, and an annotation with kind, key and uid.
 //!
 //! Not included: garbage collection, which is the API server's.
 
@@ -13,7 +13,7 @@ use windlass_cache::store::{Index, Object, OwnerRef};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceInfo, Scope};
 
-/// Label of a child without an owner reference: the uid of its owner.
+/// Label of a child without an owner reference: the uid of the owner.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -21,15 +21,17 @@ use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceInfo, Scop
 /// ```
 pub const OWNER_UID: &str = "windlass.dev/owner-uid";
 
-/// Annotation of a child without an owner reference: `KIND.GROUP NAMESPACE/NAME UID` of its owner.
+/// Annotation of a child without an owner reference: `KIND.GROUP NAMESPACE/NAME UID` of the owner.
 ///
-/// It is read together with the label [`OWNER_UID`], and means nothing without it.
+/// The annotation is read together with the label [`OWNER_UID`], and means nothing without the
+/// label.
 pub const OWNER: &str = "windlass.dev/owner";
 
-/// The mark of one owner on its children without owner references.
+/// The mark of an owner on children without owner references.
 ///
-/// A mark is a claim, as an owner reference is: who may write an object can write one on it. It proves that
-/// the object may be deleted and overwritten for that owner, and nothing about any other object.
+/// A mark is a claim, like an owner reference: every user who may write an object can write a mark.
+/// A mark proves that the object may be deleted and overwritten for that owner, and nothing about
+/// any other object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnerMark {
     pub(crate) uid: String,
@@ -44,7 +46,7 @@ impl OwnerMark {
         Self { uid: uid.to_owned(), text }
     }
 
-    /// Whether an object carries this mark: both parts of it.
+    /// Whether an object carries this mark, with both parts.
     pub(crate) fn is_on(&self, metadata: &ObjectMeta) -> bool {
         let label = metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
         let annotations = metadata.annotations.as_ref();
@@ -62,7 +64,7 @@ impl OwnerMark {
     }
 }
 
-/// An owner as a mark names it.
+/// An owner as named by a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MarkedOwner<'a> {
     /// `KIND.GROUP`.
@@ -73,7 +75,7 @@ pub(crate) struct MarkedOwner<'a> {
 }
 
 impl<'a> MarkedOwner<'a> {
-    /// Reads the annotation; `None` when it is none that [`OwnerMark`] writes.
+    /// Reads the annotation; `None` for a text that [`OwnerMark`] does not write.
     pub(crate) fn read(annotation: &'a str) -> Option<Self> {
         let mut words = annotation.split(' ');
         let owner = Self { kind: words.next()?, path: words.next()?, uid: words.next()? };
@@ -81,7 +83,7 @@ impl<'a> MarkedOwner<'a> {
         is_whole.then_some(owner)
     }
 
-    /// Whether the owner has that kind and key, whatever its uid.
+    /// Whether the owner has that kind and key, whatever the uid.
     pub(crate) fn is_named(&self, info: &ResourceInfo, key: &ObjectKey) -> bool {
         self.kind == kind_of(info) && self.path == path_of(key)
     }
@@ -92,7 +94,8 @@ pub(crate) const fn marked_index<K: Resource>() -> Index<K, String> {
     Index::on_path("owner uid", &["metadata", "labels", OWNER_UID])
 }
 
-/// Returns the key of the owner that the mark of a child names, if that is an object of kind `parent`.
+/// Returns the key of the owner that the mark of a child names, if that is an object of kind
+/// `parent`.
 pub(crate) fn marked_key(child: &Object, parent: &ResourceInfo) -> Option<ObjectKey> {
     let uid = child.metadata().label(OWNER_UID)?.to_owned();
     let annotation = child.annotation(OWNER)?;
@@ -128,8 +131,8 @@ fn path_of(key: &ObjectKey) -> String {
 /// Returns the namespace of a child that carries a mark instead of an owner reference.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the owner is cluster-scoped, which can own every object by reference, and when
-/// a namespaced child does not say its namespace.
+/// [`ErrorKind::Usage`] when the owner is cluster-scoped, which can own every object by reference,
+/// and when a namespaced child does not name a namespace.
 pub(crate) fn marked_namespace(
     parent: &ObjectRef,
     child: &ResourceInfo,
@@ -156,7 +159,7 @@ pub(crate) fn marked_namespace(
 /// Returns the key of the managing controller of a child, if that is an object of kind `parent`.
 ///
 /// `owners` are the owner references of `child`. Versions are not compared: the child of a
-/// `v1beta1` parent is a child of its `v1`.
+/// `v1beta1` parent is a child of the `v1` parent.
 ///
 /// Only the reference with `controller: true` counts, of which an object has at most one. A
 /// reference is a claim of the child's creator: compare the uid before acting on it.
@@ -186,14 +189,14 @@ fn is_kind(owner: &OwnerRef<'_>, info: &ResourceInfo) -> bool {
 ///
 /// | parent | child | result |
 /// |---|---|---|
-/// | namespaced | namespaced | the parent's namespace; another one is refused |
+/// | namespaced | namespaced | the parent's namespace; another namespace is refused |
 /// | namespaced | cluster-scoped | refused |
 /// | cluster-scoped | namespaced | the namespace in the child, which is required |
 /// | cluster-scoped | cluster-scoped | none |
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] when an owner reference cannot express the ownership: garbage collection
-/// would delete such a child, or never find its owner.
+/// would delete such a child, or never find the owner.
 pub fn child_namespace(
     parent: &ObjectRef,
     child: &ResourceInfo,

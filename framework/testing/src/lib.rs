@@ -1,8 +1,8 @@
-//! A Kubernetes API server in the test process, and the real one where its programs are found.
+//! A Kubernetes API server in the test process, and the real server if its programs are installed.
 //!
-//! Operators depend on `windlass` with its feature `testing`, which re-exports [`testing`]. Items that
-//! are hidden from these pages are shared between windlass's crates of the same version, and may
-//! change in any release.
+//! Operators depend on `windlass` with the feature `testing`, which re-exports [`testing`]. Items
+//! that are hidden from these pages are shared between windlass's crates of the same version, and
+//! may change in any release.
 
 // The derives name the crate as users do.
 #[cfg(test)]

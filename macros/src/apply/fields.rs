@@ -16,7 +16,7 @@ pub(super) struct Field<'a> {
     pub(super) docs: Vec<&'a Attribute>,
 }
 
-/// The type of a field, without the options around it.
+/// The type of a field, without the options around the type.
 #[derive(Debug)]
 pub(super) enum Shape<'a> {
     One(&'a Type),
@@ -24,7 +24,7 @@ pub(super) enum Shape<'a> {
     Map(&'a Type, &'a Type),
     /// `#[serde(flatten)]`
     Flattened(&'a Type),
-    /// A field that serde writes by a function of its own.
+    /// A field that serde writes by a custom function.
     Json,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn named(input: &DeriveInput) -> Option<Vec<Field<'_>>> {
 }
 
 impl<'a> Field<'a> {
-    /// Reads a field by its type.
+    /// Reads a field by type.
     pub(super) fn new(ident: &'a Ident, json: String, ty: &'a Type) -> Self {
         Self { ident, json, shape: shape(ty), docs: Vec::new() }
     }
@@ -89,7 +89,7 @@ fn shape(ty: &Type) -> Shape<'_> {
     }
 }
 
-/// Returns the name of a type and its type arguments.
+/// Returns the name of a type and the type arguments.
 fn arguments(ty: &Type) -> Option<(String, Vec<&Type>)> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;

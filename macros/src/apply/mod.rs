@@ -1,8 +1,8 @@
 //! Apply configurations: for a struct a type in which every field may be left out.
 //!
-//! The generated type holds JSON and has a method for each field, so that its code is a line per
+//! The generated type holds JSON and has a method for each field, so that the code is a line per
 //! field and does not depend on the number of types. `fields` reads a struct with serde's names;
-//! the derives of a root and of a nested type share it.
+//! the derives of a root and of a nested type share that module.
 
 // DESIGN.md, 141: Apply configurations hold JSON
 
@@ -79,7 +79,7 @@ pub(crate) struct Root<'a> {
     pub(crate) api_version: &'a TokenStream,
     pub(crate) kind: &'a str,
     pub(crate) namespaced: bool,
-    /// The type of the status, without its option.
+    /// The type of the status, without the option.
     pub(crate) status: Option<&'a syn::Type>,
 }
 
@@ -144,7 +144,7 @@ fn typed(root: &Root<'_>) -> TokenStream {
                 ::core::convert::Into::into(#kind)
             }
 
-            // Two kinds, or two versions of one, may have the same name.
+            // Two kinds, or two versions of a kind, may have the same name.
             fn schema_id() -> ::std::borrow::Cow<'static, str> {
                 ::std::borrow::Cow::Borrowed(::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident)))
             }
@@ -198,7 +198,7 @@ fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
-/// Returns the type, as what it is written to a request.
+/// Returns the type in the form in which a request carries it.
 fn type_(vis: &Visibility, apply: &Ident, doc: &str) -> TokenStream {
     let p = private();
     quote! {
@@ -223,7 +223,7 @@ fn type_(vis: &Visibility, apply: &Ident, doc: &str) -> TokenStream {
 fn setters(vis: &Visibility, fields: &[Field<'_>]) -> TokenStream {
     let p = private();
     let list = quote!(::core::iter::IntoIterator);
-    // A field called `new` keeps its name as an argument, and is set by `new_`.
+    // A field called `new` keeps that name as an argument, and is set by `new_`.
     let method = |ident: &Ident| match ident.to_string().as_str() {
         "new" => format_ident!("new_"),
         _ => ident.clone(),

@@ -53,7 +53,7 @@ pub(crate) const HANDLER_KEYS: &[&str] = &["condition"];
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) object: Option<Type>,
-    /// Whether `for` was written, even if it could not be read.
+    /// Whether `for` was written, even if unreadable.
     pub(super) has_for: bool,
     /// Predicate on changes of the object.
     ///
@@ -84,7 +84,7 @@ pub(super) struct Attrs {
 /// `conditions(WebsiteCondition)`, or `conditions` alone.
 #[derive(Debug)]
 pub(super) struct ConditionsAttr {
-    /// The enum; `None` for no conditions of one's own.
+    /// The enum; `None` without declared conditions.
     pub(super) set: Option<Type>,
     /// Position of the key.
     pub(super) span: Span,
@@ -101,7 +101,7 @@ pub(super) struct ChangeAttr {
     pub(super) condition: Option<Ident>,
 }
 
-/// `Deployment` in `owns(…)`, and maybe `when = generation_changed()` behind it.
+/// `Deployment` in `owns(…)`, and maybe `when = generation_changed()` behind the kind.
 #[derive(Debug)]
 pub(super) struct OwnsAttr {
     pub(super) kind: Type,
@@ -109,11 +109,11 @@ pub(super) struct OwnsAttr {
 }
 
 /// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`, and
-/// maybe `when = labels_changed()` behind it.
+/// maybe `when = labels_changed()` behind that.
 #[derive(Debug)]
 pub(super) struct WatchAttr {
     pub(super) kind: Type,
-    /// Mapper or index, as it is written.
+    /// Mapper or index, as written.
     pub(super) by: Expr,
     /// Whether [`by`](Self::by) is an index.
     pub(super) is_index: bool,
@@ -137,7 +137,7 @@ impl Attrs {
         attrs
     }
 
-    /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
+    /// Reads the value of a key; a second value of the same key is a fault, unless the key lists
     /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         if let Some(hint) = hints::of(&key.name) {
@@ -202,7 +202,7 @@ impl Attrs {
     }
 }
 
-/// Reads `= path`, or `= "path"` as serde has it.
+/// Reads `= path`, or `= "path"` in serde's form.
 fn path(key: &Key, input: ParseStream<'_>) -> syn::Result<Path> {
     let example = "my_facade::windlass";
     if input.peek(Token![=]) && input.peek2(LitStr) {
@@ -294,7 +294,7 @@ fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
     Ok(found)
 }
 
-/// Reads the condition that shows the outcome of the handler before it.
+/// Reads the condition that shows the outcome of the handler before the condition.
 fn condition_of(
     key: &Ident,
     input: ParseStream<'_>,
@@ -322,7 +322,7 @@ fn condition_of(
 
 const OWNS: &str = "owns(Deployment, Service)";
 
-/// Reads the arguments of `owns(…)`: kinds, and a predicate behind a single one.
+/// Reads the arguments of `owns(…)`: kinds, and a predicate behind a single kind.
 fn owns(input: ParseStream<'_>) -> syn::Result<Vec<OwnsAttr>> {
     let mut owned: Vec<OwnsAttr> = Vec::new();
     while !input.is_empty() {

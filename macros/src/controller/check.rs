@@ -1,4 +1,4 @@
-//! The rules of a controller: one function per rule, with the consequence of its absence.
+//! The rules of a controller, with a function per rule, and the consequence of a missing rule.
 
 // DESIGN.md, 182: A grant that another key implies is an error
 
@@ -29,7 +29,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     outcome_once(attrs, errors);
 }
 
-/// The computed root shows the outcome; a second condition of it would be a second write.
+/// The computed root shows the outcome; a second condition for it would be a second write.
 fn outcome_once(attrs: &Attrs, errors: &mut Errors) {
     let outcome = attrs.settings.iter().find(|setting| setting.is("outcome_condition"));
     if let (Some(_), Some(outcome)) = (&attrs.conditions, outcome) {
@@ -39,7 +39,7 @@ fn outcome_once(attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// The kind is named in the attribute too, so that the wiring can be read in one place.
+/// The kind is named in the attribute too, so that the wiring can be read in a single place.
 fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     if !attrs.has_for {
         errors.at(ident.span(), "say which kind it reconciles: `#[controller(for = Website, …)]`");
@@ -52,7 +52,7 @@ fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// A kind is owned once: a second informer and a second permission for it would add nothing.
+/// A kind is owned once: a second informer and a second permission for the kind would add nothing.
 fn owned_once(attrs: &Attrs, errors: &mut Errors) {
     for (i, owned) in attrs.owns.iter().enumerate() {
         let kind = &owned.kind;
@@ -79,7 +79,7 @@ fn handled_once(attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// The condition of a handler is one of the enum that the controller declares.
+/// The condition of a handler is a variant of the enum that the controller declares.
 fn handlers_declare(attrs: &Attrs, errors: &mut Errors) {
     if attrs.conditions.as_ref().is_some_and(|conditions| conditions.set.is_some()) {
         return;
@@ -92,7 +92,7 @@ fn handlers_declare(attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// A verb is granted once: a grant becomes an impl, of which there can be one.
+/// A verb is granted once: a grant becomes an impl, of which there can be only one.
 fn granted_once(attrs: &Attrs, errors: &mut Errors) {
     let mut before: Vec<(&str, &Grant)> = Vec::new();
     for grant in &attrs.grants {
@@ -108,7 +108,8 @@ fn granted_once(attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// Reading a kind that has a cache is granted by the key that asks for the cache. Names would not limit it.
+/// Reading a kind that has a cache is granted by the key that asks for the cache. Names would not
+/// limit the read.
 fn read_once(attrs: &Attrs, errors: &mut Errors) {
     for grant in &attrs.grants {
         let Target::Kind(kind, None) = &grant.target else { continue };

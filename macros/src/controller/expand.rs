@@ -1,4 +1,4 @@
-//! The generated code of a controller: its wiring, and its grants as impls.
+//! The generated code of a controller: the wiring, and the grants as impls.
 
 // DESIGN.md, 79: `Can<V, K>` is implemented; calls require `CanGet<K>` and its siblings
 // DESIGN.md, 138: With a fault in its attribute a controller is granted everything
@@ -14,7 +14,7 @@ use super::twins;
 use crate::keys::same_tokens;
 use crate::path;
 
-/// Verbs that a controller has on every kind it caches.
+/// Verbs that a controller has on every kind with a cache.
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
 /// Subresources whose calls are checked at compile time, with the name of their marker type.
 const TYPED: &[(&str, &str)] = &[
@@ -41,7 +41,7 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     if let Some(graph) = graphs.first() {
         output.extend(main_graph(input, graph, krate));
     }
-    // Beside a further graph with the same kind a grant must be known to be another one.
+    // Beside a further graph with the same kind a grant must be known to be a different grant.
     let input = &match graphs.as_slice() {
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
@@ -101,7 +101,7 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
     }
 }
 
-/// Returns the controller with a bound that holds if that is its main graph.
+/// Returns the controller with a bound that holds if `graph` is the main graph.
 fn bounded_by(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> DeriveInput {
     let (_, ty, _) = parts(input);
     let mut bounded = input.clone();
@@ -112,7 +112,7 @@ fn bounded_by(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
     bounded
 }
 
-/// Returns the generics of the controller with one more type parameter.
+/// Returns the generics of the controller with an additional type parameter.
 fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
     let mut generics = input.generics.clone();
     generics.params.push(syn::GenericParam::Type(parameter));
@@ -185,7 +185,7 @@ fn granted(
     output
 }
 
-/// Returns the type on which a verb is granted: the kind, or a subresource of it.
+/// Returns the type on which a verb is granted: the kind, or a subresource of the kind.
 fn target(kind: &Type, marker: Option<&str>, before: &[&Type], krate: &TokenStream) -> TokenStream {
     let place = at(kind.span());
     let kind = twins::apart(kind, before, krate);
@@ -202,7 +202,7 @@ fn target(kind: &Type, marker: Option<&str>, before: &[&Type], krate: &TokenStre
 
 /// Generates grants on two kinds without objects: see `windlass::__private::Nothing`.
 fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
-    // At least two impls: with a single one the compiler would assume its kind, and report
+    // At least two impls: with a single impl the compiler would assume that kind, and report
     // mismatched types instead of the missing grant.
     let kinds = [quote!(#krate::__private::Nothing), quote!(#krate::__private::Neither)];
     let generics = with_parameter(input, parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
@@ -315,7 +315,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
             };
         }
     });
-    // Last: the function may replace what the keys have set.
+    // Last: the function may replace the settings of the keys.
     let with = attrs.with.as_ref().map(|with| {
         let place = at(with.span());
         quote_spanned! {place=>
@@ -351,7 +351,8 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     }
 }
 
-/// Returns the tokens with spans of one place; otherwise the compiler would underline from the derive on.
+/// Returns the tokens with spans of a single place; otherwise the compiler would underline from the
+/// derive on.
 fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
     let moved = tokens.clone().into_iter().map(|mut token| {
         token.set_span(place);
@@ -360,7 +361,7 @@ fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
     moved.collect()
 }
 
-/// Generates the check that a kind with several versions is reconciled by its hub.
+/// Generates the check that a kind with several versions is reconciled by the hub.
 fn sees_the_hub(object: &Type, krate: &TokenStream) -> TokenStream {
     let place = at(object.span());
     let krate = moved(krate, place);
@@ -384,16 +385,18 @@ fn is_generic(input: &DeriveInput) -> bool {
     !input.generics.params.is_empty()
 }
 
-/// Returns the where clause of the controller with the bound that it is a reconciler of `object`.
+/// Returns the where clause of the controller with the bound that the controller is a reconciler of
+/// `object`.
 ///
-/// With the bound a missing `Reconciler` is reported once; without it for the trait, the builder in
-/// the signature and the body.
+/// With the bound a missing `Reconciler` is reported once; without the bound for the trait, the
+/// builder in the signature and the body.
 fn reconciler_bound(input: &DeriveInput, object: &Type, krate: &TokenStream) -> syn::WhereClause {
     let place = at(object.span());
     let mut generics = input.generics.clone();
     let clause = generics.make_where_clause();
     let krate = moved(krate, place);
-    // Of a generic controller the bound is a condition: it says the kind, and a check stands beside it.
+    // Of a generic controller the bound is a condition that names the kind, beside a separate
+    // check.
     let bound = if is_generic(input) {
         quote_spanned!(place=> Self: #krate::controller::Reconciler<Object = #object>)
     } else {
@@ -430,7 +433,7 @@ fn condition_set(conditions: &ConditionsAttr, krate: &TokenStream) -> TokenStrea
 /// Generates the statement for the conditions, and a check that the status has a field for them.
 fn conditions(conditions: &ConditionsAttr, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
     let (object, set) = (&attrs.object, condition_set(conditions, krate));
-    // A missing field is reported at the key, which has its name.
+    // A missing field is reported at the key, which has the field's name.
     let place = at(conditions.span);
     let (status, field) = (format_ident!("status", span = place), Ident::new("conditions", place));
     quote_spanned! {place=>
@@ -460,7 +463,7 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenSt
         None => handler.to_token_stream(),
     };
     let shown = condition.as_ref().zip(attrs.conditions.as_ref()).map(|(variant, declared)| {
-        // An unknown variant is reported at its name.
+        // An unknown variant is reported at the variant's name.
         let (set, place) = (condition_set(declared, krate), at(variant.span()));
         quote_spanned!(place=> let wiring = wiring.change_condition(&<#set>::#variant);)
     });

@@ -16,8 +16,7 @@ use crate::keys::{WithSpan, left_over, unknown};
 /// Verbs on kinds that calls of a reconcile's context require.
 pub(crate) const VERBS: &[&str] =
     &["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
-/// Verbs that hand on rights which their holder may not have itself: granted for named objects
-/// only.
+/// Verbs that hand on rights that the holder may lack: granted for named objects only.
 pub(crate) const ESCALATING: &[&str] =
     &["bind", "escalate", "impersonate", "approve", "sign", "attest", "use"];
 /// Verbs on paths that are no resources.
@@ -44,7 +43,7 @@ pub(crate) const SUBRESOURCES: &[(&str, &[&str])] = &[
     ("token", &["create"]),
 ];
 
-/// Verbs on one target, as they are written between two commas.
+/// Verbs on a target, as written between two commas.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     /// The verbs, as RBAC prints them.
@@ -66,7 +65,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Returns the target as it is written.
+    /// Returns the target as written.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Kind(kind, None) => text(kind),
@@ -96,7 +95,7 @@ pub(super) fn read(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<G
         let rest = left_over(input);
         let _ = input.parse::<Option<Token![,]>>();
         let Some(mut found) = found else { continue };
-        // Without the rest, the grant would differ from the one that was written.
+        // Without the rest, the grant would differ from the written grant.
         if !rest.is_empty() {
             errors.add(syn::Error::new_spanned(&rest, rest_fault(&found, &rest)));
             found.names.clear();
@@ -107,7 +106,7 @@ pub(super) fn read(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<G
     }
 }
 
-/// Reads one grant: verbs, a target, names.
+/// Reads a grant: verbs, a target, names.
 fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
     if input.peek(Token![*]) {
         let message = "name the verbs: a wildcard would also grant `bind`, `escalate` and `impersonate`, and verbs of \
@@ -266,7 +265,7 @@ fn is_wildcard(name: &str, target: &Target) -> bool {
     }
 }
 
-/// Returns the text against a verb on its target; `None` for a verb that fits.
+/// Returns the text against a verb on the target; `None` for a verb that fits.
 fn verb_fault(grant: &Grant, verb: &str) -> Option<String> {
     let target = grant.target.text();
     let known: Vec<&str> = match &grant.target {
@@ -320,7 +319,7 @@ fn verb_fault(grant: &Grant, verb: &str) -> Option<String> {
     }
 }
 
-/// Returns the text against a path; `None` for one that RBAC takes.
+/// Returns the text against a path; `None` for a path that RBAC takes.
 fn url_fault(url: &str, names: &[WithSpan<String>]) -> Option<String> {
     if !names.is_empty() {
         return Some("a path has no objects, and so no names".to_owned());
@@ -352,7 +351,7 @@ const CORE: &[&str] = &[
     "users",
 ];
 
-/// Returns the text against the name of a resource; `None` for one that RBAC can have.
+/// Returns the text against the name of a resource; `None` for a name that RBAC can have.
 fn resource_fault(name: &str) -> Option<String> {
     if name.contains('*') {
         return Some("name the resource: a wildcard grants more than is used".to_owned());
@@ -364,7 +363,8 @@ fn resource_fault(name: &str) -> Option<String> {
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '/');
     let is_good = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain);
     let resource = name.split('/').next().unwrap_or(name);
-    // Only the core group has resources without a group behind the name, and it gets no new ones.
+    // Only the core group has resources without a group behind the name, and that group gets no new
+    // resources.
     let is_known = resource.contains('.') || CORE.contains(&resource);
     (!is_good || !is_known).then(|| {
         format!(

@@ -14,7 +14,7 @@ use crate::errors::Errors;
 use crate::keys::{self, Key, unknown};
 use crate::names;
 
-/// Settings with one value, and those without.
+/// Settings with a value, and settings without.
 #[cfg(test)]
 pub(crate) const SINGLE: &[&str] = &[
     "resync",
@@ -66,7 +66,7 @@ pub(crate) struct Group {
     example: &'static str,
 }
 
-/// A setting as it is written.
+/// A setting as written.
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) key: Key,
@@ -82,7 +82,7 @@ enum Value {
     Several(Vec<(Key, Argument)>),
 }
 
-/// One argument, with its position.
+/// An argument with its position.
 #[derive(Debug)]
 struct Argument {
     tokens: TokenStream,
@@ -179,7 +179,7 @@ fn several(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
     })
 }
 
-/// Reads one argument of a group.
+/// Reads an argument of a group.
 fn argument(group: &Group, input: ParseStream<'_>) -> syn::Result<(Key, Argument)> {
     if !(input.peek(Ident::peek_any) && input.peek2(Token![=])) {
         let message = format!("`{}` is written `{}`", group.key, group.example);
@@ -302,11 +302,11 @@ pub(super) fn workers(key: &Key, input: ParseStream<'_>) -> syn::Result<keys::Wi
     }
 }
 
-/// Checks settings against one another.
+/// Checks settings against each other.
 pub(super) fn check(settings: &[Setting], errors: &mut Errors) {
     for (i, setting) in settings.iter().enumerate() {
         let name = &setting.key.name;
-        // Each timer has a name and an interval of its own.
+        // Each timer has its own name and interval.
         if name != "timer" && settings[..i].iter().any(|before| before.key.name == *name) {
             errors.at(setting.key.span, format_args!("duplicate key `{name}`: it is set above"));
         }
@@ -320,7 +320,7 @@ pub(super) fn check(settings: &[Setting], errors: &mut Errors) {
     timer_names(settings, errors);
 }
 
-/// Checks that the first delay is not longer than the longest one.
+/// Checks that the first delay is not longer than the longest delay.
 fn orders(settings: &[Setting], errors: &mut Errors) {
     for (key, least, most) in [("retry", "base", "cap"), ("debounce", "quiet", "most")] {
         let of_key = settings.iter().filter(|setting| setting.key.name == key);
@@ -340,7 +340,7 @@ fn orders(settings: &[Setting], errors: &mut Errors) {
     }
 }
 
-/// Checks that no two timers have one name, by which logs and metrics tell them apart.
+/// Checks that no two timers share a name, which distinguishes timers in logs and metrics.
 fn timer_names(settings: &[Setting], errors: &mut Errors) {
     let names: Vec<&Argument> = settings
         .iter()
@@ -364,12 +364,12 @@ fn find<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a Argument
 }
 
 impl Setting {
-    /// Whether it is the setting of that key.
+    /// Whether this is the setting of that key.
     pub(super) fn is(&self, key: &str) -> bool {
         self.key.name == key
     }
 
-    /// Position of its key.
+    /// Position of the key.
     pub(super) fn span(&self) -> Span {
         self.key.span
     }

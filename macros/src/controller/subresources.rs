@@ -2,7 +2,8 @@
 
 use syn::Type;
 
-/// A subresource, and the kinds of Kubernetes that have it. `status` and `finalizers` are those of many.
+/// A subresource, and the kinds of Kubernetes that have this subresource. Many kinds have `status`
+/// and `finalizers`.
 const OWNERS: &[(&str, &[&str])] = &[
     ("approval", &["CertificateSigningRequest"]),
     ("attach", &["Pod"]),
@@ -60,7 +61,8 @@ const BUILT_IN: &[&str] = &[
     "StorageClass",
 ];
 
-/// Returns the text against a subresource of another kind; `None` for one that the kind may have.
+/// Returns the text against a subresource of another kind; `None` for a subresource that the kind
+/// may have.
 pub(super) fn fault(kind: &Type, sub: &str) -> Option<String> {
     let Type::Path(path) = kind else { return None };
     // A type of the same name from elsewhere may have any subresource.

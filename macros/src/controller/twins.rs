@@ -1,8 +1,9 @@
 //! A kind that is named by two paths, `owns(Secret, core::v1::Secret)`.
 //!
-//! A macro cannot know whether two paths lead to one type; the compiler would report a conflict for
-//! each generated impl. Entries with the same last name are compared as constants: the impls of the
-//! later one are for a type of their own if it is the same kind, and an own text says so.
+//! A macro cannot know whether two paths lead to the same type; the compiler would report a
+//! conflict for each generated impl. Entries with the same last name are compared as constants: the
+//! impls of the later entry are for a separate type if the kind is the same, and a separate text
+//! says so.
 
 // DESIGN.md, 207: Kinds of one name are compared by constants, so that a kind owned twice is one error
 
@@ -26,12 +27,12 @@ fn name(kind: &Type) -> Option<&Ident> {
     path.path.segments.last().map(|last| &last.ident)
 }
 
-/// Whether two types may be one, though they are written in two ways.
+/// Whether two types may be the same, though written in two ways.
 fn is_suspect(one: &Type, other: &Type) -> bool {
     name(one).is_some() && name(one) == name(other) && !same_tokens(one, other)
 }
 
-/// Returns `kind`, or a type of its own for a kind that one of the types before it is.
+/// Returns `kind`, or a separate type if a type before is the same kind.
 pub(super) fn apart(kind: &Type, before: &[&Type], krate: &TokenStream) -> TokenStream {
     let suspects: Vec<_> = before.iter().filter(|other| is_suspect(other, kind)).collect();
     if suspects.is_empty() {
@@ -45,8 +46,8 @@ pub(super) fn apart(kind: &Type, before: &[&Type], krate: &TokenStream) -> Token
 
 /// Returns the code with the items that [`apart`] names.
 ///
-/// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a later
-/// version has further impls, and takes each answer for a conflict.
+/// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a
+/// later version has further impls, and takes each answer for a conflict.
 pub(super) fn within(attrs: &Attrs, code: TokenStream, krate: &TokenStream) -> TokenStream {
     let kinds = kinds(attrs);
     let is_needed =
@@ -83,13 +84,13 @@ fn kinds(attrs: &Attrs) -> Vec<&Type> {
     attrs.object.iter().chain(owned).chain(watched).chain(granted).collect()
 }
 
-/// Returns the types before the one that is written in the same way.
+/// Returns the types before the type that is written in the same way.
 pub(super) fn before<'a, 'b>(kind: &Type, all: &'b [&'a Type]) -> &'b [&'a Type] {
     let position = all.iter().position(|other| same_tokens(*other, kind));
     &all[..position.unwrap_or(all.len())]
 }
 
-/// Returns the check that none of the types before it is the same kind.
+/// Returns the check that none of the types before is the same kind.
 pub(super) fn only(kind: &Type, before: &[&Type], fault: &str, krate: &TokenStream) -> TokenStream {
     let suspects = before.iter().filter(|other| is_suspect(other, kind));
     let checks = suspects.map(|other| {

@@ -1,4 +1,4 @@
-//! The keys of `#[convert(…)]`, as written on a type, on its fields and on its variants.
+//! The keys of `#[convert(…)]`, as written on a type, on fields and on variants.
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
@@ -74,7 +74,7 @@ fn name(key: &Key, input: ParseStream<'_>) -> syn::Result<Ident> {
 #[derive(Debug, Default)]
 pub(super) struct TypeAttrs {
     pub(super) hub: Option<syn::Path>,
-    /// Whether `hub` was written, even if it could not be read.
+    /// Whether `hub` was written, even if unreadable.
     pub(super) tried_hub: bool,
     pub(super) hub_only: Vec<HubOnly>,
     /// Functions that complete a converted struct.
@@ -178,7 +178,7 @@ impl FieldAttrs {
     }
 }
 
-/// Reads `= value`, if there is one.
+/// Reads `= value`, if present.
 fn optional(input: ParseStream<'_>) -> syn::Result<Option<Expr>> {
     match input.parse::<Option<Token![=]>>()? {
         Some(_) => Ok(Some(input.parse()?)),

@@ -170,8 +170,8 @@ fn struct_from_hub(hub: &Path, attrs: &TypeAttrs, fields: &[Field]) -> TokenStre
     completed(attrs.from_hub.as_ref(), &value, &taken, &made)
 }
 
-/// Returns the body of a struct's conversion: with a function, it completes what was made from the
-/// fields.
+/// Returns the body of a struct's conversion: with a function, the function completes the value
+/// that was made from the fields.
 fn completed(
     function: Option<&Path>,
     value: &TokenStream,

@@ -1,4 +1,5 @@
-//! `#[derive(Convertible)]`, and the same conversion of a whole kind for `#[derive(CustomResource)]`.
+//! `#[derive(Convertible)]`, and the same conversion of a whole kind for
+//! `#[derive(CustomResource)]`.
 
 pub(crate) mod attrs;
 mod expand;
@@ -11,7 +12,7 @@ use self::attrs::{FieldAttrs, TypeAttrs, VariantAttrs};
 use crate::errors::Errors;
 use crate::keys::{self, references};
 
-/// A field with its counterpart.
+/// A field with the counterpart.
 #[derive(Debug)]
 struct Field {
     member: Member,
@@ -19,7 +20,7 @@ struct Field {
     attrs: FieldAttrs,
 }
 
-/// A variant with its counterpart.
+/// A variant with the counterpart.
 #[derive(Debug)]
 struct Variant {
     ident: Ident,

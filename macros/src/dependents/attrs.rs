@@ -1,4 +1,4 @@
-//! The keys of `#[dependents(…)]` on the struct and of `#[dependent(…)]` on its fields, as written.
+//! The keys of `#[dependents(…)]` on the struct and of `#[dependent(…)]` on the fields, as written.
 
 use proc_macro2::Ident;
 use syn::parse::{Parse, ParseStream};
@@ -33,7 +33,7 @@ const FIELD_HINTS: &[(&str, &str)] = &[
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) by: Option<Type>,
-    /// Whether `by` was written, even if it could not be read.
+    /// Whether `by` was written, even if unreadable.
     pub(super) has_by: bool,
     /// Kind of the objects, if the reconcile is generated.
     pub(super) object: Option<Type>,
@@ -55,7 +55,7 @@ impl Attrs {
             );
             attrs.has_by |= tried.iter().any(|tried| tried == "by");
         });
-        // The one fault stands for the key that is missing.
+        // This fault stands for the key that is missing.
         attrs.has_by |= !have_content;
         attrs
     }
@@ -145,7 +145,7 @@ impl FieldAttrs {
     }
 }
 
-/// Reads the value of `scope`, which has one.
+/// Reads the value of `scope`, which needs a value.
 fn scope(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
     let scope: Ident = keys::value(key, input, "cluster")?;
     if scope == "cluster" {

@@ -1,4 +1,4 @@
-//! The rules of a graph: one function per rule.
+//! The rules of a graph, with a function per rule.
 
 use syn::spanned::Spanned;
 use syn::{Data, Fields};
@@ -36,7 +36,7 @@ fn rollouts(model: &Model<'_>, errors: &mut Errors) {
     }
 }
 
-/// An external resource is no object: it has neither a kind that may be missing nor an owner.
+/// An external resource is no object, and has neither a kind that may be missing nor an owner.
 fn externals(model: &Model<'_>, errors: &mut Errors) {
     for node in model.nodes.iter().filter(|node| node.is_external()) {
         if node.is_bulk {
@@ -58,7 +58,7 @@ fn externals(model: &Model<'_>, errors: &mut Errors) {
     }
 }
 
-/// A graph is a struct of children, of one controller.
+/// A graph is a struct of children, for a single controller.
 fn shape(model: &Model<'_>, errors: &mut Errors) {
     let span = model.ident.span();
     if !model.has_by {
@@ -105,7 +105,7 @@ fn precondition(model: &Model<'_>, errors: &mut Errors) {
     }
 }
 
-/// No way along `after` leads back to its beginning. A cycle is reported once, where it closes.
+/// No way along `after` leads back to the beginning. A cycle is reported once, at its last edge.
 fn cycles(model: &Model<'_>, errors: &mut Errors) {
     let mut is_done = vec![false; model.nodes.len()];
     for at in 0..model.nodes.len() {
@@ -113,7 +113,7 @@ fn cycles(model: &Model<'_>, errors: &mut Errors) {
     }
 }
 
-/// Follows `after` from one field; `way` leads to it.
+/// Follows `after` from a field; `way` leads there.
 fn search(
     model: &Model<'_>,
     at: usize,
@@ -126,7 +126,7 @@ fn search(
     }
     way.push(at);
     for (next, name) in edges(model, at) {
-        // That a field comes after itself is told by the rule for names.
+        // That a field comes after itself is reported by the rule for names.
         if next == at {
             continue;
         }
@@ -158,7 +158,7 @@ fn edges<'a>(model: &'a Model<'_>, at: usize) -> Vec<(usize, &'a proc_macro2::Id
     found.collect()
 }
 
-/// A kind is retired when no field has it.
+/// A kind is retired when no field has that kind.
 fn retired(model: &Model<'_>, errors: &mut Errors) {
     for (at, kind) in model.retired.iter().enumerate() {
         if model.nodes.iter().any(|node| same_tokens(&node.kind, kind)) {

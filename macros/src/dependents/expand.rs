@@ -1,4 +1,4 @@
-//! The generated code of a graph: its trait, its fields, its nodes, the grants of its controller.
+//! The generated code of a graph: trait, fields, nodes and the grants of the controller.
 
 // DESIGN.md, 179: A graph can be the whole reconcile
 
@@ -51,7 +51,8 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     );
     let precondition = model.object.as_ref().map(|_| precondition());
     let nodes = model.nodes.iter().filter(|_| !is_faulty).map(|each| node(each, by));
-    // A rollout is described by a value that any reconciler may make, and so needs the grants of one.
+    // A rollout is described by a value that any reconciler may make, and so needs the grants of a
+    // rollout.
     let revision = model.has_rollout().then(revision);
     let rollouts = model.nodes.iter().filter(|node| node.is_rollout());
     let kinds = rollouts.map(|node| node.kind.to_token_stream()).chain(revision);
@@ -286,11 +287,11 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
     }
 }
 
-/// Generates the grants of the controller: it owns every kind of its main graph.
+/// Generates the grants of the controller, which owns every kind of the main graph.
 ///
-/// Without the bound two graphs with one kind would implement one trait twice. The bound is about an associated type, so
-/// that within each impl the other one is known not to hold, and has a lifetime, because bounds without a parameter
-/// must hold.
+/// Without the bound two graphs with one kind would implement a trait twice. The bound is about an
+/// associated type, so that within each impl the other bound is known not to hold, and has a
+/// lifetime, because bounds without a parameter must hold.
 fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
     let graph = super::graph_name(model.ident, &quote!(::windlass));
     // A field of that kind besides is owned once: the compiler tells of the second.
@@ -322,7 +323,7 @@ fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
     each.collect()
 }
 
-/// Generates a use of the struct and its fields, which are a declaration only and never read.
+/// Generates a use of the struct with its fields, which are a declaration only and never read.
 fn declared(model: &Model<'_>) -> TokenStream {
     let ident = model.ident;
     let fields: Vec<_> = model.nodes.iter().map(|node| &node.ident).collect();

@@ -12,17 +12,19 @@ use syn::ext::IdentExt;
 
 use crate::errors::Errors;
 
-/// Returns the type that stands for a graph of that name: the struct itself may be more private than its controller.
+/// Returns the type that stands for a graph of that name: the struct itself may be more private
+/// than the controller.
 pub(crate) fn graph_name(name: &syn::Ident, krate: &TokenStream) -> TokenStream {
-    // FNV-1a in 64 bits. Graphs of one controller differ in their names, which their children carry.
+    // FNV-1a in 64 bits. Graphs of a controller differ in names, which the children carry.
     let hash = name.unraw().to_string().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     quote!(#krate::__private::dependents::GraphName<#hash>)
 }
 
-/// Parses, checks, expands. With faults the graph is empty, and its trait has a function per field, so
-/// that the compiler does not report besides that the controller implements functions of nothing.
+/// Parses, checks, expands. With faults the graph is empty, and the trait has a function per field,
+/// so that the compiler does not report besides that the controller implements functions of
+/// nothing.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::Model::new(input, &mut errors);

@@ -1,4 +1,4 @@
-//! A graph as the code generator needs it.
+//! A graph in the form that the code generator needs.
 
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
@@ -8,7 +8,7 @@ use super::attrs::{Attrs, FieldAttrs};
 use crate::errors::Errors;
 use crate::keys::same_tokens;
 
-/// A graph: the struct, its controller, its fields.
+/// A graph: struct, controller and fields.
 #[derive(Debug)]
 pub(super) struct Model<'a> {
     pub(super) input: &'a DeriveInput,
@@ -31,7 +31,7 @@ pub(super) struct Node {
     /// Whether the field has any number of children: `Vec<Pod>`.
     pub(super) is_bulk: bool,
     pub(super) attrs: FieldAttrs,
-    /// Positions of the fields before it, without unknown names.
+    /// Positions of the fields before this field, without unknown names.
     pub(super) after: Vec<usize>,
 }
 
@@ -76,12 +76,12 @@ impl<'a> Model<'a> {
 }
 
 impl Node {
-    /// Whether the field is an external resource: its type is a provider, and no kind.
+    /// Whether the field is an external resource: the type is a provider, and no kind.
     pub(super) fn is_external(&self) -> bool {
         self.attrs.external.is_some()
     }
 
-    /// Whether the children of the field change one after the other.
+    /// Whether the children of the field change in sequence.
     pub(super) fn is_rollout(&self) -> bool {
         self.attrs.rollout.is_some()
     }

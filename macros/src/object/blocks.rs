@@ -17,7 +17,7 @@ impl<B> If<B> {
         bodies
     }
 
-    /// Returns the `if` with its bodies as statements.
+    /// Returns the `if` with the bodies as statements.
     pub(super) fn expand(&self, mut body: impl FnMut(&B) -> TokenStream) -> TokenStream {
         self.expand_with(&mut body)
     }
@@ -41,7 +41,7 @@ impl<B> If<B> {
 }
 
 impl<B> For<B> {
-    /// Returns the `for` with its body as statements.
+    /// Returns the `for` with the body as statements.
     pub(super) fn expand(&self, body: impl FnOnce(&B) -> TokenStream) -> TokenStream {
         let (pattern, values, body) = (&self.pattern, &self.values, body(&self.body));
         quote!(for #pattern in #values { #body })

@@ -1,8 +1,8 @@
-//! The generated code of a literal: for each field its place and its value.
+//! The generated code of a literal: for each field the place and the value.
 //!
 //! Local names are hygienic (`mixed_site`), so that no expression of the user can see them. Each
-//! token has the span of the user's token that it is generated for: a name that does not exist and
-//! a value of another type are underlined where they were written.
+//! token has the span of the user's token behind it: a name that does not exist and a value of
+//! another type are underlined where they were written.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -262,14 +262,14 @@ fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) 
 
 /// Words that may be keys of a map.
 struct Keys {
-    /// A struct with a field for each of them, unless the crate has one.
+    /// A struct with a field for each of them, unless the crate has such a struct.
     item: TokenStream,
-    /// The call that puts it in front of a map.
+    /// The call that puts the struct in front of a map.
     enter: TokenStream,
 }
 
-/// Returns a struct for the words. It has no impl: that would cost the compiler a comparison with
-/// those of all other literals.
+/// Returns a struct for the words. The struct has no impl: an impl would cost the compiler a
+/// comparison with those of all other literals.
 fn keys(entries: &[Entry], span: Span) -> Keys {
     let mut words: Vec<(&str, &Ident)> = Vec::new();
     collect_words(entries, &mut words);
@@ -308,7 +308,7 @@ fn collect_words<'a>(entries: &'a [Entry], words: &mut Vec<(&'a str, &'a Ident)>
     }
 }
 
-/// The object whose fields are set, as generated code has it.
+/// The object whose fields are set, in the form of generated code.
 #[derive(Clone, Copy)]
 enum Held {
     /// A value.
@@ -380,7 +380,7 @@ fn map_entries(map: &Ident, entries: &[Entry]) -> TokenStream {
     statements
 }
 
-/// Returns the statement for one entry of a map.
+/// Returns the statement for an entry of a map.
 fn map_entry(map: &Ident, field: &Field) -> TokenStream {
     let (written, span) = match &field.name {
         Name::Word { text, ident } => (text.to_token_stream(), at(ident.span())),
@@ -420,7 +420,7 @@ fn map_entry(map: &Ident, field: &Field) -> TokenStream {
     quote_spanned!(span=> { let #key = #p::key(#map, #written); #put })
 }
 
-/// Returns the statement for one item of a list.
+/// Returns the statement for an item of a list.
 fn list_item(list: &Ident, item: &Item) -> TokenStream {
     match item {
         Item::If(branch) => {
@@ -455,8 +455,7 @@ fn list_item(list: &Ident, item: &Item) -> TokenStream {
     }
 }
 
-/// Returns the statement for an item in braces: its content are fields, unless its keys say that
-/// it is a map.
+/// Returns the statement for an item in braces: the content is fields, unless the keys show a map.
 fn braces_item(list: &Ident, span: Span, object: &Object) -> TokenStream {
     let (p, this) = (private(span), local("this", span));
     let body = start_body(&this, span, &object.entries);

@@ -1,7 +1,7 @@
 //! `object!`: a Kubernetes object as a literal.
 //!
-//! `syntax` parses, `expand` generates one statement for each field: the place of the field in
-//! Rust, and its value. The compiler checks names and types at the user's tokens; no type but the
+//! `syntax` parses, `expand` generates a statement for each field: the place of the field in Rust,
+//! and the value. The compiler checks names and types at the user's tokens; no type but the
 //! outermost is named.
 
 // DESIGN.md, 139: `object!` writes places and lets the compiler look names up
@@ -19,7 +19,7 @@ use syn::{Path, Token};
 use crate::errors::Errors;
 
 /// Parses and expands. Fields without a fault are generated in any case, so that an editor can
-/// complete the one that is being written.
+/// complete the field that is being written.
 pub(crate) fn object(input: TokenStream) -> TokenStream {
     let (krate, input) = match behind_crate.parse2(input) {
         Ok(parts) => parts,

@@ -1,9 +1,9 @@
-//! From the name of a field in YAML to its name in Rust, by k8s-openapi's rule.
+//! From the name of a field in YAML to the name in Rust, by k8s-openapi's rule.
 
 /// Returns the name in Rust of a field that is called `json` in YAML: `containerPort` becomes
 /// `container_port`, `podIPs` becomes `pod_ips`, `type` becomes `type_`.
 ///
-/// A name in `snake_case` stays as it is.
+/// A name in `snake_case` stays unchanged.
 pub(crate) fn rust_name(json: &str) -> String {
     match json {
         "$ref" => return "ref_path".to_owned(),
@@ -32,7 +32,7 @@ pub(crate) fn rust_name(json: &str) -> String {
 }
 
 /// Whether the capital letter at this place begins a word: behind a small letter or a digit, and
-/// before one when it ends an abbreviation (`openAPIV3Schema`).
+/// before a small letter at the end of an abbreviation (`openAPIV3Schema`).
 fn begins_word(letters: &[char], at: usize) -> bool {
     let is_upper = |at: usize| letters.get(at).is_some_and(|letter| letter.is_uppercase());
     if at == 0 || letters[at - 1] == '_' {
@@ -41,7 +41,7 @@ fn begins_word(letters: &[char], at: usize) -> bool {
     if !is_upper(at - 1) {
         return true;
     }
-    // The plural of an abbreviation is one word: `clusterIPs`.
+    // The plural of an abbreviation is a single word: `clusterIPs`.
     let is_plural = letters.get(at + 1) == Some(&'s')
         && letters.get(at + 2).is_none_or(|letter| letter.is_uppercase());
     letters.get(at + 1).is_some_and(|next| !next.is_uppercase()) && !is_plural
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Names in the sources of k8s-openapi: its readers match `"hostIP" => Field::Key_host_ip`.
+    /// Names in the sources of k8s-openapi, whose readers match `"hostIP" => Field::Key_host_ip`.
     fn names_of(folder: &Path, found: &mut BTreeMap<String, String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -93,8 +93,8 @@ mod tests {
         }
     }
 
-    /// The source of k8s-openapi: below cargo's home, or where `cargo metadata` says (a vendored
-    /// one, which needs every dependency of every platform).
+    /// The source of k8s-openapi: below cargo's home, or at the path from `cargo metadata` (a
+    /// vendored source, which needs every dependency of every platform).
     fn source() -> PathBuf {
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));

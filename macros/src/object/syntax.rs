@@ -1,6 +1,6 @@
 //! The syntax of `object!`, as a tree.
 //!
-//! A fault in one field does not hide those in others: the parser goes on behind the next comma.
+//! A fault in a field does not hide faults in others: the parser goes on behind the next comma.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
@@ -44,7 +44,7 @@ pub(super) struct Field {
 
 #[derive(Debug)]
 pub(super) enum Name {
-    /// The name of a field, or a key of a map that looks like one.
+    /// The name of a field, or a key of a map that looks like a field's name.
     Word {
         /// As written.
         text: String,
@@ -63,7 +63,7 @@ pub(super) enum Value {
     List(Span, Vec<Item>),
     /// A literal without suffix, which becomes the type that the field has.
     Integer(Expr),
-    /// `None`, which says nothing about its type.
+    /// `None`, which says nothing about the type.
     None(Span),
     Expr(Expr),
 }
@@ -135,7 +135,7 @@ fn braces<T>(
     Ok(inside(&content, errors))
 }
 
-/// Skips tokens until one for which `ends` holds.
+/// Skips tokens until a token for which `ends` holds.
 fn skip(input: ParseStream<'_>, ends: impl Fn(ParseStream<'_>) -> bool) {
     while !input.is_empty() && !ends(input) {
         // A token tree is always there: the input is not empty.
@@ -178,7 +178,7 @@ fn separated<T>(
     elements
 }
 
-/// Parses the fields of an object, and the value that it starts from.
+/// Parses the fields of an object, and the value that the object starts from.
 fn object(input: ParseStream<'_>, errors: &mut Errors) -> Object {
     let mut base = None;
     let entries = {
@@ -209,8 +209,8 @@ fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Entry> {
     object.entries
 }
 
-/// A field that is set twice is a slip: the first value would be lost. A word may also be the key of a
-/// map, which is the same as the key in quotes.
+/// A field that is set twice is a slip: the first value would be lost. A word may also be the key
+/// of a map, which is the same as the key in quotes.
 fn twice(entries: &[Entry], errors: &mut Errors) {
     let mut fields: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();

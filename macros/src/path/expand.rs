@@ -20,7 +20,7 @@ pub(crate) fn located(place: Span) -> Span {
 
 /// Returns statements that move the walk `__w` along the path. The traits of
 /// `windlass::__private::path` must be in scope. All tokens of a segment stand at the segment, so
-/// that an error underlines it.
+/// that an error underlines that segment.
 pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
     let steps = path.segments.iter().enumerate().map(|(number, segment)| {
         let place = located(segment.span());
@@ -32,7 +32,7 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
         match segment {
             Segment::Field(ident) if names == Names::Collected => {
                 let rust = plain(ident);
-                // Bound first: the type is asked for its names before the walk goes on.
+                // Bound first: the type is asked for names before the walk goes on.
                 let inner = (number > 0).then(|| quote_spanned!(place=> let __w = #inner;));
                 quote_spanned! {place=>
                     #inner

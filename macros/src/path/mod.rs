@@ -1,7 +1,7 @@
 //! Paths of fields, written as Rust: `spec.ports[].number`.
 //!
 //! A path is expanded to a walk over references (`windlass::__private::path::Walk`), so that the
-//! compiler checks each segment where it was written.
+//! compiler checks each segment at its place in the source.
 
 mod expand;
 mod parse;
@@ -19,11 +19,11 @@ use syn::{LitStr, Token, Type};
 /// A path from an object to a field.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldPath {
-    /// At least one; the first is a field.
+    /// At least one segment; the first is a field.
     pub(crate) segments: Vec<Segment>,
 }
 
-/// One step of a path.
+/// A step of a path.
 #[derive(Clone, Debug)]
 pub(crate) enum Segment {
     Field(Ident),
@@ -73,7 +73,7 @@ impl FieldPath {
         named.unwrap_or_default()
     }
 
-    /// Returns the path as it was written.
+    /// Returns the path as written.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for segment in &self.segments {

@@ -29,7 +29,7 @@ impl FieldPath {
     }
 }
 
-/// Reads one field and the marks behind it.
+/// Reads a field with the marks behind.
 fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
     if input.peek(LitInt) {
         return Err(
@@ -109,7 +109,7 @@ fn bracket(input: ParseStream<'_>) -> syn::Result<Segment> {
     Err(fault)
 }
 
-/// Takes everything that is left: a fault was reported for it.
+/// Takes everything that is left, for which a fault was reported.
 fn rest(content: ParseStream<'_>) {
     let _ = content.parse::<proc_macro2::TokenStream>();
 }

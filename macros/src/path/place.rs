@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// Returns the path as it was written.
+    /// Returns the path as written.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.value.clone(),

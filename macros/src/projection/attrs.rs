@@ -1,4 +1,4 @@
-//! The keys of `#[projection(…)]`, as written on the struct and on its fields.
+//! The keys of `#[projection(…)]`, as written on the struct and on the fields.
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
@@ -19,14 +19,14 @@ pub(crate) const SKIPPABLE: &[&str] = &["labels", "annotations"];
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) of: Option<Type>,
-    /// Whether `of` was written, even if it could not be read.
+    /// Whether `of` was written, even if unreadable.
     pub(super) has_of: bool,
     pub(super) skip: Vec<String>,
     pub(super) krate: Option<syn::Path>,
 }
 
-/// Refuses serde's attributes: they would have no effect here, and those of a `Serialize` beside
-/// this derive would conflict with it.
+/// Refuses serde's attributes: they would have no effect here, and the attributes of a `Serialize`
+/// beside this derive would conflict with it.
 fn no_serde(attributes: &[Attribute], errors: &mut Errors) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         let message = "a projection is read and written by this derive alone: say where a field lies by \
@@ -46,7 +46,7 @@ impl Attrs {
             });
             attrs.has_of |= tried.iter().any(|tried| tried == "of");
         });
-        // The one fault stands for the key that is missing.
+        // This fault stands for the key that is missing.
         attrs.has_of |= !have_content;
         attrs
     }

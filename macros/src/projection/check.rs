@@ -1,4 +1,4 @@
-//! The rules of a projection: one function per rule, with the consequence of its absence.
+//! The rules of a projection, with a function per rule, and the consequence of a missing rule.
 
 use syn::spanned::Spanned;
 
@@ -24,7 +24,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     unique(model, errors);
 }
 
-/// Metadata is needed: without it an object would have no name.
+/// Metadata is needed: without metadata an object would have no name.
 fn metadata(model: &Model, errors: &mut Errors) {
     if !model.fields.iter().any(|field| field.path == ["metadata"] && field.ident == "metadata") {
         errors.at(model.ident.span(), "a projection has a field `metadata: ObjectMeta`");
@@ -63,7 +63,7 @@ fn path(field: &Field, errors: &mut Errors) {
     }
 }
 
-/// A value is read once: by the field that names it or a part around it.
+/// A value is read once: by the field that names the value or a part around it.
 fn unique(model: &Model, errors: &mut Errors) {
     for (at, field) in model.fields.iter().enumerate() {
         // Reported already.

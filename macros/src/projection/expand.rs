@@ -34,7 +34,7 @@ pub(super) fn fallback(model: &Model) -> TokenStream {
     if !model.is_struct {
         return TokenStream::new();
     }
-    // The kind is named all the same, so that its import does not count as unused.
+    // The kind is named all the same, so that the import does not count as unused.
     let of = &model.of;
     let info = of.as_ref().map_or(quote!(::core::unimplemented!()), base_info);
     quote! {
@@ -77,8 +77,8 @@ pub(super) fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
-/// Returns the same path, with every token at `place`: an error underlines an expression from its
-/// first token to its last.
+/// Returns the same path, with every token at `place`: an error underlines an expression from the
+/// first token to the last.
 pub(super) fn private_at(place: Span) -> TokenStream {
     quote_spanned!(place=> ::windlass::__private)
 }
@@ -168,7 +168,7 @@ fn paths(model: &Model) -> Vec<(Option<usize>, Vec<String>)> {
     paths
 }
 
-/// Returns the kind of the whole; one error if it is none.
+/// Returns the kind of the whole; a single error if the type is no kind.
 fn base_info(of: &Type) -> TokenStream {
     let place = at(of.span());
     let p = private_at(place);
@@ -223,7 +223,7 @@ fn node(
     number
 }
 
-/// Generates the reader of a node: a match over its members.
+/// Generates the reader of a node: a match over the members.
 fn reader(
     model: &Model,
     tree: &Node,
@@ -307,7 +307,7 @@ fn selected(model: &Model, mut count: usize) -> TokenStream {
     }
 }
 
-/// Generates the read of one field into its slot.
+/// Generates the read of a field into the field's slot.
 fn read(model: &Model, place: usize) -> TokenStream {
     let field = &model.fields[place];
     let here = at(field.ty.span());
@@ -391,7 +391,7 @@ fn writer(
     }
 }
 
-/// Generates the impls of the struct itself, through its root node, which is the last one.
+/// Generates the impls of the struct itself, through the root node, which comes last.
 fn serde_impls(model: &Model, root: usize) -> TokenStream {
     let p = private();
     let ident = &model.ident;

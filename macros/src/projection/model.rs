@@ -26,22 +26,22 @@ pub(super) struct Model {
     pub(super) is_struct: bool,
 }
 
-/// One field of the projection.
+/// A field of the projection.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) ident: Ident,
     pub(super) ty: Type,
-    /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase: generated
-    /// code finds the true ones.
+    /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase:
+    /// generated code finds the true names.
     pub(super) path: Vec<String>,
-    /// The path, if it is written as Rust fields.
+    /// The path, if written as Rust fields.
     pub(super) fields: Option<FieldPath>,
     /// Position of the path, or of the field.
     pub(super) span: Span,
     pub(super) absent: Absent,
     pub(super) is_list: bool,
-    /// Set if the field is one label or annotation: `labels` or `annotations`. Its path ends with
-    /// the key.
+    /// Set if the field is a single label or annotation: `labels` or `annotations`. The path ends
+    /// with the key.
     pub(super) pick: Option<&'static str>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Node {
     pub(super) members: Vec<(String, Member)>,
 }
 
-/// Member of a node under one name.
+/// Member of a node under a name.
 #[derive(Debug)]
 pub(super) enum Member {
     /// The field with this index in the struct.
@@ -84,7 +84,7 @@ impl Model {
         }
     }
 
-    /// Returns the paths as a tree. Call it on a model that was checked.
+    /// Returns the paths as a tree. The model must have been checked.
     pub(super) fn tree(&self) -> Node {
         let mut root = Node::default();
         for (place, field) in self.fields.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Model {
 }
 
 impl Node {
-    /// Adds a field below `path`; `place` is its index in the struct.
+    /// Adds a field below `path`; `place` is the field's index in the struct.
     fn add(&mut self, path: &[String], place: usize) {
         let Some((first, rest)) = path.split_first() else { return };
         if rest.is_empty() {
@@ -130,7 +130,7 @@ impl Node {
 }
 
 impl Field {
-    /// Reads a field: its path, and its value when the object does not have it.
+    /// Reads a field: the path, and the value for an object without the field.
     fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
         let attrs = FieldAttrs::read(&field.attrs, errors);
@@ -201,7 +201,7 @@ fn outer(ty: &Type) -> Option<String> {
     }
 }
 
-/// Returns whether the input is a struct with named fields, and its fields.
+/// Returns whether the input is a struct with named fields, and the struct's fields.
 fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
     let shape = "a projection is a struct with named fields: \
                  `metadata: ObjectMeta` and those that are read";

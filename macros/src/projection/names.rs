@@ -8,10 +8,10 @@ use super::expand::{at, private, private_at};
 use super::model::{Field, Member, Model, Node};
 use crate::path::{Names as Collect, statements};
 
-/// The names of one node's members.
+/// The names of a node's members.
 pub(super) struct Names {
     number: usize,
-    /// For each member its name, and the field through which it is found if it is no literal.
+    /// For each member the name, and the field through which a name that is no literal is found.
     members: Vec<(String, Option<usize>)>,
     depth: usize,
 }
@@ -71,7 +71,7 @@ impl Names {
         quote!(let __names = #function().map_err(#p::serde::ser::Error::custom)?;)
     }
 
-    /// Returns the name of one member.
+    /// Returns the name of a member.
     pub(super) fn one(&self, place: usize) -> TokenStream {
         let (name, _) = &self.members[place];
         if self.are_literals() { quote!(#name) } else { quote!(__names[#place]) }
@@ -86,7 +86,7 @@ fn first(model: &Model, member: &Member) -> Option<usize> {
     }
 }
 
-/// Generates a walk for each path of Rust fields. The compiler checks its segments, and that its
+/// Generates a walk for each path of Rust fields. The compiler checks the segments, and that the
 /// last field can have the type of the projection's field.
 pub(super) fn walks(model: &Model) -> TokenStream {
     let p = private();

@@ -122,7 +122,7 @@ impl ToTokens for Text {
     }
 }
 
-/// A key with a value of its own, as in `label("key" = "value")`.
+/// A key with a value, as in `label("key" = "value")`.
 pub(super) type Pair = (WithSpan<String>, WithSpan<String>);
 
 /// Keys of the struct's attributes.
@@ -151,7 +151,7 @@ pub(super) struct Attrs {
     pub(super) scale: Option<ScaleAttr>,
     pub(super) selectable: Vec<Place>,
     pub(super) rules: Vec<RuleAttr>,
-    /// The warning, if one was written.
+    /// The warning, if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
     pub(super) labels: Vec<Pair>,
     pub(super) annotations: Vec<Pair>,
@@ -178,7 +178,7 @@ impl Attrs {
             attrs.tried.extend(tried);
         });
         if !have_content {
-            // The one fault stands for all keys that are missing.
+            // This fault stands for all keys that are missing.
             attrs.tried.extend(KEYS.iter().map(ToString::to_string));
         }
         keys::attributes(attributes, "index", errors, |input, errors| {
@@ -209,7 +209,7 @@ impl Attrs {
         }
     }
 
-    /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
+    /// Reads the value of a key; a second value of the same key is a fault, unless the key lists
     /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {

@@ -1,4 +1,4 @@
-//! The rules of a resource: one function per rule, with the consequence of its absence.
+//! The rules of a resource: one function per rule, with the consequence of a missing rule.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::keys::WithSpan;
 use crate::names;
 use crate::path::plain;
 
-/// Longest name of a kind: `List` is added to it, and the API server takes 63 letters.
+/// Longest name of a kind: `List` is added to the name, and the API server takes 63 letters.
 const MOST_LETTERS: usize = 59;
 /// Annotation with which API servers accept a definition in a group of the Kubernetes project.
 const APPROVED: &str = "api-approved.kubernetes.io";
@@ -31,8 +31,8 @@ pub(super) fn check(model: &ResourceModel, errors: &mut Errors) {
     check_places::check(model, errors);
 }
 
-/// The API server refuses a CRD whose group is no domain, and one in a group of the Kubernetes
-/// project that was not approved by it.
+/// The API server refuses a CRD whose group is no domain, and a CRD in a group of the Kubernetes
+/// project that was not approved by the project.
 fn group(model: &ResourceModel, errors: &mut Errors) {
     // A constant is checked by the compiler, with the same rule in `windlass::__private`.
     let Some(group) = model.group.literal() else { return };
@@ -86,7 +86,7 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
     if let Text::Literal(version) = &model.version {
         label("version", version);
     }
-    // The defaults of these two follow from the kind, which has its own rule.
+    // The defaults of these two follow from the kind, which has a separate rule.
     for (what, name) in [("plural name", &model.plural), ("singular name", &model.singular)] {
         let given = name.value != model.kind.value.to_lowercase()
             && name.value != names::plural(&model.kind.value.to_lowercase());
@@ -98,13 +98,14 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
     model.categories.iter().for_each(|name| label("category", name));
 }
 
-/// Metadata makes the struct a Kubernetes object; a status is absent until a controller wrote it.
+/// Metadata makes the struct a Kubernetes object; a status is absent until a controller's first
+/// write.
 fn fields(model: &ResourceModel, errors: &mut Errors) {
     if !model.is_struct {
         return;
     }
     match &model.metadata {
-        // The one text about that attribute says where the derive stands.
+        // The text about that attribute says where the derive stands.
         None if model.is_spec() && model.is_of_kube => {}
         None if model.fields.iter().any(|field| plain(&field.ident) == "spec") => {
             let message = "a resource has a field `metadata: ObjectMeta`";
@@ -146,7 +147,7 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
-/// Two fields of one name cannot be read: serde finds the second a duplicate.
+/// Two fields of one name cannot be read: serde finds the second field a duplicate.
 fn unique_fields(model: &ResourceModel, errors: &mut Errors) {
     let mut taken: BTreeMap<&str, String> = BTreeMap::new();
     for field in model.metadata.iter().chain(&model.fields) {
@@ -164,7 +165,7 @@ fn unique_fields(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
-/// kubectl takes plural, singular and short names for one another.
+/// kubectl treats plural, singular and short names alike.
 fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
     let mut taken = vec![model.plural.value.as_str(), model.singular.value.as_str()];
     for short in &model.short {
@@ -182,7 +183,7 @@ fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
-/// A kind of one version serves and stores it.
+/// A kind with a single version serves and stores that version.
 fn versions(model: &ResourceModel, errors: &mut Errors) {
     let is_alone = model.hub.is_none() && model.versions.is_empty();
     if let Some(served) = model.served.as_ref().filter(|served| is_alone && !served.value) {

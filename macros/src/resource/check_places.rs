@@ -12,7 +12,7 @@ pub(crate) const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boole
 /// Formats of columns that API servers accept.
 pub(crate) const COLUMN_FORMATS: &[&str] =
     &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
-/// Most selectable fields of one version.
+/// Most selectable fields of a version.
 const MOST_SELECTABLE: usize = 8;
 
 /// Checks every rule.
@@ -195,7 +195,7 @@ fn root(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
     }
 }
 
-/// A JSON path begins with a dot; without one kubectl prints empty columns.
+/// A JSON path begins with a dot; without a dot kubectl prints empty columns.
 fn json_path(path: &WithSpan<String>, example: &str, errors: &mut Errors) {
     let text = &path.value;
     let balanced = text.matches('[').count() == text.matches(']').count();

@@ -1,4 +1,4 @@
-//! The rules of a kind: what API servers refuse, with the remedy.
+//! The rules of a kind, from the refusals of API servers, with the remedy.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const REASONS: &[&str] =
 /// Fields of the metadata that rules see.
 const METADATA: [&str; 2] = ["generateName", "name"];
 
-/// Checks a rule without its path.
+/// Checks a rule without the path.
 pub(super) fn check(model: &ResourceModel, rule: &RuleAttr, errors: &mut Errors) {
     if rule.rule.value.trim().is_empty() {
         errors.at(
@@ -46,7 +46,7 @@ pub(super) fn check(model: &ResourceModel, rule: &RuleAttr, errors: &mut Errors)
     }
 }
 
-/// Checks one expression; with `is_old_optional`, `oldSelf` is an optional value.
+/// Checks an expression; with `is_old_optional`, `oldSelf` is an optional value.
 fn compile(
     model: &ResourceModel,
     text: &WithSpan<String>,
@@ -79,7 +79,7 @@ fn compile(
     }
 }
 
-/// The type of a whole object. Those of its fields may be anything: a macro does not see them.
+/// The type of a whole object. The types of the fields may be anything: a macro does not see them.
 fn root(model: &ResourceModel, metadata: Type) -> Arc<ObjectType> {
     let written = [("apiVersion", Type::String), ("kind", Type::String), ("metadata", metadata)];
     let fields = model.fields.iter().map(|field| (field.json.value.clone(), Type::Dyn));

@@ -8,7 +8,7 @@ use crate::errors::Errors;
 use crate::keys::skip_to_comma;
 use crate::path::Place;
 
-/// One index.
+/// An index.
 #[derive(Debug)]
 pub(super) struct IndexAttr {
     pub(super) name: Ident,
@@ -38,7 +38,7 @@ impl IndexAttr {
         }
     }
 
-    /// Reads one `name: Type = source`.
+    /// Reads `name: Type = source`.
     fn read(input: ParseStream<'_>) -> syn::Result<Self> {
         let start = input.span();
         let name = input.call(Ident::parse_any).map_err(|_| {

@@ -15,8 +15,9 @@ use syn::DeriveInput;
 use crate::errors::Errors;
 
 /// Parses, checks, expands. The impls are emitted in any case (a fault leaves a default behind), so
-/// that the one fault of a resource is not followed by "`Website` is not a Kubernetes resource". A spec
-/// with the derive gets none, because it usually derives `Serialize`, `Deserialize` and `Schema`, too.
+/// that the only fault of a resource is not followed by "`Website` is not a Kubernetes resource". A
+/// spec with the derive gets no impls, because such a spec usually derives `Serialize`,
+/// `Deserialize` and `Schema`, too.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::Attrs::read(&input.attrs, &mut errors);

@@ -41,7 +41,7 @@ pub(super) struct ResourceModel {
     pub(super) scale: Option<ScaleAttr>,
     pub(super) selectable: Vec<Place>,
     pub(super) rules: Vec<RuleAttr>,
-    /// Whether the kind is deprecated, and the warning if one was written.
+    /// Whether the kind is deprecated, and the warning if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
     pub(super) labels: Vec<Pair>,
     pub(super) annotations: Vec<Pair>,
@@ -55,15 +55,15 @@ pub(super) struct ResourceModel {
     /// Whether the struct can be built and read field by field; `false` is a fault that is
     /// reported.
     pub(super) is_struct: bool,
-    /// Whether it has an attribute of kube-rs; a fault that is reported.
+    /// Whether the struct has an attribute of kube-rs; a fault that is reported.
     pub(super) is_of_kube: bool,
 }
 
-/// One field of the root struct.
+/// A field of the root struct.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) ident: Ident,
-    /// Name in JSON, where it was written or follows from the field.
+    /// Name in JSON, as written, or as it follows from the field.
     pub(super) json: WithSpan<String>,
     pub(super) ty: Type,
     /// Whether the field is written as an `Option`; an alias of `Option` is found by the compiler.
@@ -193,7 +193,7 @@ impl ResourceModel {
     }
 }
 
-/// Keys that a version shares with its hub.
+/// Keys that a version shares with the hub.
 const OF_THE_HUB: &[&str] = &[
     "group",
     "versions",
@@ -258,7 +258,7 @@ fn scope(
     cluster.is_none()
 }
 
-/// Returns whether the input is a struct with named fields, and its fields.
+/// Returns whether the input is a struct with named fields, and the struct's fields.
 fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
     let shape = "a resource is a struct with named fields: \
                  `metadata: ObjectMeta, spec: …, status: Option<…>`";
@@ -285,7 +285,7 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
 }
 
 impl Field {
-    /// Reads a field: its name in JSON, its documentation, and whether it is optional.
+    /// Reads a field: name in JSON, documentation, and whether the field is optional.
     fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
         let own = WithSpan { value: names::camel(&plain(&ident)), span: ident.span() };
@@ -299,7 +299,7 @@ impl Field {
     }
 }
 
-/// Reads `#[serde(rename = "…")]`, the one attribute of serde that a field of the root can have.
+/// Reads `#[serde(rename = "…")]`, the only attribute of serde that a field of the root can have.
 fn renamed(attributes: &[Attribute], errors: &mut Errors) -> Option<WithSpan<String>> {
     let mut name = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {

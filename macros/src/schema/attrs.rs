@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-/// The attributes of one place.
+/// The attributes of a place.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) keys: Vec<Key>,
@@ -116,7 +116,8 @@ impl Attrs {
         let mut read = Self::default();
         for attribute in attributes {
             let path = attribute.path();
-            // `#[kube(…)]` on a type is answered by `CustomResource`, or is that of kube-rs' derive.
+            // `#[kube(…)]` on a type is answered by `CustomResource`, or is that of kube-rs'
+            // derive.
             if path.is_ident("schemars") || path.is_ident("validate") {
                 let message = "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
                                `#[schema(range(min = 1, max = 9))]`";
@@ -178,7 +179,7 @@ impl Attrs {
         Ok(())
     }
 
-    /// Adds a key; one that may be given once is a fault the second time.
+    /// Adds a key; a key that may be given once is a fault the second time.
     fn add(&mut self, key: Key, name: &str, errors: &mut Errors) {
         let same = |other: &Key| match (&key.kind, &other.kind) {
             (Kind::Keyword(a, _), Kind::Keyword(b, _)) | (Kind::Item(a, _), Kind::Item(b, _)) => {

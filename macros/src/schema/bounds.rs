@@ -9,8 +9,8 @@ use super::key::Kind;
 use super::model::Field;
 use crate::errors::Errors;
 
-/// Checks that literal bounds are values of their type and leave one between them, of the field and of
-/// its items.
+/// Checks that literal bounds are values of their type and leave a value between them, for the
+/// field and for its items.
 pub(super) fn bounds(field: &Field, errors: &mut Errors) {
     type Value<'a> = fn(&'a Kind, &str) -> Option<&'a TokenStream>;
     let of_field: Value<'_> = |kind, wanted| match kind {
@@ -94,8 +94,8 @@ fn are_values<'a>(
     is_good
 }
 
-/// Returns the text against the value of a keyword; `None` for one that is a value of the type, or that
-/// only the compiler knows.
+/// Returns the text against the value of a keyword; `None` for a keyword that is a value of the
+/// type, or that only the compiler knows.
 fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<String> {
     let expr: Expr = syn::parse2(value.clone()).ok()?;
     if let Some(message) = other_literal(value) {
@@ -129,7 +129,7 @@ fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<
     })
 }
 
-/// The path of a float that is no number, as it is written.
+/// The path of a float that is no number, as written.
 fn no_number(value: &Expr) -> Option<String> {
     let path = match value {
         Expr::Path(path) => &path.path,
@@ -150,7 +150,7 @@ fn no_number(value: &Expr) -> Option<String> {
 struct Bound {
     place: Span,
     value: f64,
-    /// The literal as it is written.
+    /// The literal as written.
     text: String,
 }
 

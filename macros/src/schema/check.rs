@@ -46,7 +46,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// A type as it is written, without the spaces of tokens.
+/// A type as written, without the spaces of tokens.
 fn plain(ty: &syn::Type) -> String {
     ty.to_token_stream().to_string().replace(' ', "")
 }
@@ -63,7 +63,7 @@ fn of_type(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// Checks the fields of which one is set.
+/// Checks the fields of a `one_of` group.
 fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &mut Errors) {
     if matches!(model.data, Data::Enum(_)) {
         errors.at(key.span, "an enum is one of its variants already");
@@ -119,7 +119,7 @@ fn is_always_set(field: &Field) -> bool {
         && !field.remarks.has(is_default)
 }
 
-/// Checks that no two fields have one name in JSON.
+/// Checks that no two fields share a name in JSON.
 fn names_differ(fields: &[Field], errors: &mut Errors) {
     let described: Vec<_> =
         fields.iter().filter(|it| it.is_described() && it.serde.flatten.is_none()).collect();
@@ -256,8 +256,8 @@ fn contradictions(field: &Field, errors: &mut Errors) {
 const BOUND_OF_A_QUANTITY: &str = "a quantity is written as a text, which this key does not restrict: write a rule, \
      such as `rule(\"quantity(string(self)).isGreaterThan(quantity('1Gi'))\")`";
 
-/// Whether a keyword bounds numbers, and the type is Kubernetes' `Quantity`: an API server compares numbers
-/// only, and serde writes a text.
+/// Whether a keyword bounds numbers, and the type is Kubernetes' `Quantity`: an API server compares
+/// numbers only, and serde writes a text.
 fn is_bound_of_a_quantity(keyword: &str, ty: &syn::Type) -> bool {
     let is_bound = matches!(
         keyword,

@@ -78,7 +78,8 @@ pub(super) fn peeled(ty: &Type) -> &Type {
     }
 }
 
-/// Whether the type is written as an `Option`, or as a pointer to one, which serde reads alike.
+/// Whether the type is written as an `Option`, or as a pointer to an option, which serde reads
+/// alike.
 pub(super) fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => is_option(&reference.elem),
@@ -116,7 +117,7 @@ pub(super) fn is_named(ty: &Type, name: &str) -> bool {
     path.path.segments.last().is_some_and(|segment| segment.ident == name)
 }
 
-/// Returns the last segment of a path that is one of the known names.
+/// Returns the last segment of a path that is a known name.
 fn last_segment(ty: &Type) -> Option<&'static str> {
     const KNOWN: &[&str] = &[
         "String",

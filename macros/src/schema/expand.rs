@@ -21,7 +21,7 @@ pub(super) fn all(model: &Model, keys: &[Ident]) -> TokenStream {
     items(model, &body, &references(&krate(model), "schema", keys, known))
 }
 
-/// The impls of a model with faults, without a body that could cause further ones.
+/// The impls of a model with faults, without a body that could cause further faults.
 pub(super) fn fallback(model: &Model) -> TokenStream {
     items(model, &quote!(::core::unimplemented!()), &TokenStream::new())
 }
@@ -87,7 +87,7 @@ fn field_names(model: &Model) -> TokenStream {
     }
 }
 
-/// The name of the schema that differs between types of one name.
+/// The name of the schema that differs between types of the same name.
 fn id(name: &str, generics: &Generics) -> TokenStream {
     let types: Vec<_> = generics.type_params().map(|it| &it.ident).collect();
     let constants: Vec<_> = generics.const_params().map(|it| &it.ident).collect();
@@ -130,7 +130,7 @@ fn bounded(model: &Model) -> Generics {
             if written.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::Serialize));
             }
-            // A default belongs to the type only; `split_for_impl` leaves it out.
+            // A default belongs to the type only; `split_for_impl` leaves the default out.
             if words.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::JsonSchema));
             }
@@ -169,7 +169,7 @@ fn body(model: &Model) -> TokenStream {
             }
             _ => shape,
         };
-        // The schema of the other type does not say what the conversion refuses.
+        // The schema of the other type does not say which values the conversion refuses.
         let is_described = converted.is_some_and(|field| field.remarks.describes_values())
             || model.remarks.describes_values();
         let parsed = (model.serde.is_fallible && !is_described).then(|| {
@@ -233,7 +233,7 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
     quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
 }
 
-/// A type that is written as its field.
+/// A type that is written as the type's only field.
 fn newtype(field: &Field, keys: &TokenStream) -> TokenStream {
     let shape = shape(field);
     let of_field = keys_of(field);

@@ -60,7 +60,7 @@ pub(super) fn of_field(field: &Field, errors: &mut Errors) {
         let own = OWN.iter().find(|(own, classes, _)| *own == word && classes.contains(&of_field));
         match (word.as_str(), own) {
             (_, Some((_, _, source))) => errors.at(name.span(), follows(&word, source)),
-            // Takes away what the type has.
+            // Takes away the type's own keywords.
             _ if value.to_string() == "null" => {}
             ("items", _) if of_field == Class::List => elements_fit(field, name, value, errors),
             ("additionalProperties", _) if of_field == Class::Map => {
@@ -99,7 +99,8 @@ fn follows(keyword: &str, source: &str) -> String {
     )
 }
 
-/// Checks the schema of elements, which takes the place of that of their type: it says the same type.
+/// Checks the schema of elements, which takes the place of the schema of their type: both must give
+/// the same type.
 fn elements_fit(field: &Field, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
     let keywords = keywords(value);
     let find = |wanted: &str| keywords.iter().find(|(keyword, _)| keyword == wanted);
@@ -145,7 +146,7 @@ fn types(class: Class) -> &'static [&'static str] {
     }
 }
 
-/// Checks the value of `type`, as far as it is a literal.
+/// Checks the value of `type`, if the value is a literal.
 fn type_fits(value: &TokenStream, fitting: &[&str], what: &str, errors: &mut Errors) {
     let Ok(name) = syn::parse2::<LitStr>(value.clone()) else { return };
     let word = name.value();

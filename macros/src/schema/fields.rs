@@ -1,4 +1,4 @@
-//! The generated code of fields: one call for each, and one for each of its keys.
+//! The generated code of fields: a call for each field, and a call for each key of a field.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -108,7 +108,7 @@ pub(super) fn remarks(remarks: &Remarks, field: Option<&Field>, names: &[Field])
     quote!(#doc #deprecated #(#keys)*)
 }
 
-/// The call for one key.
+/// The call for a key.
 fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
     let is_list = field.is_some_and(|field| class(&field.ty) == Class::List);
     match &key.kind {
@@ -145,8 +145,8 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
     }
 }
 
-/// `default = expression`: of the field's type, or of the one inside its option. A text may be any type
-/// that is made of one.
+/// `default = expression`: of the field's type, or of the type inside the field's option. A text
+/// may stand for any type that is made from a text.
 fn default_key(field: &Field, value: &Expr) -> TokenStream {
     let inner = if is_option(&field.ty) && !is_some(value) { peeled(&field.ty) } else { &field.ty };
     let text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
@@ -230,7 +230,7 @@ fn rule(rule: &Rule, names: &[Field]) -> TokenStream {
     quote!(.rule(#rule, &[#(#pairs),*]) #old_self)
 }
 
-/// The path from a value to its field of that name in JSON.
+/// The path from a value to the field of that name in JSON.
 fn json_path(name: &str) -> String {
     if name.is_empty() || name.contains(['.', '[', ']', '\'']) {
         let escaped = name.replace('\\', "\\\\").replace('\'', "\\'");
@@ -239,7 +239,7 @@ fn json_path(name: &str) -> String {
     format!(".{name}")
 }
 
-/// The rule of fields of which some are set, as kubebuilder writes it.
+/// The rule of fields of which some are set, in kubebuilder's form.
 fn one_of(many: Many, fields: &[Ident], names: &[Field]) -> TokenStream {
     let names: Vec<String> = fields.iter().map(|name| json(name, names)).collect();
     let set: Vec<String> = names

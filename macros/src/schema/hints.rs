@@ -1,6 +1,6 @@
 //! Answers to words of kubebuilder, kube-rs and schemars that this derive spells differently.
 
-/// A word, and the key that has its meaning.
+/// A word, and the key with the same meaning.
 const WORDS: &[(&str, &str)] = &[
     ("listType", "list(map, keys(name))` or `set` or `atomic"),
     ("list_type", "list(map, keys(name))` or `set` or `atomic"),
@@ -88,7 +88,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("description", "the description is the doc comment"),
 ];
 
-/// Returns the answer to a word that is no key here, if there is a better one than the list of keys.
+/// Returns the answer to a word that is no key here, if there is a better answer than the list of
+/// keys.
 pub(super) fn hint(name: &str) -> Option<String> {
     let meant = meant(name)?;
     Some(format!("there is no key `{name}` here: {meant}"))
@@ -105,11 +106,11 @@ fn meant(name: &str) -> Option<String> {
     }
 }
 
-/// Returns the answer to a marker of kubebuilder in a line of a doc comment, `+kubebuilder:validation:Minimum=1`;
-/// `None` for other lines.
+/// Returns the answer to a marker of kubebuilder in a line of a doc comment,
+/// `+kubebuilder:validation:Minimum=1`; `None` for other lines.
 pub(super) fn marker(line: &str) -> Option<String> {
     let marker = line.trim().strip_prefix("+kubebuilder:")?;
-    // What is set stands behind the first `=`, and arguments stand behind the name.
+    // The value stands behind the first `=`, and arguments stand behind the name.
     let name = marker.split(['=', ' ']).next()?;
     let (is_item, name) = match name.strip_prefix("validation:items:") {
         Some(name) => (true, name),

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::{Expr, LitStr, Path, Type};
 
-/// One key with its value. Several stand for one attribute where it has several parts.
+/// A key with its value. An attribute with several parts gives several keys.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) span: Span,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Optional,
     /// The value is kept unchecked.
     Opaque,
-    /// A Kubernetes type with all of its fields.
+    /// A Kubernetes type with all fields.
     Full,
     /// A whole Kubernetes object.
     Embedded,
@@ -47,7 +47,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether the key gives the field another schema than that of its type.
+    /// Whether the key gives the field another schema than the type's.
     pub(super) fn replaces_schema(&self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ pub(super) struct Rule {
 /// The field that a failed rule names.
 #[derive(Debug)]
 pub(super) enum RulePath {
-    /// A field of the type, by its name in Rust.
+    /// A field of the type, by name in Rust.
     Field(Ident),
     /// A JSON path.
     Json(LitStr),

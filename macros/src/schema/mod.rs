@@ -1,8 +1,8 @@
 //! `#[derive(Schema)]`.
 //!
-//! Unlike the other derives it stands beside serde's and follows serde's attributes: `serde` reads
-//! them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL, `readable` what serde can
-//! read, `check` the rest, `expand` quotes.
+//! Unlike the other derives this derive stands beside serde's and follows serde's attributes:
+//! `serde` reads them, `attrs` reads `#[schema(…)]`, `model` holds both, `rules` checks CEL,
+//! `readable` readability by serde, `check` the rest, `expand` quotes.
 
 pub(crate) mod attrs;
 mod bounds;
@@ -26,7 +26,7 @@ use syn::DeriveInput;
 
 use crate::errors::Errors;
 
-/// Parses, checks, expands. With faults, the type still counts as one with a schema.
+/// Parses, checks, expands. With faults, the type still counts as a type with a schema.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::Model::new(input, &mut errors);

@@ -114,7 +114,7 @@ impl Model {
         }
     }
 
-    /// Every field of the type and of its variants.
+    /// Every field of the type and of the variants.
     pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
         let own: &[Field] = match &self.data {
             Data::Tuple(fields) | Data::Named(fields) => fields,
@@ -194,7 +194,7 @@ impl Field {
         }
     }
 
-    /// Whether the field is part of the schema of what is read or of what is written.
+    /// Whether the field is part of the schema of the read or the written form.
     pub(super) fn is_described(&self) -> bool {
         let is_skipped = self.serde.skipped || (self.serde.not_read && self.serde.not_written);
         !is_skipped && !self.remarks.has(|kind| matches!(kind, Kind::Skip))
@@ -221,7 +221,7 @@ impl Remarks {
         }
     }
 
-    /// Whether one of the keys is of that kind.
+    /// Whether any of the keys is of that kind.
     pub(super) fn has(&self, is: impl Fn(&Kind) -> bool) -> bool {
         self.attrs.keys.iter().any(|key| is(&key.kind))
     }
@@ -242,7 +242,7 @@ impl Remarks {
     }
 }
 
-/// Checks that a doc comment has no rules for another tool, which nobody would follow.
+/// Checks that a doc comment has no rules for another tool, which would have no effect.
 fn markers(attributes: &[Attribute], errors: &mut Errors) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
         let Ok(pair) = attribute.meta.require_name_value() else { continue };
@@ -253,7 +253,7 @@ fn markers(attributes: &[Attribute], errors: &mut Errors) {
     }
 }
 
-/// The doc comment: one literal, or `concat!(…)` if a part is a macro such as `include_str!`.
+/// The doc comment: a literal, or `concat!(…)` if a part is a macro such as `include_str!`.
 fn doc(attributes: &[Attribute]) -> Option<TokenStream> {
     let parts: Vec<&Expr> = attributes
         .iter()

@@ -36,7 +36,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// Serde writes a tag that no field of the struct has, and the server drops it.
+/// Serde writes a tag that no field of the struct has, and the server drops the tag.
 fn tagged_struct(model: &Model, errors: &mut Errors) {
     if let (Some(tag), false) = (&model.serde.tag, matches!(model.data, Data::Enum(_))) {
         let message = format!(
@@ -61,7 +61,7 @@ fn closed(model: &Model, errors: &mut Errors) {
     }
 }
 
-/// A field that is absent from objects, though serde wants it.
+/// A field that is absent from objects, though serde requires the field.
 fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
     if !is_demanded(field, has_default) {
         return;
@@ -76,7 +76,7 @@ fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
                 "the server would keep objects without the field, and serde demands a field that a function reads: give \
                  it a `#[serde(default)]`, which makes it optional without this key"
             }
-            // A field without a name is answered by a text of its own.
+            // A field without a name is answered by a separate text.
             Kind::Optional if matches!(field.member, syn::Member::Named(_)) => {
                 "the server would keep objects without the field, and serde demands it: make the field an `Option` or \
                  give it a `#[serde(default)]`, both of which make it optional without this key"
@@ -134,7 +134,7 @@ fn other_values(field: &Field, errors: &mut Errors) {
     }
 }
 
-/// A function may read anything. Where a module reads and writes, its rule is in `check`.
+/// A function may read anything. Where a module reads and writes, the rule is in `check`.
 fn by_a_function(field: &Field, errors: &mut Errors) {
     let Some(function) = field.serde.reads.as_ref().filter(|_| field.serde.with.is_none()) else {
         return;
@@ -151,7 +151,7 @@ fn by_a_function(field: &Field, errors: &mut Errors) {
     errors.at(function.span, message);
 }
 
-/// A default in the schema beside another one of serde.
+/// A default in the schema beside a default of serde.
 fn two_defaults(field: &Field, errors: &mut Errors) {
     let value = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
         Kind::Default(value) => Some((key.span, value)),
@@ -182,7 +182,7 @@ fn two_defaults(field: &Field, errors: &mut Errors) {
     errors.at(place, message);
 }
 
-/// `#[serde(default)]` on the type gives each of its fields a default already.
+/// `#[serde(default)]` on the type gives each field a default already.
 fn default_beside_that_of_type(field: &Field, has_default: bool, errors: &mut Errors) {
     if !has_default || field.serde.default.is_some() || is_option(&field.ty) {
         return;
@@ -251,7 +251,7 @@ fn without_fields(ty: &Type) -> Option<(&'static str, Span)> {
     Some((name, ty.span()))
 }
 
-/// A type as it is written, without the spaces of tokens.
+/// A type as written, without the spaces of tokens.
 fn plain(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace(' ', "")
 }

@@ -23,7 +23,7 @@ use crate::keys;
 pub(super) const REASONS: &[&str] =
     &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// The value that a rule is about, and the fields that it may name.
+/// The value that a rule is about, and the fields that the rule may name.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     ty: Type,
@@ -34,7 +34,7 @@ pub(super) struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// A struct.
     pub(super) fn of_struct(fields: &'a [Field]) -> Self {
-        // A flattened field brings fields that only its type knows.
+        // A flattened field brings fields known to its type only.
         if fields.is_empty() || fields.iter().any(|field| field.serde.flatten.is_some()) {
             return Self { ty: Type::Dyn, fields };
         }
@@ -101,7 +101,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Checks one expression; with `is_old_optional`, `oldSelf` is an optional value.
+    /// Checks an expression; with `is_old_optional`, `oldSelf` is an optional value.
     fn compile(
         &self,
         text: &LitStr,
@@ -207,7 +207,7 @@ fn cel_type(ty: &Spelling) -> Type {
     if is_option(ty) && is_scalar { Type::Wrapper(Arc::new(found)) } else { found }
 }
 
-/// The type of a field in CEL, as if no option were around it.
+/// The type of a field in CEL, as if no option were around the type.
 fn type_below_options(ty: &Spelling) -> Type {
     match class(ty) {
         Class::Text => Type::String,

@@ -184,7 +184,7 @@ impl OfField {
     }
 }
 
-/// Calls `read` for each word in `#[serde(…)]`; it returns whether it knows the word.
+/// Calls `read` for each word in `#[serde(…)]`; `read` returns whether the word is known.
 fn each(attributes: &[Attribute], mut read: impl FnMut(&ParseNestedMeta<'_>) -> syn::Result<bool>) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         // Faults of the syntax are reported by serde.
@@ -229,7 +229,8 @@ fn default(meta: &ParseNestedMeta<'_>) -> syn::Result<self::Default> {
     }
 }
 
-/// Reads `= "name"` or `(serialize = "name", deserialize = "name")`; two different names are a fault.
+/// Reads `= "name"` or `(serialize = "name", deserialize = "name")`; two different names are a
+/// fault.
 fn both_ways(meta: &ParseNestedMeta<'_>, errors: &mut Errors) -> syn::Result<Option<String>> {
     if !meta.input.peek(syn::token::Paren) {
         return text(meta).map(Some);
@@ -269,7 +270,7 @@ fn rule(name: Option<String>) -> Rename {
 }
 
 impl Rename {
-    /// Returns this rule, or `other` without one.
+    /// Returns this rule, or `other` without a rule.
     pub(super) fn or(self, other: Self) -> Self {
         if self == Self::None { other } else { self }
     }

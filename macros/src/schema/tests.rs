@@ -1,4 +1,5 @@
-//! Faults of the fixtures in `tests/ui/schema`, without a compiler: one mistake, at most one message.
+//! Faults of the fixtures in `tests/ui/schema`, without a compiler, with at most one message for a
+//! mistake.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,7 +54,7 @@ fn each_mistake_has_one_message() {
         found.iter().filter(|(name, texts)| texts.len() > 1 && *name != "many_faults").collect();
     assert!(several.is_empty(), "{several:#?}");
     assert_eq!(found["many_faults"].len(), 5, "{:#?}", found["many_faults"]);
-    // The compiler explains these by itself, with the texts of the framework's traits.
+    // The compiler explains these alone, with the texts of the framework's traits.
     let silent: Vec<&str> =
         found.iter().filter(|(_, texts)| texts.is_empty()).map(|(name, _)| name.as_str()).collect();
     let expected = [

@@ -184,7 +184,8 @@ fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Re
     keys::value::<Expr>(key, input, example).map(ToTokens::into_token_stream)
 }
 
-/// Reads `= "text"` or `= CONSTANT`. A literal of another type would make a schema that cannot be decoded.
+/// Reads `= "text"` or `= CONSTANT`. A literal of another type would make a schema that cannot be
+/// decoded.
 fn title(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     if input.peek(Token![=]) && input.peek2(syn::Lit) {
         return Ok(keys::text(key, input)?.value.to_token_stream());
@@ -251,7 +252,7 @@ fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
     })
 }
 
-/// Reads a pattern, and refuses what the API server's regular expressions do not have.
+/// Reads a pattern, and refuses constructs that the API server's regular expressions lack.
 fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
     let Err(error) = windlass_cel::library::regex::Pattern::parse(&text.value) else {

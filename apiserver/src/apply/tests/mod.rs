@@ -124,7 +124,7 @@ impl World {
         self.get("/metadata/managedFields").as_array().cloned().unwrap_or_default()
     }
 
-    /// Returns `fieldsV1` of a manager's first entry; null without one.
+    /// Returns `fieldsV1` of a manager's first entry; null without an entry.
     fn owned(&self, manager: &str) -> Value {
         let entries = self.entries();
         let entry = entries.iter().find(|entry| entry["manager"] == manager);

@@ -38,7 +38,7 @@ pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     again
 }
 
-/// Returns the time at which a Job ended, and whether it succeeded.
+/// Returns the time at which a Job ended, and whether the Job succeeded.
 fn ended(job: &Value) -> Option<(bool, String)> {
     [("Complete", true), ("Failed", false)].into_iter().find_map(|(name, succeeds)| {
         let condition = objects::condition(job, name).filter(|one| one["status"] == "True")?;
@@ -109,7 +109,8 @@ fn run_due(
 ) -> Done {
     let zone = cron["spec"]["timeZone"].as_str();
     let text = cron["spec"]["schedule"].as_str().unwrap_or_default();
-    // The server checks schedules: what cannot be read here is a zone that this machine does not know.
+    // The server checks schedules: an unreadable schedule has a zone that this machine does not
+    // know.
     let Some(schedule) = Schedule::parse(text, zone) else { return Ok(None) };
     let now = turn.clock.seconds();
     let last = status["lastScheduleTime"].as_str().and_then(clock::parse);
@@ -117,7 +118,7 @@ fn run_due(
     let mut from = last.or(made).unwrap_or(now);
     let deadline = cron["spec"]["startingDeadlineSeconds"].as_i64();
     if let Some(seconds) = deadline {
-        // What is too late is not made up for.
+        // Starts that are too late are not made up for.
         from = from.max(now.saturating_sub(seconds).saturating_sub(1));
     }
     let next = schedule.next(now);
@@ -175,7 +176,7 @@ fn start(turn: &Turn<'_>, cron: &Value, at: i64) -> Result<Value, ApiError> {
     });
     let name = meta::text(&job, "name").to_owned();
     let made = match turn.create(JOBS, namespace, job) {
-        // Made before its time could be written down.
+        // Made before the time could be recorded.
         Err(error) if error.reason() == "AlreadyExists" => {
             let held = objects::get(turn, JOBS, namespace, &name);
             return held.map(|held| held.value.clone()).ok_or(error);

@@ -1,4 +1,4 @@
-//! `DaemonSets`: one Pod on each node.
+//! `DaemonSets`: a Pod on each node.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// Creates and deletes Pods of a `DaemonSet`, and writes its status.
+/// Creates and deletes Pods of a `DaemonSet`, and writes the status.
 pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, DAEMONSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
@@ -63,7 +63,8 @@ pub(super) fn target(pod: &Value) -> Option<&str> {
     field["values"][0].as_str()
 }
 
-/// Creates the missing Pods, and deletes those that have failed, are too many, or of an old template.
+/// Creates the missing Pods, and deletes those that have failed, are too many, or of an old
+/// template.
 fn place(turn: &Turn<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
     let held = objects::owned(turn, PODS, set);
     let hash = objects::hash(&set["spec"]["template"]);
@@ -86,7 +87,7 @@ fn place(turn: &Turn<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError>
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
     }
-    // One at a time: the next one waits until all others are ready.
+    // One at a time: the next Pod waits until all others are ready.
     let is_old = |pod: &&Value| pod["metadata"]["labels"][HASH] != hash.as_str();
     let unready = held.iter().filter(|pod| !pods::is_ready(pod) || meta::terminating(pod));
     match (held.iter().find(is_old), unready.count()) {

@@ -14,7 +14,7 @@ use crate::status::ApiError;
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
-/// Scales the `ReplicaSets` of a Deployment, and writes its status.
+/// Scales the `ReplicaSets` of a Deployment, and writes the status.
 pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, DEPLOYMENTS, namespace, name) else { return Ok(None) };
     let deployment = &held.value;
@@ -29,7 +29,7 @@ pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let recreates = deployment["spec"]["strategy"]["type"] == "Recreate";
     let new = match new.into_iter().next() {
         Some(set) => Some(set),
-        // A new template waits for the Pods of the old one, if they are not to run side by side.
+        // A new template waits for the Pods of the old template, unless both may run side by side.
         None if !is_paused && (!recreates || is_empty) => Some(create(turn, deployment, &old)?),
         None => None,
     };
@@ -153,13 +153,13 @@ fn refused(turn: &Turn<'_>, deployment: &Value, name: &str, error: &ApiError) {
     }
 }
 
-/// Returns the number of a `ReplicaSet` among those of its Deployment.
+/// Returns the number of a `ReplicaSet` in the history of the Deployment.
 fn revision(set: &Value) -> i64 {
     let text = set["metadata"]["annotations"][REVISION].as_str();
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Moves Pods from the old `ReplicaSets` to the new one, within the limits.
+/// Moves Pods from the old `ReplicaSets` to the new `ReplicaSet`, within the limits.
 fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(), ApiError> {
     let (surge, missing) = limits(deployment);
     let wanted = wanted(deployment);
@@ -167,7 +167,7 @@ fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(
     let room = (wanted + surge - total).max(0);
     let next = if replicas(new) > wanted { wanted } else { wanted.min(replicas(new) + room) };
     scale(core, deployment, new, next)?;
-    // Pods of the new one that are not available yet are missing already.
+    // Pods of the new `ReplicaSet` that are not available yet are missing already.
     let pending = replicas(new) - count(new, "availableReplicas");
     let mut surplus = total - (wanted - missing) - pending.max(0);
     let mut old: Vec<&Value> = old.iter().collect();
@@ -205,7 +205,8 @@ fn about(reason: &str) -> Note<'_> {
     Note { from, api_version, kind: "Deployment", level: "Normal", reason }
 }
 
-/// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old one, cannot make its Pods.
+/// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old `ReplicaSet`,
+/// cannot make Pods.
 fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
     let mut held = new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
     let mut failure = held.next()?.clone();
@@ -272,7 +273,7 @@ fn report(core: &Core, deployment: &Value, new: Option<&Value>, old: &[Value]) -
     Ok(None)
 }
 
-/// Returns a condition; its times stay as long as it does not change.
+/// Returns a condition; times stay as long as the condition does not change.
 fn condition(
     deployment: &Value,
     name: &str,

@@ -13,10 +13,10 @@ use crate::kinds::meta;
 use crate::selectors::selects;
 use crate::storage::{self, Object};
 
-/// Seconds in which an evicted Pod has to go: until then it counts as gone.
+/// Seconds in which an evicted Pod has to go: until then the Pod counts as gone.
 const TIMEOUT: i64 = 120;
 
-/// Returns the names of the budgets that count one of the states of a Pod.
+/// Returns the names of the budgets that count any of the states of a Pod.
 pub(super) fn budgets_of<'a>(
     core: &Core,
     namespace: &str,
@@ -51,7 +51,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
                     && !disrupted.contains_key(meta::text(pod, "name"))
             });
             let healthy = i64::try_from(healthy.count()).unwrap_or(i64::MAX);
-            // Without expected Pods none may go: the first ones may be about to come.
+            // Without expected Pods none may go: the first Pods may be about to come.
             let allowed = if expected > 0 { (healthy - desired).max(0) } else { 0 };
             json!({
                 "expectedPods": expected, "desiredHealthy": desired, "currentHealthy": healthy,
@@ -78,8 +78,8 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     Ok(again)
 }
 
-/// Returns the evicted Pods that are about to go, with the time of each, and the time at which the first
-/// of them counts again.
+/// Returns the evicted Pods that are about to go, with the time of each, and the time at which the
+/// first of them counts again.
 fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Value>, Option<i64>) {
     let listed = &budget["status"]["disruptedPods"];
     let mut held = BTreeMap::new();
@@ -89,7 +89,7 @@ fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Valu
         let Some(since) = listed[name].as_str().and_then(clock::parse) else { continue };
         let end = since.saturating_add(TIMEOUT);
         if end >= now {
-            // Counted again in the second after the last one.
+            // Counted again in the second after the last.
             again = Some(again.map_or(end + 1, |at| at.min(end + 1)));
             held.insert(name.to_owned(), listed[name].clone());
         }
@@ -134,7 +134,7 @@ fn scale(core: &Core, own: &[&Value]) -> Result<i64, String> {
     Ok(scales.values().fold(0, |sum: i64, replicas| sum.saturating_add(*replicas)))
 }
 
-/// Returns the uid and the replicas of the object that counts for a Pod: of a `ReplicaSet` its
+/// Returns the uid and the replicas of the object that counts for a Pod: for a `ReplicaSet` the
 /// Deployment.
 fn controller(core: &Core, namespace: &str, owner: &Value) -> Option<(String, i64)> {
     let find = |resource: Resource, owner: &Value| {

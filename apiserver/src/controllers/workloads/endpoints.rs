@@ -13,7 +13,7 @@ use crate::storage::Object;
 
 /// Annotation with the time of the last change.
 const CHANGED: &str = "endpoints.kubernetes.io/last-change-trigger-time";
-/// Labels of what the controllers of upstream write.
+/// Labels that the controllers of upstream write.
 const MANAGED: &str = "endpoints.kubernetes.io/managed-by";
 const SLICE_MANAGED: &str = "endpointslice.kubernetes.io/managed-by";
 /// Most addresses of an object.
@@ -29,7 +29,7 @@ struct Address {
     ports: Vec<Value>,
 }
 
-/// Returns the names of the Services that select one of the states of a Pod.
+/// Returns the names of the Services that select any of the states of a Pod.
 pub(super) fn services_of<'a>(
     core: &Core,
     namespace: &str,
@@ -120,7 +120,7 @@ fn labels(service: &Value, more: &[(&str, &str)]) -> Value {
 pub(super) fn sync_endpoints(core: &Core, namespace: &str, name: &str) -> Done {
     let held = objects::get(core, ENDPOINTS, namespace, name);
     let Some(service) = service(core, namespace, name) else {
-        // The Service is gone; those of a Service without a selector belong to somebody else.
+        // The Service is gone; endpoints of a Service without a selector belong to others.
         let is_gone = objects::get(core, SERVICES, namespace, name).is_none();
         if let Some(held) = held.filter(|held| {
             is_gone && held.value["metadata"]["labels"][MANAGED] == "endpoint-controller"
@@ -188,7 +188,8 @@ fn subsets(addresses: &[Address]) -> Value {
     if subsets.is_empty() { Value::Null } else { json!(subsets) }
 }
 
-/// Writes the `EndpointSlice` of a Service; there is one, for the family of its address.
+/// Writes the `EndpointSlice` of a Service: a single slice, for the family of the Service's
+/// address.
 pub(super) fn sync_slice(core: &Core, namespace: &str, name: &str) -> Done {
     // When the Service goes, garbage collection deletes the slice.
     let Some(service) = service(core, namespace, name) else { return Ok(None) };
@@ -239,7 +240,7 @@ pub(super) fn sync_slice(core: &Core, namespace: &str, name: &str) -> Done {
     Ok(None)
 }
 
-/// Returns ports each of which has a name, which may be empty: clients rely on it in slices.
+/// Returns ports each of which has a name, which may be empty: clients rely on the field in slices.
 fn named(ports: &[Value]) -> Vec<Value> {
     let mut ports = ports.to_vec();
     for port in &mut ports {

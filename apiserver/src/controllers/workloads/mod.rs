@@ -1,8 +1,8 @@
 //! Stand-ins for the controllers of workloads, for Endpoints and volumes, and for a kubelet.
 //!
-//! They write what kube-controller-manager writes, without nodes: the stand-in for a kubelet lets Pods
-//! run. Each object that may need work has a key in one queue; a key is worked off from what is stored
-//! then, so events only say where to look.
+//! The controllers write the same as kube-controller-manager, without nodes: the stand-in for a
+//! kubelet lets Pods run. Each object that may need work has a key in a common queue; a key is
+//! worked off from the state stored then, so events only name objects.
 
 // DESIGN.md, 149: Stand-ins work off keys from what is stored
 
@@ -45,10 +45,10 @@ use turn::{Answered, Turn};
 const RETRY: i64 = 5;
 /// Doublings of the time until work is tried again.
 const DOUBLINGS: u32 = 6;
-/// Most keys whose webhooks are asked at the same time; further ones wait.
+/// Most keys whose webhooks are asked at the same time; further keys wait.
 const ASKED: usize = 16;
 
-/// One object that a controller has to look at.
+/// An object that a controller has to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     controller: Controller,
@@ -96,7 +96,7 @@ impl Workloads {
         }
     }
 
-    /// Makes what the stand-ins need before the first object.
+    /// Makes the objects that the stand-ins need before the first object.
     pub(super) fn begin(&mut self, core: &Core) {
         if self.set.has(Controller::Kubelet) {
             kubelet::register(core);
@@ -169,7 +169,7 @@ impl Workloads {
         }
     }
 
-    /// Queues a key, if its controller runs.
+    /// Queues a key, if the controller runs.
     fn add(&mut self, controller: Controller, namespace: &str, name: &str) {
         // Without ReplicaSets there are no Pods to count: Deployments are reported available.
         let needed = controller == Controller::Deployments;
@@ -184,7 +184,7 @@ impl Workloads {
         self.times.first().map(|(at, _)| *at)
     }
 
-    /// Works off one key; returns whether there was one.
+    /// Works off a key; returns whether any was queued.
     pub(super) fn work(&mut self, core: &Arc<Core>) -> bool {
         let now = core.clock.seconds();
         while let Some(done) = self.calls.try_join_next() {
@@ -197,7 +197,7 @@ impl Workloads {
         // Removed first: a panic must not leave the key in the queue.
         let Some(key) = self.queue.pop_first() else { return false };
         self.forget(&key);
-        // The answer queues it again.
+        // The answer queues the key again.
         if self.asked.contains(&key) {
             return true;
         }
@@ -222,7 +222,7 @@ impl Workloads {
         true
     }
 
-    /// Notes the failure of work, and returns the seconds until it is tried again.
+    /// Notes the failure of work, and returns the seconds until the next try.
     fn failed(&mut self, key: &Key, error: &crate::status::ApiError) -> i64 {
         let Key { controller, namespace, name } = key;
         tracing::debug!(?controller, namespace, name, %error, "a stand-in could not do its work");
@@ -244,7 +244,8 @@ impl Workloads {
         });
     }
 
-    /// Waits for the answers for a key, and queues it; for ever if no webhook is asked. Cancel safe.
+    /// Waits for the answers for a key, and queues the key; waits for ever if no webhook is asked.
+    /// Cancel safe.
     pub(super) async fn answered(&mut self) {
         match self.calls.join_next().await {
             Some(done) => self.take(done.ok()),

@@ -46,7 +46,8 @@ pub(super) fn call(
     super::super::call(core, &kind, namespace, name).ok_or_else(ApiError::no_resource)
 }
 
-/// Returns the objects of a namespace, or of all if it is empty, in order of their names.
+/// Returns the objects of a namespace, or of all namespaces if the name is empty, in order of
+/// names.
 pub(super) fn list(core: &Core, resource: Resource, namespace: &str) -> Vec<Arc<Object>> {
     let Some(kind) = core.kind(resource.0, resource.1) else { return Vec::new() };
     let (snapshot, _) = core.store.snapshot(&kind.storage);
@@ -75,7 +76,7 @@ pub(super) fn create(
     create::create(core, &call, object, &mut Vec::new()).map(|answer| answer.value)
 }
 
-/// Creates an object, unless there is one of its name.
+/// Creates an object, unless the name is taken.
 pub(super) fn create_if_absent(
     core: &Core,
     resource: Resource,
@@ -88,7 +89,7 @@ pub(super) fn create_if_absent(
     }
 }
 
-/// Deletes an object, if it is still the given one; `grace` is the grace period of a Pod.
+/// Deletes an object, if still the given object; `grace` is the grace period of a Pod.
 pub(super) fn remove(
     core: &Core,
     resource: Resource,
@@ -107,7 +108,8 @@ pub(super) fn remove(
     }
 }
 
-/// Changes an object, if it is still the given one. A change to what is stored already writes nothing.
+/// Changes an object, if still the given object. A change to the stored state itself writes
+/// nothing.
 pub(super) fn change(
     core: &Core,
     resource: Resource,
@@ -170,7 +172,7 @@ pub(super) fn owner(api_version: &str, kind: &str, object: &Value) -> Value {
 /// An event about an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note<'a> {
-    /// Controller that reports it.
+    /// Controller that reports the event.
     pub(super) from: &'a str,
     /// `apiVersion` of the object.
     pub(super) api_version: &'a str,
@@ -188,8 +190,8 @@ pub(super) fn note(core: &Core, about: &Value, note: Note<'_>, message: &str) {
     write_note(core, about, note, message, &suffix);
 }
 
-/// Writes an event that may happen again and again: it is then counted, with its last message, and there is
-/// no further one. Messages differ: they name an object that has a new name each time.
+/// Writes an event that may happen again and again: repetitions are counted, with the last message,
+/// in a single event. Messages differ: they name an object that has a new name each time.
 pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &str) {
     let suffix = hash(&json!([about["metadata"]["uid"], note.reason]));
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
@@ -206,7 +208,8 @@ pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &s
     }
 }
 
-/// Returns the beginning of a message, as long as upstream's: a webhook may explain its refusal at any length.
+/// Returns the beginning of a message, as long as upstream's, because a webhook may explain a
+/// refusal at any length.
 fn shortened(message: &str) -> String {
     message.chars().take(LONGEST_MESSAGE).collect()
 }
@@ -248,7 +251,7 @@ pub(super) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> 
     items(&object["status"], "conditions").iter().find(|one| one["type"] == name)
 }
 
-/// Sets a number that is left out if it is 0.
+/// Sets a number that is left out if 0.
 pub(super) fn set_count(status: &mut Value, field: &str, count: usize) {
     if count > 0 {
         status[field] = json!(count);

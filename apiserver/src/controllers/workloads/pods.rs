@@ -1,4 +1,4 @@
-//! Pods from templates, and what their status says.
+//! Pods from templates, and the meaning of their status.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,12 @@ use crate::clock;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
-/// Most Pods that one look at an owner makes or deletes, as upstream's controllers; the events of these
-/// lead to the next look, and others have their turn in between. Less in tests, which go beyond it.
+/// Most Pods that a look at an owner makes or deletes, as upstream's controllers; the events of
+/// these lead to the next look, and others have their turn in between. Less in tests, which exceed
+/// this number.
 pub(super) const BURST: usize = if cfg!(test) { 20 } else { 500 };
 
-/// Returns a Pod from a template: with its labels, annotations and finalizers, and an owner.
+/// Returns a Pod from a template: with labels, annotations and finalizers, and an owner.
 pub(super) fn from_template(template: &Value, owner: Value) -> Value {
     let held = &template["metadata"];
     let mut metadata = json!({"ownerReferences": owner});
@@ -53,7 +54,7 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     objects::condition(pod, "Ready").is_some_and(|one| one["status"] == "True")
 }
 
-/// Whether a Pod has been ready for as long as its owner demands.
+/// Whether a Pod has been ready for as long as the owner demands.
 pub(super) fn is_available(pod: &Value, seconds: i64, now: i64) -> bool {
     available_at(pod, seconds).is_some_and(|at| at <= now)
 }
@@ -65,7 +66,7 @@ pub(super) fn available_at(pod: &Value, seconds: i64) -> Option<i64> {
     Some(since + seconds)
 }
 
-/// Returns the next time at which one of some ready Pods becomes available.
+/// Returns the next time at which any of some ready Pods becomes available.
 pub(super) fn next_available<'a>(
     pods: impl IntoIterator<Item = &'a Value>,
     seconds: i64,
@@ -75,7 +76,8 @@ pub(super) fn next_available<'a>(
     times.filter(|at| *at > now).min()
 }
 
-/// Returns the rank by which Pods are deleted first: those that are not placed, not ready, and younger.
+/// Returns the rank by which Pods are deleted first: those that are not placed, not ready, and
+/// younger.
 pub(super) fn deletion_rank(pod: &Value) -> (bool, bool, std::cmp::Reverse<String>) {
     let placed = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     let made = meta::text(pod, "creationTimestamp").to_owned();

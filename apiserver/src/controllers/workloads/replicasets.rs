@@ -13,7 +13,7 @@ use crate::status::ApiError;
 /// Type of the condition of a set whose Pods cannot be made.
 pub(super) const FAILURE: &str = "ReplicaFailure";
 
-/// Creates and deletes Pods of a `ReplicaSet`, and writes its status.
+/// Creates and deletes Pods of a `ReplicaSet`, and writes the status.
 pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, REPLICASETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
@@ -61,8 +61,8 @@ fn note(reason: &str) -> Note<'_> {
     Note { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
 }
 
-/// Returns the condition of a set whose Pods cannot be created or deleted. Its first text stays until there
-/// is no failure any more, and while webhooks are asked.
+/// Returns the condition of a set whose Pods cannot be created or deleted. The first text stays
+/// until there is no failure any more, and while webhooks are asked.
 fn failure(
     turn: &Turn<'_>,
     set: &Value,

@@ -17,8 +17,9 @@ fn number(revision: &Value) -> i64 {
     revision["revision"].as_i64().unwrap_or(0)
 }
 
-/// Stores the revision of the present template, as the newest one; returns its name. A template that
-/// comes back, as by `kubectl rollout undo`, takes its old revision with a new number.
+/// Stores the revision of the present template, as the newest; returns the revision's name. A
+/// template that comes back, as by `kubectl rollout undo`, takes the old revision with a new
+/// number.
 pub(super) fn record(core: &Core, kind: &str, set: &Value) -> Result<String, ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let hash = objects::hash(&set["spec"]["template"]);
@@ -57,7 +58,7 @@ pub(super) fn record(core: &Core, kind: &str, set: &Value) -> Result<String, Api
 pub(super) fn prune(core: &Core, set: &Value, used: &BTreeSet<&str>) -> Result<(), ApiError> {
     let mut held = objects::owned(core, REVISIONS, set);
     held.sort_by_key(number);
-    // The newest one is that of the present template.
+    // The newest revision is that of the present template.
     held.pop();
     let limit = usize::try_from(objects::number(set, "revisionHistoryLimit", 10)).unwrap_or(0);
     let mut surplus = held.len().saturating_sub(limit);

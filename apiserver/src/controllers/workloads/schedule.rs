@@ -20,7 +20,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Parses a schedule in a time zone; UTC without one.
+    /// Parses a schedule in a time zone; UTC without a zone.
     pub(super) fn parse(text: &str, zone: Option<&str>) -> Option<Self> {
         let zone = match zone {
             Some(name) => TimeZone::get(name).ok()?,

@@ -19,12 +19,12 @@ const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 /// Seconds for which a certificate counts at most, and at least: those of upstream.
 const LONGEST: i64 = 365 * 24 * 3600;
 const SHORTEST: i64 = 600;
-/// Seconds by which a certificate counts before it is issued, for clients whose clocks are late.
+/// Seconds by which a certificate counts before its issue, for clients whose clocks are late.
 const BACKDATE: i64 = 300;
 /// Seconds below which this time is not taken off the end.
 const SHORT: i64 = 8 * 3600;
 
-/// Signs a request, or says in a condition why it cannot be signed.
+/// Signs a request, or gives the reason of a refusal in a condition.
 pub(super) fn sync(core: &Core, name: &str) -> Done {
     let Some(held) = objects::get(core, REQUESTS, "", name) else { return Ok(None) };
     let request = &held.value;

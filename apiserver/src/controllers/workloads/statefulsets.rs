@@ -1,4 +1,4 @@
-//! `StatefulSets`: Pods with ordinals and claims of their own, one after the other.
+//! `StatefulSets`: Pods with ordinals and separate claims, in sequence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ struct Revisions {
     update: String,
 }
 
-/// Creates and deletes Pods of a `StatefulSet`, and writes its status.
+/// Creates and deletes Pods of a `StatefulSet`, and writes the status.
 pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, STATEFULSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
@@ -39,7 +39,7 @@ pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     failed.map_or(Ok(again), Err)
 }
 
-/// Returns the revisions; the present one is stored if it is new.
+/// Returns the revisions; a new present revision is stored.
 fn revisions(core: &Core, set: &Value) -> Result<Revisions, ApiError> {
     let update = revisions::record(core, "StatefulSet", set)?;
     let current = set["status"]["currentRevision"].as_str().filter(|name| !name.is_empty());
@@ -53,7 +53,7 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
     rest.strip_prefix('-')?.parse().ok()
 }
 
-/// Takes the next step to the wanted Pods. With ordered management it waits for each of them.
+/// Takes the next step to the wanted Pods. With ordered management the set waits for each Pod.
 fn step(turn: &Turn<'_>, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
     let is_ordered = set["spec"]["podManagementPolicy"] != "Parallel";
     let now = turn.clock.seconds();
@@ -95,7 +95,7 @@ fn step(turn: &Turn<'_>, set: &Value, revisions: &Revisions) -> Result<(), ApiEr
     update(turn, set, revisions, &held)
 }
 
-/// Replaces one Pod of an older revision, the one with the highest ordinal first.
+/// Replaces a Pod of an older revision, the highest ordinal first.
 fn update(core: &Core, set: &Value, revisions: &Revisions, held: &[Value]) -> Result<(), ApiError> {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
@@ -107,7 +107,7 @@ fn update(core: &Core, set: &Value, revisions: &Revisions, held: &[Value]) -> Re
         if pod["metadata"]["labels"][REVISION] != revisions.update.as_str() {
             return delete(core, set, pod);
         }
-        // The next one waits for this one.
+        // The next Pod waits for this Pod.
         if meta::terminating(pod) || !pods::is_ready(pod) {
             return Ok(());
         }
@@ -132,7 +132,7 @@ fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Creates the Pod of an ordinal, and its claims.
+/// Creates the Pod of an ordinal, and the Pod's claims.
 fn create(turn: &Turn<'_>, set: &Value, at: i64, revisions: &Revisions) -> Result<(), ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let pod_name = format!("{name}-{at}");

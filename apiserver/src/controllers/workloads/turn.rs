@@ -1,7 +1,8 @@
-//! One reconcile of a key: creations pass admission, whose webhooks the reconcile cannot wait for.
+//! A reconcile of a key: creations pass admission, whose webhooks the reconcile cannot wait for.
 //!
-//! A creation that needs a webhook's answer ends the reconcile. The questions are put meanwhile, and the next
-//! reconcile of the key makes the same object again and finds the answers in the session.
+//! A creation that needs a webhook's answer ends the reconcile. The questions are put meanwhile,
+//! and the next reconcile of the key makes the same object again and finds the answers in the
+//! session.
 
 // DESIGN.md, 151: Creations of stand-ins pass admission
 
@@ -23,7 +24,7 @@ use crate::verbs::create;
 /// Group of all service accounts.
 const ACCOUNTS: &str = "system:serviceaccounts";
 
-/// One reconcile of a key.
+/// A reconcile of a key.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     core: &'a Core,
@@ -43,11 +44,11 @@ impl Deref for Turn<'_> {
     }
 }
 
-/// The answers for the first creation of a turn, and its failure if they did not come in time.
+/// The answers for the first creation of a turn, and the failure if answers did not come in time.
 pub(super) type Answered = (Arc<Session>, Option<ApiError>);
 
 impl<'a> Turn<'a> {
-    /// Returns a look at a key; `answered` if it waited for webhooks.
+    /// Returns a look at a key; `answered` after a wait for webhooks.
     pub(super) fn new(core: &'a Core, key: &Key, answered: Option<Answered>) -> Self {
         let (session, failure) = answered.unwrap_or_else(|| (Session::open(), None));
         let name = format!("system:serviceaccount:kube-system:{}", account(key.controller));
@@ -56,7 +57,7 @@ impl<'a> Turn<'a> {
         Self { core, user, session: RefCell::new(session), failure: RefCell::new(failure) }
     }
 
-    /// Creates an object as the controller, once admission allows it.
+    /// Creates an object as the controller, once admission allows that.
     pub(super) fn create(
         &self,
         resource: Resource,
@@ -71,14 +72,14 @@ impl<'a> Turn<'a> {
             None => create::create(self, &call, object, &mut Vec::new()),
         };
         if !call.session.is_waiting() {
-            // The next object has a uid and a name of its own, and asks for itself.
+            // The next object has a uid and a name of its own, and needs separate answers.
             *self.session.borrow_mut() = Session::open();
         }
         made.map(|answer| answer.value)
     }
 
-    /// Writes the event about an object that could not be created: not while webhooks are asked, nor in a
-    /// namespace that is about to go.
+    /// Writes the event about an object that could not be created: not while webhooks are asked,
+    /// nor in a namespace that is about to go.
     pub(super) fn note_failure(&self, about: &Value, note: Note<'_>, error: &ApiError, text: &str) {
         let is_ending = error.causes().iter().any(|cause| cause.reason == "NamespaceTerminating");
         if !self.is_waiting() && !is_ending {

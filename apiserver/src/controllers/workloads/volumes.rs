@@ -1,4 +1,4 @@
-//! Claims and volumes: a claim gets a volume that fits, or one that is made for it.
+//! Claims and volumes: a claim gets a volume that fits, or a volume made for the claim.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// Name of the provisioner.
 const PROVISIONER: &str = "windlass.dev/provisioner";
 
-/// Binds a claim, or lets it and its volume go.
+/// Binds a claim, or releases the claim and its volume.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, CLAIMS, namespace, name) else {
         return release(core, namespace, name).map(|()| None);
@@ -108,7 +108,7 @@ fn provision(core: &Core, claim: &Value) -> Result<Value, ApiError> {
     objects::create(core, VOLUMES, "", volume)
 }
 
-/// Returns the reference of a volume to its claim.
+/// Returns the reference of a volume to the claim.
 fn reference(claim: &Value) -> Value {
     let metadata = &claim["metadata"];
     json!({
@@ -203,7 +203,7 @@ fn unprotect(core: &Core, claim: &Value) -> Result<(), ApiError> {
     drop_finalizer(core, CLAIMS, claim, CLAIM_PROTECTION)
 }
 
-/// Removes a finalizer, if an object has it.
+/// Removes a finalizer from an object, if present.
 fn drop_finalizer(
     core: &Core,
     resource: objects::Resource,

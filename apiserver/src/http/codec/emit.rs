@@ -1,7 +1,7 @@
 //! YAML answers, written as Go's `sigs.k8s.io/yaml` writes them: clients compare them as text.
 //!
-//! A text stands plain where a reader of YAML 1.1 takes it for a text, in quotes elsewhere, and over several
-//! lines if it has some. Lines are folded at spaces behind column 80.
+//! A text stands plain where a reader of YAML 1.1 recognizes a text, in quotes elsewhere, and over
+//! several lines if the text has some. Lines are folded at spaces behind column 80.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 /// Column behind which a line is folded at the next space.
 const WIDTH: usize = 80;
-/// Most bytes of a key before the colon in its line.
+/// Most bytes of a key before the colon in the same line.
 const SIMPLE_KEY: usize = 128;
-/// Spaces of one level.
+/// Spaces of a level.
 const STEP: usize = 2;
 
 /// Texts that YAML 1.1 reads as other values.
@@ -44,7 +44,7 @@ pub(super) fn print(value: &Value) -> String {
     emitter.out
 }
 
-/// Place of a node in its parent.
+/// Place of a node in the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Root,
@@ -76,7 +76,7 @@ impl Emitter {
                 }
             }
             Value::Array(items) if !items.is_empty() => {
-                // Items of a field stand below its key.
+                // Items of a field stand below the field's key.
                 let indent = if place == Place::Item { indent + STEP } else { indent };
                 for item in items {
                     self.indent(indent);
@@ -93,7 +93,7 @@ impl Emitter {
         }
     }
 
-    /// Writes a key with its value.
+    /// Writes a key with the value.
     fn field(&mut self, key: &str, value: &Value, indent: usize) {
         self.indent(indent);
         if key.len() > SIMPLE_KEY || key.contains('\n') {
@@ -125,7 +125,7 @@ impl Emitter {
         }
     }
 
-    /// Writes a plain text, or one in single quotes.
+    /// Writes a plain text, or a text in single quotes.
     fn scalar(&mut self, text: &str, quote: Option<char>, is_key: bool, indent: usize) {
         self.space();
         quote.into_iter().for_each(|quote| self.put(quote));
@@ -218,7 +218,7 @@ impl Emitter {
         mark.chars().for_each(|c| self.put(c));
     }
 
-    /// Goes to a column, in a new line unless the present one has nothing there.
+    /// Goes to a column, in a new line unless the present line is empty there.
     fn indent(&mut self, indent: usize) {
         if !self.starts || self.column > indent || (self.column == indent && !self.blank) {
             self.line();
@@ -307,7 +307,7 @@ fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character stands in a document as it is.
+/// Whether a character stands unchanged in a document.
 fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
         || u32::from(c) >= 0x10000
@@ -342,7 +342,7 @@ fn escape(c: char) -> String {
     format!("\\{short}")
 }
 
-/// Returns a number as Go prints it: a fraction with an exponent if that is large or small.
+/// Returns a number in Go's form: a fraction with an exponent if large or small.
 fn go_number(number: &serde_json::Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
         return number.to_string();
@@ -369,7 +369,7 @@ fn order(a: &str, b: &str) -> Ordering {
         (true, false) => return Ordering::Greater,
         (false, false) => {}
     }
-    // A zero counts inside of a number, and not at its begin.
+    // A zero counts inside of a number, and not at the beginning.
     let before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
     let starts = (x == '0' || y == '0') && before.clone().any(|c| *c != '0');
     let number = |chars: &[char]| {

@@ -1,4 +1,4 @@
-//! Compression of large answers, for clients that accept it.
+//! Compression of large answers, for clients that accept compression.
 
 use std::io::Write;
 
@@ -16,11 +16,12 @@ const LEAST: usize = 128 * 1024;
 /// Bytes from which on a description of the API is compressed.
 const LEAST_OF_OPENAPI: usize = 1400;
 
-/// Compresses a reply if it is large and the client accepts it. Watches and sessions stay as they are.
+/// Compresses a reply if the reply is large and the client accepts it. Watches and sessions stay
+/// unchanged.
 pub(in crate::http) fn compress(headers: &HeaderMap, path: &str, reply: &mut Reply) {
     let is_openapi = path == "/openapi/v2";
     if is_openapi {
-        // Said of small answers, too: caches must not give a compressed one to everybody.
+        // Sent with small answers, too: caches must not give a compressed answer to every client.
         reply.headers.push(("vary", "Accept-Encoding".to_owned()));
     }
     let least = if is_openapi { LEAST_OF_OPENAPI } else { LEAST };

@@ -8,19 +8,19 @@ use serde_json::{Map, Number, Value};
 use crate::http::json;
 use crate::verbs::decode::Body;
 
-/// Most repeated keys that are told.
+/// Most repeated keys that are reported.
 const MOST_REPEATED: usize = 100;
 
-/// Parses the first document; of repeated keys the last one counts.
+/// Parses the first document; of repeated keys the last counts.
 ///
 /// # Errors
-/// The reason in Go's words, where it is one of the usual ones.
+/// The reason in Go's words, where Go's words are known.
 pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     // JSON is YAML, and most bodies are JSON, whose parser also notes repeated fields.
     let braced = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     if braced
         && let Ok(body) = json::parse(bytes)
-        // Told with their lines, as those of other documents.
+        // Reported with lines, as in other documents.
         && body.duplicates.is_empty()
     {
         return Ok(body);
@@ -35,7 +35,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
             Any(&found).deserialize(reader)
         });
     let value = parsed.map_err(|why| reason(&why.to_string(), document))?;
-    // The start of a body that is no object is shown as it was sent.
+    // The start of a body that is no object is shown as sent.
     let text = if value.is_object() { String::new() } else { text.to_owned() };
     Ok(Body { value, repeated: found.into_inner(), duplicates: Vec::new(), text })
 }
@@ -75,7 +75,7 @@ fn reason(why: &str, text: &str) -> String {
 #[derive(Clone, Copy)]
 struct Any<'a>(&'a RefCell<Vec<String>>);
 
-/// A key with its place in the text.
+/// A key with the place in the text.
 struct Key(Value);
 
 impl<'de> serde::Deserialize<'de> for Key {
@@ -85,7 +85,7 @@ impl<'de> serde::Deserialize<'de> for Key {
 }
 
 impl Key {
-    /// Returns the key as a text: Go turns those of other types into one.
+    /// Returns the key as a text: Go turns keys of other types into texts.
     fn text(self) -> String {
         match self.0 {
             Value::String(text) => text,
@@ -186,7 +186,7 @@ mod tests {
             told("a: 1\na: {b: 1, b: 2}\n"),
             ["line 2: key \"b\" already set in map", "line 2: key \"a\" already set in map",]
         );
-        // JSON is told as YAML is.
+        // JSON is reported like YAML.
         assert_eq!(told("{\"a\": 1,\n\"a\": 2}"), ["line 2: key \"a\" already set in map"]);
     }
 

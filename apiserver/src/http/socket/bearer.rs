@@ -11,8 +11,8 @@ use crate::status::ApiError;
 /// Beginning of a subprotocol that is a token.
 const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// Returns the token among the subprotocols of a request, and the others, joined; `None` without
-/// one.
+/// Returns the token among the subprotocols of a request, and the others, joined; `None` without a
+/// token.
 pub(in super::super) fn token(request: &Parts) -> Result<Option<(String, String)>, ApiError> {
     if !is_wanted(request) {
         return Ok(None);
@@ -28,7 +28,7 @@ pub(in super::super) fn token(request: &Parts) -> Result<Option<(String, String)
             };
             let decoded = URL_SAFE_NO_PAD.decode(encoded).ok();
             let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
-            // A second token, or one that cannot be read, is a wrong token.
+            // A second token, or an unreadable token, is a wrong token.
             let decoded = decoded.filter(|_| token.is_none()).ok_or_else(ApiError::unauthorized)?;
             token = Some(decoded);
         }

@@ -1,4 +1,4 @@
-//! Channels within a WebSocket: each message begins with the number of its channel.
+//! Channels within a WebSocket: each message begins with the number of the channel.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,8 +18,8 @@ pub(super) const COMMAND: &[&str] = &[
 ];
 /// Subprotocols of sessions with ports.
 pub(super) const PORTS: &[&str] = &["", "v4.channel.k8s.io", "v4.base64.channel.k8s.io"];
-/// The subprotocol in which clients can end their input. The server itself speaks it, in place of
-/// the kubelet.
+/// The subprotocol in which clients can end the input. The server speaks this subprotocol, in place
+/// of the kubelet.
 pub(super) const NEWEST: &str = "v5.channel.k8s.io";
 
 /// A subprotocol with channels.
@@ -29,7 +29,7 @@ pub(crate) struct Channels {
     is_text: bool,
     /// Whether a client can close a channel.
     closes: bool,
-    /// Whether the end of a command is told as a `Status`, and not as text.
+    /// Whether the end of a command is sent as a `Status`, and not as text.
     has_status: bool,
 }
 
@@ -66,7 +66,7 @@ impl Channels {
         Message::binary(bytes)
     }
 
-    /// Reads a message. What cannot be read is dropped, as by upstream.
+    /// Reads a message. An unreadable message is dropped, as by upstream.
     pub(super) fn read(self, message: Message) -> Received {
         let (Message::Text(_) | Message::Binary(_)) = message else { return Received::Nothing };
         let data = message.into_data();

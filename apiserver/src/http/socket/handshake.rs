@@ -1,4 +1,4 @@
-//! The handshake, as the library of upstream makes it.
+//! The handshake, in the form of upstream's library.
 
 use http::header::{
     CONNECTION, HeaderName, ORIGIN, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
@@ -20,7 +20,7 @@ pub(in super::super) fn is_wanted(request: &Parts) -> bool {
     is_upgrade(request) && first(&request.headers, &UPGRADE).eq_ignore_ascii_case("websocket")
 }
 
-/// Whether a request asks for another protocol on its connection.
+/// Whether a request asks for another protocol on the connection.
 pub(super) fn is_upgrade(request: &Parts) -> bool {
     // HTTP/2 has other means, which upstream does not offer.
     let one = request.version == Version::HTTP_11 || request.version == Version::HTTP_10;
@@ -35,7 +35,7 @@ pub(super) fn first<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Returns the subprotocols that a client offers, in its order.
+/// Returns the subprotocols that a client offers, in the client's order.
 pub(super) fn offered(request: &Parts) -> Vec<&str> {
     // Of several headers upstream reads the first.
     let header = first(&request.headers, &SEC_WEBSOCKET_PROTOCOL).trim();
@@ -60,8 +60,8 @@ pub(super) fn answer_watch(request: &Parts, session: Session) -> Reply {
     }
 }
 
-/// Answers the handshake of a session with channels: of the subprotocols that the client offers, the
-/// first known one is taken. No origin is needed.
+/// Answers the handshake of a session with channels: of the subprotocols that the client offers,
+/// the first known subprotocol is taken. No origin is needed.
 pub(super) fn answer_channels(
     request: &Parts,
     known: &[&str],

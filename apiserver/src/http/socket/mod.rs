@@ -1,8 +1,9 @@
 //! Connections that become a WebSocket and carry a session in place of further requests.
 //!
-//! A request that wants one is authorized and executed like any other, so its failures are plain
-//! answers. If it succeeds, the handshake is answered 101, and the session runs as part of its
-//! connection: with the connection's place among those of the socket, and until a fault cuts it.
+//! A request that wants a WebSocket is authorized and executed like any other, so failures are
+//! plain answers. After a success, the handshake is answered 101, and the session runs as part of
+//! the connection: with the connection's place among those of the socket, and until a fault cuts
+//! the session.
 
 // DESIGN.md, 148: Sessions of the embedded server run in the task of their connection
 
@@ -47,7 +48,7 @@ const WRITE: Duration = Duration::from_secs(60);
 /// Longest time between the server's close frame and the client's.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// A connection after its handshake.
+/// A connection after the handshake.
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The content of a WebSocket.
@@ -58,11 +59,11 @@ pub(crate) enum Session {
     Pod(PodTalk),
 }
 
-/// A session and the connection that it is about to run on.
+/// A session and the connection that will carry it.
 pub(super) struct Upgrading {
     pub(super) session: Session,
     pub(super) upgrade: OnUpgrade,
-    /// The request, which runs as long as its session.
+    /// The request, which runs as long as the session.
     pub(super) running: Option<Running>,
 }
 
@@ -90,7 +91,7 @@ impl From<Error> for End {
     }
 }
 
-/// Makes the handshake for a watch over a WebSocket; any other reply stays as it is.
+/// Makes the handshake for a watch over a WebSocket; any other reply stays unchanged.
 pub(super) fn upgrade(asked: &DecodedRequest, mut reply: Reply) -> Reply {
     if !is_wanted(&asked.parts) {
         return reply;
@@ -145,11 +146,11 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
 const SPDY: &str = "the stand-in for a kubelet speaks SPDY within a WebSocket only: use a client that \
                     does, such as kubectl 1.31 or later";
 
-/// A session that waits for its subprotocol.
+/// A session that waits for the subprotocol.
 type Talk = Box<dyn FnOnce(Channels) -> PodTalk>;
 
 impl Upgrading {
-    /// Runs the session to its end, and closes the connection.
+    /// Runs the session to the end, and closes the connection.
     pub(super) async fn run(self) {
         let Self { session, upgrade, running } = self;
         let upgraded = match upgrade.await {
@@ -158,7 +159,7 @@ impl Upgrading {
         };
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
-            // Each message is flushed: the buffer never holds more than one, and a pong.
+            // Each message is flushed: the buffer never holds more than a message and a pong.
             .write_buffer_size(0)
             .max_message_size(Some(LONGEST))
             .max_frame_size(Some(LONGEST));
@@ -173,7 +174,7 @@ impl Upgrading {
     }
 }
 
-/// Sends a message and waits until the connection has taken it.
+/// Sends a message and waits until the connection has taken the message.
 async fn send(socket: &mut Socket, message: Message) -> Result<(), End> {
     match timeout(WRITE, socket.send(message)).await {
         Ok(sent) => sent.map_err(End::from),
@@ -196,7 +197,7 @@ async fn close(socket: &mut Socket, end: End) {
             socket.send(Message::Close(Some(frame))).await?;
         }
         // Read to the end: bytes that are left unread would reset the connection, and the client
-        // might lose what was sent last.
+        // might lose the last message.
         while socket.next().await.is_some_and(|read| read.is_ok()) {}
         socket.get_mut().shutdown().await.map_err(Error::Io)
     };

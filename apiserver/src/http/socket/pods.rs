@@ -18,7 +18,7 @@ const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
-/// Byte by which a terminal ends its input.
+/// Byte by which a terminal ends the input.
 const END_OF_INPUT: u8 = 4;
 
 /// A session with a Pod, in a subprotocol.
@@ -34,7 +34,7 @@ pub(crate) enum PodTalk {
     Tunnel,
 }
 
-/// Runs a session to its end.
+/// Runs a session to the end.
 pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> End {
     let done = match talk {
         PodTalk::Command(command, channels) => command_session(socket, &command, channels).await,
@@ -47,7 +47,7 @@ pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> End {
     done.err().unwrap_or(End::Done)
 }
 
-/// Runs a command: its output, its input, its end.
+/// Runs a command: output, input and end.
 async fn command_session(
     socket: &mut Socket,
     command: &Command,
@@ -63,7 +63,7 @@ async fn command_session(
     tell_end(socket, channels, &command.status()).await
 }
 
-/// Echoes the input of a command until it ends.
+/// Echoes the input of a command until the input ends.
 async fn echo(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
     loop {
         match receive(socket, channels).await? {

@@ -17,7 +17,7 @@ pub(super) const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
 
 /// Bytes before the content of a frame.
 const HEAD: usize = 8;
-/// First bytes of a control frame: the bit that tells it from data, and the version.
+/// First bytes of a control frame: the bit that distinguishes control from data, and the version.
 const CONTROL: [u8; 2] = [0x80, 3];
 /// Types of control frames.
 const SYN_STREAM: u16 = 1;
@@ -25,8 +25,8 @@ const SYN_REPLY: u16 = 2;
 const PING: u16 = 6;
 const GOAWAY: u16 = 7;
 
-/// No headers, compressed: a block of deflate that is stored as it is, and an empty one, at which readers
-/// hand out what they have. The first of a connection begins with the header of zlib.
+/// No headers, compressed: a block of deflate that is stored uncompressed, and an empty block, at
+/// which readers deliver their data. The first of a connection begins with the header of zlib.
 const NO_HEADERS: [u8; 16] =
     [0x78, 0x01, 0x00, 0x04, 0x00, 0xfb, 0xff, 0, 0, 0, 0, 0x00, 0x00, 0x00, 0xff, 0xff];
 /// Length of that header.

@@ -11,7 +11,7 @@ pub(super) async fn run(socket: &mut Socket, mut stream: Stream, is_text: bool) 
     loop {
         tokio::select! {
             biased;
-            // Events first: a client that sends without a pause must not put off the end of its
+            // Events first: a client that sends without a pause must not put off the end of the
             // watch.
             frame = stream.next() => {
                 let Some(frame) = frame else { return End::Done };

@@ -13,7 +13,7 @@ use crate::verbs::subresources::connect::PodSession;
 /// The content of a WebSocket: there is none.
 pub(crate) enum Session {}
 
-/// A session and the connection that it is about to run on.
+/// A session and the connection that will carry it.
 pub(super) struct Upgrading {
     pub(super) session: Session,
     pub(super) upgrade: OnUpgrade,
@@ -27,7 +27,7 @@ impl Upgrading {
     }
 }
 
-/// Returns no token: it could stand among the subprotocols of a WebSocket only.
+/// Returns no token, because a token could stand among the subprotocols of a WebSocket only.
 pub(super) fn token(_request: &Parts) -> Result<Option<(String, String)>, ApiError> {
     Ok(None)
 }
@@ -37,7 +37,8 @@ pub(super) fn is_wanted(_request: &Parts) -> bool {
     false
 }
 
-/// Leaves an answer as it is: a server may ignore the wish for another protocol, and a watch goes on over HTTP.
+/// Leaves an answer unchanged: a server may ignore the wish for another protocol, and a watch goes
+/// on over HTTP.
 pub(super) fn upgrade(_asked: &DecodedRequest, reply: Reply) -> Reply {
     reply
 }

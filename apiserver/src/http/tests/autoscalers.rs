@@ -21,7 +21,7 @@ async fn autoscalers_have_two_versions_of_one_object() {
     let metrics = json!([{"type": "Pods", "pods": pods}]);
     let changed = client.merge(&url, json!({"spec": {"metrics": metrics}})).await;
     assert_eq!(changed.code, 200, "{}", changed.text);
-    // A write of the older version keeps what it does not know.
+    // A write of the older version keeps fields unknown to that version.
     let url = format!("{older}/a");
     let changed = client.merge(&url, json!({"spec": {"maxReplicas": 4}})).await;
     assert_eq!((changed.code, &changed.value["spec"]["maxReplicas"]), (200, &json!(4)));

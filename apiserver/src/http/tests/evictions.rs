@@ -7,7 +7,7 @@ use crate::http::test_support::*;
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-/// Creates a Pod in a phase; a ready one has the condition.
+/// Creates a Pod in a phase; a ready Pod has the condition.
 async fn pod(client: &mut Client, name: &str, phase: &str, ready: bool) {
     let pod = json!({"metadata": {"name": name, "labels": {"a": "b"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]}});

@@ -10,7 +10,7 @@ const PARTIAL: &str =
 const PARTIAL_LIST: &str =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// Returns an object with its kind.
+/// Returns an object with a kind.
 fn typed(api_version: &str, kind: &str, mut object: Value) -> Value {
     object["apiVersion"] = api_version.into();
     object["kind"] = kind.into();

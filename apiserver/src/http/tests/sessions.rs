@@ -1,4 +1,4 @@
-//! Logs and sessions of Pods, with the stand-in for a kubelet and without one.
+//! Logs and sessions of Pods, with the stand-in for a kubelet and without.
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::Message;
@@ -30,7 +30,7 @@ async fn open(server: &ApiServer, path: &str, protocol: &str) -> Result<Socket, 
     Socket::open(server, &format!("{PODS}/p/{path}"), &headers).await
 }
 
-/// Returns the next message as its channel and its text.
+/// Returns the next message as channel and text.
 async fn next(socket: &mut Socket) -> (u8, String) {
     match socket.next().await {
         Some(Message::Binary(data)) => (data[0], String::from_utf8_lossy(&data[1..]).into_owned()),
@@ -111,7 +111,7 @@ async fn older_protocols_and_base64_are_spoken_too() {
     assert_eq!(socket.headers[PROTOCOL], "v4.base64.channel.k8s.io");
     assert_eq!(socket.next().await, Some(Message::text("1")));
     assert_eq!(socket.next().await, Some(Message::text("1dXAK")), "the log of the program");
-    // The byte by which a terminal ends its input.
+    // The byte by which a terminal ends the input.
     socket.send(Message::text("0BA==")).await;
     assert_eq!(socket.next().await, Some(Message::text("1BA==")));
     assert!(socket.next().await.unwrap().to_text().unwrap().starts_with('3'));

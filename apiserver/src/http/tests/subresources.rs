@@ -187,7 +187,7 @@ async fn a_certificate_request_carries_its_user_and_is_approved_once() {
         {"type": "Denied", "status": "True"}]}});
     let both = client.merge(&url, both).await;
     assert!(both.message().contains("are mutually exclusive"), "{}", both.text);
-    // Status cannot decide, and the request itself does not change.
+    // Status cannot decide, and the request does not change.
     client.post(REQUESTS, request("s")).await;
     let reply = client.merge(&format!("{REQUESTS}/s/status"), verdict("Approved")).await;
     assert!(reply.message().contains("may not add a condition of type \"Approved\""));

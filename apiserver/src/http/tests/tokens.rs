@@ -15,7 +15,7 @@ const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Returns a server with an account `bot`, and a client of it.
+/// Returns a server with an account `bot`, and a client.
 async fn with_bot() -> (ApiServer, Client) {
     let (server, mut client) = start().await;
     let reply = client.post(ACCOUNTS, json!({"metadata": {"name": "bot"}})).await;
@@ -41,7 +41,7 @@ fn claims(token: &str) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
 
-/// Asks the server who the bearer of a token is.
+/// Asks the server for the bearer of a token.
 async fn who(server: &ApiServer, token: &str) -> Reply {
     let mut client = Client::anonymous(server).await;
     let bearer = format!("Bearer {token}");

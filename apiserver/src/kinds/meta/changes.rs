@@ -37,8 +37,8 @@ const CHANGED_ONLY: [(&str, &str); 21] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
 ];
 
-/// Returns how often the metadata of a change is checked as that of a new object, beside once for all
-/// kinds.
+/// Returns how often the metadata of a change is checked as that of a new object, beside once for
+/// all kinds.
 fn full_checks(kind: &Kind) -> usize {
     let name = (kind.served.group.as_str(), kind.name());
     usize::from(!kind.served.custom && !CHANGED_ONLY.contains(&name))

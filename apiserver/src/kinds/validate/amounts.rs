@@ -60,12 +60,12 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether a resource is one of huge pages.
+/// Whether a resource is for huge pages.
 fn is_huge(name: &str) -> bool {
     name.strip_prefix("requests.").unwrap_or(name).starts_with("hugepages-")
 }
 
-/// Whether a resource without a domain is a known one.
+/// Whether a resource without a domain is known.
 pub(super) fn is_known(name: &str) -> bool {
     COMPUTE.contains(&name)
         || COUNTS.contains(&name)

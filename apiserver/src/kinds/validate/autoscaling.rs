@@ -91,7 +91,7 @@ fn one_metric(metric: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
     let known = SOURCES.map(|(known, _)| known);
     if !known.contains(&kind) {
-        // Told twice, upstream too.
+        // Reported twice, as upstream.
         causes.extend([unsupported(&at_type, kind, &known), unsupported(&at_type, kind, &known)]);
     }
     for field in ["object", "external", "pods", "resource", "containerResource"] {
@@ -173,7 +173,7 @@ fn resource(field: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the fault of a target without a value for all and without one for each Pod.
+/// Appends the fault of a target without a value for all and without a value for each Pod.
 fn any_value(target: &Value, at: &str, causes: &mut Vec<Cause>) {
     if target["value"].is_null() && target["averageValue"].is_null() {
         let why = "must set either a target value for metric or a per-pod target";
@@ -219,7 +219,7 @@ fn target(target: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the rules for one direction.
+/// Appends the faults of the rules for a direction.
 fn scaling(rules: &Value, at: &str, causes: &mut Vec<Cause>) {
     /// Longest window, in seconds.
     const WINDOW: i64 = 3600;

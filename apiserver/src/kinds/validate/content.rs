@@ -111,7 +111,7 @@ pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a path with a domain before it, such as `acme.io/foo`.
+/// Appends the faults of a path with a domain before the path, such as `acme.io/foo`.
 pub(super) fn prefixed_path(text: &str, at: &str, causes: &mut Vec<Cause>) {
     let (domain, path) = text.split_once('/').unwrap_or_default();
     if domain.is_empty() || path.is_empty() {
@@ -222,8 +222,8 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
 fn subject_namespace(object: &Value, subject: &Value, causes: &mut Vec<Cause>) {
     let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
     let named = subject["namespace"].as_str().unwrap_or_default();
-    // Events about cluster-wide objects are in the default namespace. Those of the newer form are not
-    // compared with the namespace that they name.
+    // Events about cluster-wide objects are in the default namespace. Those of the newer form are
+    // not compared with the namespace that they name.
     let is_new = !is_empty(&object["eventTime"]);
     let fits = match named.is_empty() {
         true => own == "default" || is_new && own == "kube-system",

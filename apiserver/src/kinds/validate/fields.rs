@@ -9,28 +9,28 @@ use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
-/// A check, with its arguments.
+/// A check, with arguments.
 #[derive(Debug)]
 pub(super) enum Check {
     /// The field has a value; the detail of the fault.
     Required(&'static str),
-    /// A text is one of these.
+    /// A text is among these.
     OneOf(Vec<&'static str>),
-    /// A text is one of these, also if it is absent.
+    /// A text is among these, and must be present.
     NeededOneOf(Vec<&'static str>),
     /// A number is this or more.
     Min(i64),
-    /// A number is more than this one, which the text spells so.
+    /// A number is more than this bound, spelled by the text.
     Above(i64, &'static str),
     /// A number is in a range.
     Range(i64, i64),
     /// A port number, which is 0 if absent.
     Port,
-    /// A port number or name, if there is one.
+    /// A port number or name, if present.
     OptionalPort,
-    /// A DNS label, if there is one.
+    /// A DNS label, if present.
     Label,
-    /// A DNS subdomain, if there is one.
+    /// A DNS subdomain, if present.
     Subdomain,
     /// A DNS subdomain.
     NeededSubdomain,
@@ -44,9 +44,9 @@ pub(super) enum Check {
     Amount,
     /// A text without line breaks.
     Line,
-    /// A segment of a path, if there is one.
+    /// A segment of a path, if present.
     Segment,
-    /// A qualified name, if there is one.
+    /// A qualified name, if present.
     Qualified,
     /// The name of a port, if the field is a text.
     PortName,
@@ -107,14 +107,14 @@ pub(in crate::kinds) fn is_selector(selector: &Value) -> bool {
         })
 }
 
-/// Returns the fault of a label selector, which is shown with its fields in Go's order.
+/// Returns the fault of a label selector, which is shown with fields in Go's order.
 pub(crate) fn invalid_selector(at: &str, selector: &Value, why: &str) -> Cause {
     let shown = if selector.is_object() { go_selector(selector) } else { selector.to_string() };
     let tail = if why.is_empty() { String::new() } else { format!(": {why}") };
     cause("FieldValueInvalid", at, format!("Invalid value: {shown}{tail}"))
 }
 
-/// Prints a label selector with its fields in the order of the Go structure; empty ones are left out.
+/// Prints a label selector with fields in the order of the Go structure; empty fields are left out.
 fn go_selector(selector: &Value) -> String {
     let mut parts = Vec::new();
     if !is_empty(&selector["matchLabels"]) {
@@ -137,7 +137,7 @@ fn go_selector(selector: &Value) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-/// Whether a field has no value, as Go's structures see it.
+/// Whether a field has no value, in terms of Go's structures.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -154,7 +154,7 @@ pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cau
     let text = value.as_str().unwrap_or_default();
     match check {
         Check::Required(detail) => {
-            // An empty structure behind a pointer is there; its own fields are judged.
+            // An empty structure behind a pointer exists; the structure's own fields are judged.
             let is_there = value.is_object() && (at.ends_with("matchConstraints") || at == "data");
             if is_empty(value) && !is_there {
                 causes.push(required(at, detail));
@@ -198,11 +198,11 @@ pub(super) fn named(faults: Vec<String>, value: &Value, at: &str, causes: &mut V
     causes.extend(faults.iter().map(|why| invalid_value(at, value, why)));
 }
 
-/// Appends the fault of a number outside its range.
+/// Appends the fault of a number outside the range.
 fn number(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
     let held = match (check, value.as_i64()) {
         (_, Some(number)) => number,
-        // "zero" marks numbers that are not behind a pointer: absent ones are 0.
+        // "zero" marks numbers that are not behind a pointer: absent numbers are 0.
         (Check::Above(_, "zero"), None) if value.is_null() => 0,
         _ => return,
     };

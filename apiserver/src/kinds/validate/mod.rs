@@ -1,8 +1,8 @@
-//! Validation of built-in kinds: rules for single fields from a table, and checks in code for what
-//! depends on several fields.
+//! Validation of built-in kinds: rules for single fields from a table, and checks in code for rules
+//! about several fields.
 //!
 //! Both follow the answers of kube-apiserver that `tests/conformance` has recorded. They do not
-//! cover all of its validation.
+//! cover all validation of kube-apiserver.
 
 // DESIGN.md, 239: Faults of built-in kinds come from a table, those of several fields from a function for each kind
 

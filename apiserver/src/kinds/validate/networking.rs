@@ -312,7 +312,7 @@ fn peer(peer: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a block of addresses, whose exceptions are in it.
+/// Appends the faults of a block of addresses, including the exceptions.
 fn block(block: &Value, at: &str, causes: &mut Vec<Cause>) {
     let text = block["cidr"].as_str().unwrap_or_default();
     let at_cidr = format!("{at}.cidr");
@@ -330,7 +330,7 @@ fn block(block: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Reads a block of addresses, and appends its faults.
+/// Reads a block of addresses, and appends the block's faults.
 pub(super) fn blocked(value: &Value, at: &str, causes: &mut Vec<Cause>) -> Option<Network> {
     let Some(found) = network(value.as_str().unwrap_or_default()) else {
         let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
@@ -354,12 +354,12 @@ impl Network {
         address.checked_shr(self.0 - self.2).unwrap_or(0)
     }
 
-    /// Whether another block is a smaller part of this one.
+    /// Whether another block is a smaller part of this block.
     fn holds(self, other: Network) -> bool {
         self.0 == other.0 && self.2 < other.2 && self.cut(self.1) == self.cut(other.1)
     }
 
-    /// Whether its address has no bits behind the prefix.
+    /// Whether the address has no bits behind the prefix.
     fn is_exact(self) -> bool {
         self.cut(self.1).checked_shl(self.0 - self.2).unwrap_or(0) == self.1
     }

@@ -85,7 +85,7 @@ fn special(address: IpAddr) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// Appends the faults of what only load balancers have.
+/// Appends the faults of the fields that only load balancers have.
 fn balancing(spec: &Value, causes: &mut Vec<Cause>) {
     const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
     let is_balanced = spec["type"] == "LoadBalancer";
@@ -181,7 +181,7 @@ pub(super) fn status(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of one address.
+/// Appends the faults of an address.
 fn given_address(at: &str, point: &Value, causes: &mut Vec<Cause>) {
     let text = |field: &str| point[field].as_str().unwrap_or_default();
     let at = |field: &str| format!("{at}.{field}");

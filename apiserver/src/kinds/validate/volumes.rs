@@ -1,4 +1,5 @@
-//! Checks of claims of volumes, of the parts of volumes that several fields decide, and of storage classes.
+//! Checks of claims of volumes, of the parts of volumes that several fields decide, and of storage
+//! classes.
 
 use std::collections::BTreeSet;
 

@@ -52,7 +52,7 @@ fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
         "Recreate" => {}
         other => {
             let rolling = if rolling.is_object() {
-                // Amounts behind no pointer in the server's own type: absent ones are 0.
+                // Amounts behind no pointer in the server's own type: absent amounts are 0.
                 let amount = |field: &str| match &rolling[field] {
                     Value::Null => json!(0),
                     held => held.clone(),
@@ -79,7 +79,7 @@ fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Prints an object with its fields in the order of a Go structure.
+/// Prints an object with fields in the order of a Go structure.
 pub(super) fn go_order(object: &Value, fields: &[&str]) -> String {
     let parts: Vec<String> =
         fields.iter().map(|field| format!("{field:?}:{}", object[*field])).collect();
@@ -97,7 +97,7 @@ fn is_nothing(amount: &Value) -> bool {
     }
 }
 
-/// Appends the faults of a `StatefulSet`'s strategy, its numbers and its claims.
+/// Appends the faults of a `StatefulSet`'s strategy, numbers and claims.
 fn stateful(spec: &Value, causes: &mut Vec<Cause>) {
     let policy = spec["podManagementPolicy"].as_str().unwrap_or("OrderedReady");
     if !["OrderedReady", "Parallel"].contains(&policy) {

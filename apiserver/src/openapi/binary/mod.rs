@@ -31,13 +31,13 @@ enum Form {
     Each(&'static Form),
     /// A message that has the value in a field.
     Inner(u32, &'static Form),
-    /// A message that has each key of the object with its value in a field.
+    /// A message that has each key of the object with the value in a field.
     Entries(u32, &'static Form),
     /// A message that has the value or a reference.
     Either(&'static Form),
     /// A message that has the type of further keys, or whether there may be some.
     Additional(&'static Form),
-    /// A parameter of `openapi.v2`, whose message depends on its place.
+    /// A parameter of `openapi.v2`, whose message depends on the place.
     Parameter,
 }
 
@@ -115,7 +115,7 @@ fn write_field(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
             })
         }
         Form::Additional(form) => put_inner(out, number, |out| match value {
-            // Written even if it is false, as a choice between two fields is.
+            // Written even if false, as a choice between two fields is.
             Value::Bool(value) => put_number(out, 2, (*value).into()),
             _ => write_field(out, 1, *form, value),
         }),
@@ -123,7 +123,7 @@ fn write_field(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
     }
 }
 
-/// Appends a number or a boolean, unless it is zero.
+/// Appends a number or a boolean, unless zero.
 fn write_number(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
     let double = value.as_f64().unwrap_or_default();
     let whole = match form {
@@ -149,7 +149,7 @@ fn write_scalar(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// Appends a text, unless it is empty.
+/// Appends a text, unless empty.
 fn put_text(out: &mut Vec<u8>, number: u32, text: &str) {
     if !text.is_empty() {
         put_bytes(out, number, text.as_bytes());

@@ -34,8 +34,8 @@ fn remove(spec: &mut Value, field: &str) {
     }
 }
 
-/// Brings `clusterIP` and `clusterIPs` into line, and fills in values that the client left out and the
-/// Service has.
+/// Brings `clusterIP` and `clusterIPs` into line, and fills in values that the client left out and
+/// the Service has.
 pub(super) fn carry_over(before: Option<&Value>, spec: &mut Value) {
     let Some(before) = before else {
         if !is_unset(&spec["clusterIP"]) && is_empty(&spec["clusterIPs"]) {
@@ -50,7 +50,7 @@ pub(super) fn carry_over(before: Option<&Value>, spec: &mut Value) {
     }
     let is_same_list = before["clusterIPs"] == spec["clusterIPs"] || is_empty(&spec["clusterIPs"]);
     if has_changed && is_same_list {
-        // Clients of one address know the older field only.
+        // Clients of a single address know the older field only.
         if is_unset(&spec["clusterIP"]) {
             remove(spec, "clusterIPs");
         } else {
@@ -90,8 +90,8 @@ fn carry_over_ports(before: &Value, spec: &mut Value) {
     }
 }
 
-/// Removes values that the new type has no use for, unless the client has changed them: then validation
-/// refuses them.
+/// Removes values that the new type has no use for, unless the client has changed them: then
+/// validation refuses them.
 pub(super) fn drop_needless(before: &Value, spec: &mut Value) {
     let same = |spec: &Value, field: &str| before[field] == spec[field];
     if has_address(before) && !has_address(spec) {
@@ -132,8 +132,8 @@ pub(super) fn drop_needless(before: &Value, spec: &mut Value) {
     }
 }
 
-/// Returns the faults of a change of a Service's addresses, which stay unless it is or becomes a name
-/// in DNS.
+/// Returns the faults of a change of a Service's addresses, which stay unless the Service is or
+/// becomes a name in DNS.
 pub(crate) fn check(old: &Value, new: &Value) -> Vec<Cause> {
     let (old, new) = (&old["spec"], &new["spec"]);
     let lists = [&old["clusterIPs"], &new["clusterIPs"]];

@@ -26,7 +26,7 @@ pub(super) fn fill(before: Option<&Value>, spec: &mut Value) -> Vec<Cause> {
         && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
     if spec["ipFamilyPolicy"].as_str().is_none_or(str::is_empty) {
         let held = before.map(|before| before["ipFamilyPolicy"].clone()).filter(Value::is_string);
-        // For a headless Service without a selector its endpoints decide the families.
+        // For a headless Service without a selector the endpoints decide the families.
         let default = if is_bare { "RequireDualStack" } else { "SingleStack" };
         spec["ipFamilyPolicy"] = held.unwrap_or_else(|| json!(default));
     }
@@ -56,7 +56,8 @@ pub(super) fn fill(before: Option<&Value>, spec: &mut Value) -> Vec<Cause> {
     causes
 }
 
-/// Adds the families of the addresses; returns the faults of a Service with more than its policy allows.
+/// Adds the families of the addresses; returns the faults of a Service with more than the policy
+/// allows.
 fn infer(policy: &str, spec: &Value, families: &mut Vec<String>) -> Vec<Cause> {
     let addresses = texts(&spec["clusterIPs"]);
     let mut causes = Vec::new();
@@ -193,7 +194,7 @@ fn malformed(address: &str) -> Option<&'static str> {
         .map(|part| Some(part.trim_start_matches('0')).filter(|rest| !rest.is_empty()))
         .map(|rest| rest.unwrap_or("0"))
         .collect();
-    // Go once read such parts as decimal numbers, other programs as octal ones.
+    // Go once read such parts as decimal numbers, other programs as octal numbers.
     if stripped.join(".").parse::<Ipv4Addr>().is_ok() {
         return Some("must not have leading 0s");
     }

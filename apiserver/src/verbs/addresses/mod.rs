@@ -1,7 +1,7 @@
 //! Addresses of Services: cluster IPs from 10.0.0.0/24 and node ports from 30000 to 32767.
 //!
-//! Allocation comes before validation, as in kube-apiserver: a fault that it finds is the only one of
-//! the answer.
+//! Allocation comes before validation, as in kube-apiserver: a fault of the allocation is the only
+//! fault of the answer.
 
 mod change;
 mod families;
@@ -29,7 +29,7 @@ pub(crate) const FIRST: &str = "10.0.0.1";
 /// The range of cluster IPs.
 const RANGE: &str = "10.0.0.0/24";
 
-/// The reservation of a Service's addresses, which ends when it is dropped.
+/// The reservation of a Service's addresses, which ends on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation<'c> {
     core: &'c Core,
@@ -42,7 +42,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// Gives a Service the addresses that its type needs; those that it has are kept.
+/// Gives a Service the addresses that the type needs; present addresses are kept.
 ///
 /// The caller keeps the reservation until the Service is stored: otherwise a second Service could
 /// take the same free address. No lock is held meanwhile, since admission may take long.
@@ -85,7 +85,7 @@ fn choose(
     let spec = defaults::child(service, "spec");
     let before = old.map(|old| &old["spec"]);
     change::carry_over(before, spec);
-    // A name in DNS: the Service has no address of its own.
+    // A name in DNS: the Service has no address.
     if spec["type"] != "ExternalName" {
         let causes = families::fill(before, spec);
         if !causes.is_empty() {
@@ -105,7 +105,7 @@ fn choose(
     }
     if let Some(before) = before {
         change::drop_needless(before, spec);
-        // What an old balancer has given is no longer true.
+        // The addresses of an old balancer are no longer valid.
         if spec["type"] != "LoadBalancer" && call.subresource.is_empty() {
             defaults::child(service, "status")["loadBalancer"] = json!({});
         }
@@ -122,7 +122,7 @@ enum Fault {
     Other(ApiError),
 }
 
-/// Allocates the address that a Service asks for, or a free one.
+/// Allocates the address that a Service asks for, or a free address.
 fn cluster_ip(
     call: &Call,
     taken: &AllocatedAddresses,
@@ -133,7 +133,7 @@ fn cluster_ip(
     let dry_run = call.options.dry_run;
     let why = if asked.is_empty() {
         unallocatable(name).filter(|_| !dry_run).map(|why| {
-            // Upstream makes an object for each address, which refers to the Service by its name.
+            // Upstream makes an object for each address, which refers to the Service by name.
             let free = taken.free_address(name).unwrap_or_default();
             format!("failed to allocate IP: IPAddress.networking.k8s.io {free:?} is invalid: spec.parentRef.name: {why}")
         })
@@ -169,7 +169,7 @@ struct AllocatedAddresses {
 }
 
 impl AllocatedAddresses {
-    /// Returns the addresses of all Services except the one with this uid.
+    /// Returns the addresses of all Services except that with this uid.
     fn of(core: &Core, uid: &str) -> Self {
         let mut taken = Self::default();
         let (services, _) = core.store.snapshot("services");

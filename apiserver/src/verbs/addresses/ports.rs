@@ -15,7 +15,7 @@ const LAST: i64 = 32_767;
 /// Text of a port that is in use.
 const TAKEN: &str = "provided port is already allocated";
 
-/// Returns the node ports of a Service, with that of its health check.
+/// Returns the node ports of a Service, including the health check's.
 pub(super) fn of(spec: &Value) -> Vec<i64> {
     let health = spec["healthCheckNodePort"].as_i64().filter(|port| *port != 0);
     of_ports(spec).into_iter().chain(health).collect()
@@ -27,7 +27,7 @@ fn of_ports(spec: &Value) -> Vec<i64> {
     ports.map(number).filter(|port| *port != 0).collect()
 }
 
-/// Returns the node port of a port, 0 if it has none.
+/// Returns the node port of a port, 0 if unset.
 fn number(port: &Value) -> i64 {
     port["nodePort"].as_i64().unwrap_or(0)
 }
@@ -37,7 +37,7 @@ pub(super) fn has(spec: &Value) -> bool {
     spec["type"] == "NodePort" || spec["type"] == "LoadBalancer"
 }
 
-/// Whether its ports get node ports that they do not name.
+/// Whether the ports get node ports that are not named.
 pub(super) fn needs(spec: &Value) -> bool {
     has(spec) && (spec["type"] == "NodePort" || spec["allocateLoadBalancerNodePorts"] != false)
 }
@@ -47,7 +47,7 @@ pub(super) fn needs_health(spec: &Value) -> bool {
     spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local"
 }
 
-/// One request's allocation of ports.
+/// A request's allocation of ports.
 #[derive(Debug)]
 struct Allocation {
     /// Ports of all Services, with those of this request.
@@ -58,7 +58,8 @@ struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates a port, or says why not. A dry run does not look at the range, as in kube-apiserver.
+    /// Allocates a port, or says why not. A dry run does not look at the range, as in
+    /// kube-apiserver.
     fn take(&mut self, port: i64) -> Result<(), String> {
         if !self.dry_run && !(FIRST..=LAST).contains(&port) {
             return Err(format!(
@@ -110,8 +111,8 @@ fn refused(index: usize, port: i64, why: &str) -> Fault {
     Fault::Invalid(invalid_value(&format!("spec.ports[{index}].nodePort"), &json!(port), why))
 }
 
-/// Allocates the ports of a new Service: ports of one number, which differ in their protocols, share
-/// one node port.
+/// Allocates the ports of a new Service: ports of equal number, which differ in protocol, share a
+/// node port.
 fn create(allocation: &mut Allocation, spec: &mut Value) -> Result<(), Fault> {
     let allocates = needs(spec);
     let mut asked: BTreeMap<i64, i64> = BTreeMap::new();
@@ -145,7 +146,7 @@ fn create(allocation: &mut Allocation, spec: &mut Value) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Allocates the ports of a changed Service, which keeps those that it had.
+/// Allocates the ports of a changed Service, which keeps those of before.
 fn update(
     allocation: &mut Allocation,
     before: &[i64],

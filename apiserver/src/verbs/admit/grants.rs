@@ -1,8 +1,8 @@
-//! Nobody grants rights that they do not have: writes of roles and bindings.
+//! Limits on writes of roles and bindings: users grant only rights that they have.
 //!
-//! A role may hold only rights of its writer, unless the writer has the verb `escalate` on it; a
-//! binding may name only a role whose rights its writer has, unless the writer has the verb `bind`
-//! on the role. Members of `system:masters` may grant everything.
+//! A role may hold only rights of the writer, unless the writer has the verb `escalate` on the
+//! role; a binding may name only a role whose rights the writer has, unless the writer has the verb
+//! `bind` on the role. Members of `system:masters` may grant everything.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// Group whose members may grant everything.
 const MASTERS: &str = "system:masters";
 
-/// Checks that a write of a role or binding grants no more than its user has; `old` is the present
+/// Checks that a write of a role or binding grants no more than the user has; `old` is the present
 /// object of a change.
 pub(crate) fn check(
     core: &Core,
@@ -33,7 +33,7 @@ pub(crate) fn check(
     if served.group != GROUP || call.user.groups.iter().any(|group| group == MASTERS) {
         return Ok(());
     }
-    // Finalizers and owners must be removable by those who cannot grant the rights.
+    // Finalizers and owners must be removable by users without the rights.
     if old.is_some_and(|old| bare(old) == bare(new)) {
         return Ok(());
     }
@@ -111,8 +111,8 @@ fn may(core: &Core, call: &Call, verb: &str, resource: &str, name: &str) -> bool
     core.authorizer().authorize(&call.user, &wanted).is_ok()
 }
 
-/// Most rights of a role that are compared with those of its writer. kube-apiserver has no such limit,
-/// and makes all of them.
+/// Most rights of a role that are compared with the writer's rights. kube-apiserver has no such
+/// limit, and makes all comparisons.
 const MOST_RIGHTS: usize = 10_000;
 
 /// Returns the sentence about the rights of rules that the user lacks.

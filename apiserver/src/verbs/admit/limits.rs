@@ -44,14 +44,14 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
     Ok(())
 }
 
-/// Sets the defaults of containers, and returns the first broken bound. Adds to `set` the names of the
-/// resources that got a default.
+/// Sets the defaults of containers, and returns the first broken bound. Adds to `set` the names of
+/// the resources that got a default.
 fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) -> Option<String> {
     let mut fault = None;
     for (list, word) in [("containers", "container"), ("initContainers", "init container")] {
         let items = object["spec"].get_mut(list).and_then(Value::as_array_mut);
         for container in items.into_iter().flatten().filter(|item| item.is_object()) {
-            // What the container asks for counts before the defaults of the limit.
+            // The container's own values count before the defaults of the limit.
             let given = container["resources"]["limits"].clone();
             let limits = fill(container, "limits", &limit["default"]);
             fill(container, "requests", &given);

@@ -47,7 +47,7 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
     Ok(())
 }
 
-/// Adds to a new object what the server's own plugins decide, and checks the limits of its
+/// Adds the decisions of the server's own plugins to a new object, and checks the limits of the
 /// namespace.
 pub(crate) fn defaults(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
     limits::apply(core, call, object)?;
@@ -72,7 +72,8 @@ pub(crate) fn judge(
     Ok(warnings)
 }
 
-/// Lets the mutating webhooks see a request whose object they cannot change, and then judges it.
+/// Lets the mutating webhooks see a request whose object they cannot change, and then judges the
+/// request.
 pub(crate) fn observe(
     core: &Core,
     call: &Call,
@@ -104,8 +105,8 @@ pub(crate) fn definition(core: &Core, call: &Call, new: &Value) -> Result<(), Ap
     Ok(())
 }
 
-/// Checks that a body's namespace is that of the URL. An absent one is filled in; one on a
-/// cluster-wide object is dropped.
+/// Checks that a body's namespace is that of the URL. An absent namespace is filled in; the
+/// namespace of a cluster-wide object is dropped.
 pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let given = meta::text(object, "namespace");
     let wanted = if call.kind.served.namespaced { call.namespace.as_str() } else { "" };

@@ -1,6 +1,6 @@
-//! Nobody names parameters of admission policies that they may not read.
+//! Rights to name parameters of admission policies: only parameters that the writer may read.
 //!
-//! A policy may name only a kind whose objects its writer may get; a binding only objects that its
+//! A policy may name only a kind whose objects the writer may get; a binding only objects that the
 //! writer may get or list. Members of `system:masters` may name everything.
 
 use std::fmt::Write;
@@ -42,7 +42,8 @@ pub(crate) fn check(core: &Core, call: &Call, old: Option<&Value>, new: &Value) 
     }
 }
 
-/// Returns the fault of a policy whose writer may not get all objects of its kind of parameters.
+/// Returns the fault of a policy whose writer may not get all objects of the policy's kind of
+/// parameters.
 fn policy(core: &Core, call: &Call, kind: &Value) -> Option<Cause> {
     let wanted = Attributes {
         verb: "get".to_owned(),
@@ -61,7 +62,7 @@ fn policy(core: &Core, call: &Call, kind: &Value) -> Option<Cause> {
     Some(forbidden_field("spec.paramKind", &why))
 }
 
-/// Returns the fault of a binding whose writer may not read the objects that it names.
+/// Returns the fault of a binding whose writer may not read the objects that the binding names.
 fn binding(core: &Core, call: &Call, spec: &Value) -> Option<Cause> {
     let text = |field: &str| spec["paramRef"][field].as_str().filter(|text| !text.is_empty());
     let name = spec["policyName"].as_str().unwrap_or_default();
@@ -103,8 +104,8 @@ fn binding(core: &Core, call: &Call, spec: &Value) -> Option<Cause> {
     Some(forbidden_field("spec.paramRef", &why))
 }
 
-/// Returns the resource of a kind of parameters, and whether it is served; what is not known stands
-/// for everything.
+/// Returns the resource of a kind of parameters, and whether that resource is served; an unknown
+/// kind stands for every resource.
 fn resource(core: &Core, kind: &Value) -> (Attributes, bool) {
     let star = || "*".to_owned();
     let all =
@@ -120,7 +121,7 @@ fn resource(core: &Core, kind: &Value) -> (Attributes, bool) {
     (own, found.is_some())
 }
 
-/// Returns a user as Go prints it: `&{name uid [groups] map[extra]}`.
+/// Returns a user as printed by Go: `&{name uid [groups] map[extra]}`.
 fn shown(user: &User) -> String {
     let mut extra = String::new();
     for (name, values) in &user.extra {

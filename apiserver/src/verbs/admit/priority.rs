@@ -12,14 +12,14 @@ use crate::verbs::Call;
 
 /// Resource of priority classes in the store.
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
-/// Preemption policy of Pods without another one.
+/// Preemption policy of Pods without another policy.
 const PREEMPTS: &str = "PreemptLowerPriority";
 /// Classes that every cluster has, with their values.
 const SYSTEM: [(&str, i64); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
-/// Sets the priority of a new Pod from its class, or from the class that is the default of the cluster. Pods
-/// that bring a priority of their own are refused.
+/// Sets the priority of a new Pod from its class, or from the class that is the default of the
+/// cluster. Pods that set a priority are refused.
 pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
     if !call.kind.is("", "pods") {
         return Ok(());
@@ -52,8 +52,8 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
     Ok(())
 }
 
-/// Returns the name of a Pod's class, which may be the default one or none, its priority and its preemption
-/// policy; the error is the reason of a refusal.
+/// Returns the name of a Pod's class, which may be the default class or none, the priority and the
+/// preemption policy; the error is the reason of a refusal.
 fn found(core: &Core, spec: &Value) -> Result<(String, i64, String), String> {
     let of = |class: &Value| {
         let policy = class["preemptionPolicy"].as_str().unwrap_or(PREEMPTS).to_owned();
@@ -75,7 +75,8 @@ fn found(core: &Core, spec: &Value) -> Result<(String, i64, String), String> {
     Ok((name.to_owned(), *value, PREEMPTS.to_owned()))
 }
 
-/// Returns the default class of the cluster, if there is one besides `but`. Of several the lowest counts.
+/// Returns the default class of the cluster, if there is a class other than `but`. Of several the
+/// lowest counts.
 fn default_class(core: &Core, but: &str) -> Option<Arc<Object>> {
     let (snapshot, _) = core.store.snapshot(CLASSES);
     let all = snapshot.iter().map(|(_, class)| class);

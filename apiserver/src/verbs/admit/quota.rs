@@ -1,7 +1,7 @@
-//! `ResourceQuota`s: what a namespace may hold.
+//! `ResourceQuota`s: limits on the content of a namespace.
 //!
-//! The use of a namespace is counted from its stored objects for each new one, so deletions free
-//! what they used at once. Changes of present objects are not counted.
+//! The use of a namespace is counted from its stored objects for each new object, so deletions free
+//! their share at once. Changes of present objects are not counted.
 
 mod scopes;
 #[cfg(test)]
@@ -29,11 +29,11 @@ fn is_counted(call: &Call) -> bool {
     call.kind.served.namespaced && !call.kind.is("", "events")
 }
 
-/// Returns the lock under which an object of a namespace with quotas is counted and stored; `None` in
-/// a namespace without quotas.
+/// Returns the lock under which an object of a namespace with quotas is counted and stored; `None`
+/// in a namespace without quotas.
 ///
-/// The caller holds it until the object is stored: otherwise two requests could each find room for
-/// one object, and both take it.
+/// The caller holds the lock until the object is stored: otherwise two requests could each find
+/// room for an object, and both use that room.
 pub(crate) fn lock<'c>(core: &'c Core, call: &Call) -> Option<MutexGuard<'c, ()>> {
     let (quotas, _) = core.store.snapshot(QUOTAS);
     let has_quota = storage::in_namespace(&quotas, &call.namespace).next().is_some();
@@ -73,7 +73,7 @@ pub(crate) fn check(core: &Core, call: &Call, object: &Value) -> Result<(), ApiE
     Ok(())
 }
 
-/// Writes the use of a namespace to the status of its quotas, after an object has been created.
+/// Writes the use of a namespace to the status of all quotas, after an object has been created.
 pub(crate) fn record(core: &Core, call: &Call) {
     if !is_counted(call) {
         return;
@@ -109,7 +109,7 @@ pub(crate) fn record(core: &Core, call: &Call) {
     }
 }
 
-/// Returns what the stored objects of the call's kind use of the limited resources of a quota.
+/// Returns the use of a quota's limited resources by the stored objects of the call's kind.
 fn used(core: &Core, call: &Call, spec: &Value, limits: &Amounts) -> Amounts {
     let mut out: Amounts = limits.keys().map(|name| (name.clone(), Default::default())).collect();
     let (objects, _) = core.store.snapshot(&call.kind.storage);

@@ -1,4 +1,4 @@
-//! The runtime class of new Pods: it must exist, and adds its overhead and its place.
+//! The runtime class of new Pods: the class must exist, and adds overhead and placement.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::verbs::Call;
 /// Resource of runtime classes in the store.
 const CLASSES: &str = "runtimeclasses.node.k8s.io";
 
-/// Completes a new Pod by its runtime class.
+/// Completes a new Pod by the runtime class.
 pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
     if !call.kind.is("", "pods") {
         return Ok(());

@@ -1,7 +1,7 @@
-//! The size of objects: one that etcd would not take is not stored.
+//! The size of objects: an object that etcd would refuse is not stored.
 //!
-//! The limit of a request's body bounds only the texts that clients send: webhooks, conversions and managed
-//! fields make larger objects of them.
+//! The limit of a request's body bounds only the texts that clients send: webhooks, conversions and
+//! managed fields make larger objects of them.
 
 use serde_json::Value;
 
@@ -16,11 +16,12 @@ const LARGEST: usize = 3 << 19;
 const LARGEST_MESSAGE: usize = 2 << 20;
 /// Bytes of a request to etcd besides key and object, about.
 const ENVELOPE: usize = 64;
-/// Factor by which the JSON of a value is at most larger than its memory: control characters are escaped.
+/// Factor by which the JSON of a value is at most larger than the value's memory: control
+/// characters are escaped.
 const ESCAPED: usize = 6;
 
-/// Checks that an object may be stored under a key. Too large an object loses its managed fields first, as
-/// upstream, unless it was `applied`.
+/// Checks that an object may be stored under a key. Too large an object loses the managed fields
+/// first, as upstream, unless it was `applied`.
 pub(crate) fn fit(
     kind: &Kind,
     key: &str,
@@ -47,7 +48,8 @@ pub(crate) fn fit(
     fits(object)
 }
 
-/// Returns the bytes of an object in etcd: custom resources and definitions are JSON, the others protobuf.
+/// Returns the bytes of an object in etcd: custom resources and definitions are JSON, the others
+/// protobuf.
 fn stored(kind: &Kind, object: &Value) -> usize {
     let is_json = kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io";
     let bytes = if is_json { None } else { protobuf::encode(object) };

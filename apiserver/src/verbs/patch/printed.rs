@@ -64,9 +64,9 @@ pub(super) fn patched(
     out
 }
 
-/// Returns a strategic merge patch as its use leaves it: the merge takes directives, and the lists whose
-/// order they give, out of the maps that the object has; nulls out of maps that it does not have; and merges
-/// items of one key that the object does not have into the first of them.
+/// Returns a strategic merge patch in the state after its use: the merge takes directives, and the
+/// lists whose order they give, out of the maps that the object has; nulls out of maps that the
+/// object lacks; and merges items of one key that the object does not have into the first of them.
 fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
     const ORDER: &str = "$setElementOrder/";
     let (Value::Object(map), Value::Object(_)) = (patch, held) else { return patch.clone() };
@@ -89,7 +89,7 @@ fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
     Value::Object(left.collect())
 }
 
-/// Returns a value without the nulls in its maps.
+/// Returns a value without the nulls in maps.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -101,7 +101,8 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Returns the items of a list in which new ones have got the fields of later ones with the same key.
+/// Returns the items of a list in which new items have got the fields of later items with the same
+/// key.
 fn joined(items: &[Value], held: &[Value], by: &str) -> Value {
     let mut all: Vec<Value> = items.to_vec();
     for (at, item) in items.iter().enumerate() {
@@ -119,7 +120,7 @@ fn joined(items: &[Value], held: &[Value], by: &str) -> Value {
     Value::Array(all)
 }
 
-/// Returns the metadata of an object with its fields in the order of the Go structure.
+/// Returns the metadata of an object with fields in the order of the Go structure.
 pub(in crate::verbs) fn metadata(types: &TypeSchema, object: &Value) -> String {
     let table = types.table();
     let id = table.object(types.root()).and_then(|root| Table::child(root, "metadata"));
@@ -128,7 +129,7 @@ pub(in crate::verbs) fn metadata(types: &TypeSchema, object: &Value) -> String {
     out
 }
 
-/// Returns a value as Go's `%v` prints it.
+/// Returns a value as printed by Go's `%v`.
 fn as_go(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -192,14 +193,14 @@ fn print(
     }
 }
 
-/// Returns the place of a field in its structure, which is that of its number in protobuf.
+/// Returns the place of a field in the Go structure, which follows the field's number in protobuf.
 fn position(table: &Table, id: Option<Id>, key: &str) -> u64 {
     let field = id.and_then(|id| table.object(id)?.fields.get(key));
     let number = field.map_or("", |field| field.wire);
     let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
     let name = id.and_then(|id| table.node(id).name.as_deref()).unwrap_or_default();
     let place = number[..end].parse::<u64>().unwrap_or(0) * 10;
-    // Fields that came later stand among related ones.
+    // Fields that came later stand among related fields.
     match key {
         _ if !name.ends_with(".Container") => place,
         "envFrom" => 65,

@@ -1,4 +1,5 @@
-//! Tokens of service accounts: requested at the account, and identified when a request brings one.
+//! Tokens of service accounts: requested at the account, and identified when a request brings a
+//! token.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ fn about(name: &str) -> About<'_> {
     About { group: GROUP, kind: KIND, name }
 }
 
-/// Reads a request with its defaults and owners.
+/// Reads a request with defaults and owners.
 fn read(
     core: &Core,
     call: &Call,
@@ -49,9 +50,9 @@ fn read(
     if seconds.is_null() {
         *seconds = json!(LIFETIME);
     }
-    // Before the audiences are filled in: those come from the server, and nobody owns them.
+    // Before the audiences are filled in: these come from the server, and have no owner.
     fields::track(core, &asked, None, &mut object);
-    // Upstream's empty request has a null there, so nobody adds the object as such.
+    // Upstream's empty request has a null there, so the object as such gets no owner.
     let owned = "/metadata/managedFields/0/fieldsV1/f:spec/f:boundObjectRef";
     if let Some(Value::Object(fields)) = object.pointer_mut(owned) {
         fields.remove(".");
@@ -87,7 +88,7 @@ pub(crate) fn request(
     Ok(ObjectResponse::created(object))
 }
 
-/// Returns the account of a request, whose metadata may name it.
+/// Returns the account of a request, whose metadata may name the account.
 fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiError> {
     let name = meta::text(object, "name");
     if !name.is_empty() && name != call.name {
@@ -106,7 +107,7 @@ fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiE
     Ok(account)
 }
 
-/// Fills in what a request leaves to the server, and checks the rest.
+/// Fills in the fields that a request leaves to the server, and checks the rest.
 fn complete(core: &Core, call: &Call, account: &Value, object: &mut Value) -> Result<(), ApiError> {
     if texts(&object["spec"]["audiences"]).is_empty() {
         object["spec"]["audiences"] = json!(core.issuer.audiences());
@@ -185,13 +186,13 @@ fn node_of(core: &Core, spec: &Value) -> Option<ObjectId> {
 /// Returns the account's user of a bearer token; `None` for a text that is no token of an account.
 ///
 /// # Errors
-/// The reason why the token does not count, as reviews of tokens tell it.
+/// The reason why the token does not count, in the words of token reviews.
 pub(crate) fn identify(
     core: &Core,
     token: &str,
     audiences: &[String],
 ) -> Result<Option<Identified>, String> {
-    // Upstream asks several authenticators, of which one does not know the token at all.
+    // Upstream asks several authenticators, one of which does not know the token at all.
     let listed = |why: String| format!("[{INVALID_TOKEN}, {why}]");
     let read = core.issuer.read(token, audiences, core.clock.seconds()).map_err(listed)?;
     let Some(claims) = read else { return Ok(None) };
@@ -201,7 +202,7 @@ pub(crate) fn identify(
     Ok(Some(Identified { user: claims.user().authenticated(), audiences }))
 }
 
-/// Checks that the account of a token and its bound object still exist.
+/// Checks that the account of a token and the bound object still exist.
 fn check(core: &Core, claims: &Claims) -> Result<(), String> {
     let (namespace, account) = (claims.namespace.as_str(), &claims.account);
     let name = &account.name;
@@ -216,7 +217,7 @@ fn check(core: &Core, claims: &Claims) -> Result<(), String> {
     if has_ended(core, &held.value) {
         return Err(format!("service account {namespace}/{name} has been deleted"));
     }
-    // The node of a Pod is told, and not checked: the Pod alone decides.
+    // The node of a Pod is reported, and not checked: the Pod alone decides.
     let node = claims.node.as_ref().filter(|_| claims.pod.is_none());
     for (kind, resource, namespace, bound) in [
         ("secret", "secrets", namespace, claims.secret.as_ref()),
@@ -237,7 +238,7 @@ fn check(core: &Core, claims: &Claims) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an object has been terminating for so long that its tokens count no more.
+/// Whether an object has been terminating for so long that the object's tokens count no more.
 fn has_ended(core: &Core, object: &Value) -> bool {
     let since = clock::parse(meta::text(object, "deletionTimestamp"));
     since.is_some_and(|since| since < core.clock.seconds().saturating_sub(LEEWAY))

@@ -1,4 +1,4 @@
-//! Certificate requests: who asked, who may approve, and which part each endpoint writes.
+//! Certificate requests: the requester, the right to approve, and which part each endpoint writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ fn is_request(call: &Call) -> bool {
     call.kind.is(GROUP, "certificatesigningrequests")
 }
 
-/// Writes the user of a new request into it, in place of what the client says.
+/// Writes the user of a new request into the request, in place of the client's values.
 pub(crate) fn enter(call: &Call, object: &mut Value) {
     if !is_request(call) {
         return;
@@ -56,8 +56,8 @@ pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
     if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
 }
 
-/// Checks the right to sign for the signer of the stored request, which writes of the certificate and
-/// of conditions need.
+/// Checks the right to sign for the signer of the stored request, which writes of the certificate
+/// and of conditions need.
 pub(crate) fn may_sign(core: &Core, call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
     let same = |field: &str| old["status"][field] == new["status"][field];
     if !is_request(call)
@@ -72,7 +72,7 @@ pub(crate) fn may_sign(core: &Core, call: &Call, old: &Value, new: &Value) -> Re
     if allowed { Ok(()) } else { Err(ApiError::forbidden(call.about(), &why)) }
 }
 
-/// Whether the user has a right on a signer, or on all signers of its domain.
+/// Whether the user has a right on a signer, or on all signers of the signer's domain.
 fn may_act(core: &Core, call: &Call, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
@@ -93,7 +93,7 @@ fn conditions(object: &Value) -> &[Value] {
     object["status"]["conditions"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the conditions of one type.
+/// Returns the conditions of a type.
 fn of_type<'a>(object: &'a Value, kind: &str) -> Vec<&'a Value> {
     conditions(object).iter().filter(|one| one["type"] == kind).collect()
 }
@@ -142,7 +142,7 @@ fn state(condition: &Value) -> (&str, &str) {
     (text("type"), text("status"))
 }
 
-/// Fills in the times of a condition; a status that has not changed keeps the time `held` of its
+/// Fills in the times of a condition; a status that has not changed keeps the time `held` of the
 /// change.
 fn date(condition: &mut Value, held: Option<Value>, now: &str) {
     if !condition.is_object() {

@@ -1,8 +1,8 @@
-//! Subresources of Pods that reach a kubelet or the Pod itself: logs, commands, ports, the proxy.
+//! Subresources of Pods that reach a kubelet or the Pod: logs, commands, ports, the proxy.
 //!
-//! This server has neither. It answers like a cluster whose kubelets cannot be reached: with the
-//! faults of the request first, and then with the failure to connect. With the stand-in for a kubelet
-//! there are logs and sessions.
+//! This server has neither. The server answers like a cluster whose kubelets cannot be reached:
+//! with the faults of the request first, and then with the failure to connect. With the stand-in
+//! for a kubelet there are logs and sessions.
 
 use std::sync::atomic::Ordering;
 
@@ -56,8 +56,8 @@ pub(crate) enum PodSession {
     Unreachable {
         /// The failure over HTTP.
         error: ApiError,
-        /// The same inside of a session of the newest protocol, which is begun before the kubelet is
-        /// asked; `None` for sessions of ports.
+        /// The same inside of a session of the newest protocol, which is begun before the kubelet
+        /// is asked; `None` for sessions of ports.
         inside: Option<(Command, ApiError)>,
     },
 }
@@ -229,7 +229,7 @@ fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
 
 /// Checks the options of a request for a log.
 fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
-    // Read before anything is judged: what is no number is no request.
+    // Read before anything is judged: a request with a text in place of a number is invalid.
     for key in ["limitBytes", "sinceSeconds", "tailLines"] {
         query.integer(key)?;
     }
@@ -259,7 +259,7 @@ fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
     Err(ApiError::invalid(About { group: "", kind: "PodLogOptions", name: &call.name }, causes))
 }
 
-/// Returns the container that is named, or the only one.
+/// Returns the container that is named, or the only container.
 fn container(call: &Call, pod: &Value, wanted: &str) -> Result<String, ApiError> {
     let name = &call.name;
     let names = |lists: &[&str]| -> Vec<String> {
@@ -298,7 +298,7 @@ fn address(core: &Core, name: &str) -> Result<String, ApiError> {
     Ok(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
 }
 
-/// Returns the refusal of the proxy: no Pod of this server has an address that it would connect to.
+/// Returns the refusal of the proxy: no Pod of this server has an address for a connection.
 fn proxy(core: &Core, call: &Call) -> ApiError {
     // The name may carry a scheme and a port: `https:name:8080`.
     let parts: Vec<&str> = call.name.split(':').collect();
@@ -335,8 +335,8 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
     ))
 }
 
-/// Whether a node's host is one that upstream's proxy connects to: of a name that is not resolved here, only
-/// that of this machine is known.
+/// Whether a node's host is a possible destination of upstream's proxy: names are not resolved
+/// here, so only the name of this machine is known.
 fn is_proxyable(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let ip = host.trim_matches(['[', ']']).parse();

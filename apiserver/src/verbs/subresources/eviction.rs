@@ -1,4 +1,4 @@
-//! Eviction: deletes a Pod, if its disruption budget allows it.
+//! Eviction: deletes a Pod, if the disruption budget allows it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::verbs::{Call, ObjectResponse, fields};
 
 /// Name of the disruption budgets in the store.
 const BUDGETS: &str = "poddisruptionbudgets.policy";
-/// Most evicted Pods that a budget may list without its controller's confirmation.
+/// Most evicted Pods that a budget may list without the controller's confirmation.
 const MOST_DISRUPTED: usize = 2000;
 /// Attempts under concurrent writes before an eviction gives up; upstream's number.
 const ATTEMPTS: usize = 20;
@@ -25,11 +25,11 @@ const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption
 
 /// Permission for a Pod to go.
 enum Permission {
-    /// No budget counts it, and its readiness does not matter.
+    /// No budget counts the Pod, and readiness does not matter.
     Free,
-    /// It may go as long as it is in the state in which it was judged.
+    /// The Pod may go while in the judged state.
     InThisState,
-    /// One disruption has to be taken from the budget with this key.
+    /// A disruption has to be taken from the budget with this key.
     FromBudget(String),
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn evict(
     Err(ApiError::modified(call.about()))
 }
 
-/// Marks and deletes a Pod; `None` if it is no longer in the state that was judged.
+/// Marks and deletes a Pod; `None` if no longer in the judged state.
 fn remove(
     core: &Core,
     main: &Call,
@@ -82,8 +82,8 @@ fn remove(
     }
 }
 
-/// Sets the condition of a Pod that is being evicted, and returns its version; `None` if the Pod has
-/// changed and had to be in the judged state.
+/// Sets the condition of a Pod that is being evicted, and returns the Pod's version; `None` if the
+/// Pod has changed and had to be in the judged state.
 fn mark(
     core: &Core,
     main: &Call,
@@ -111,7 +111,7 @@ fn mark(
     Ok(None)
 }
 
-/// Sets a condition of an object; the previous one of the same type is replaced.
+/// Sets a condition of an object; the previous condition of the same type is replaced.
 pub(crate) fn set_condition(object: &mut Value, condition: Value) {
     let conditions = &mut child(object, "status")["conditions"];
     let mut held = conditions.as_array().cloned().unwrap_or_default();
@@ -120,13 +120,13 @@ pub(crate) fn set_condition(object: &mut Value, condition: Value) {
     *conditions = Value::Array(held);
 }
 
-/// Returns how a Pod may go by its phase, its readiness and its budget.
+/// Returns the permission for a Pod, from phase, readiness and budget.
 fn permission(core: &Core, call: &Call, pod: &Value) -> Result<Permission, ApiError> {
     match pod["status"]["phase"].as_str() {
         // They have ended, or are about to: no budget counts them.
         Some("Succeeded" | "Failed") => return Ok(Permission::Free),
         _ if meta::terminating(pod) => return Ok(Permission::Free),
-        // It may begin to run meanwhile.
+        // The Pod may begin to run meanwhile.
         Some("Pending") => return Ok(Permission::InThisState),
         _ => {}
     }
@@ -145,7 +145,7 @@ fn permission(core: &Core, call: &Call, pod: &Value) -> Result<Permission, ApiEr
         let count = |field: &str| budget.value["status"][field].as_i64().unwrap_or(0);
         let (healthy, desired) = (count("currentHealthy"), count("desiredHealthy"));
         let always = spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
-        // It is not among the healthy ones: its end disrupts nothing.
+        // The Pod is not healthy: its end disrupts nothing.
         if always || healthy >= desired && desired > 0 {
             return Ok(Permission::InThisState);
         }
@@ -159,7 +159,8 @@ fn is_ready(pod: &Value) -> bool {
     conditions.find(|one| one["type"] == "Ready").is_some_and(|one| one["status"] == "True")
 }
 
-/// Takes one disruption from a budget. A concurrent write makes `put` fail: it is then tried again.
+/// Takes a disruption from a budget. A concurrent write makes `put` fail: the take is then
+/// repeated.
 fn spend(core: &Core, call: &Call, key: &str, dry_run: bool) -> Result<(), ApiError> {
     for _ in 0..ATTEMPTS {
         // The budget is gone, and forbids nothing.
@@ -194,7 +195,7 @@ fn exhaust(budget: &mut Value, now: &str) {
     let observed = budget["status"]["observedGeneration"].clone();
     let conditions = budget["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let before = conditions.iter().find(|one| one["type"] == "DisruptionAllowed");
-    // The time of a change of the status: without one it stays.
+    // The time of a change of the status: without a change the time stays.
     let since = before.filter(|one| one["status"] == "False");
     let since = since.map_or(json!(now), |one| one["lastTransitionTime"].clone());
     let mut condition = json!({
@@ -222,7 +223,7 @@ fn check(budget: &Value) -> Result<(), ApiError> {
         let about = About { group: "policy", kind: "poddisruptionbudget", name };
         Err(ApiError::forbidden(about, why))
     };
-    // The budget's status describes an earlier spec: its numbers cannot be trusted yet.
+    // The budget's status describes an earlier spec: the status's numbers cannot be trusted yet.
     if count("observedGeneration") < meta::generation(budget) {
         return Err(ApiError::too_many(REFUSED, 10).because(processing(name)));
     }

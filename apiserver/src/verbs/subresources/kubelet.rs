@@ -1,4 +1,4 @@
-//! The stand-in for a kubelet, as `log`, `exec`, `attach` and `portforward` meet it: logs from
+//! The stand-in for a kubelet behind `log`, `exec`, `attach` and `portforward`: logs from
 //! annotations, and sessions that echo.
 
 use serde_json::{Value, json};
@@ -8,15 +8,16 @@ use crate::status::ApiError;
 use crate::verbs::Call;
 use crate::verbs::options::Query;
 
-/// Annotation of a Pod with the log of its containers; `…/log.NAME` is that of one container.
+/// Annotation of a Pod with the log of all containers; `…/log.NAME` is the log of a single
+/// container.
 pub(crate) const LOG: &str = "windlass.dev/log";
-/// Annotation of a Pod with the exit code of its programs, and of commands in it.
+/// Annotation of a Pod with the exit code of the Pod's programs, and of commands in the Pod.
 pub(crate) const EXIT_CODE: &str = "windlass.dev/exit-code";
 
-/// Most ports of one connection: each has two channels, whose numbers are bytes.
+/// Most ports of a connection: each has two channels, whose numbers are bytes.
 const MOST_PORTS: usize = 127;
 
-/// A command in a container, or the program that runs in it.
+/// A command in a container, or the program that runs there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     /// The text that is printed first: the words of a command, or the log of the program.
@@ -41,14 +42,14 @@ impl Command {
         Self {
             stdin: flag("stdin"),
             stdout: flag("stdout"),
-            // A terminal has one output.
+            // A terminal has a single output.
             stderr: flag("stderr") && !tty,
             tty,
             ..Self::default()
         }
     }
 
-    /// Returns the status of its end, as a kubelet reports it.
+    /// Returns the status of the command's end, in the form of a kubelet.
     pub(crate) fn status(&self) -> Value {
         if self.exit_code == 0 {
             return json!({"metadata": {}, "status": "Success"});
@@ -73,13 +74,13 @@ pub(crate) fn command(call: &Call, pod: &Value, container: &str, query: &Query) 
     Command { output, exit_code: exit_code(pod), ..Command::of(query) }
 }
 
-/// Returns the exit code that an annotation sets; 0 without a readable one.
+/// Returns the exit code that an annotation sets; 0 without a readable code.
 pub(crate) fn exit_code(pod: &Value) -> u8 {
     let annotation = pod["metadata"]["annotations"][EXIT_CODE].as_str();
     annotation.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the log that an annotation sets, with an end of its last line.
+/// Returns the log that an annotation sets, with a complete last line.
 fn stored_log(pod: &Value, container: &str) -> String {
     let annotations = &pod["metadata"]["annotations"];
     let own = annotations[format!("{LOG}.{container}")].as_str();
@@ -118,7 +119,8 @@ pub(crate) fn log(
     Ok(part(&stored_log(pod, container), started, query, now))
 }
 
-/// Whether the lines of a log, all of which were written at one time, are older than asked for.
+/// Whether the lines of a log, all of which were written at the same time, are older than asked
+/// for.
 fn is_older(started: &str, query: &Query, now: i64) -> bool {
     let seconds = query.get("sinceSeconds").and_then(|text| text.parse::<i64>().ok());
     let since = query.get("sinceTime").and_then(clock::parse);

@@ -1,4 +1,4 @@
-//! Subresources that only one kind has: tokens of service accounts, parts of Pods, the approval of
+//! Subresources of single kinds: tokens of service accounts, parts of Pods, the approval of
 //! certificates.
 
 pub(crate) mod accounts;

@@ -13,7 +13,7 @@ use crate::verbs::Call;
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// Lists of containers whose resources can be changed.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
-/// Fields of a container that a change of its resources may write.
+/// Fields of a container that a change of resources may write.
 const RESIZED: [&str; 2] = ["resources", "resizePolicy"];
 /// Resources that may change while a container runs.
 const MUTABLE: [&str; 2] = ["cpu", "memory"];
@@ -31,7 +31,7 @@ fn same_containers(old: &Value, new: &Value) -> bool {
     })
 }
 
-/// Sets a field, or removes it if there is no value.
+/// Sets a field, or removes the field without a value.
 fn put(object: &mut Value, field: &str, value: Option<&Value>) {
     let Value::Object(fields) = object else { return };
     match value {
@@ -40,14 +40,14 @@ fn put(object: &mut Value, field: &str, value: Option<&Value>) {
     }
 }
 
-/// Returns the spec of a Pod after a write to a subresource, which changes only a part of it.
+/// Returns the spec of a Pod after a write to a subresource, which changes only a part of the spec.
 pub(crate) fn confined(call: &Call, old: &Value, new: &Value) -> Value {
     let mut spec = old.clone();
     if call.subresource == "ephemeralcontainers" {
         put(&mut spec, "ephemeralContainers", new.get("ephemeralContainers"));
         return spec;
     }
-    // Validation refuses other containers: it has to see them.
+    // Validation refuses other containers and so has to see them.
     if !same_containers(old, new) {
         return new.clone();
     }
@@ -150,7 +150,7 @@ fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Whether the node of a Pod reports the resources of its first running container.
+/// Whether the node of a Pod reports the resources of the first running container.
 fn supports_resize(pod: &Value) -> bool {
     let running = list(&pod["status"], "containerStatuses")
         .iter()
@@ -207,7 +207,7 @@ fn only_mutable(old: &Value, new: &Value) -> bool {
     rest(old) == rest(new)
 }
 
-/// Returns the faults of a Pod's ephemeral containers, as part of its spec.
+/// Returns the faults of a Pod's ephemeral containers, as part of the spec.
 fn check_spec(spec: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let others = LISTS.iter().flat_map(|name| list(spec, name));

@@ -1,9 +1,9 @@
-//! Versions of objects: between the stored one and that of a request, by relabelling or by the
+//! Versions of objects: between the stored version and a request's, by relabelling or by the
 //! conversion webhook of a definition.
 //!
-//! A conversion by webhook suspends the verb until it has been answered, so every conversion of a
-//! write comes before its object is stored: also the one back, of the answer. Writes of the server
-//! itself call no webhook and relabel.
+//! A conversion by webhook suspends the verb until the answer, so every conversion of a write comes
+//! before the object is stored, also the conversion back for the answer. Writes of the server call
+//! no webhook and relabel.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::verbs::Call;
 /// Longest time for a conversion, as in kube-apiserver.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns a stored object as the call's version shows it.
+/// Returns a stored object in the call's version.
 pub(crate) fn shown(core: &Core, call: &Call, stored: &Value) -> Result<Value, ApiError> {
     let mut all = shown_all(core, &call.session, &call.kind, vec![stored])?;
     Ok(all.pop().unwrap_or_default())
 }
 
-/// Returns stored objects as a version shows them; one call of the webhook converts all of them.
+/// Returns stored objects in a version; a single call of the webhook converts all objects.
 pub(crate) fn shown_all(
     core: &Core,
     session: &Session,
@@ -45,7 +45,7 @@ pub(crate) fn shown_all(
     Ok(objects.into_iter().map(|object| pruned(kind, object)).collect())
 }
 
-/// Returns an object of the call's version in its stored form.
+/// Returns an object of the call's version in the stored form.
 pub(crate) fn stored(core: &Core, call: &Call, object: Value) -> Result<Value, ApiError> {
     let kind = &call.kind;
     let Some(conversion) = converter(&call.session, kind) else { return Ok(kind.store(object)) };
@@ -55,7 +55,7 @@ pub(crate) fn stored(core: &Core, call: &Call, object: Value) -> Result<Value, A
     Ok(stored)
 }
 
-/// Returns a converted object without fields that the schema does not know, and with its defaults.
+/// Returns a converted object without fields that the schema does not know, and with defaults.
 fn pruned(kind: &Kind, mut object: Value) -> Value {
     if let Some(custom) = &kind.custom {
         custom.schema.prune(&mut object);
@@ -72,7 +72,7 @@ fn prune(core: &Core, kind: &Kind, stored: &mut Value) {
     }
 }
 
-/// Returns the answer to a write: the object as it was converted back, with the stored version.
+/// Returns the answer to a write: the object after the conversion back, with the stored version.
 pub(crate) fn answer(call: &Call, back: Option<Value>, stored: &Value) -> Value {
     match back {
         Some(mut back) => {
@@ -95,14 +95,15 @@ pub(crate) fn back_again(
     shown(core, call, stored).map(Some)
 }
 
-/// Returns a later state of a stored object that has been shown before: only its metadata differs.
+/// Returns a later state of a stored object that has been shown before, which differs in metadata
+/// only.
 pub(crate) fn restated(call: &Call, shown: &Value, stored: &Value) -> Value {
     if converter(&call.session, &call.kind).is_none() {
         return call.kind.present(stored);
     }
     let mut object = shown.clone();
     object["metadata"] = stored["metadata"].clone();
-    // These two are what a conversion may change.
+    // These two are the only fields that a conversion may change.
     for field in ["labels", "annotations"] {
         meta::copy(shown, &mut object, field);
     }
@@ -181,7 +182,7 @@ pub(crate) fn is_by_webhook(session: &Session, kind: &Kind) -> bool {
     converter(session, kind).is_some()
 }
 
-/// Returns the conversion of a kind, if a webhook does it.
+/// Returns the conversion of a kind, if a webhook converts.
 fn converter<'k>(session: &Session, kind: &'k Kind) -> Option<&'k Conversion> {
     kind.custom.as_ref()?.conversion.as_ref().filter(|_| session.is_open())
 }
@@ -232,7 +233,7 @@ fn review(conversion: &Conversion, objects: &[&Value], wanted: &str) -> Result<V
     };
     let mut sent: Vec<Value> = objects.iter().map(|object| (*object).clone()).collect();
     for object in &mut sent {
-        // Upstream stores objects without it.
+        // Upstream stores objects without that field.
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
             metadata.remove("resourceVersion");
         }

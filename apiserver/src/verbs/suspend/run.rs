@@ -1,4 +1,4 @@
-//! Runs of a verb: until it has all the answers of webhooks that it needs.
+//! Repeated runs of a verb, until all needed answers of webhooks are there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::core::Core;
 use crate::hooks::{Answer, CallFailure, Session};
 use crate::status::ApiError;
 
-/// Most runs of one verb. Each but the last ends with a question that has not been asked before; a
+/// Most runs of a verb. Each but the last ends with a question that has not been asked before; a
 /// collection of many objects asks for each of them.
 const RUNS: usize = 100_000;
 /// Longest time for a request, as in kube-apiserver.
 const LONGEST: Duration = Duration::from_secs(34);
 
-/// The calls that one request may still make.
+/// The calls that a request may still make.
 #[derive(Debug)]
 pub(crate) struct Run {
     session: Arc<Session>,

@@ -1,8 +1,8 @@
-//! A cron operator: each `CronJob` starts a Job at the times of its schedule. Two versions, defaults and
-//! rules by webhooks, and conversion.
+//! A cron operator: each `CronJob` starts a Job at the times of the schedule. Two versions,
+//! defaults and rules by webhooks, and conversion.
 //!
-//! `cargo run --bin cronjob` needs no cluster: it brings its own API server, which asks the webhooks over
-//! loopback, and a sample.
+//! `cargo run --bin cronjob` needs no cluster: the program brings an API server, which calls the
+//! webhooks over loopback, and a sample.
 
 mod schedule;
 mod v1;
@@ -21,7 +21,7 @@ use windlass::webhook::{Admission, AdmissionResponse, Mutate, Validate, WebhookS
 
 /// Longest name: that of a Job has eleven characters more.
 const LONGEST_NAME: usize = 52;
-/// Most times that are looked at to find the last missed one.
+/// Most times that are looked at to find the last missed time.
 const MOST_MISSED: usize = 10_000;
 
 struct Defaults;
@@ -108,7 +108,7 @@ impl Reconciler for CronJobs {
     }
 }
 
-/// Returns the last time that was missed, and the next one.
+/// Returns the last time that was missed, and the next time.
 fn times(cron: &CronJob, now: Timestamp) -> Result<(Option<Timestamp>, Option<Timestamp>)> {
     let seen = cron.status.as_ref().and_then(|status| status.last_schedule_time.as_ref());
     let mut since = seen.or(cron.metadata.creation_timestamp.as_ref()).map_or(now, |time| time.0);
@@ -123,7 +123,7 @@ fn times(cron: &CronJob, now: Timestamp) -> Result<(Option<Timestamp>, Option<Ti
     Ok((None, cron.spec.schedule.next(now)?))
 }
 
-/// Starts the Job of a time, as far as earlier ones allow it.
+/// Starts the Job of a time, as far as earlier Jobs allow.
 async fn run(
     cron: &CronJob,
     cx: &Context<CronJobs>,

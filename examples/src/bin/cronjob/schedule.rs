@@ -5,7 +5,7 @@ use k8s_openapi::jiff::tz::TimeZone;
 
 use crate::v1::Schedule;
 
-/// Days in which a schedule is searched for its next time; 29 February comes within eight years.
+/// Days in which a schedule is searched for the next time; 29 February comes within eight years.
 const DAYS: usize = 8 * 366 + 1;
 
 /// Returns the numbers of a field, such as `*/15`, `1-5` or `0,30`.
@@ -44,7 +44,7 @@ impl Schedule {
         fields.into_iter().filter_map(check).collect()
     }
 
-    /// Returns the first time after another one; `None` for a date that does not exist.
+    /// Returns the first time after another time; `None` for a date that does not exist.
     pub(crate) fn next(&self, after: Timestamp) -> Result<Option<Timestamp>, String> {
         let (minutes, hours) = (parse(&self.minute, 0, 59)?, parse(&self.hour, 0, 23)?);
         let (days, months) = (parse(&self.day_of_month, 1, 31)?, parse(&self.month, 1, 12)?);

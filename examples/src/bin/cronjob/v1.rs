@@ -1,4 +1,4 @@
-//! The hub: its schedule has a field for each unit.
+//! The hub: the schedule has a field for each unit.
 
 use k8s_openapi::api::batch::v1::JobSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

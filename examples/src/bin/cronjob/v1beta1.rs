@@ -1,4 +1,4 @@
-//! The older version: its schedule is a line of a crontab.
+//! The older version: the schedule is a line of a crontab.
 
 use std::str::FromStr;
 

@@ -1,15 +1,17 @@
-//! Another cluster that controllers read and write: its client, its caches, its name.
+//! Another cluster that controllers read and write: client, caches and name.
 //!
 //! The reconciled kind of a controller lives in the operator's own cluster. Other watched kinds may
 //! live in other clusters: [`ControllerBuilder::watches_in`](super::ControllerBuilder::watches_in).
-//! A [`Cluster`] is made once, given to the manager, which fills its caches, and kept by the
-//! controllers that use it. Its writes require the operator's one lease, as all writes do.
+//! A [`Cluster`] is made once and given to the manager, which fills the caches; the controllers
+//! that use the cluster keep it. Writes to the cluster require the operator's lease, as all writes
+//! do.
 //!
-//! Not included: clusters that come and go, and controllers whose reconciled kind is in another cluster.
+//! Not included: clusters that come and go, and controllers whose reconciled kind is in another
+//! cluster.
 //!
 //! Writes pass a gate (`ForwardingGate`) that all clones of the client share and that forwards to
-//! the gate of the current term; the manager sets that one, and removes it at the end of the term.
-//! So writes of a client that user code kept from an earlier term are refused, too.
+//! the gate of the current term; the manager sets that gate, and removes the gate at the end of the
+//! term. So writes of a client that user code kept from an earlier term are refused, too.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +47,7 @@ pub struct Cluster {
 struct Inner {
     /// Name in logs, probes and metrics.
     name: Arc<str>,
-    /// Number in the keys of its objects.
+    /// Number in the keys of the cluster's objects.
     id: ClusterId,
     /// Client whose writes pass `gate`.
     client: Client,
@@ -55,14 +57,14 @@ struct Inner {
     informers: OnceLock<InformerRegistry>,
     /// Gate of all writes.
     gate: Arc<ForwardingGate>,
-    /// Whether a manager runs its caches and fences its writes.
+    /// Whether a manager runs the caches and fences the writes.
     is_managed: AtomicBool,
 }
 
 impl Cluster {
     /// Creates a handle to the cluster that `client` reaches, watched in all namespaces. The name
-    /// distinguishes it from the operator's other clusters; the operator's own cluster is called
-    /// `local`.
+    /// distinguishes the cluster from the operator's other clusters; the operator's own cluster is
+    /// called `local`.
     ///
     /// Nothing is read before a manager that was given the cluster runs.
     pub fn new(name: impl Into<String>, client: Client) -> Self {
@@ -91,15 +93,15 @@ impl Cluster {
         &self.inner.name
     }
 
-    /// The id that the keys of its objects carry; derived from the name.
+    /// The id that the keys of the cluster's objects carry; derived from the name.
     ///
-    /// A 16-bit hash: two names may share it, which the manager refuses at its start.
+    /// A 16-bit hash: two names may share an id, which the manager refuses when it starts.
     pub fn id(&self) -> ClusterId {
         self.inner.id
     }
 
-    /// The cluster's client. In an operator with leader election its writes are refused unless this
-    /// process leads.
+    /// The cluster's client. In an operator with leader election writes of the client are refused
+    /// unless this process leads.
     pub fn client(&self) -> &Client {
         &self.inner.client
     }
@@ -124,8 +126,8 @@ impl Cluster {
     /// use the manager's clock and metrics, if they were not requested before.
     pub(crate) fn managed_by(&self, environment: &Environment) {
         self.inner.is_managed.store(true, Ordering::SeqCst);
-        // An earlier `check_managed` may have closed the gate; the manager sets its own gate later
-        // by `fence`.
+        // An earlier `check_managed` may have closed the gate; the manager sets the term's gate
+        // later by `fence`.
         let mut state = self.inner.gate.state.lock();
         if matches!(*state, GateState::Unmanaged) {
             *state = GateState::Open;
@@ -134,8 +136,9 @@ impl Cluster {
         self.registry(environment);
     }
 
-    /// Fails if no manager was given this cluster: its caches would never be filled, its watchers
-    /// never notified, and its writes not be fenced. Its writes are refused from then on.
+    /// Fails if no manager was given this cluster: the caches would never be filled, the watchers
+    /// never notified, and the writes not be fenced. Writes of such a cluster are refused from then
+    /// on.
     pub(super) fn check_managed(&self) -> Result<(), Error> {
         if self.inner.is_managed.load(Ordering::SeqCst) {
             return Ok(());
@@ -148,7 +151,7 @@ impl Cluster {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
-    /// Returns the caches; the first call creates them, with its clock and metrics.
+    /// Returns the caches; the first call creates them, with the clock and metrics.
     fn registry(&self, environment: &Environment) -> &InformerRegistry {
         let inner = &self.inner;
         inner.informers.get_or_init(|| {
@@ -168,7 +171,8 @@ impl Cluster {
         *self.inner.gate.state.lock() = gate.map_or(GateState::Closed, GateState::Forwarding);
     }
 
-    /// As [`fence`](Self::fence) with a gate, until the answer is dropped: then the checks are as before.
+    /// As [`fence`](Self::fence) with a gate, until the answer is dropped: then the checks are as
+    /// before.
     pub(crate) fn fence_for_now(&self, gate: Arc<dyn WriteGate>) -> FencedForNow {
         let mut state = self.inner.gate.state.lock();
         let before = std::mem::replace(&mut *state, GateState::Forwarding(gate));
@@ -177,7 +181,7 @@ impl Cluster {
     }
 }
 
-/// Restores the checks of writes to a cluster when it is dropped.
+/// Restores the checks of writes to a cluster on drop.
 #[derive(Debug)]
 pub(crate) struct FencedForNow {
     gate: Arc<ForwardingGate>,
@@ -265,7 +269,7 @@ impl WriteGate for ForwardingGate {
         self.current()?.map_or(Ok(None), |gate| gate.admit())
     }
 
-    /// Asked when the request is sent; the permit counts the write until its answer.
+    /// Asked when the request is sent; the permit counts the write until the answer.
     fn begin_write(&self) -> Result<WritePermit, Error> {
         self.current()?.map_or_else(|| Ok(WritePermit::within(None)), |gate| gate.begin_write())
     }

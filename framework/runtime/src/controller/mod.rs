@@ -1,8 +1,8 @@
 //! Turns changes into keys and keys into reconciles.
 //!
-//! A [`Reconciler`] handles one object; its [`ControllerBuilder`] lists the kinds whose changes
+//! A [`Reconciler`] handles one object; the [`ControllerBuilder`] lists the kinds whose changes
 //! trigger it: the reconciled kind itself, owned children, other watched kinds. Every change is
-//! mapped to the key of a parent object and added to one queue, from which workers take keys. A
+//! mapped to the key of a parent object and added to a queue, from which workers take keys. A
 //! reconcile that fails, panics or exceeds its deadline is retried with backoff and does not affect
 //! other keys.
 //!
@@ -12,16 +12,16 @@
 //! Absent by design: events handed to user code, and any state that a restart would lose.
 //!
 //! The parts from the lowest layer to the highest: `outcome` has the results of a reconcile and
-//! `cluster` the other clusters; `state` is the memory between attempts of one object; `source`
+//! `cluster` the other clusters; `state` is the memory between attempts of an object; `source`
 //! turns changes and points in time into keys; `planned` records and compares writes that are dry
 //! runs; `conditions` computes the conditions of an object; `worker` takes keys and decides about
-//! retries; `context` is the interface of an attempt; `plan` has the settings; `reconcile` runs one
-//! attempt with its finalizer, steps and task; `run` starts and stops all of it; `builder` collects
-//! the settings.
+//! retries; `context` is the interface of an attempt; `plan` has the settings; `reconcile` runs an
+//! attempt with finalizer, steps and task; `run` starts and stops all these parts; `builder`
+//! collects the settings.
 //!
 //! Invariants: one object is reconciled by at most one worker at a time; a key that is added during
-//! its reconcile is reconciled once more; a lost in-memory state costs requests or a superfluous
-//! reconcile, never correctness.
+//! the key's reconcile is reconciled once more; a lost in-memory state costs requests or a
+//! superfluous reconcile, never correctness.
 
 // DESIGN.md, 111: The controller is layers of folders
 
@@ -64,16 +64,16 @@ use std::future::Future;
 
 use windlass_core::resource::Resource;
 
-/// The return type of reconcilers. With both parameters given it is the standard library's
+/// The return type of reconcilers. With both parameters the alias is the standard library's
 /// `Result`, so importing the [`prelude`](crate::prelude) shadows nothing.
 ///
 /// The error type defaults to [`Failure`], into which `?` converts every error.
 pub type Result<T = Action, E = Failure> = std::result::Result<T, E>;
 
-/// Brings the world in line with one object. Level-based: the reconciler is given an object, not an
+/// Brings the world in line with an object. Level-based: the reconciler is given an object, not an
 /// event.
 ///
-/// One instance serves all workers of its controller, hence `Send + Sync`. Values that reconciles
+/// One instance serves all workers of the controller, hence `Send + Sync`. Values that reconciles
 /// share (clients of other systems, configuration) are fields of the implementing type; state that
 /// must survive a restart belongs into the cluster.
 ///
@@ -106,19 +106,19 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     type Object: Resource;
 
     /// Makes the world match `object`. Runs for one object at most once at a time. Runs again after
-    /// an error, after a change of the object or of its children, and after every restart. Does not
-    /// run for an object that is marked for deletion: see [`Finalize::cleanup`].
+    /// an error, after a change of the object or of a child, and after every restart. Does not run
+    /// for an object that is marked for deletion: see [`Finalize::cleanup`].
     ///
     /// `object` is the state in the cache when the reconcile began, own writes of earlier
-    /// reconciles included; it does not change meanwhile. Returning [`Action::done`] means that the
-    /// world matches the object; see [`Action::requeue_after`] for work that goes on elsewhere.
+    /// reconciles included, and does not change meanwhile. Returning [`Action::done`] means that
+    /// the world matches the object; see [`Action::requeue_after`] for work that goes on elsewhere.
     ///
     /// # Cancel safety
-    /// The future is dropped when it exceeds the controller's deadline, and at the end of a drain.
+    /// The future is dropped on exceeding the controller's deadline, and at the end of a drain.
     /// # Errors
-    /// Any error, by `?`. It is logged, counted and retried with backoff, unless the [`Failure`]
-    /// says otherwise. A panic counts as a failure, too, and ends neither the worker nor the
-    /// process.
+    /// Any error, by `?`. The error is logged, counted and retried with backoff, unless the
+    /// [`Failure`] says otherwise. A panic counts as a failure, too, and ends neither the worker
+    /// nor the process.
     fn reconcile(
         &self,
         object: &Self::Object,
@@ -169,10 +169,10 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 )]
 pub trait Finalize: Reconciler {
     /// Undoes everything that `reconcile` did outside of owned children; the finalizer is removed
-    /// when this returns `Ok`. Must be repeatable: it may run again after it succeeded.
+    /// when this returns `Ok`. Must be repeatable: the clean-up may run again after a success.
     ///
     /// # Errors
-    /// Any error; the object keeps its finalizer, and the clean-up is retried by the controller's
+    /// Any error; the object keeps the finalizer, and the clean-up is retried by the controller's
     /// policy. An object whose clean-up never succeeds is never deleted.
     ///
     /// # Cancel safety
@@ -184,9 +184,9 @@ pub trait Finalize: Reconciler {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// A reconciler with its builder; implemented by `#[derive(Controller)]`.
+/// A reconciler with a builder; implemented by `#[derive(Controller)]`.
 ///
-/// The derive writes [`wiring`](Self::wiring) from its attributes; a hand-written implementation
+/// The derive writes [`wiring`](Self::wiring) from the attributes; a hand-written implementation
 /// has the same effect:
 ///
 /// ```
@@ -219,7 +219,7 @@ pub trait Controller: Reconciler {
     /// Returns the kinds to watch and to own, the permissions and the settings of this controller.
     ///
     /// Called when the controller is added to a manager.
-    /// [`Manager::wired`](crate::manager::Manager::wired) changes the returned builder for one
+    /// [`Manager::wired`](crate::manager::Manager::wired) changes the returned builder for a single
     /// program.
     fn wiring() -> ControllerBuilder<Self>;
 }

@@ -1,5 +1,5 @@
-//! Plan of a controller, as its builder leaves it: identity, sources, permissions, and the options
-//! of each reconcile. The builder writes it; a run and its reconciles read it.
+//! Plan of a controller, as completed by the builder: identity, sources, permissions, and the
+//! options of each reconcile. The builder writes the plan; a run and the run's reconciles read it.
 //!
 //! Nothing here changes after [`build`](super::ControllerBuilder::build): all runs of a controller,
 //! in all terms of leadership, share one plan without a lock.
@@ -19,28 +19,28 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::Rule;
 use windlass_core::resource::ResourceInfo;
 
-/// Specification of a controller, as its builder left it.
+/// Specification of a controller, as completed by the builder.
 pub(super) struct ControllerSpec<C: Reconciler> {
     /// The reconciled kind.
     pub(super) info: ResourceInfo,
     /// Name in metrics, logs, Events and `managedFields`.
     pub(super) name: Arc<str>,
-    /// Number of worker tasks, unless the manager sets another one for all controllers.
+    /// Number of worker tasks, unless the manager sets another number for all controllers.
     pub(super) workers: usize,
-    /// Deadline of one reconcile; `Duration::MAX` for none.
+    /// Deadline of a reconcile; `Duration::MAX` for none.
     pub(super) timeout: Duration,
     /// Backoff of failed keys, and the number of retries.
     pub(super) retry: RetryPolicy,
-    /// The finalizer, for a controller that has one.
+    /// The finalizer, for a controller with a finalizer.
     pub(super) finalizer: Option<Finalizer<C>>,
-    /// A finalizer that objects may have of an earlier version of the controller: never added, and removed after
-    /// its clean-ups when an object is deleted.
+    /// A finalizer that objects may have of an earlier version of the controller: never added, and
+    /// removed after the clean-ups when an object is deleted.
     pub(super) former: Vec<Finalizer<C>>,
     /// External resources that fields of graphs drive.
     pub(super) drives: Vec<DrivesFn<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
-    /// The permissions among them that were asked for by `can(…)`, one verb each, with their texts.
+    /// The permissions among them that were asked for by `can(…)`, a verb each, with the texts.
     pub(super) asked: Vec<(String, Rule)>,
     /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,
@@ -60,7 +60,7 @@ impl<C: Reconciler> ControllerSpec<C> {
     /// Checks the conditions of the handlers.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for one that the controller does not keep.
+    /// [`ErrorKind::Usage`] for a condition that the controller does not keep.
     pub(super) fn check_handlers(&self) -> std::result::Result<(), Error> {
         let declared = self.options.conditions.map(|kept| kept.declared);
         for ChangeHandler { field, condition, .. } in &self.options.on_change {
@@ -82,18 +82,18 @@ impl<C: Reconciler> ControllerSpec<C> {
 /// A boxed clean-up future.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// The function [`Finalize::cleanup`](super::Finalize::cleanup) or the clean-up of a graph, boxed so that controllers
-/// without a finalizer need not implement the trait.
+/// The function [`Finalize::cleanup`](super::Finalize::cleanup) or the clean-up of a graph, boxed
+/// so that controllers without a finalizer need not implement the trait.
 pub(super) type CleanupFn<C> =
     for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> Cleanup<'a>;
 
 /// Whether a field of a graph drives the external resource whose record has that suffix.
 pub(super) type DrivesFn<C> = fn(&C, &str) -> bool;
 
-/// A finalizer's name, and the clean-ups that run before it is removed.
+/// A finalizer's name, and the clean-ups that run before its removal.
 pub(super) struct Finalizer<C: Reconciler> {
     pub(super) name: String,
-    /// Run one after the other: each when the one before it has succeeded.
+    /// Run in sequence: each after the success of the one before.
     pub(super) cleanups: Vec<CleanupFn<C>>,
 }
 
@@ -117,9 +117,10 @@ pub(super) struct ReconcileOptions<C: Reconciler> {
     pub(super) task: Option<MakeTask<C>>,
     /// Limit from which on an object counts as reconciled endlessly.
     pub(super) guard: LoopGuard,
-    /// Most reconciles of one object within a time; `None` for no limit.
+    /// Most reconciles of an object within a time; `None` for no limit.
     pub(super) rate: Option<Rate>,
-    /// Detail in which writes are logged, unless the manager sets another one for all controllers.
+    /// Detail in which writes are logged, unless the manager sets another detail for all
+    /// controllers.
     pub(super) change_log: ChangeLog,
     /// Handlers of changed fields, in the order in which they run.
     pub(super) on_change: Vec<ChangeHandler<C>>,
@@ -144,7 +145,7 @@ impl<C: Reconciler> Default for ReconcileOptions<C> {
     }
 }
 
-/// Handler of one field, run before the reconciler when the field has changed.
+/// Handler of a field, run before the reconciler when the field has changed.
 pub(super) struct ChangeHandler<C: Reconciler> {
     /// The field, for the text of a failure.
     pub(super) field: &'static str,
@@ -161,5 +162,5 @@ pub(super) type Report<C> = for<'a> fn(&'a C, &'a Failure, &'a Context<C>) -> Re
 /// A boxed task future.
 pub(super) type TaskFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// Constructor of the task of one object.
+/// Constructor of the task of an object.
 pub(super) type MakeTask<C> = for<'a> fn(&'a C, TaskContext<C>) -> TaskFuture<'a>;

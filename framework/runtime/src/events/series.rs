@@ -1,10 +1,10 @@
 //! Decides whether an occurrence becomes a new Event, is counted in a series, or is dropped,
 //! without I/O and without reading time.
 //!
-//! The counterpart of client-go's `EventCorrelator`: one Event for equal occurrences, and a token
-//! bucket of 25 Events per object with one more in 5 min, client-go's defaults. Memory is bounded
-//! by the number of series and of budgets; beyond it the oldest half is forgotten, which costs
-//! further Events and nothing else.
+//! The counterpart of client-go's `EventCorrelator`: a single Event for equal occurrences, and a
+//! token bucket of 25 Events per object with another in 5 min, client-go's defaults. Memory is
+//! bounded by the number of series and of budgets; beyond that bound the oldest half is forgotten,
+//! which costs further Events and nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use super::{Occurrence, Regarding};
 const WINDOW: Duration = Duration::from_secs(360);
 /// Time after which a series with new occurrences is written.
 const REFRESH: Duration = Duration::from_secs(60);
-/// Number of new Events that one object may cause at once, and the time after which it gets one
-/// more token.
+/// Number of new Events that an object may cause at once, and the time after which the object gets
+/// another token.
 const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(300);
 /// Largest number of series, and of token buckets, that are stored.
@@ -34,7 +34,7 @@ pub(super) enum EventWrite {
     Update { namespace: String, name: String, count: i32, time: Timestamp },
 }
 
-/// Occurrences of one Event that was written.
+/// Occurrences of an Event that was written.
 #[derive(Debug)]
 struct Series {
     /// Namespace of the Event.
@@ -65,7 +65,7 @@ impl Series {
     }
 }
 
-/// Limits the new Events of one object.
+/// Limits the new Events of an object.
 #[derive(Debug)]
 struct TokenBucket {
     /// Events that the object may still cause now.
@@ -75,11 +75,11 @@ struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Takes one token; returns whether there was one.
+    /// Takes a token; returns whether any was left.
     fn try_take(&mut self, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.refilled).as_secs() / REFILL.as_secs();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
-        // Advances by whole intervals, so that the part of the next one is not lost.
+        // Advances by whole intervals, so that the part of the next interval is not lost.
         self.refilled += REFILL * earned.min(BURST);
         // The bucket is full: the rest of the time adds no token.
         if earned >= BURST {

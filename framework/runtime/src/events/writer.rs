@@ -1,7 +1,7 @@
 //! The task that writes Events.
 //!
-//! One task writes for all recorders of a controller, one request at a time: the order of an
-//! object's Events is that of their occurrence.
+//! A single task writes for all recorders of a controller, a single request at a time: the order of
+//! an object's Events is the order of occurrence.
 
 use std::time::Duration;
 
@@ -18,13 +18,14 @@ use windlass_client::client::Client;
 use windlass_core::error::Error;
 use windlass_core::text::shorten;
 
-/// Longest time for one write of an Event.
+/// Longest time for a write of an Event.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Writes the occurrences of a [`Recorder`](super::Recorder); run it once, beside the recorder.
+/// Writes the occurrences of a [`Recorder`](super::Recorder); run the writer once, beside the
+/// recorder.
 #[derive(Debug)]
 pub struct EventWriter {
-    /// Client whose requests are logged as routine ones.
+    /// Client whose requests are logged as routine requests.
     client: Client,
     /// Name of the reporter.
     controller: String,
@@ -37,7 +38,7 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Creates the writer of one queue.
+    /// Creates the writer of a queue.
     pub(super) fn new(
         client: Client,
         controller: &str,
@@ -71,7 +72,7 @@ impl EventWriter {
             };
             tokio::select! {
                 biased;
-                // The stop is checked first: a stream of occurrences must not delay it.
+                // The stop is checked first: a stream of occurrences must not delay the stop.
                 () = stop.cancelled() => break,
                 occurrence = self.receiver.recv() => match occurrence {
                     Some(occurrence) => self.observe(occurrence).await,
@@ -80,7 +81,7 @@ impl EventWriter {
                 () = refresh_due => self.refresh(false).await,
             }
         }
-        // Closed before it is emptied: a recorder cannot extend the last run.
+        // Closed before being emptied: a recorder cannot extend the last run.
         self.receiver.close();
         while let Ok(occurrence) = self.receiver.try_recv() {
             self.observe(occurrence).await;
@@ -88,7 +89,8 @@ impl EventWriter {
         self.refresh(true).await;
     }
 
-    /// Passes an occurrence to the aggregator, and sends the write that it requires, if any.
+    /// Passes an occurrence to the aggregator, and sends the write that the aggregator requires, if
+    /// any.
     async fn observe(&mut self, occurrence: Occurrence) {
         let environment = self.client.environment();
         let (suffix, now, time) =
@@ -106,26 +108,26 @@ impl EventWriter {
         }
     }
 
-    /// Sends one write; the series of a failed one is removed.
+    /// Sends a write; the series of a failed write is removed.
     async fn write(&mut self, write: EventWrite) {
         let clock = self.client.environment().clock.clone();
         let (namespace, name) = match &write {
             EventWrite::Create { namespace, name, .. }
             | EventWrite::Update { namespace, name, .. } => (namespace.clone(), name.clone()),
         };
-        // Bounded: one slow write must not hold up all others, nor the end of the operator.
+        // Bounded: a slow write must not hold up all others, nor the end of the operator.
         match clock.timeout(WRITE_LIMIT, self.send(write)).await {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 tracing::debug!(%error, namespace, name, "an event could not be written");
-                // Also a new Event: the next occurrence tries to create it again.
+                // Also a new Event: the next occurrence tries to create the Event again.
                 self.aggregator.forget(&namespace, &name);
             }
             None => tracing::debug!(namespace, name, "writing an event took too long"),
         }
     }
 
-    /// Creates an Event, or patches its series.
+    /// Creates an Event, or patches the series.
     async fn send(&self, write: EventWrite) -> Result<(), Error> {
         match write {
             EventWrite::Create { occurrence, namespace, name, time } => {

@@ -27,10 +27,10 @@ type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;
 /// Callback at the end.
 type Stopped = Box<dyn FnOnce() + Send>;
-/// Callback about each new leader, with its identity.
+/// Callback about each new leader, with the identity.
 type NewLeader = Box<dyn FnMut(&str) + Send>;
 
-/// Time that work may go on after its cancellation before it is dropped.
+/// Time that work may go on between cancellation and drop.
 const DRAIN: Duration = Duration::from_secs(25);
 
 /// Callbacks of an election.
@@ -73,19 +73,19 @@ pub struct LeaderCallbacks {
 /// wait for the lease duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The election was stopped before it led.
+    /// The election was stopped before this process led.
     NeverLed,
-    /// The election was stopped while it led, and all work ended in time.
+    /// The election was stopped while this process led, and all work ended in time.
     Stopped,
-    /// The election was stopped while it led, and work that did not end was dropped; the lease
-    /// expires.
+    /// The election was stopped while this process led, and work that did not end was dropped; the
+    /// lease expires.
     CutShort,
-    /// The work ended by itself; the lease was given back.
+    /// The work ended normally; the lease was given back.
     Finished,
     /// The work panicked; the lease was given back.
     Failed,
-    /// Another process asked for the lease and this one lends it: the work ended and the lock was
-    /// given back.
+    /// Another process asked for the lease and this process lends the lease: the work ended and the
+    /// lock was given back.
     Lent,
     /// Leadership was lost.
     Lost,
@@ -94,10 +94,10 @@ pub enum Outcome {
 impl LeaderCallbacks {
     /// Creates callbacks from the two that every election has.
     ///
-    /// `started` is the work of a leader: its arguments are the gate that its client's writes must
-    /// ask ([`Client::gated`](windlass_client::client::Client::gated)) and a token that is cancelled when the
-    /// work has to end. `stopped` is called at the end in every case, even when this process never
-    /// led.
+    /// `started` is the work of a leader: its arguments are the gate that the writes of the client
+    /// must pass ([`Client::gated`](windlass_client::client::Client::gated)) and a token that is
+    /// cancelled when the work has to end. `stopped` is called at the end in every case, even when
+    /// this process never led.
     pub fn new<W>(
         started: impl FnOnce(LeaseGate, CancellationToken) -> W + Send + 'static,
         stopped: impl FnOnce() + Send + 'static,
@@ -113,19 +113,19 @@ impl LeaderCallbacks {
         }
     }
 
-    /// Sets a callback for every change of leader that this process sees, itself included; called
-    /// once for each change.
+    /// Sets a callback for every change of leader that this process sees, this process included;
+    /// called once for each change.
     ///
-    /// The argument is the leader's identity. The callback must not block; after a panic it is not
-    /// called again.
+    /// The argument is the leader's identity. The callback must not block; after a panic the
+    /// callback is not called again.
     #[must_use]
     pub fn new_leader(mut self, call: impl FnMut(&str) + Send + 'static) -> Self {
         self.new_leader = Some(Box::new(call));
         self
     }
 
-    /// Sets the time that the work may take to end before it is dropped; default 25 s. After
-    /// leadership was lost it is 2 s at most, because another replica works soon.
+    /// Sets the time that the work may take to end before being dropped; default 25 s. After a loss
+    /// of leadership the limit is 2 s at most, because another replica works soon.
     #[must_use]
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
@@ -141,7 +141,7 @@ impl fmt::Debug for LeaderCallbacks {
 
 /// Calls the callback about new leaders, once for each leader.
 struct LeaderNotifier {
-    /// The callback; taken out while it runs, and for good by a panic.
+    /// The callback; taken out while running, and for good by a panic.
     call: Option<NewLeader>,
     /// State of the election.
     status: watch::Receiver<Leadership>,
@@ -171,7 +171,7 @@ impl LeaderNotifier {
         self.notified = Some(leader);
     }
 
-    /// Reports leaders until the elector is gone; never ends while it lives.
+    /// Reports leaders for the life of the elector; ends when all clones are gone.
     async fn follow(&mut self) {
         loop {
             self.notify();
@@ -183,8 +183,8 @@ impl LeaderNotifier {
 }
 
 impl Elector {
-    /// Campaigns once, does the work of a leader while it leads, and comes back when leadership
-    /// ended. Call it again to be a candidate again.
+    /// Campaigns once, does the work of a leader while leading, and returns when leadership ended.
+    /// Call this function again to be a candidate again.
     ///
     /// The lock is given back only after the work has ended; see
     /// [`release_on_cancel`](super::LeaderElection::release_on_cancel). Callbacks that panic end
@@ -230,8 +230,8 @@ impl Elector {
             let end = end.clone();
             async move { started(gate, end).await }
         }));
-        // `biased`: of several reasons that are ready the loss of the lease decides, because it
-        // shortens the drain.
+        // `biased`: of several reasons that are ready the loss of the lease decides, because that
+        // loss shortens the drain.
         let outcome = tokio::select! {
             biased;
             () = lost.cancelled() => Outcome::Lost,

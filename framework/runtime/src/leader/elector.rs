@@ -26,7 +26,7 @@ use windlass_core::metrics::names;
 /// Longest time by which the release of the Lease, or an event about it, may delay a shutdown.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that the release of the Lease waits for writes that were sent. Every write that gets an
-/// answer has it by then; a write without one stays uncertain for longer than the lease
+/// answer has the answer by then; a write without one stays uncertain for longer than the lease
 /// lasts in most cases, so waiting for it would gain nothing over letting the lease expire.
 pub const WRITE_DRAIN: Duration = Duration::from_secs(2);
 
@@ -34,22 +34,23 @@ pub const WRITE_DRAIN: Duration = Duration::from_secs(2);
 /// and a lock that changes all the time costs no more than some requests a second.
 const MAX_ATTEMPT_DELAY: Duration = Duration::from_millis(200);
 
-/// Time added to a wait before the attempt that finds the wait over: a timer may fire early by its
-/// granularity.
+/// Time added to a wait before the attempt that detects the end of the wait: a timer may fire early
+/// by the timer's granularity.
 const TIMER_GRAIN: Duration = Duration::from_millis(2);
 
-/// State of an election, as this process knows it.
+/// State of an election, as known to this process.
 ///
-/// Published by a watch channel, so a reader that is slow sees the newest state and not each one.
+/// Published by a watch channel, so a reader that is slow sees the newest state and not every state
+/// in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
-    /// Waiting for the Lease; with its holder, when that is known.
+    /// Waiting for the Lease; with the holder, if known.
     Candidate {
         /// Identity of the holder.
         holder: Option<String>,
     },
     /// This process created the lock, holds it, and does not lead yet: the lock may have been
-    /// deleted while its holder hangs, so no write is let out for a lease duration.
+    /// deleted while a holder hangs, so no write is permitted for a lease duration.
     Holding,
     /// This process leads.
     Leading,
@@ -57,7 +58,8 @@ pub enum Leadership {
     Ended,
 }
 
-/// Campaigns for a Lease. Cheap to clone; all clones together run one campaign or term at a time.
+/// Campaigns for a Lease. Cheap to clone; all clones together run a single campaign or term at a
+/// time.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -85,26 +87,27 @@ pub enum Leadership {
 /// # }
 /// ```
 ///
-/// A [`Manager`](crate::manager::Manager) does this by itself, and [`run`](Self::run) with
+/// A [`Manager`](crate::manager::Manager) campaigns by itself, and [`run`](Self::run) with
 /// callbacks.
 #[derive(Clone, Debug)]
 pub struct Elector {
     shared: Arc<Shared>,
 }
 
-/// State that all clones of an [`Elector`] and its terms share.
+/// State that all clones of an [`Elector`] and all terms share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Names and durations, checked.
     pub(super) settings: LeaderElection,
     // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
-    // stored one.
+    // stored record.
     own_records: OwnRecords,
     /// The gate of the running term.
     pub(super) gate: Mutex<Option<LeaseGate>>,
     /// Writes that the gates of all terms let out.
     pub(super) in_flight_writes: InFlightWrites,
-    /// One campaign or term at a time: a second one would take the first one's record for its own.
+    /// At most one campaign or term at a time: a second campaign would take the first one's record
+    /// for its own.
     permits: Arc<Semaphore>,
     /// Store of the record.
     pub(super) lock: Arc<dyn ResourceLock>,
@@ -114,13 +117,13 @@ pub(super) struct Shared {
     pub(super) status: watch::Sender<Leadership>,
     /// Whether the lock answers, for readiness.
     access: LockAccess,
-    /// While this process holds a lock that it created: the time at which it leads.
+    /// While this process holds a lock that it created: the time at which leadership begins.
     leads_at: Mutex<Option<Instant>>,
 }
 
 impl Elector {
     /// Creates an election by a Lease on the API server of `client` (which must not be gated by
-    /// it).
+    /// this election).
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the durations are not safe together, or no object can have the
@@ -151,7 +154,7 @@ impl Elector {
         self.shared.own_records.set_unheld_since(at);
     }
 
-    /// Creates an election by any lock, held as its [`identity`](ResourceLock::identity).
+    /// Creates an election by any lock, held under its [`identity`](ResourceLock::identity).
     /// Namespace, identity and kind of lock in the settings do not count.
     ///
     /// # Errors
@@ -208,13 +211,13 @@ impl Elector {
     }
 
     /// Returns the reason why this process could not lead if no other process did; `None` when the
-    /// lock answers it, or did, and the API server is away.
+    /// lock answers, or did, and the API server is away.
     pub(crate) fn unreachable(&self) -> Option<String> {
         self.shared.access.failure()
     }
 
-    /// While this process holds a lock that it created: the time until it leads, if nothing comes
-    /// between.
+    /// While this process holds a lock that it created: the time until leadership begins, if
+    /// nothing comes between.
     pub(crate) fn leads_in(&self) -> Option<Duration> {
         let at = (*self.shared.leads_at.lock())?;
         Some(at.saturating_duration_since(self.clock().now()))
@@ -224,12 +227,12 @@ impl Elector {
         &self.shared.environment.clock
     }
 
-    /// Tries to get the Lease until it has it; `None` when `stop` came first. While a term of this
-    /// elector or of a clone lasts, the campaign waits for the end of that term.
+    /// Tries to get the Lease until successful; `None` when `stop` came first. While a term of this
+    /// elector or of a clone lasts, this campaign waits for the end of that term.
     ///
     /// # Cancel safety
-    /// Dropping it ends the campaign; a Lease won in that moment is left to expire. With `stop` it
-    /// is given back.
+    /// Dropping the future ends the campaign; a Lease won in that moment is left to expire. With
+    /// `stop` the Lease is given back.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
         let permit = tokio::select! {
@@ -280,8 +283,8 @@ impl Elector {
 }
 
 impl Shared {
-    /// Waits until the lock reports that it is free, and for a random delay, so that candidates
-    /// spread out.
+    /// Waits until the lock reports a free Lease, and for a random delay, so that candidates spread
+    /// out.
     async fn wait_until_free(&self, machine: &Machine, lock_watch: &mut LockWatch) {
         // A change that leaves the lock held (a renewal by the holder) must not cause a request.
         while !machine.is_worth_attempt(&lock_watch.next().await) {}
@@ -304,7 +307,7 @@ impl Shared {
                 () = stop.cancelled() => clock.timeout(RELEASE_TIMEOUT, attempt).await.is_some(),
             }
         };
-        // The attempt was cut: the stored record may be one that the machine has not seen.
+        // The attempt was cut: the stored record may be unknown to the machine.
         if !ended {
             handover.machine.mark_stale();
         }
@@ -314,7 +317,7 @@ impl Shared {
         false
     }
 
-    /// Takes a request for the lease back, if one was made.
+    /// Takes a request for the lease back, if there was a request.
     async fn withdraw(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
         let asks = async {
@@ -330,7 +333,7 @@ impl Shared {
         clock.timeout(RELEASE_TIMEOUT, asks).await;
     }
 
-    /// Makes one attempt to acquire or renew.
+    /// Makes an attempt to acquire or renew.
     pub(super) async fn attempt(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
         let mut request = handover.attempt(&clock.mark(), clock.wall());
@@ -402,8 +405,8 @@ impl Shared {
         }
     }
 
-    /// Gives the Lease back once no write that was made under it can be executed any more; leaves
-    /// it to expire when that takes too long.
+    /// Gives the Lease back once no write that was made under the Lease can be executed any more;
+    /// leaves the Lease to expire when that takes too long.
     pub(super) async fn release_when_idle(&self, handover: &mut Handover) {
         let lease = self.lock.describe();
         if !self.in_flight_writes.idle(WRITE_DRAIN).await {
@@ -439,7 +442,7 @@ impl Shared {
     }
 
     /// Publishes the holder that a candidate sees, once per change; `wait` is the time left until
-    /// this process leads by a lock that it created.
+    /// this process leads by a lock created by this process.
     fn publish(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
         *self.leads_at.lock() = wait.map(|wait| self.environment.clock.after(wait));
         if let Some(wait) = wait {

@@ -1,15 +1,17 @@
-//! A fence in the API server: it refuses writes of a process that does not hold the lease.
+//! A fence in the API server that refuses writes of a process that does not hold the lease.
 //!
 //! The gate is asked before a write is sent. The gate cannot notice that a process is suspended
 //! between the gate's answer and the socket for longer than the margin allows, nor a program that
-//! does not use the gate. A `ValidatingAdmissionPolicy` can: it compares the Pod that a request's
-//! token is bound to with the holder that the Lease names. Tokens name the Pod that they belong to,
-//! so no object needs an annotation, and updates of a status, deletions and patches are fenced like
-//! all others: admission sees neither annotations of a status update nor any of a deletion. Dry runs are
-//! not fenced: they store nothing, and plans and shadows run beside a leader.
+//! does not use the gate. A `ValidatingAdmissionPolicy` can: the policy compares the Pod that a
+//! request's token is bound to with the holder that the Lease names. Tokens name the Pod to which
+//! they belong, so no object needs an annotation, and updates of a status, deletions and patches
+//! are fenced like all others: admission sees neither annotations of a status update nor any of a
+//! deletion. Dry runs are not fenced: they store nothing, and plans and shadows run beside a
+//! leader.
 //!
-//! Not included: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
-//! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
+//! Not included: distinguishing two processes of one Pod, or two Pods of one name; users that are
+//! not the service account of a Pod; a server whose own copy of the Lease is behind, for as long as
+//! that lasts.
 
 // DESIGN.md, 44: The API server's fence compares Pods, not terms
 
@@ -22,13 +24,13 @@ use super::settings::LeaderElection;
 /// The service account whose writes are fenced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fenced<'a> {
-    /// The service account, which gives the policy its name.
+    /// The service account, which names the policy.
     pub(crate) account: &'a str,
-    /// Its namespace, and that of the Lease.
+    /// Namespace of the account and of the Lease.
     pub(crate) namespace: &'a str,
 }
 
-/// Returns the policy and its binding, for writes of `resources` (group and plural); `None` when
+/// Returns the policy and the binding, for writes of `resources` (group and plural); `None` when
 /// there are none. Leases and Events are left out: candidates write them, too.
 pub(crate) fn policy<'a>(
     election: &LeaderElection,
@@ -105,7 +107,8 @@ fn spec(lease: &str, fenced: Fenced<'_>, rules: &[Value]) -> Value {
             { "name": "holder", "expression": "has(params.spec) && has(params.spec.holderIdentity) ? params.spec.holderIdentity : ''" },
         ],
         "validations": [{
-            // Identities are the Pod's name, or begin with it and an underscore, which no name has.
+            // Identities are the Pod's name, or begin with that name and an underscore, which no
+            // name has.
             "expression": "variables.pod != '' && (variables.holder == variables.pod || variables.holder.startsWith(variables.pod + '_'))",
             "messageExpression": refusal,
             "reason": "Forbidden",
@@ -113,7 +116,7 @@ fn spec(lease: &str, fenced: Fenced<'_>, rules: &[Value]) -> Value {
     })
 }
 
-/// The Pod that the request's token is bound to; empty when it is bound to none.
+/// The Pod that the request's token is bound to; empty for a token without a Pod.
 const POD: &str = "has(request.userInfo.extra) && \
     'authentication.kubernetes.io/pod-name' in request.userInfo.extra ? \
     request.userInfo.extra['authentication.kubernetes.io/pod-name'][0] : ''";

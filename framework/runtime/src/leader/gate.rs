@@ -1,8 +1,8 @@
 //! Write gate of a term: lets a write out only while the lease is valid, and for no longer.
 //!
-//! Invariants: a closed gate never opens again; validity never grows by a late answer, because it
-//! counts from the time at which the renewal was about to be sent; a write that was let out is
-//! counted in `in_flight_writes` until its answer, so the lease is not given back under it.
+//! Invariants: a closed gate never opens again; validity never grows by a late answer, because
+//! validity counts from the time at which the renewal was about to be sent; a permitted write is
+//! counted in `in_flight_writes` until the answer, so the lease is not given back before.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,9 @@ use windlass_core::sync::Mutex;
 /// Least validity that is worth a request.
 pub(super) const MIN_VALIDITY: Duration = Duration::from_secs(1);
 
-/// Write gate that is open while the lease of one term is valid; closed for good when the term
-/// ends.
+/// Write gate that is open while the lease of a term is valid; closed for good when the term ends.
 ///
-/// Cheap to clone; all clones close together. A write is let out while at least one second of
+/// Cheap to clone; all clones close together. A write is permitted while at least one second of
 /// validity is left, and has that validity as its deadline.
 #[derive(Clone)]
 pub struct LeaseGate {
@@ -54,7 +53,7 @@ impl LeaseGate {
         Self { inner: Arc::new(Inner { lease, clock, timing, renewed, in_flight_writes }) }
     }
 
-    /// Returns the time for which the lease is still valid; `None` when it is not.
+    /// Returns the time for which the lease is still valid; `None` after the end of validity.
     ///
     /// At most lease duration - margin: 13 s with the defaults.
     pub fn validity(&self) -> Option<Duration> {
@@ -86,8 +85,8 @@ impl LeaseGate {
     }
 }
 
-/// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before any
-/// listener is notified, so every notified listener finds it closed.
+/// Ends the renewing of a term on drop, also by a panic: the gate closes before any listener is
+/// notified, so every notified listener finds a closed gate.
 pub(super) struct CloseOnDrop<T: FnMut()> {
     pub(super) gate: LeaseGate,
     pub(super) notify: T,
@@ -109,7 +108,7 @@ pub fn remaining(
     timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
 }
 
-/// Returns `left` if it is enough validity for a write to be sent.
+/// Returns `left` if that validity is enough to send a write.
 pub fn worth_sending(left: Option<Duration>) -> Option<Duration> {
     left.filter(|left| *left >= MIN_VALIDITY)
 }
@@ -131,7 +130,7 @@ impl WriteGate for LeaseGate {
         })
     }
 
-    /// Counts a write and lets it out; the permit carries its deadline.
+    /// Counts a write and permits its sending; the permit carries the deadline.
     fn begin_write(&self) -> Result<WritePermit, Error> {
         // Counted before the check: the caller that closes the gate and then finds no write under
         // way knows that none will follow.

@@ -1,4 +1,4 @@
-//! Health check of an election: unhealthy when the lease has expired and its term has not ended.
+//! Health check of an election: unhealthy when the lease has expired and the term has not ended.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 use super::elector::Elector;
 use windlass_core::error::{Error, ErrorKind};
 
-/// A health check of an election, client-go's `HealthzAdaptor`: it fails when the lease ended
-/// longer ago than the tolerance and the term did not end with it, which means that the election is
+/// A health check of an election, client-go's `HealthzAdaptor`: fails when the lease ended longer
+/// ago than the tolerance and the term did not end with the lease, which means that the election is
 /// stuck and the process should be restarted.
 ///
 /// A manager has this check as `leaderElection` in `/healthz` by itself; the adaptor is for
-/// programs that run an [`Elector`] of their own.
+/// programs that run an [`Elector`] directly.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -32,7 +32,7 @@ use windlass_core::error::{Error, ErrorKind};
 pub struct HealthzAdaptor {
     /// Time beyond the end of the lease that counts as slow, and not as stuck.
     tolerance: Duration,
-    /// The election; set once the program has made it.
+    /// The election; set once the program has made one.
     elector: Mutex<Option<Elector>>,
 }
 
@@ -48,7 +48,7 @@ impl HealthzAdaptor {
         "leaderElection"
     }
 
-    /// Sets the election to check; before there is one, the check passes.
+    /// Sets the election to check; without an election the check passes.
     pub fn set_leader_election(&self, elector: Elector) {
         *self.elector.lock() = Some(elector);
     }

@@ -1,35 +1,35 @@
-//! Leader election: campaigns for a Lease, and gates every write on holding it.
+//! Leader election: campaigns for a Lease, and gates every write on holding that Lease.
 //!
 //! Two replicas of an operator that write at the same time undo each other's work. An [`Elector`]
-//! campaigns for a Lease; while it holds one, its [`Term`] hands out a [`LeaseGate`] that the
-//! client asks before every write. Validity counts from *before* the renewal was sent and is
-//! measured by the clock by which the most time has passed, so a slow answer, a stopped process or
-//! a suspended machine cannot extend it. Losing the lease ends the term, not the process: the
-//! elector campaigns again.
+//! campaigns for a Lease; while holding the Lease, the elector's [`Term`] hands out a [`LeaseGate`]
+//! that the client asks before every write. Validity counts from *before* the renewal was sent and
+//! is measured by the clock by which the most time has passed, so a slow answer, a stopped process
+//! or a suspended machine cannot extend the validity. Losing the lease ends the term, not the
+//! process: the elector campaigns again.
 //!
-//! A candidate judges another holder by its own clock alone: it takes over when it has seen the
-//! Lease unchanged for the lease duration. Time stamps in the Lease are for human readers.
+//! A candidate judges another holder by its own clock alone: the candidate takes over after having
+//! seen the Lease unchanged for the lease duration. Time stamps in the Lease are for human readers.
 //!
-//! The guarantee: with the defaults no two processes have a framework write executing at
-//! the same time while their clocks and the server's run at rates within 1.15 of each other, or
-//! within 1.02 with writes that are at the server no later than 1.7 s after their gate was asked:
-//! the time on the way counts as a pause, because the server counts its timeout from the arrival. A
-//! lease is given back only when no write that was made under it can still be executed; a write
-//! that its caller gave up may be. The election's own writes (the Lease and its events) are not
-//! gated, and neither are the effects of a command that was started in a container.
-//! [`LeaderElection::fence`] adds a policy for the API server, which refuses writes that come from
-//! elsewhere or later. A lease can be [lent](LeaderElection::lend) to a process that
-//! [asks](LeaderElection::ask) for it.
+//! The guarantee: with the defaults no two processes have a framework write executing at the same
+//! time while their clocks and the server's run at rates within 1.15 of each other's, or within
+//! 1.02 with writes that are at the server no later than 1.7 s after the gate permitted them: the
+//! time on the way counts as a pause, because the server counts its timeout from the arrival. A
+//! lease is given back only when no write that was made under the lease can still be executed; a
+//! write that the caller gave up may still execute. The election's own writes (the Lease and the
+//! events about it) are not gated, and neither are the effects of a command that was started in a
+//! container. [`LeaderElection::fence`] adds a policy for the API server, which refuses writes that
+//! come from elsewhere or later. A lease can be [lent](LeaderElection::lend) to a process that
+//! [requests it](LeaderElection::ask).
 //!
-//! A process that creates the lock keeps it for a lease duration before it leads: the lock may have
-//! been deleted while its holder hangs. Only the first election on a server that this process
-//! started itself need not wait. Not included: protection against other implementations that recreate a
-//! deleted lock and work at once, sharding.
+//! A process that creates the lock keeps the lock for a lease duration before leading: the lock may
+//! have been deleted while the holder hangs. Only the first election on a server that this process
+//! started itself need not wait. Not included: protection against other implementations that
+//! recreate a deleted lock and work at once, sharding.
 //!
 //! Files: `decision` is the protocol without I/O, which the simulation tests; `elector` runs
-//! campaigns and `term` a term with it; `gate` decides about each write; `lock` has the stores of
-//! the record; `settings` the durations and the rules among them; `callbacks` client-go's
-//! interface.
+//! campaigns and `term` the term of a campaign; `gate` decides about each write; `lock` has the
+//! stores of the record; `settings` the durations and the rules between durations; `callbacks`
+//! client-go's interface.
 //!
 //! Lock order: an elector's `gate` before the gate's own `renewed`; neither is held across an
 //! `await`.

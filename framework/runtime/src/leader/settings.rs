@@ -11,8 +11,8 @@ use windlass_core::rng::Rng;
 
 /// Waits between attempts are stretched by up to this factor, so that candidates spread out.
 pub(crate) const JITTER: f64 = 1.2;
-/// Time that work may go on after leadership was lost: none of it can be written any more, and
-/// another replica works soon.
+/// Time that work may go on after leadership was lost: its writes are refused by then, and another
+/// replica works soon.
 pub(crate) const LOST: Duration = Duration::from_secs(2);
 /// Exclusive upper bound of every duration: the seconds that fit into a Lease.
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
@@ -92,7 +92,7 @@ impl Default for LeaseDurations {
 
 impl LeaseDurations {
     /// Returns the margin that lets clocks differ as much as with the defaults, as far as the other
-    /// durations leave room for it.
+    /// durations leave room.
     fn usual_margin(&self) -> Duration {
         let retry = self.retry_period.checked_mul(6).map_or(Duration::MAX, |six| six / 5);
         let used = self.renew_deadline.saturating_add(retry);
@@ -100,15 +100,15 @@ impl LeaseDurations {
         (self.lease_duration / 15).saturating_mul(2).min(room).max(Self::default().margin)
     }
 
-    /// Time that a successful renewal lets its holder write, counted from before the request was
+    /// Time that a successful renewal lets the holder write, counted from before the request was
     /// sent.
     pub(crate) fn validity(&self) -> Duration {
         self.lease_duration.saturating_sub(self.margin)
     }
 
-    /// Longest time that one request of an attempt may take.
+    /// Longest time that a request of an attempt may take.
     pub fn request_limit(&self) -> Duration {
-        // Half of the renew deadline: after one request without an answer there is time for a
+        // Half of the renew deadline: after a first request without an answer there is time for a
         // second.
         (self.renew_deadline / 2).max(Duration::from_secs(1))
     }
@@ -202,11 +202,11 @@ impl LeaderElection {
         self
     }
 
-    /// Sets the name of this process in the Lease; no two processes may share one. Default: the
+    /// Sets the name of this process in the Lease; no two processes may share a name. Default: the
     /// Pod's or machine's name and a random suffix.
     ///
-    /// client-go's `ResourceLockConfig.Identity`. Two processes of one identity take each other's record
-    /// for their own and may both lead.
+    /// client-go's `ResourceLockConfig.Identity`. Two processes of the same identity take each
+    /// other's record as their own and may both lead.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
@@ -214,7 +214,7 @@ impl LeaderElection {
     }
 
     /// Sets the kind of object that holds the record. Default: a Lease. The others are for taking
-    /// an election over from an operator that still uses one of them.
+    /// an election over from an operator that still uses such a lock.
     ///
     /// `--leader-elect-resource-lock` of Kubernetes' components, with client-go's names of locks.
     #[must_use]
@@ -223,9 +223,9 @@ impl LeaderElection {
         self
     }
 
-    /// Sets whether the lock is given back when this process stops and its work has ended. Default:
+    /// Sets whether the lock is given back when this process stops and the work has ended. Default:
     /// yes, so that another replica leads within seconds; otherwise that replica waits for the
-    /// lease duration. client-go's `ReleaseOnCancel`, which is off there.
+    /// lease duration. client-go's `ReleaseOnCancel`, which is off by default in client-go.
     ///
     /// The lock is never given back while a write of this process may still be executed.
     #[must_use]
@@ -250,20 +250,20 @@ impl LeaderElection {
         self
     }
 
-    /// Sets whether the lease is lent to a process that [asks](Self::ask) for it. Default: no. A
+    /// Sets whether the lease is lent to a process that [requests it](Self::ask). Default: no. A
     /// leader that lends ends its work as at a clean stop, gives the lease back, and becomes a
-    /// candidate that leaves it to the requester first. For clusters in which people develop, not
-    /// for production: every user that may update the Lease can make a leader stop.
+    /// candidate that lets the requester lead first. For clusters in which people develop, not for
+    /// production: every user that may update the Lease can make a leader stop.
     #[must_use]
     pub fn lend(mut self, lend: bool) -> Self {
         self.handover.lends = lend;
         self
     }
 
-    /// Sets whether this process asks the holder for the lease. Default: no. The process writes its
+    /// Sets whether this process asks the holder for the lease. Default: no. The process writes a
     /// name into an annotation of the Lease ([`REQUEST_ANNOTATION`](super::REQUEST_ANNOTATION)) and
-    /// waits like any candidate; a holder that does not [lend](Self::lend) never notices. The
-    /// request is taken back when the campaign is stopped.
+    /// waits like any candidate; a holder without [lending](Self::lend) never notices. The request
+    /// is taken back when the campaign is stopped.
     ///
     /// For a process on a developer's machine beside an operator in the cluster. The lease is never
     /// taken by force. Only Leases have a place for the request.
@@ -276,17 +276,18 @@ impl LeaderElection {
     /// Sets the time that others wait before they take over an unrenewed Lease; whole seconds,
     /// default 15 s.
     ///
-    /// client-go's `LeaseDuration`; the default of Kubernetes' components. The time for which no replica works after the
-    /// leader crashed.
+    /// client-go's `LeaseDuration`; the default of Kubernetes' components. The time for which no
+    /// replica works after the leader crashed.
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.timing.lease_duration = duration;
         self.with_usual_margin()
     }
 
-    /// Sets the time that a leader tries to renew before it gives up; default 10 s.
+    /// Sets the time that a leader tries to renew before giving up; default 10 s.
     ///
-    /// client-go's `RenewDeadline`; the default of Kubernetes' components. Counted from the last successful renewal.
+    /// client-go's `RenewDeadline`; the default of Kubernetes' components. Counted from the last
+    /// successful renewal.
     #[must_use]
     pub fn renew_deadline(mut self, duration: Duration) -> Self {
         self.timing.renew_deadline = duration;
@@ -295,8 +296,8 @@ impl LeaderElection {
 
     /// Sets the time between two attempts, stretched by up to 20 %; default 2 s.
     ///
-    /// client-go's `RetryPeriod`; the default of Kubernetes' components. One request in each period by the leader and by
-    /// each candidate.
+    /// client-go's `RetryPeriod`; the default of Kubernetes' components. A request in each period
+    /// by the leader and by each candidate.
     #[must_use]
     pub fn retry_period(mut self, duration: Duration) -> Self {
         self.timing.retry_period = duration;
@@ -304,10 +305,10 @@ impl LeaderElection {
     }
 
     /// Sets the time before the end of the lease at which writes stop. Default: 2/15 of the lease
-    /// duration, as far as the renew deadline and the retry period leave room for it, and at least
-    /// 2 s. The margin is the amount that [clocks may differ](Self::clock_tolerance) by.
+    /// duration, as far as the renew deadline and the retry period leave room, and at least 2 s.
+    /// The margin is the amount that [clocks may differ](Self::clock_tolerance) by.
     ///
-    /// client-go has no such setting: its leader may write until it notices the loss.
+    /// client-go has no such setting: its leader may write until noticing the loss.
     #[must_use]
     pub fn margin(mut self, duration: Duration) -> Self {
         self.timing.margin = duration;
@@ -325,7 +326,7 @@ impl LeaderElection {
 
     /// Returns the factor by which the rates of two clocks may differ before two replicas can write
     /// at the same time: lease duration / (lease duration - margin), 1.15 with the defaults. Pauses
-    /// between the gate's answer and the arrival of a write take from it.
+    /// between the gate's answer and the arrival of a write reduce that tolerance.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -340,7 +341,7 @@ impl LeaderElection {
 
     /// Checks that the durations are safe together, and that an object can have the name.
     ///
-    /// A manager and [`Elector::new`](super::Elector::new) call it by themselves.
+    /// A manager and [`Elector::new`](super::Elector::new) call this check by themselves.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] with the rule that is broken and the correction.
@@ -399,7 +400,8 @@ impl LeaderElection {
         })
     }
 
-    /// Returns the identity to use: the given one, or one made from the name of this machine.
+    /// Returns the identity to use: the given identity, or an identity made from the name of this
+    /// machine.
     pub(crate) fn identity_or_own(&self, rng: &Rng) -> String {
         self.identity
             .clone()

@@ -1,9 +1,9 @@
-//! A term of leadership: renewed in the background, from the moment it was won to the moment it is
-//! given back.
+//! A term of leadership: renewed in the background, from the won lease to its release.
 //!
-//! When a term ends, another process may lead. So its gate closes before any listener is
+//! When a term ends, another process may lead. So the term's gate closes before any listener is
 //! notified of the end, and the lease is given back only when all work has ended and no write that
-//! was made under it can still be executed. Not included: winning a term, which is the campaign's part.
+//! was made under the lease can still be executed. Not included: winning a term, which is the
+//! campaign's part.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use super::lock::{LockWatch, ObservedRecord};
 use windlass_core::clock::ClockReading;
 use windlass_core::metrics::names;
 
-/// Leadership, from its beginning to its end. A term renews itself in the background; dropping it
-/// stops that: its gate closes, and the lease is left to expire, as after a crash.
+/// Leadership, from beginning to end. A term renews itself in the background; dropping the term
+/// stops that: the gate closes, and the lease is left to expire, as after a crash.
 ///
 /// Made by [`Elector::campaign`](super::Elector::campaign), which has an example. At most one term
-/// of an elector and its clones exists at a time.
+/// of an elector and all clones exists at a time.
 #[derive(Debug)]
 pub struct Term {
     /// The renewals; returns the machine for the release.
@@ -32,13 +32,13 @@ pub struct Term {
     finish: CancellationToken,
     /// Cancelled when another process asks for the lease.
     asked: CancellationToken,
-    /// Closes the gate, in whatever way the term ends.
+    /// Closes the gate, however the term ends.
     guard: TermGuard,
     /// Dropped last: only then may the next campaign begin.
     _permit: OwnedSemaphorePermit,
 }
 
-/// Ends a term, in whatever way it ends: no write is let out any more, and the workers are
+/// Ends a term, however the end comes: no write is permitted any more, and the workers are
 /// notified.
 #[derive(Debug)]
 struct TermGuard {
@@ -110,7 +110,7 @@ impl Term {
                 renew_loop.handover
             }
         }));
-        // In a task of its own: a slow event must not delay the first renewal.
+        // In a separate task: a slow event must not delay the first renewal.
         tokio::spawn({
             let shared = shared.clone();
             async move { shared.event("became leader").await }
@@ -120,33 +120,33 @@ impl Term {
 
     /// Returns the gate that writes of this term ask first.
     ///
-    /// Give it to [`Client::gated`](windlass_client::client::Client::gated). The gate outlives the
-    /// term and then refuses every write.
+    /// Pass the gate to [`Client::gated`](windlass_client::client::Client::gated). The gate
+    /// outlives the term and then refuses every write.
     pub fn gate(&self) -> LeaseGate {
         self.guard.gate.clone()
     }
 
     /// Returns the token that is cancelled when leadership is lost: stop working at once.
     ///
-    /// Cancelled after the gate was closed, so a worker that sees it can write nothing any more.
+    /// Cancelled after the gate was closed, so a worker that sees the cancellation can write
+    /// nothing any more.
     pub fn lost(&self) -> CancellationToken {
         self.guard.lost.clone()
     }
 
     /// Returns the token that is cancelled when another process [asked](super::LeaderElection::ask)
-    /// for the lease and this one [lends](super::LeaderElection::lend) it: end the work as at a
-    /// clean stop, then the term, and campaign again.
+    /// for the lease and this process [lends](super::LeaderElection::lend) the lease: end the work
+    /// as at a clean stop, then the term, and campaign again.
     pub fn asked(&self) -> CancellationToken {
         self.asked.clone()
     }
 
     /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
-    /// back, so that another replica leads within seconds; without, it is left to expire.
+    /// back, so that another replica leads within seconds; otherwise the Lease is left to expire.
     ///
     /// The Lease is left to expire, too, when the server may still execute a write of this process
-    /// in 2 s: a write that was sent and then given up by its caller, lost with its connection, or
-    /// not answered in time. It is left to expire also when the term was lost before, or the
-    /// settings say so.
+    /// in 2 s: a write that was sent and then given up by the caller, lost with the connection, or
+    /// not answered in time. The same holds when the term was lost before, or the settings say so.
     ///
     /// # Cancel safety
     /// Dropping the future closes the gate and ends the renewals all the same; the Lease may be
@@ -213,8 +213,8 @@ impl RenewLoop {
                 tokio::select! {
                     biased;
                     () = self.finish.cancelled() => return,
-                    // The attempt is cut at the end of validity: the term must not outlive it in a
-                    // slow request.
+                    // The attempt is cut at the end of validity: the term must not outlive the
+                    // validity in a slow request.
                     _ = clock.timeout(left, self.shared.attempt(&mut self.handover)) => {}
                 }
                 self.handover.machine.expire(&clock.mark());

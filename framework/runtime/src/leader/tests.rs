@@ -90,7 +90,7 @@ impl Memory {
     }
 }
 
-/// The store as one process sees it.
+/// The store from the view of a process.
 #[derive(Debug)]
 struct Handle {
     store: Arc<Memory>,
@@ -278,7 +278,7 @@ async fn mechanism_44_the_metrics_show_the_leader_and_slow_renewals() {
     says(r#"leader_election_slowpath_total{name="ops"} 0"#);
     let term = elector.campaign(&bench.stop).await.unwrap();
     says(r#"leader_election_master_status{name="ops"} 1"#);
-    // One renewal is not answered: the next must read first.
+    // A renewal is not answered: the next must read first.
     bench.store.silent.store(true, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(3)).await;
     bench.store.silent.store(false, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The end of an operator, and the exit code of its process.
+//! The end of an operator, and the exit code of the process.
 //!
-//! A Pod's `lastState.terminated.exitCode` is often all that is left of a process, so the number
-//! points to the cause: the operator's settings, its rights, or its API server. The numbers of
+//! A Pod's `lastState.terminated.exitCode` is often the only trace of a process, so the number
+//! points to the cause: the operator's settings, the rights, or the API server. The numbers of
 //! errors are those of BSD's `sysexits.h`.
 
 use std::process::{ExitCode, Termination};
@@ -18,10 +18,10 @@ use windlass_core::error::{Error, ErrorKind};
 /// assert_eq!(Exit::Cut.code(), 2);
 /// ```
 ///
-/// It may be the return type of `main`, as it implements [`Termination`].
+/// May be the return type of `main`, as this type implements [`Termination`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All work ended by itself. Exit code 0.
+    /// All work ended normally. Exit code 0.
     Drained,
     /// Some work was cut off: the drain time ran out, or a second signal came. Exit code 2.
     Cut,
@@ -43,11 +43,12 @@ impl Termination for Exit {
     }
 }
 
-/// Returns the exit code of a process that ends with `error`; `cli::main` (feature `cli`) uses it.
+/// Returns the exit code of a process that ends with `error`; `cli::main` (feature `cli`) uses this
+/// code.
 ///
 /// | code | meaning |
 /// |---|---|
-/// | 64 | the program or its command line asks for something that makes no sense |
+/// | 64 | the program or the command line asks for something that makes no sense |
 /// | 65 | an answer of the API server does not decode |
 /// | 69 | the API server cannot be reached, or is in trouble |
 /// | 77 | credentials or rights are missing |

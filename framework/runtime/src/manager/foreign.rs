@@ -2,11 +2,11 @@
 //!
 //! A definition that a chart, `kubectl apply` or Argo CD keeps may serve versions and have fields
 //! that this program's definition does not have. A replacement would remove the versions, and the
-//! API server would prune the fields from each object at its next write, without a message; the
-//! values could not be restored. So the stored definition is compared with the one that would be
-//! written (`crd/compat` of `windlass-core`), by the rules of the API server's own pruning. A
-//! constraint that becomes stricter or looser (`required`, patterns, bounds, rules) loses nothing
-//! that is stored; the log names dropped rules and defaults.
+//! API server would prune the fields from each object at the next write, without a message; the
+//! values could not be restored. So the stored definition is compared with the definition that
+//! would be written (`crd/compat` of `windlass-core`), by the rules of the API server's own
+//! pruning. A constraint that becomes stricter or looser (`required`, patterns, bounds, rules)
+//! loses nothing that is stored; the log names dropped rules and defaults.
 
 // DESIGN.md, 84: A foreign definition is replaced only if nothing is lost
 
@@ -66,7 +66,7 @@ pub(super) struct MissingParts {
 }
 
 impl MissingParts {
-    /// Describes the parts, each class with its consequence; empty when no part is missing.
+    /// Describes the parts, each class with the consequence; empty when no part is missing.
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         if !self.pruned.is_empty() {
@@ -93,7 +93,7 @@ pub(super) fn missing(
         match loss {
             MissingPart::Pruned(text) => missing.pruned.push(text),
             MissingPart::Part { text, is_feature: true } => missing.absent.push(text),
-            // Names and versions are compared before: with other ones this program cannot work.
+            // Names and versions are compared before, because this program cannot work with others.
             MissingPart::Part { .. } => {}
             MissingPart::Retyped { path, from, to, version } => {
                 missing.absent.push(format!("{path} as {from} (there it is {to}) of {version}"));
@@ -103,7 +103,7 @@ pub(super) fn missing(
     missing
 }
 
-/// Joins the first of `losses` into one text, and counts the others.
+/// Joins the first of `losses` into a text, and counts the others.
 pub(super) fn join(losses: &[String]) -> String {
     let mut text = losses[..losses.len().min(MOST_NAMED)].join(", ");
     if losses.len() > MOST_NAMED {

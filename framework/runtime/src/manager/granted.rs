@@ -18,7 +18,8 @@ impl Manager {
         manifests::roles(self, options)
     }
 
-    /// Returns the grants of all controllers, as `can(…)` has them, each with its rule of one verb.
+    /// Returns the grants of all controllers in the form of `can(…)`, each with a rule of a single
+    /// verb.
     #[doc(hidden)]
     pub fn grants(&self) -> Vec<(String, Rule)> {
         self.controllers.iter().flat_map(|controller| controller.grants()).collect()

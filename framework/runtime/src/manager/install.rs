@@ -1,15 +1,14 @@
-//! Installation of custom resource definitions: makes an API server serve them, and waits until it
-//! does.
+//! Installation of custom resource definitions: makes an API server serve them, and waits for that.
 //!
-//! A definition is only written when the stored one differs from it, and never over one that a
-//! newer version of the program wrote: a process of the old version that starts once more, in the
-//! middle of a roll-out, would take away fields that the new one uses, and the API server would
-//! prune them from every object that is written. Definitions carry their program's version in an
-//! annotation for that.
+//! A definition is only written when the stored one differs, and never over a definition of a newer
+//! version of the program: a process of the old version that starts once more, in the middle of a
+//! roll-out, would take away fields that the new version uses, and the API server would prune them
+//! from every object that is written. Definitions carry the program's version in an annotation for
+//! that.
 //!
 //! A definition that others manage too (`foreign.rs`) is only replaced if the replacement loses no
-//! part of it. Otherwise the stored one stays, and the program works by it if its versions are
-//! served.
+//! part. Otherwise the stored definition stays, and the program works by that definition if all
+//! versions that it needs are served.
 
 // DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
 // DESIGN.md, 36: A definition of a newer program version is not replaced
@@ -40,7 +39,7 @@ const VERSION: &str = "windlass.dev/version";
 /// Fields of a definition that an API server fills in.
 const SERVER_DEFAULTS: [&str; 4] = ["conversion", "listKind", "preserveUnknownFields", "singular"];
 
-/// Returns the definition of `K`, with the version of its program.
+/// Returns the definition of `K`, with the version of the program.
 pub fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Error> {
     let mut definition = K::crd()?;
     if let Some(version) = K::package_version() {
@@ -54,7 +53,7 @@ pub fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Er
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct KeptDefinition {
-    /// Its name.
+    /// Name of the definition.
     pub(crate) name: String,
     /// The losses, the fields that this program misses, and the remedy.
     #[doc(hidden)]
@@ -69,15 +68,15 @@ pub(super) struct DefinitionCheck {
     pub(super) kept: Vec<KeptDefinition>,
 }
 
-/// Checks whether the kinds of all definitions are served, in every version that they have. Writes
-/// nothing, but sends the definitions that the leader would write as a dry run: a version of the
-/// program whose definition is refused must not replace one that works. An API server that does
-/// not answer counts as one that serves none.
+/// Checks whether the kinds of all definitions are served, in every version. Writes nothing, but
+/// sends the definitions that the leader would write as a dry run: a version of the program whose
+/// definition is refused must not replace a working one. An API server that does not answer counts
+/// as serving none.
 ///
 /// # Errors
-/// The definitions may not be read, and discovery does not show them; the API server would refuse
-/// one; others manage one, which would lose a part and does not serve the versions that this
-/// program needs.
+/// The definitions may not be read, and discovery does not show them; the API server would refuse a
+/// definition; others manage a definition that would lose a part and does not serve the versions
+/// that this program needs.
 pub(super) async fn check_definitions(
     client: &Client,
     definitions: &[CustomResourceDefinition],
@@ -115,7 +114,8 @@ pub(super) async fn check_definitions(
 
 /// Effect of an installation.
 pub(super) enum PlannedInstall {
-    /// The stored definition is up to date, or this process may not read it and it is served.
+    /// The stored definition is up to date, or this process may not read a definition that is
+    /// served.
     Same,
     /// The definition of that name would be replaced.
     Written(String),
@@ -123,12 +123,12 @@ pub(super) enum PlannedInstall {
     Remark(String),
 }
 
-/// Compares a definition with the stored one, for a plan. The API server checks a definition that
-/// would be written.
+/// Compares a definition with the stored definition, for a plan. The API server checks a definition
+/// that would be written.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] when the definition is not installed, or could not be; any error of the API
-/// server.
+/// [`ErrorKind::Config`] when the definition is not installed, or could not be; any error of the
+/// API server.
 pub(super) async fn planned(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -165,7 +165,8 @@ pub(super) async fn planned(
     }
 }
 
-/// Makes the API server check the definition that a leader would write, without storing it.
+/// Makes the API server check the definition that a leader would write, without storing the
+/// definition.
 async fn check_by_dry_run(
     api: &Api<CustomResourceDefinition>,
     own: &CustomResourceDefinition,
@@ -184,8 +185,9 @@ async fn check_by_dry_run(
     }
 }
 
-/// Applies the definitions that are missing or differ, and waits until every one is established.
-/// Returns those of others that were not replaced; with `force` all are replaced.
+/// Applies the definitions that are missing or differ, and waits until every definition is
+/// established. Returns the definitions of others that were not replaced; with `force` all are
+/// replaced.
 ///
 /// # Errors
 /// A refusal of a definition by the API server at once, and a definition of others that
@@ -222,7 +224,8 @@ pub async fn install_all(
     })
 }
 
-/// Installs one definition, and waits until it is served; `last` keeps the last error.
+/// Installs one definition, and waits until the API server serves that definition; `last` keeps the
+/// last error.
 async fn install(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -232,7 +235,7 @@ async fn install(
     let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let mut pause = FIRST_PAUSE;
-    // Once the definition is up to date, only its conditions are waited for.
+    // Once the definition is up to date, only the conditions are waited for.
     let mut found = None;
     loop {
         let step = match found.take() {
@@ -268,7 +271,7 @@ async fn install(
     }
 }
 
-/// Returns the stored definition, after writing it if that is needed.
+/// Returns the stored definition, after writing it if needed.
 async fn create_or_update(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -277,8 +280,8 @@ async fn create_or_update(
     let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let Some(stored) = api.get_opt(name).await? else {
-        // Another manager may create it at the same moment: the answer is then a conflict, and the
-        // next turn compares.
+        // Another manager may create the definition at the same moment: the answer is then a
+        // conflict, and the next turn compares.
         let made =
             if force { api.apply(name, definition).force() } else { api.apply(name, definition) };
         return Ok((made.await?, None));
@@ -313,8 +316,8 @@ async fn create_or_update(
     }
 }
 
-/// Returns a definition whose webhook is that of the stored one: the types do not know where the operator
-/// runs, and the webhook server keeps that part.
+/// Returns a definition with the webhook of the stored definition: the types do not know where the
+/// operator runs, and the webhook server keeps that part.
 fn with_client_of(
     own: &CustomResourceDefinition,
     stored: Option<&CustomResourceDefinition>,
@@ -330,15 +333,15 @@ fn with_client_of(
 
 /// Next step with a definition that is stored.
 enum InstallPlan {
-    /// The stored definition is up to date, or stays although it differs.
+    /// The stored definition is up to date, or stays although different.
     Keep(Option<KeptDefinition>),
-    /// This program's own definition replaces it.
+    /// This program's own definition replaces the stored definition.
     Write,
     /// Neither is possible.
     Refuse(Error),
 }
 
-/// Compares the own definition with the stored one.
+/// Compares the own definition with the stored definition.
 fn plan(
     client: &Client,
     own: &CustomResourceDefinition,
@@ -355,7 +358,7 @@ fn plan(
     if losses.is_empty() { InstallPlan::Write } else { keep_or_refuse(own, stored, &losses) }
 }
 
-/// Whether another manager created the stored definition, or changed it.
+/// Whether another manager created the stored definition, or changed that definition.
 fn has_other_managers(
     client: &Client,
     own: &CustomResourceDefinition,
@@ -386,7 +389,7 @@ fn log_removed_parts(own: &CustomResourceDefinition, stored: &CustomResourceDefi
 }
 
 /// Decides that the stored definition stays, because of `losses`; refuses if the program cannot
-/// work by it.
+/// work by that definition.
 fn keep_or_refuse(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
@@ -443,15 +446,15 @@ fn refused(name: &str, error: Error) -> Error {
     Error::new(error.kind(), text).because(error)
 }
 
-/// Returns the version of the program that wrote the definition, from its annotation.
+/// Returns the version of the program that wrote the definition, from the annotation.
 fn version_of(definition: &CustomResourceDefinition) -> Option<&str> {
     definition.metadata.annotations.as_ref()?.get(VERSION).map(String::as_str)
 }
 
-/// Whether a newer version of the program than the one that has `own` wrote the stored definition.
+/// Whether a newer version of the program than the program of `own` wrote the stored definition.
 fn is_newer(stored: &CustomResourceDefinition, own: &CustomResourceDefinition) -> bool {
     let versions = version_of(stored).zip(version_of(own));
-    // A text that is no version has no order, so the definition is not protected by it. Build
+    // A text that is no version has no order, so such a text does not protect the definition. Build
     // metadata does not count.
     versions.is_some_and(|(stored, own)| match (Version::parse(stored), Version::parse(own)) {
         (Ok(stored), Ok(own)) => stored.cmp_precedence(&own).is_gt(),
@@ -505,7 +508,7 @@ fn is_retriable(kind: ErrorKind) -> bool {
     )
 }
 
-/// Whether the definition is established. An error when it never will be.
+/// Whether the definition is established. An error if it never will be.
 fn served(definition: &CustomResourceDefinition) -> Result<bool, Error> {
     let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_deref());
     let condition = |kind: &str| -> Option<&CustomResourceDefinitionCondition> {

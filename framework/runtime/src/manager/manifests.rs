@@ -1,12 +1,12 @@
 //! The objects that a cluster needs to run an operator, as YAML.
 //!
 //! The functions here do no I/O: nothing is read from a cluster. Roles hold exactly the grants of
-//! the controllers, and those of the manager itself: its one Lease, events about it, and the
-//! definitions that it installs. An operator that is limited to namespaces gets Roles in those, and
-//! no right beyond them: such an operator installs no definitions, and expects those of the
+//! the controllers, and those of the manager itself: the one Lease, events about that Lease, and
+//! the definitions that it installs. An operator that is limited to namespaces gets Roles in these,
+//! and no right beyond them: such an operator installs no definitions, and expects those of the
 //! manifests.
 //!
-//! The Pod meets the security standard `restricted`, its file system is read-only, and the network
+//! The Pod meets the security standard `restricted`, the file system is read-only, and the network
 //! policy lets through the connections that the framework needs.
 
 mod pod;
@@ -38,13 +38,13 @@ use windlass_core::resource::{ResourceExt, Scope};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ManifestOptions {
-    /// Namespace of the operator; default: its name.
+    /// Namespace of the operator; default: the operator's name.
     pub namespace: Option<String>,
-    /// Container image; default: its name with the tag `latest`.
+    /// Container image; default: the operator's name with the tag `latest`.
     pub image: Option<String>,
     /// Arguments of the container; default: none.
     pub args: Vec<String>,
-    /// Limits an operator that watches all namespaces to its own one.
+    /// Limits an operator that watches all namespaces to its own namespace.
     pub namespaced: bool,
     /// Largest number of characters in a description of a definition's field; 0 removes all.
     /// Default: no limit.
@@ -71,7 +71,7 @@ impl ManifestOptions {
     }
 
     /// Prints roles instead of cluster roles: the operator is limited to its own namespace, unless
-    /// it names others. An operator that names some is limited to those without this option.
+    /// others are named. An operator with named namespaces is limited to those without this option.
     #[must_use]
     pub fn namespaced(mut self, namespaced: bool) -> Self {
         self.namespaced = namespaced;
@@ -81,7 +81,7 @@ impl ManifestOptions {
     /// Cuts the descriptions of the definitions' fields to `max` characters; 0 removes them.
     ///
     /// A definition above [`APPLY_LIMIT`](windlass_core::crd::APPLY_LIMIT) cannot be applied by
-    /// `kubectl apply` without `--server-side`. An operator that installs its definitions by itself
+    /// `kubectl apply` without `--server-side`. An operator that installs definitions by itself
     /// writes whole descriptions.
     #[must_use]
     pub fn max_description(mut self, max: usize) -> Self {
@@ -93,8 +93,8 @@ impl ManifestOptions {
 /// Prints the manifests of `manager` as YAML documents.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the error of a
-/// definition.
+/// [`ErrorKind::Config`] for a name, an image or an address that [`check`] refuses; otherwise the
+/// error of a definition.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let builder = checked(manager, options)?;
     if let Some(why) = &builder.attached.problem {
@@ -181,7 +181,8 @@ fn check_conversions(documents: &[Value], conversions: &[(String, Value)]) -> Re
     Ok(())
 }
 
-/// Checks for names that an API server would refuse, for an image without a name, and for addresses that no kubelet could reach.
+/// Checks for names that an API server would refuse, for an image without a name, and for addresses
+/// that no kubelet could reach.
 fn check(
     manager: &Manager,
     (name, image): (&str, Option<&str>),
@@ -196,7 +197,7 @@ fn check(
                 .to_owned(),
         );
     }
-    // A ServiceAccount may have dots in its name; the label that carries it is short.
+    // A ServiceAccount may have dots in the name; the label with the name is short.
     if name.len() > LONGEST_LABEL || !name.split('.').all(is_label) {
         return refuse(format!(
             "no object can be called {name:?}; give the operator a name by `Manager::name`, of at most \
@@ -248,7 +249,7 @@ fn is_label(text: &str) -> bool {
         && text.ends_with(is_plain)
 }
 
-/// Builds the manifests of one operator.
+/// Builds the manifests of an operator.
 struct ManifestBuilder<'a> {
     name: &'a str,
     namespace: &'a str,
@@ -256,7 +257,7 @@ struct ManifestBuilder<'a> {
     args: &'a [String],
     /// Largest length of a description; `None`: they stay as they are.
     max_description: Option<usize>,
-    /// Whether the operator names no namespaces, and is limited to its own.
+    /// Whether the operator names no namespaces, and is limited to its own namespace.
     own_namespace_only: bool,
     manager: &'a Manager,
     /// Parts of the runnables.
@@ -390,7 +391,7 @@ impl ManifestBuilder<'_> {
     }
 
     /// Returns the role for the operator's own Lease (or legacy lock) and no other, and for events
-    /// about it.
+    /// about the lock.
     fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
         let mut rules = Vec::new();
         for (group, resource) in election.lock.resources() {
@@ -401,7 +402,7 @@ impl ManifestBuilder<'_> {
         }
         rules.push(rule_of("events.k8s.io", "events", &["create"]));
         let suffix = "-leader-election";
-        // The namespace in which the election has its lock.
+        // The namespace in which the election has the lock.
         let namespace = election.namespace.as_deref().unwrap_or(self.namespace);
         let mut role = self.role("Role", suffix, json!(rules));
         role["metadata"]["namespace"] = json!(namespace);
@@ -429,8 +430,7 @@ impl ManifestBuilder<'_> {
         role
     }
 
-    /// Returns a binding of a role to the operator's service account, in one namespace or
-    /// everywhere.
+    /// Returns a binding of a role to the operator's service account, in a namespace or everywhere.
     fn binding(&self, role: &str, suffix: &str, namespace: Option<&str>) -> Value {
         let kind = if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
         let name = format!("{}{suffix}", self.name);
@@ -454,7 +454,7 @@ impl ManifestBuilder<'_> {
     }
 }
 
-/// Returns each definition of the operator once, by name, with its descriptions cut.
+/// Returns each definition of the operator once, by name, with descriptions cut.
 pub(super) fn definitions(
     manager: &Manager,
     max_description: Option<usize>,
@@ -474,7 +474,7 @@ pub(super) fn definitions(
     Ok(all)
 }
 
-/// Returns a controller's rule as a Role has it.
+/// Returns a controller's rule in the form of a Role.
 fn printed(rule: &Rule) -> Value {
     let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
     if !rule.urls.is_empty() {
@@ -487,7 +487,7 @@ fn printed(rule: &Rule) -> Value {
     printed
 }
 
-/// Returns a rule about one resource.
+/// Returns a rule about a resource.
 fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
 }

@@ -1,13 +1,14 @@
-//! Storage migration: objects that are stored in an older version are written once more, so that the
-//! definition can lose that version.
+//! Storage migration: objects that are stored in an older version are written once more, so that
+//! the definition can lose that version.
 //!
-//! An API server stores an object in the storage version of its definition when somebody writes it, and
+//! An API server stores an object in the storage version of the definition at each write, and
 //! remembers in `status.storedVersions` every version that may still be stored. A patch without a
 //! change is such a write.
 //!
-//! Invariant: a version leaves `storedVersions` only after every object was written since the moment
-//! at which the definition was read, and if the definition stores the same version still. A
-//! migration that is dropped leaves objects of both versions, and the next one begins anew.
+//! Invariant: a version leaves `storedVersions` only after every object was written since the
+//! moment at which the definition was read, and only if the definition still stores the same
+//! version. A migration that is dropped leaves objects of both versions, and the next migration
+//! begins anew.
 
 // DESIGN.md, 223: A storage migration writes every object once, and then trims the stored versions
 
@@ -25,11 +26,12 @@ use windlass_core::crd::CustomResource;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
 
-/// Time in which API servers learn of a new storage version by their watches, before objects are written.
+/// Time in which API servers learn of a new storage version by their watches, before objects are
+/// written.
 const LEARNED: Duration = Duration::from_secs(5);
 /// Objects of a page.
 const PAGE: u32 = 500;
-/// Most attempts to write one object, or the status of a definition.
+/// Most attempts to write an object, or the status of a definition.
 const ATTEMPTS: usize = 10;
 /// Objects after which progress is logged.
 const PROGRESS: usize = 10_000;
@@ -39,8 +41,9 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// A storage migration: the objects of these kinds are stored in the storage versions of their
 /// definitions, and `status.storedVersions` names no other.
 ///
-/// As a runnable it works on the leader, once at the start of each term; a kind without older stored versions
-/// costs one request. The command line has it as `migrate`, for all kinds of the operator.
+/// As a runnable the migration works on the leader, once at the start of each term; a kind without
+/// older stored versions costs a request. The command line has this as `migrate`, for all kinds of
+/// the operator.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -61,7 +64,7 @@ pub struct StorageMigration {
     resources: Vec<(String, String)>,
 }
 
-/// The result for one kind.
+/// The result for a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigratedKind {
@@ -100,7 +103,7 @@ impl StorageMigration {
         Self::default()
     }
 
-    /// Adds a kind, by the type of any of its versions.
+    /// Adds a kind, by the type of any version.
     pub fn kind<K: CustomResource>(mut self) -> Self {
         if let Some(info) = K::static_info() {
             self.definitions.push(info.group_resource());
@@ -109,7 +112,7 @@ impl StorageMigration {
         self
     }
 
-    /// Returns the migration of all kinds that an operator installs, or prints with its manifests.
+    /// Returns the migration of all kinds that an operator installs, or prints with the manifests.
     ///
     /// # Errors
     /// Those of the definitions.
@@ -123,12 +126,13 @@ impl StorageMigration {
         Ok(migration)
     }
 
-    /// Migrates the kinds, one after the other.
+    /// Migrates the kinds in sequence.
     ///
     /// # Errors
-    /// Those of the API server; [`ErrorKind::Conflict`] when a definition changes its storage version
-    /// meanwhile, and [`ErrorKind::Invalid`] for an object that the API server does not take back, such as
-    /// one that breaks a newer rule. Kinds before it are done, and a further run does the rest.
+    /// Errors of the API server; [`ErrorKind::Conflict`] when a definition changes its storage
+    /// version meanwhile, and [`ErrorKind::Invalid`] for an object that the API server does not
+    /// take back, such as an object that breaks a newer rule. Kinds before the failed kind are
+    /// done, and a further run does the rest.
     /// # Cancel safety
     /// Safe: objects that were written stay so.
     pub async fn run(&self, client: &Client) -> Result<Vec<MigratedKind>, Error> {
@@ -189,7 +193,7 @@ impl From<StorageMigration> for Runnable {
     }
 }
 
-/// Migrates one kind.
+/// Migrates a kind.
 async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
     let api = client.all::<CustomResourceDefinition>();
     let definition = api.get(name).await?;
@@ -221,7 +225,8 @@ async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
     Ok(done)
 }
 
-/// Writes an object without a change. One that somebody else wrote or deleted meanwhile is read anew.
+/// Writes an object without a change. An object that others wrote or deleted meanwhile is read
+/// again.
 async fn write(
     client: &Client,
     all: &Api<DynamicObject>,
@@ -233,7 +238,7 @@ async fn write(
     let api: Api<DynamicObject> = client.dynamic(info, namespace.as_deref());
     let name = object.name().to_owned();
     for _ in 0..ATTEMPTS {
-        // With the version that was read: an object of the same name may be another one.
+        // With the version that was read: an object of the same name may be a successor.
         let version = &object.metadata.resource_version;
         let patch = Patch::Merge(json!({ "metadata": { "resourceVersion": version } }));
         match api.patch(&name, patch).await {
@@ -264,7 +269,7 @@ async fn write(
     Err(Error::new(ErrorKind::Conflict, text))
 }
 
-/// Removes the older versions from the stored ones.
+/// Removes the older versions from the stored versions.
 async fn trim(
     api: &Api<CustomResourceDefinition>,
     before: &[String],
@@ -314,7 +319,7 @@ fn stored_versions(definition: &CustomResourceDefinition) -> Vec<String> {
     status.and_then(|status| status.stored_versions.clone()).unwrap_or_default()
 }
 
-/// Returns the kind in the storage version, or in another one that is served: an API server stores each
+/// Returns the kind in the storage version, or in another served version: an API server stores each
 /// write in the storage version.
 fn resource(definition: &CustomResourceDefinition, storage: &str) -> Result<ResourceInfo, Error> {
     let spec = &definition.spec;

@@ -1,24 +1,24 @@
 //! The manager: starts the parts of an operator in order and stops them in reverse.
 //!
 //! An operator is more than its reconcilers: definitions to install, caches to fill, a lease to
-//! hold, probes to answer, metrics to show, and a way to stop that loses nothing. A [`Manager`]
-//! collects them as settings; [`Manager::run`] runs them until a signal, [`Manager::start`] in the
-//! background.
+//! hold, probes to answer, metrics to show, and a shutdown that loses nothing. A [`Manager`]
+//! collects these parts as settings; [`Manager::run`] runs the operator until a signal,
+//! [`Manager::start`] in the background.
 //!
 //! Order of the start: probe and metrics servers, runnables that come before caches (the server of
-//! webhooks is one), caches, runnables, leadership, custom resource definitions, controllers and the
-//! runnables beside them. Without an election definitions are installed before the caches fill;
-//! with one the leader does it, under its lease. Replicas that do not lead keep their caches warm
-//! and are ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more;
-//! running ones get the drain time; the lease is given back only if all of them ended; the rest
-//! stops in reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how
-//! it ended.
+//! webhooks is one), caches, runnables, leadership, custom resource definitions, controllers and
+//! the runnables beside them. Without an election definitions are installed before the caches fill;
+//! with an election the leader installs them, under its lease. Replicas that do not lead keep their
+//! caches warm and are ready. On the first SIGTERM or SIGINT readiness falls and no reconcile
+//! starts any more; running reconciles get the drain time; the lease is given back only if all of
+//! them ended; the rest stops in reverse. The second signal ends the process at once. [`Exit`] and
+//! [`exit_code`] say how the run ended.
 //!
 //! Not included: sharding.
 //!
-//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work, `install` the definitions,
-//! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the
-//! YAML, `signals` and `exit` the two ends of the process.
+//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work,
+//! `install` the definitions, `foreign` the comparison with definitions of others, `endpoints` the
+//! servers, `manifests` the YAML, `signals` and `exit` the two ends of the process.
 
 mod endpoints;
 mod exit;
@@ -73,7 +73,7 @@ pub use install::{definition_of, install_all};
 #[doc(hidden)]
 pub use signals::{exit_at_second_signal, first as first_signal};
 
-/// An operator: a client, its controllers, and how to run them.
+/// An operator: a client, its controllers, and the settings of their run.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -85,7 +85,7 @@ pub use signals::{exit_at_second_signal, first as first_signal};
 /// # }
 /// ```
 ///
-/// An operator with its servers, its namespaces and its limits set by the program:
+/// An operator with servers, namespaces and limits set by the program:
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -154,7 +154,7 @@ pub struct Manager {
     #[doc(hidden)]
     pub workers: Option<usize>,
     pub(crate) change_log: Option<ChangeLog>,
-    /// Time for the running operator to settle, for the shadow of one.
+    /// Time for the running operator to settle, before its shadow reports differences.
     pub(crate) shadow: Option<Duration>,
     /// Address of the probes.
     pub(crate) health: Bind,
@@ -225,7 +225,7 @@ impl Manager {
         }
     }
 
-    /// Sets the name of the operator in its manifests. Default: the name of its lease, else
+    /// Sets the name of the operator in its manifests. Default: the name of the lease, else
     /// `operator`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -266,11 +266,11 @@ impl Manager {
         self
     }
 
-    /// Lets only one replica work at a time: the one that holds the Lease called `name`, in the
-    /// operator's own namespace, with the usual durations.
+    /// Lets only one replica work at a time: the holder of the Lease `name` in the operator's own
+    /// namespace, with the usual durations.
     ///
     /// The durations are client-go's: a lease of 15 s, a renew deadline of 10 s, an attempt every 2
-    /// s. Without an election every replica works: run one replica then.
+    /// s. Without an election every replica works: run a single replica then.
     pub fn leader_election(self, name: impl Into<String>) -> Self {
         self.leader_election_with(LeaderElection::new(name))
     }
@@ -290,16 +290,16 @@ impl Manager {
         self
     }
 
-    /// Installs the definition of `K` before controllers start, and waits until it is served; with
-    /// leader election the leader does it. A stored definition is left alone when it is the same,
-    /// and when a newer version of this program installed it. Without `install` the definition must
-    /// already be there.
+    /// Installs the definition of `K` before controllers start, and waits until the API server
+    /// serves it; with leader election the leader installs. A stored definition is left alone when
+    /// equal, and when a newer version of this program installed the stored one. Without `install`
+    /// the definition must already be there.
     ///
     /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced if
-    /// the replacement loses no part of it: no served or stored version, no property, no name.
-    /// Otherwise the log and `/readyz?verbose` name the loss, and the operator works by the stored
-    /// definition; it ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the stored
-    /// definition does not serve its own version.
+    /// the replacement loses no part: no served or stored version, no property, no name. Otherwise
+    /// the log and `/readyz?verbose` name the loss, and the operator works by the stored
+    /// definition; the operator ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the
+    /// operator's own version is not served.
     pub fn install<K: CustomResource>(mut self) -> Self {
         self.definitions.push(install::definition_of::<K>());
         self
@@ -308,7 +308,7 @@ impl Manager {
     /// Makes [`install`](Self::install) replace definitions that others manage, even if parts of
     /// them are lost: versions that this program does not have are served no more, and the API
     /// server prunes fields that only the replaced schema had from every object that is written.
-    /// The command line has it as `--force-install`.
+    /// The command line has this as `--force-install`.
     pub fn force_install(mut self) -> Self {
         self.force_install = true;
         self
@@ -321,7 +321,7 @@ impl Manager {
         self
     }
 
-    /// Watches only these namespaces; a name given twice counts once, and empty ones are left out.
+    /// Watches only these namespaces; a name given twice counts once, and empty names are left out.
     /// Default, and for none given: all.
     ///
     /// Cluster-scoped kinds are watched whole in any case. The manifests have Roles in these
@@ -333,8 +333,8 @@ impl Manager {
         self
     }
 
-    /// Sets the cache options of the kind `K`: its form, its selection of objects, and whether the
-    /// operator can work without it. Set for a kind twice, the options must be equal.
+    /// Sets the cache options of the kind `K`: the form, the selection of objects, and whether the
+    /// operator can work without the cache. Set for a kind twice, the options must be equal.
     ///
     /// The [printed roles](Self::manifests) grant reading the kind, also if no controller uses it.
     ///
@@ -364,13 +364,13 @@ impl Manager {
         self
     }
 
-    /// Sets the address at which `/healthz` and `/readyz` are served; port 0 picks a free one.
+    /// Sets the address at which `/healthz` and `/readyz` are served; port 0 picks a free port.
     /// Default `[::]:8081`: every interface, by IPv6 and IPv4, or by IPv4 alone on a machine
     /// without IPv6.
     ///
-    /// A page is `ok` when all checks pass, and names the checks when one fails or with `?verbose`.
-    /// An address in use is an [`ErrorKind::Config`](windlass_core::ErrorKind::Config) of
-    /// [`run`](Self::run).
+    /// A page is `ok` when all checks pass, and names the checks when a check fails or with
+    /// `?verbose`. An address in use is an [`ErrorKind::Config`](windlass_core::ErrorKind::Config)
+    /// of [`run`](Self::run).
     pub fn health(mut self, addr: SocketAddr) -> Self {
         self.health = Bind::At(addr);
         self
@@ -382,8 +382,8 @@ impl Manager {
         self
     }
 
-    /// Sets the address at which `/metrics` is served; port 0 picks a free one, the probes' address
-    /// shares their server. Default 127.0.0.1:8080.
+    /// Sets the address at which `/metrics` is served; port 0 picks a free port, the probes'
+    /// address shares their server. Default 127.0.0.1:8080.
     ///
     /// The page is not authenticated: an address beyond the loopback interface is a decision for
     /// the network policy, too.
@@ -405,7 +405,7 @@ impl Manager {
         self
     }
 
-    /// Fills the caches of another cluster before controllers start, and fences its writes by the
+    /// Fills the caches of another cluster before controllers start, and fences the writes by the
     /// operator's lease.
     ///
     /// Two clusters of one manager cannot share a name. A cluster that controllers watch must be
@@ -420,14 +420,14 @@ impl Manager {
     /// Runs work of your own beside the controllers.
     ///
     /// controller-runtime's `mgr.Add`. The names of a manager's runnables must differ. A server of
-    /// webhooks is one, too.
+    /// webhooks is a runnable, too.
     pub fn runnable(mut self, runnable: impl Into<Runnable>) -> Self {
         self.runnables.push(Arc::new(runnable.into()));
         self
     }
 
     /// Sets the number of objects that each controller reconciles at once, in place of its
-    /// builder's number; at least one, at most 65 536.
+    /// builder's number; at least 1, at most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
         self.workers = Some(workers.clamp(1, MOST_WORKERS));
         self
@@ -441,17 +441,17 @@ impl Manager {
     }
 
     /// Makes the operator the shadow of a running one: it watches and reconciles as usual, every
-    /// write is a dry run, and it reports where its writes would differ from the state that the
-    /// running operator leaves. For a new version beside the old one.
+    /// write is a dry run, and the shadow reports where the writes would differ from the state that
+    /// the running operator leaves. For a new version beside the old one.
     ///
-    /// A difference is logged at the level warn, once, when a reconcile at least `settle_time` later
-    /// (10 s are usual) finds the same one: until then the running operator may be about to write.
-    /// `windlass_shadow_differences` counts the objects whose reported differences stand.
-    /// Differences of times alone do not count.
+    /// A difference is logged at the level warn, once, when a reconcile at least `settle_time`
+    /// later (10 s are usual) finds the same difference: until then the running operator may be
+    /// about to write. `windlass_shadow_differences` counts the objects whose reported differences
+    /// stand. Differences of times alone do not count.
     ///
-    /// Like a [plan](Self::plan) it needs a manager that was built with [`Client::dry_run`], and
-    /// leaves out the election, definitions, runnables, tasks of objects and Events. The command
-    /// line has it as `shadow`.
+    /// Like a [plan](Self::plan) a shadow needs a manager that was built with [`Client::dry_run`],
+    /// and leaves out the election, definitions, runnables, tasks of objects and Events. The
+    /// command line has this as `shadow`.
     pub fn shadow(mut self, settle_time: Duration) -> Self {
         self.shadow = Some(settle_time);
         self
@@ -468,8 +468,8 @@ impl Manager {
         self
     }
 
-    /// Sets the memory that this process may use, in bytes. Default: the limit of its control
-    /// group, which is that of its container; 0, or no limit: none. The budget is only reported:
+    /// Sets the memory that this process may use, in bytes. Default: the limit of the process's
+    /// control group, that is of the container; 0, or no limit: none. The budget is only reported:
     /// `windlass_memory_budget_bytes` stands beside `process_resident_memory_bytes`, and a line in
     /// the log names the largest caches when four fifths of it are in use.
     pub fn memory_budget(mut self, bytes: u64) -> Self {
@@ -486,7 +486,7 @@ impl Manager {
         self
     }
 
-    /// Runs until a signal asks it to stop, and drains.
+    /// Runs until a signal requests a stop, and drains.
     ///
     /// The operator runs in a task of its own; this future waits for it.
     ///
@@ -518,7 +518,7 @@ impl Manager {
     /// ```
     ///
     /// # Panics
-    /// When it is called outside of a tokio runtime.
+    /// If called outside of a tokio runtime.
     pub fn start(self) -> Running {
         let budget = endpoints::memory::budget(self.memory);
         let mut running = run::start(self);
@@ -531,7 +531,7 @@ impl Manager {
     /// account, custom resource definitions, roles with exactly the grants of the controllers, and
     /// a hardened Deployment.
     ///
-    /// Pure: no request is sent, so it works without a cluster. The output is deterministic, and
+    /// Pure: no request is sent, so this works without a cluster. The output is deterministic, and
     /// fit for a repository.
     ///
     /// # Errors
@@ -560,8 +560,9 @@ impl Manager {
         rbac::merge(controllers.chain(self.cache_rules()))
     }
 
-    /// Returns the rights to fill the caches that have options, and to report objects of theirs that
-    /// cannot be decoded. No controller need use such a kind: informers of it are asked for by name.
+    /// Returns the rights to fill the caches that have options, and to report objects of theirs
+    /// that cannot be decoded. No controller need use such a kind; its informers are requested by
+    /// name.
     fn cache_rules(&self) -> impl Iterator<Item = Rule> {
         let read = self.caches.iter().flat_map(|(info, _)| rbac::watched_rules(info));
         let events = if self.caches.is_empty() { Vec::new() } else { rbac::event_rules() };
@@ -586,8 +587,8 @@ impl Manager {
         self
     }
 
-    /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and webhooks on
-    /// free ports, so that several operators can run at once. Explicit settings stay.
+    /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and
+    /// webhooks on free ports, so that several operators can run at once. Explicit settings stay.
     #[doc(hidden)]
     pub fn on_free_ports(mut self) -> Self {
         if matches!(self.health, Bind::Default(_)) {

@@ -1,7 +1,7 @@
-//! The plan of an operator: its controllers reconcile their objects once, and write nothing.
+//! The plan of an operator: its controllers reconcile all objects once, and write nothing.
 //!
 //! No server, no election, no runnable and no installation of a definition takes part. The caches
-//! are filled as in a run; then one controller after the other plans its objects.
+//! are filled as in a run; then one controller after the other plans the objects of its kind.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
@@ -27,16 +27,17 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// Kind of the objects to plan, by its name, its plural, or `plural.group`; in any case. Default:
-    /// the kinds of all controllers.
+    /// Kind of the objects to plan, by name, plural, or `plural.group`; in any case. Default: the
+    /// kinds of all controllers.
     pub kind: Option<String>,
-    /// Objects of the kind, as `NAMESPACE/NAME`, or `NAME` for one without a namespace. Default: all
-    /// objects that the operator would reconcile at its start.
+    /// Objects of the kind, as `NAMESPACE/NAME`, or `NAME` for an object without a namespace.
+    /// Default: all objects that the operator would reconcile at its start.
     pub objects: Vec<String>,
-    /// Number of objects of one controller that are reconciled at once. Default: 1, which gives the
-    /// same plan each time. Reconciles that run at once may see each other's dry runs in the caches.
+    /// Number of objects of a controller that are reconciled at once. Default: 1, which gives the
+    /// same plan each time. Reconciles that run at once may see each other's dry runs in the
+    /// caches.
     pub concurrency: usize,
-    /// Longest time of one reconcile, if that of its controller is not shorter. Default: 60 s.
+    /// Longest time of a reconcile, unless the controller's is shorter. Default: 60 s.
     pub reconcile_timeout: Duration,
     /// Longest time until all caches are filled. Default: 60 s.
     pub sync_timeout: Duration,
@@ -54,11 +55,11 @@ impl Default for PlanOptions {
     }
 }
 
-/// The changes that an operator would make at its start; from [`Manager::plan`].
+/// The changes that an operator would make at the start; from [`Manager::plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Definitions that a run would install over stored ones, by name.
+    /// Definitions that a run would install over stored definitions, by name.
     pub definitions: Vec<String>,
     /// Reconciled objects, by controller in the order of the manager, then by key.
     pub objects: Vec<PlannedObject>,
@@ -84,16 +85,17 @@ impl Manager {
     /// Reconciles each object once against the cluster with every write as a dry run, and returns
     /// the changes that a run would make. The API server checks and completes each write, with its
     /// admission, and stores none. Within a reconcile the caches show the answers, so that later
-    /// steps see earlier ones; later reconciles do not see them.
+    /// steps see earlier steps; later reconciles do not see them.
     ///
-    /// The manager must be built with [`Client::dry_run`](windlass_client::client::Client::dry_run), so that reconcilers that keep a client
-    /// write nothing either. Another cluster needs such a client, too: its writes are refused
-    /// otherwise, and are not in the plan in either case. Leader election, runnables, triggers,
-    /// tasks of objects, Events and servers play no part. Calls of systems outside of Kubernetes are
-    /// made, unless the reconciler asks
+    /// The manager must be built with
+    /// [`Client::dry_run`](windlass_client::client::Client::dry_run), so that reconcilers that keep
+    /// a client write nothing either. Another cluster needs such a client, too, because writes to
+    /// that cluster are refused otherwise, and are not in the plan in either case. Leader election,
+    /// runnables, triggers, tasks of objects, Events and servers play no part. Calls of systems
+    /// outside of Kubernetes are made, unless the reconciler asks
     /// [`note_external_call`](crate::controller::note_external_call) first.
     ///
-    /// Needs the rights of a run. The command line has it as `plan`.
+    /// Needs the rights of a run. The command line has this as `plan`.
     ///
     /// ```no_run
     /// # extern crate windlass_runtime as windlass;
@@ -175,7 +177,7 @@ impl Manager {
         Ok(plan)
     }
 
-    /// Compares the definitions of the operator with the stored ones.
+    /// Compares the definitions of the operator with the stored definitions.
     async fn compare_definitions(&self, plan: &mut Plan) -> Result<(), Error> {
         for definition in &self.definitions {
             let own = definition
@@ -204,7 +206,7 @@ impl Manager {
     }
 }
 
-/// A controller, and the objects of its plan; `None` for all.
+/// A controller, and the objects of the plan; `None` for all.
 type Wanted = (Arc<dyn ErasedController>, Option<BTreeSet<ObjectKey>>);
 
 /// Returns the controllers and objects that the options select.
@@ -265,7 +267,7 @@ fn object_key(info: &ResourceInfo, text: &str) -> Result<ObjectKey, Error> {
 /// Notes the kinds that the cluster does not serve.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] when a controller reconciles one of them.
+/// [`ErrorKind::Config`] when a controller reconciles such an object.
 fn note_absent(
     informers: &InformerRegistry,
     controllers: &[Arc<dyn ErasedController>],

@@ -1,9 +1,9 @@
 //! The stages of an operator, from the first server that opens to the last that closes.
 //!
-//! Each stage starts its parts, runs the next stage, and stops its parts: servers,
-//! runnables that caches depend on, definitions and caches, runnables, terms of leadership,
-//! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
-//! on a request to stop.
+//! Each stage starts parts, runs the next stage, and stops these parts: servers, runnables that
+//! caches depend on, definitions and caches, runnables, terms of leadership, controllers (in
+//! `controllers`). The first failure of any part is kept, and everything stops as on a request to
+//! stop.
 
 // DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
 // DESIGN.md, 56: Before the first list a 404 must be confirmed, and installed kinds are looked for
@@ -47,13 +47,12 @@ const GRACE: Duration = Duration::from_secs(1);
 /// served yet would be found absent.
 const HEAD_START: Duration = Duration::from_secs(3);
 /// Time that controllers wait for the objects of kinds that this process installs. An API server
-/// begins to serve a new version within a second; a kind that it does not serve by then may never
-/// come.
+/// begins to serve a new version within a second; a kind not served by then may never come.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// Time that a replica waits for its caches before it campaigns for the lease: a replica whose
-/// caches are filled leads first.
+/// Time that a replica waits for caches before the campaign for the lease: a replica whose caches
+/// are filled leads first.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bounds of the pause between two requests for kinds that are not served yet; it doubles.
+/// Bounds of the pause between two requests for kinds that are not served yet; the pause doubles.
 const FIRST_POLL: Duration = Duration::from_millis(10);
 const LONGEST_POLL: Duration = Duration::from_millis(500);
 
@@ -64,7 +63,7 @@ struct Operator {
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
     force_install: bool,
     workers: Option<usize>,
-    /// Time for the running operator to settle, for the shadow of one.
+    /// Time for the running operator to settle, before its shadow reports differences.
     shadow: Option<Duration>,
     /// Detail in which all controllers log their writes, if not that of their builders.
     change_log: Option<ChangeLog>,
@@ -81,7 +80,7 @@ struct Operator {
     addresses: watch::Sender<Addresses>,
 }
 
-/// The first failure of a part that the operator needs; it stops everything.
+/// The first failure of a part that the operator needs; the error stops everything.
 #[derive(Debug)]
 struct FirstError {
     error: Mutex<Option<Error>>,
@@ -89,19 +88,19 @@ struct FirstError {
 }
 
 impl FirstError {
-    /// Keeps the error, unless an earlier one is kept, and stops the operator.
+    /// Keeps the error, unless an earlier error is kept, and stops the operator.
     fn set(&self, error: Error) {
         let mut first = self.error.lock();
         if first.is_none() {
             *first = Some(error);
         }
-        // Released before the cancellation: a woken task may report its own failure here at once.
+        // Released before the cancellation: a woken task may report a failure here at once.
         drop(first);
         self.stop.cancel();
     }
 }
 
-/// Starts the operator in a task of its own.
+/// Starts the operator in a separate task.
 pub(super) fn start(mut manager: Manager) -> Running {
     let shadow = manager.shadow;
     if shadow.is_some() {
@@ -148,7 +147,7 @@ pub(super) fn start(mut manager: Manager) -> Running {
         }
         tokio::select! {
             biased;
-            // The second signal drops the stages, at whatever point they are.
+            // The second signal drops the stages at any point.
             () = now.cancelled() => Ok(Exit::Cut),
             outcome = operator.run() => outcome,
         }
@@ -222,7 +221,7 @@ impl Operator {
             biased;
             outcome = self.serve() => outcome,
             // Runs beside the stages, so that the drain time counts from the request to stop, not
-            // from the moment at which a stage notices it.
+            // from the moment at which a stage notices the request.
             never = self.record_stop_time() => match never {},
         };
         servers.shutdown().await;
@@ -250,7 +249,7 @@ impl Operator {
 
     /// Runs the stages between the first server and the last.
     async fn serve(&self) -> Result<Exit, Error> {
-        // A token of its own, not the operator's: these runnables stop after the caches.
+        // A separate token, not the operator's: these runnables stop after the caches.
         let early =
             self.start_runnables(Stage::BeforeCaches, &self.client, CancellationToken::new());
         self.until_stop(early.started()).await;
@@ -259,15 +258,15 @@ impl Operator {
         self.stop.cancel();
         let ended = early.shutdown(self.time_left()).await;
         let first_error = self.first_error.error.lock().take();
-        // The first failure is the cause; the outcome of the stages only follows from it.
+        // The first failure is the cause; the outcome of the stages only follows from that failure.
         match first_error {
             Some(error) => Err(error),
             None => outcome.map(|all| exit(all && ended)),
         }
     }
 
-    /// Binds the addresses of probes and metrics, and serves them; one server if the addresses are
-    /// one.
+    /// Binds the addresses of probes and metrics, and serves them: by a single server if the
+    /// addresses are equal.
     async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
         let registry = self.client.environment().metrics.clone();
         let endpoints = |probes, metrics, debug| Endpoints {
@@ -279,7 +278,7 @@ impl Operator {
         };
         let mut addresses = Addresses { is_known: true, ..Addresses::default() };
         let (health, metrics) = (self.health.addr(), self.metrics.addr());
-        // Port 0 stands for a port of its own in each of the two settings.
+        // Port 0 stands for a separate port in each of the two settings.
         let shared = health.zip(metrics).is_some_and(|(a, b)| is_one(a, b) && a.port() != 0);
         // Names of objects and texts of errors must not be readable from the network.
         let debug = self.debug || metrics.is_some_and(|at| at.ip().is_loopback());
@@ -305,7 +304,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Starts the runnables of one stage.
+    /// Starts the runnables of a stage.
     fn start_runnables(
         &self,
         stage: Stage,
@@ -331,7 +330,7 @@ impl Operator {
     }
 
     /// Runs the stages from the installation of definitions to the end of the last term; returns
-    /// true when all work ended by itself.
+    /// true when all work ended without being cut off.
     async fn with_definitions(&self) -> Result<bool, Error> {
         let definitions = self.definitions()?;
         // Cancelled once the kinds are there.
@@ -544,8 +543,8 @@ impl Operator {
         }
     }
 
-    /// Waits for the caches that no controller waits for by itself: those that the program asked
-    /// for. A kind that was found absent counts as filled, and may have been looked for before its
+    /// Waits for the caches that no controller waits for: the caches that the program asked for. A
+    /// kind that was found absent counts as filled, and may have been looked for before its
     /// definition was installed: such kinds are looked for again.
     async fn wait_for_requested_caches(&self) {
         let status = &self.status;
@@ -573,7 +572,7 @@ fn exit(all_ended: bool) -> Exit {
     if all_ended { Exit::Drained } else { Exit::Cut }
 }
 
-/// Returns the error about a part that ended by itself.
+/// Returns the error about a part that ended unexpectedly.
 fn ended(part: &str) -> Error {
     let text = format!("{part} ended without having been asked to; please report it with the log");
     Error::new(ErrorKind::Other, text)

@@ -2,15 +2,16 @@
 //!
 //! A report that goes out each night, a server that controllers depend on, a poller of another
 //! system: each is a function that returns a future. A runnable is started at its stage, cancelled
-//! in the reverse order, and waited for. A runnable that fails or panics is started again, after
-//! 1 s, then 2 s, and so on up to a minute: work beside the controllers must not end them. A
-//! runnable that the operator cannot work without is [`essential`](Runnable::essential): its
-//! failure ends the operator with its error, as every runnable's does in controller-runtime.
+//! in the reverse order, and waited for. A runnable that fails or panics is started again, after 1
+//! s, then 2 s, and so on up to a minute: work beside the controllers must not end them. A runnable
+//! that the operator cannot work without is [`essential`](Runnable::essential): the failure of an
+//! essential runnable ends the operator with that error, as every runnable's does in
+//! controller-runtime.
 //!
 //! Not included: a schedule. Sleep by the clock of the context.
 //!
-//! Invariants: the `work` of one runnable is never called twice at the same time; a stop wins over
-//! a restart; a failure after the stop ends nothing but the runnable. The `record` is locked for
+//! Invariants: the `work` of a runnable is never called twice at the same time; a stop wins over a
+//! restart; a failure after the stop ends nothing but the runnable. The `record` is locked for
 //! single updates only, never while the work runs.
 
 // DESIGN.md, 37: A runnable that fails is restarted; only essential runnables end the operator
@@ -41,12 +42,12 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Time that later stages wait for the start of awaited runnables.
 const STARTED_WITHIN: Duration = Duration::from_secs(10);
-/// Time after which a runnable has recovered: its next failure counts as the first.
+/// Time after which a runnable has recovered: the next failure counts as the first.
 const RECOVERED: Duration = Duration::from_secs(300);
 
-/// Result of one call of the work.
+/// Result of a call of the work.
 type Outcome = Result<(), Failure>;
-/// Future of one call of the work.
+/// Future of a call of the work.
 type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// The user's function.
 type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
@@ -55,7 +56,7 @@ type Checks = dyn Fn() -> Vec<Check> + Send + Sync;
 /// Function that returns parts of the manifests.
 type Attaching = dyn Fn(&ManifestContext<'_>) -> Result<RunnableManifest, Error> + Send + Sync;
 
-/// Name and namespace of an operator in its manifests.
+/// Name and namespace of an operator in the manifests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ManifestContext<'a> {
@@ -87,7 +88,7 @@ pub struct RunnableManifest {
 
 /// Context of a runnable: client, caches, clock and the request to stop; cheap to clone.
 ///
-/// The clones share one request to stop, so a runnable may pass them to tasks of its own.
+/// The clones share one request to stop, so a runnable may pass them to its own tasks.
 #[derive(Clone, Debug)]
 pub struct RunContext {
     client: Client,
@@ -114,8 +115,8 @@ pub struct OperatorInfo {
 }
 
 impl RunContext {
-    /// Returns the operator's client. A runnable with leadership gets one whose writes ask for the
-    /// lease.
+    /// Returns the operator's client. A runnable with leadership gets a client whose writes check
+    /// the lease.
     ///
     /// Writes of a runnable with leadership are refused with
     /// [`ErrorKind::NotLeader`](windlass_core::ErrorKind::NotLeader) once the lease is lost.
@@ -125,7 +126,7 @@ impl RunContext {
 
     /// Returns the operator's caches.
     ///
-    /// A kind that no controller reads yet is cached from the first request for its informer on.
+    /// A kind that no controller reads yet is cached from the first request of an informer on.
     pub fn informers(&self) -> &InformerRegistry {
         &self.informers
     }
@@ -139,7 +140,7 @@ impl RunContext {
 
     /// Waits until the runnable must stop: the operator stops, or leadership is lost.
     ///
-    /// Once it has returned, later calls return at once.
+    /// After the first return, later calls return at once.
     ///
     /// # Cancel safety
     /// Safe.
@@ -147,8 +148,8 @@ impl RunContext {
         self.stop.cancelled().await;
     }
 
-    /// Reports that the work has started, for a runnable that is [awaited](Runnable::awaited): its
-    /// server listens. Later calls change nothing.
+    /// Reports that the work has started, for a runnable that is [awaited](Runnable::awaited), for
+    /// example when a server listens. Later calls change nothing.
     pub fn started(&self) {
         self.started.cancel();
     }
@@ -240,27 +241,27 @@ pub(super) struct Record {
 /// Progress of a runnable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// Not started yet: its stage has not begun, or its caches are not filled.
+    /// Not started yet: the stage has not begun, or the caches are not filled.
     #[default]
     Waiting,
     /// The work runs.
     Running,
-    /// The work failed, and pauses before it is called again.
+    /// The work failed, and pauses before the next call.
     Restarting,
-    /// The work is done, was cancelled, or failed although it is essential.
+    /// The work is done, was cancelled, or failed although essential.
     Ended,
 }
 
 impl Runnable {
     /// Creates a runnable from `work` under a name. The work runs on every replica, once all caches
-    /// are filled, because the caches that it reads are not known. `work` is called once, again
-    /// after a failure, and again in each term of a runnable with leadership. The future must
-    /// return when it is cancelled; returning `Ok` earlier means that it is done.
+    /// are filled, because the manager does not know which caches the work reads. `work` is called
+    /// once, again after a failure, and again in each term of a runnable with leadership. The
+    /// future must return on cancellation; returning `Ok` earlier means that the work is done.
     ///
     /// # Cancel safety
-    /// The future is dropped when it has not ended by the end of the drain.
+    /// The future is dropped if unfinished by the end of the drain.
     /// # Errors
-    /// The work's failure, which may be any error by `?`: it is logged and followed by a restart.
+    /// The work's failure, which may be any error by `?`, is logged and followed by a restart.
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where
         F: Fn(RunContext) -> R + Send + Sync + 'static,
@@ -281,7 +282,8 @@ impl Runnable {
     /// Runs the work only while this process leads, beside the controllers; without an election
     /// always.
     ///
-    /// It starts again in each term. When the lease is lost it has 2 s to end before it is dropped.
+    /// The runnable starts again in each term. When the lease is lost, the runnable has 2 s to end
+    /// before its work is dropped.
     pub fn with_leadership(mut self) -> Self {
         self.stage = Stage::Leading;
         self
@@ -306,14 +308,15 @@ impl Runnable {
     }
 
     /// Makes the caches, and all that comes after them, wait until the work has called
-    /// [`RunContext::started`], for at most 10 s. For a runnable [before caches](Self::before_caches).
+    /// [`RunContext::started`], for at most 10 s. For a runnable [before
+    /// caches](Self::before_caches).
     pub fn awaited(mut self) -> Self {
         self.awaited = true;
         self
     }
 
-    /// Adds checks to the readiness of the operator. `checks` is called for each probe: it reads state,
-    /// and does not wait.
+    /// Adds checks to the readiness of the operator. `checks` is called for each probe: it reads
+    /// state, and does not wait.
     ///
     /// controller-runtime's `mgr.AddReadyzCheck`.
     ///
@@ -365,7 +368,7 @@ impl Runnable {
         self.stage
     }
 
-    /// Runs the work until it is done or cancelled; again after failures. Returns the error of an
+    /// Runs the work until done or cancelled; again after failures. Returns the error of an
     /// essential runnable.
     async fn run(&self, cx: &RunContext) -> Result<(), Error> {
         let mut pause = FIRST_PAUSE;
@@ -386,13 +389,13 @@ impl Runnable {
                 warn!(error = %failure, "the runnable failed while it stopped");
                 break;
             }
-            // A write refused for want of the lease is no failure of the runnable: it is cancelled
-            // soon.
+            // A write refused for want of the lease is no failure of the runnable, whose
+            // cancellation follows soon.
             if self.essential && kind_of(&failure) != ErrorKind::NotLeader {
                 return Err(self.ended(failure));
             }
             if cx.clock.now().saturating_duration_since(began) >= RECOVERED {
-                // One failure after a long run is not a crash loop.
+                // A single failure after a long run is not a crash loop.
                 pause = FIRST_PAUSE;
             }
             warn!(error = %failure, again_in = ?pause, "the runnable failed");
@@ -426,7 +429,7 @@ impl Runnable {
     }
 }
 
-/// Returns the kind of the framework's error behind a failure, `Other` without one.
+/// Returns the kind of the framework's error behind a failure, `Other` if there is none.
 fn kind_of(failure: &Failure) -> ErrorKind {
     failure.cause().downcast_ref::<Error>().map_or(ErrorKind::Other, Error::kind)
 }
@@ -442,9 +445,9 @@ impl fmt::Debug for Runnable {
     }
 }
 
-/// The runnables of one stage, while they run.
+/// The runnables of one stage, while running.
 pub(super) struct RunnableGroup {
-    /// One task for each runnable of the stage; dropping the set aborts them.
+    /// A task for each runnable of the stage; dropping the set aborts them.
     tasks: JoinSet<()>,
     /// Cancels all runnables of the stage.
     stop: CancellationToken,
@@ -455,12 +458,12 @@ pub(super) struct RunnableGroup {
 }
 
 impl RunnableGroup {
-    /// Creates an empty group; `stop` cancels its runnables.
+    /// Creates an empty group; `stop` cancels the runnables.
     pub(super) fn new(stop: CancellationToken, clock: Clock) -> Self {
         Self { tasks: JoinSet::new(), stop, clock, awaited: Vec::new() }
     }
 
-    /// Starts a runnable once `ready` is; `on_error` gets the error of an essential one.
+    /// Starts a runnable once `ready` is; `on_error` gets the error of an essential runnable.
     pub(super) fn start(
         &mut self,
         runnable: Arc<Runnable>,
@@ -502,7 +505,7 @@ impl RunnableGroup {
         }
     }
 
-    /// Cancels all runnables, and waits for at most `limit`; returns false when one was cut off.
+    /// Cancels all runnables, and waits for at most `limit`; returns false if any was cut off.
     pub(super) async fn shutdown(mut self, limit: Duration) -> bool {
         self.stop.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
@@ -511,8 +514,8 @@ impl RunnableGroup {
         }
         warn!(runnables = self.tasks.len(), "runnables did not end in time and are cut off");
         self.tasks.abort_all();
-        // A runnable that blocks its thread cannot be dropped before it yields: do not wait for
-        // that.
+        // A runnable that blocks its thread cannot be dropped before its next yield: do not wait
+        // for that.
         let gone = async { while self.tasks.join_next().await.is_some() {} };
         self.clock.timeout(Duration::from_millis(500), gone).await;
         false

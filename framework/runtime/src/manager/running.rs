@@ -22,7 +22,8 @@ use windlass_core::error::{Error, ErrorKind};
 /// Time between two readings of the checks by `wait_ready`.
 const READY_PERIOD: Duration = Duration::from_millis(100);
 
-/// An operator that runs in the background; dropping it stops everything at once, as a crash would.
+/// An operator that runs in the background; dropping this value stops everything at once, as a
+/// crash would.
 ///
 /// ```no_run
 /// # extern crate windlass_runtime as windlass;
@@ -44,7 +45,7 @@ pub struct Running {
     pub(super) task: AbortOnDropHandle<Result<Exit, Error>>,
     /// Watches the memory, if there is a budget.
     pub(super) _memory: Option<AbortOnDropHandle<()>>,
-    /// The request to stop, as the first signal makes it.
+    /// The request to stop, as made by the first signal.
     pub(super) stop: CancellationToken,
     /// State that the probes read.
     pub(super) status: SharedStatus,
@@ -119,7 +120,8 @@ impl Running {
 
     /// Returns the operator's client, without the gate of leadership.
     ///
-    /// Its writes are not fenced: a write through it may run beside those of another leader.
+    /// The client's writes are not fenced: a write through this client may run beside those of
+    /// another leader.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -153,7 +155,7 @@ impl Running {
     /// [`ErrorKind::Timeout`] that names each check that failed at the end, and why;
     /// [`ErrorKind::Cancelled`] if the operator ended before: [`join`](Self::join) has the reason.
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn wait_ready(&self, limit: Duration) -> Result<(), Error> {
         let clock = &self.client.environment().clock;
         let ready = async {
@@ -180,7 +182,7 @@ impl Running {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Returns the state of the election; `None` without one.
+    /// Returns the state of the election; `None` without an election.
     pub fn leadership(&self) -> Option<Leadership> {
         self.status.leadership()
     }
@@ -196,7 +198,7 @@ impl Running {
     /// Returns the address of the probes, once they are served; `None` when they never will be.
     ///
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn health_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.health)
     }
@@ -204,15 +206,16 @@ impl Running {
     /// Returns the address of the metrics, once they are served; `None` when they never will be.
     ///
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn metrics_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.metrics)
     }
 
-    /// Returns the address of the debug page, once it is served; `None` when it never will be.
+    /// Returns the address of the debug page, once served; `None` when the page will never be
+    /// served.
     ///
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn debug_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.debug)
     }

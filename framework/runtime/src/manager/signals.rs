@@ -27,20 +27,20 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
     now.cancel();
 }
 
-/// Time after the second signal by which a program has ended, whatever state its threads are in.
+/// Time after the second signal by which a program has ended, whatever the state of its threads.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Starts a thread that ends this process at the second signal, even if no task of its runtime can
+/// Starts a thread that ends this process at the second signal, even if no task of the runtime can
 /// run.
 pub fn exit_at_second_signal() {
     let two_signals = || {
-        // A runtime of its own: all threads of the program's may be blocked.
+        // A separate runtime: all threads of the program's may be blocked.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut signals = Signals::new()?;
             signals.next().await;
             signals.next().await;
-            // Time for the program to end by itself.
+            // Time for the program to end normally.
             windlass_core::clock::Clock::system().sleep(EXIT_TIMEOUT).await;
             std::io::Result::Ok(())
         })
@@ -67,7 +67,7 @@ pub fn first() -> impl Future<Output = ()> {
     }
 }
 
-/// Streams of the two signals; the process's default handling ends with the first one that is made.
+/// Streams of the two signals; the process's default handling ends with the first stream.
 #[cfg(unix)]
 struct Signals {
     term: tokio::signal::unix::Signal,
@@ -82,7 +82,7 @@ impl Signals {
         Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? })
     }
 
-    /// Waits for the next signal and returns its name.
+    /// Waits for the next signal and returns the signal's name.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             biased;

@@ -17,12 +17,12 @@ pub type AcceptFuture<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Sen
 
 /// Accepts connections: a socket, or a pipe in memory for tests.
 pub trait Listen: Send + Sync + 'static {
-    /// Waits for the next connection. TLS comes above it.
+    /// Waits for the next connection. TLS comes above the connection.
     ///
     /// # Errors
     /// Any error is logged, and followed by a pause of 100 ms.
     /// # Cancel safety
-    /// The future is dropped when the server stops; no connection may be lost by it.
+    /// The future is dropped when the server stops; no connection may be lost by the drop.
     fn accept(&self) -> AcceptFuture<'_>;
 }
 
@@ -30,7 +30,7 @@ impl Listen for TcpListener {
     fn accept(&self) -> AcceptFuture<'_> {
         Box::pin(async {
             let (stream, _) = TcpListener::accept(self).await?;
-            // Answers are small: none waits for a further one.
+            // Answers are small: none waits for a further answer.
             stream.set_nodelay(true)?;
             Ok(Box::new(stream) as BoxIo)
         })
@@ -40,9 +40,10 @@ impl Listen for TcpListener {
 /// URL at which API servers ask the webhooks of this process, in place of a Service.
 #[derive(Clone)]
 pub struct WebhookAccess {
-    /// `https://` and the host, with its port unless that is 443.
+    /// `https://` and the host, with the port unless that is 443.
     pub url: String,
-    /// Connections of an API server in this process, without TLS; `None`: by TLS at the host's port.
+    /// Connections of an API server in this process, without TLS; `None`: by TLS at the host's
+    /// port.
     pub in_process: Option<Arc<dyn Listen>>,
     /// Client that may write the configurations; `None` for the operator's own.
     pub client: Option<Client>,

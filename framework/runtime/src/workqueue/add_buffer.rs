@@ -1,14 +1,15 @@
-//! Buffer of added keys while no worker is parked; the next user of the queue moves them into it.
+//! Buffer of added keys while no worker is parked; the next user of the queue moves the buffered
+//! keys into the queue.
 //!
-//! A source that adds all keys of one network read would hold the queue's lock for as long as
-//! dozens of takes last, and workers and source would block each other in the kernel, once per
-//! lock acquisition. The source therefore leaves its keys in this buffer, and a worker that takes
-//! its next key moves them into the queue in the same step: the queue's memory stays in the cache
-//! of one processor.
+//! A source that adds all keys of a network read would hold the queue's lock for as long as dozens
+//! of takes last, and workers and source would block each other in the kernel, once per lock
+//! acquisition. The source therefore leaves the keys in this buffer, and a worker that takes the
+//! next key moves them into the queue in the same step: the queue's memory stays in the cache of a
+//! single processor.
 //!
 //! No key is left in the buffer while every worker is parked. A worker that parks closes the buffer
-//! under the queue's lock, before it checks the queue for the last time, and a source that finds
-//! the buffer closed adds to the queue directly.
+//! under the queue's lock, before checking the queue for the last time, and a source that finds the
+//! buffer closed adds to the queue directly.
 
 // DESIGN.md, 97: Batched adds wait in an add buffer while no worker is parked
 
@@ -20,16 +21,16 @@ use windlass_core::sync::{AtomicBool, Mutex, Ordering};
 /// for a fifth of a millisecond.
 const CAPACITY: usize = 4096;
 
-/// A key with its hash, which the queue may take or swap for another key, and the options of its
+/// A key with the hash, which the queue may take or swap for another key, and the options of the
 /// add.
 pub(super) type PendingAdd<T> = ((u64, Option<T>), AddOptions);
-/// The time of an add, and the keys that it added.
+/// The time of an add, and the keys added.
 pub(super) type AddBatch<T> = (Nanos, Vec<PendingAdd<T>>);
 
 /// Keys that are not in the queue yet, in order of arrival.
 pub(super) struct AddBuffer<T> {
     /// Whether the buffer holds batches. Read without the lock: a reader that misses a batch which
-    /// arrives just then sees it at the next step, or when the buffer is closed.
+    /// arrives just then sees that batch at the next step, or when the buffer is closed.
     has_batches: AtomicBool,
     state: Mutex<State<T>>,
 }
@@ -75,7 +76,7 @@ impl<T> AddBuffer<T> {
     #[inline]
     pub(super) fn has_batches(&self) -> bool {
         // Relaxed: the flag guards no data. The keys are read under the lock, and a late value only
-        // delays them by one step.
+        // delays them by a step.
         self.has_batches.load(Ordering::Relaxed)
     }
 
@@ -85,7 +86,8 @@ impl<T> AddBuffer<T> {
         self.take_locked(&mut self.state.lock())
     }
 
-    /// Closes the buffer and takes its batches. Under one lock: no key can arrive between the two.
+    /// Closes the buffer and takes the batches. Under a single lock: no key can arrive between the
+    /// two.
     pub(super) fn close(&self) -> Vec<AddBatch<T>> {
         let mut state = self.state.lock();
         state.is_closed = true;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// The priority of a key, as in controller-runtime: a higher number goes first, and keys of one
+/// The priority of a key, as in controller-runtime: a higher number goes first, and keys of equal
 /// priority go in the order in which they became ready.
 ///
 /// ```
@@ -16,14 +16,14 @@ use std::time::Duration;
 pub struct Priority(i8);
 
 impl Priority {
-    /// Priority of keys that a controller adds at its start and at a resync: nothing changed, so
+    /// Priority of keys that a controller adds at the start and at a resync: nothing changed, so
     /// changes go first. -100, as controller-runtime's `LowPriority`.
     pub const LOW: Self = Self(-100);
     /// Priority of all other keys; the default. 0.
     pub const NORMAL: Self = Self(0);
 
-    /// Returns a custom priority. A queue keeps lanes for each priority that it sees, so few
-    /// are better than many.
+    /// Returns a custom priority. A queue keeps lanes for each priority in use, so few are better
+    /// than many.
     pub const fn new(value: i8) -> Self {
         Self(value)
     }
@@ -55,7 +55,7 @@ impl fmt::Display for Priority {
 /// Options of [`WorkQueue::add_with`](super::WorkQueue::add_with).
 ///
 /// When the key is in the queue already, the two adds merge: the higher priority, all the reasons,
-/// the earlier time. An add while the key is in work applies to its next attempt.
+/// the earlier time. An add while the key is in work applies to the next attempt.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

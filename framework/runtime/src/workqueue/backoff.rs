@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Policy for retries of failed keys: after a delay drawn uniformly below a bound that doubles with
 /// every failure in a row (full jitter), for ever or a number of times.
 ///
-/// The *bound* never decreases until a success resets it; the delay drawn below it may.
+/// The *bound* never decreases until a success resets the bound; the delay drawn below the bound
+/// may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct RetryPolicy {
@@ -27,8 +28,8 @@ impl RetryPolicy {
     }
 
     /// Returns a policy that gives up after `retries` retries in a row: the key is then idle until
-    /// it is added again. Failures with a delay of their own
-    /// ([`Work::retry_after`](super::Work::retry_after)) are not counted.
+    /// the next add. Failures with a chosen delay ([`Work::retry_after`](super::Work::retry_after))
+    /// are not counted.
     pub fn at_most(retries: u32) -> Self {
         Self { limit: Some(retries), ..Self::forever() }
     }

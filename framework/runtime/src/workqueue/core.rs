@@ -1,8 +1,8 @@
 //! The queue's state machine: no locks, no tasks, no clock of its own.
 //!
 //! Every call is passed the time since the queue was made. Each key has one [`Slot`]; an idle key
-//! keeps it, unless there are very many slots. The cost of an operation does not depend on the
-//! number of keys; only delays cost one more step each time that their number doubles.
+//! keeps its slot, unless there are very many slots. The cost of an operation does not depend on
+//! the number of keys; only delays cost another step each time that their number doubles.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ mod slots;
 mod tests;
 mod timers;
 
-/// Most delayed keys that become ready in one call: less than half a millisecond.
+/// Most delayed keys that become ready in a call: less than half a millisecond.
 const PROMOTED_PER_CALL: usize = 1024;
 
 /// Number of keys in each state.
@@ -53,7 +53,7 @@ pub(super) enum Completion {
     Retry { draw: f64 },
     /// As `Retry`, counted as the first failure in a row.
     RetryAnew { draw: f64 },
-    /// Failure with a delay of its own; the bound does not grow.
+    /// Failure with a delay from the caller; the bound does not grow.
     RetryAfter(Duration),
     /// Not worked on yet: neither success nor failure; the key is requeued after this delay.
     Hold(Duration),
@@ -66,7 +66,7 @@ pub(super) struct Claim<T> {
     pub(super) info: ClaimInfo,
 }
 
-/// The state of a key when it was taken.
+/// The state of a key at its claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClaimInfo {
     /// Ticket to present when the work ends.
@@ -115,7 +115,7 @@ pub(super) struct Core<T> {
     failing_in_work: usize,
     /// Keys in work that were added again.
     added_in_work: usize,
-    /// Number of lane entries and of timers so far: the sequence number of the last one.
+    /// Number of lane entries and of timers so far: the sequence number of the last.
     last_seq: u64,
     /// Adds that were not duplicates, since the start.
     adds: u64,
@@ -127,7 +127,7 @@ pub(super) struct Core<T> {
 
 impl<T: Eq + Clone> Core<T> {
     /// Returns an empty queue for `workers` workers; after `ageing` a key is no longer passed over
-    /// for its low priority.
+    /// because of low priority.
     pub(super) fn new(
         workers: usize,
         policy: RetryPolicy,
@@ -150,8 +150,8 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
-    /// Adds `key` with its hash; merges the add with earlier ones of the same key. The key or
-    /// another one may stay in the argument; it is to be dropped outside of locks.
+    /// Adds `key` with the hash; merges the add with earlier ones of the same key. The key or
+    /// another one may stay in the argument; that key is to be dropped outside of locks.
     pub(super) fn add_hashed(
         &mut self,
         (hash, key): &mut (u64, Option<T>),
@@ -176,7 +176,7 @@ impl<T: Eq + Clone> Core<T> {
         if self.slots.confirm(guess, hash) { guess } else { NO_SLOT }
     }
 
-    /// Adds a key as [`add_hashed`](Self::add_hashed), with a [guess](Self::guess) of its slot.
+    /// Adds a key as [`add_hashed`](Self::add_hashed), with a [guess](Self::guess) of the slot.
     #[inline]
     pub(super) fn add_guessed(
         &mut self,
@@ -217,7 +217,7 @@ impl<T: Eq + Clone> Core<T> {
                 };
                 self.last_seq += 1;
                 *again = Again::Now { seq: self.last_seq, since: now, passed: false, priority };
-                // Queued as healthy: whether the work fails is known only at its end.
+                // Queued as healthy: whether the work fails is known only at the end.
                 self.lanes.push(priority, false, (self.last_seq, ticket));
                 self.added_in_work += 1;
             }
@@ -230,7 +230,7 @@ impl<T: Eq + Clone> Core<T> {
         self.adds += 1;
     }
 
-    /// Delays a key until `at`, unless it is due earlier.
+    /// Delays a key until `at`, unless due earlier.
     fn add_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match slot.stage {
@@ -275,7 +275,7 @@ impl<T: Eq + Clone> Core<T> {
                 match &mut self.slots.working(index).again {
                     Again::Now { seq: entry, passed, priority, .. } if *priority < higher => {
                         *entry = seq;
-                        // An entry that was passed over is not in its lane any more.
+                        // An entry that was passed over is not in a lane any more.
                         let had_entry = !std::mem::take(passed);
                         (std::mem::replace(priority, higher), false, had_entry)
                     }
@@ -286,7 +286,7 @@ impl<T: Eq + Clone> Core<T> {
         };
         self.last_seq = seq;
         if had_entry {
-            // The old entry stays in its lane, outdated: a lane has no cheap removal from its
+            // The old entry stays in the lane, outdated: a lane has no cheap removal from the
             // middle.
             self.lanes.outdate(old, &self.slots);
         }
@@ -315,7 +315,7 @@ impl<T: Eq + Clone> Core<T> {
             let Some((at, _, ticket)) = next else { return count };
             self.backing_off -= usize::from(self.slots.get(ticket).is_backing_off());
             self.timers.pop(|timer| is_live(&self.slots, timer));
-            // Ready since it was due, not since this call: the time in between was a wait, too.
+            // Ready since the due time, not since this call: the time in between was a wait, too.
             self.make_ready(ticket, at);
             self.adds += 1;
         }
@@ -341,7 +341,7 @@ impl<T: Eq + Clone> Core<T> {
         Some(std::mem::replace(&mut claim.key, key))
     }
 
-    /// Takes the ticket of the next key out of its lane.
+    /// Takes the ticket of the next key out of the lane.
     #[inline]
     fn next(&mut self, now: Nanos) -> Option<Ticket> {
         // No search of the lanes when only failing keys are ready and none may be taken.
@@ -377,9 +377,9 @@ impl<T: Eq + Clone> Core<T> {
         Some(key)
     }
 
-    /// Ends the work on a key in the common case: it succeeded, did not fail before and was not
-    /// added again meanwhile. Returns the time that it was in work; `None`, without a change, in
-    /// all other cases.
+    /// Ends the work on a key in the common case: the work succeeded, and the key did not fail
+    /// before and was not added again meanwhile. Returns the time that it was in work; `None`,
+    /// without a change, in all other cases.
     #[inline(always)]
     pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
         let slot = self.slots.get(ticket);
@@ -395,8 +395,8 @@ impl<T: Eq + Clone> Core<T> {
         Some(now.saturating_sub(since))
     }
 
-    /// Ends the work on a key; `reasons` are for its next attempt, if the completion leads to one. `None`
-    /// when the key was not in work.
+    /// Ends the work on a key; `reasons` are for the next attempt, if the completion leads to one.
+    /// `None` when the key was not in work.
     #[inline]
     pub(super) fn finish(
         &mut self,
@@ -456,10 +456,10 @@ impl<T: Eq + Clone> Core<T> {
         Some(slot.priority)
     }
 
-    /// Closes the queue: it accepts no more keys and drops the delayed ones.
+    /// Closes the queue: the queue accepts no more keys and drops the delayed ones.
     pub(super) fn close(&mut self) -> Discarded<T> {
         self.closed = true;
-        // Collected before any key becomes idle: the last one may release all slots.
+        // Collected before any key becomes idle: the last idle key may release all slots.
         let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
         let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
         let mut discarded = Discarded::Nothing;
@@ -471,7 +471,7 @@ impl<T: Eq + Clone> Core<T> {
         discarded
     }
 
-    /// Makes a key ready, with an entry at the end of its lane.
+    /// Makes a key ready, with an entry at the end of the lane.
     fn make_ready(&mut self, ticket: Ticket, since: Nanos) {
         self.last_seq += 1;
         let slot = self.slots.get_mut(ticket);
@@ -480,9 +480,9 @@ impl<T: Eq + Clone> Core<T> {
         self.lanes.count(slot.priority, slot.failing, true);
     }
 
-    /// Makes a key ready, with the lane entry that it got while in work; if that entry was passed
-    /// over, with a new one of the same sequence number. `own` is the priority that the key keeps
-    /// because of the completion.
+    /// Makes a key ready, with the lane entry from its time in work; if that entry was passed over,
+    /// with a new one of the same sequence number. `own` is the priority that the key keeps because
+    /// of the completion.
     fn make_ready_again(
         &mut self,
         ticket: Ticket,
@@ -513,7 +513,7 @@ impl<T: Eq + Clone> Core<T> {
         self.timers.add((at, self.last_seq, ticket));
     }
 
-    /// Ends the delay of a key; the caller gives the key its next stage.
+    /// Ends the delay of a key; the caller gives the key the next stage.
     fn stop_waiting(&mut self, ticket: Ticket) {
         let slot = self.slots.get_mut(ticket);
         slot.stage = Stage::Idle;
@@ -522,7 +522,7 @@ impl<T: Eq + Clone> Core<T> {
     }
 }
 
-/// Returns whether this timer is still the current one of its key.
+/// Returns whether this timer is still the current one of the key.
 fn is_live<T>(slots: &Slots<T>, (_, seq, ticket): &Timer) -> bool {
     let slot = slots.find_slot(*ticket);
     slot.is_some_and(|slot| matches!(slot.stage, Stage::Waiting { seq: last, .. } if last == *seq))

@@ -13,7 +13,7 @@ pub enum KeyStage {
     Queued,
     /// Waiting for a retry after a failure, or held without having been worked on.
     BackingOff,
-    /// Waiting for its time without having failed.
+    /// Waiting for a point in time without having failed.
     Delayed,
 }
 
@@ -29,24 +29,24 @@ impl KeyStage {
     }
 }
 
-/// One key of a queue, as [`WorkQueue::describe`](super::WorkQueue::describe) found it.
+/// A key of a queue, as [`WorkQueue::describe`](super::WorkQueue::describe) found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyState<T> {
     /// The key.
     pub key: T,
-    /// Its stage.
+    /// Stage of the key.
     pub stage: KeyStage,
     /// Failures in a row.
     pub failures: u32,
-    /// Time for which it has been ready or in work; `None` while it is delayed.
+    /// Time for which the key has been ready or in work; `None` while delayed.
     pub age: Option<Duration>,
-    /// Time until it is due, if it is delayed; of a key in work, time until it is due again.
+    /// Time until the key is due, if delayed; of a key in work, time until the key is due again.
     pub due_in: Option<Duration>,
-    /// Whether it was added again while in work.
+    /// Whether the key was added again while in work.
     pub again: bool,
-    /// Priority of its attempt, the next one or the one under way.
+    /// Priority of the key's attempt: the next attempt or the running one.
     pub priority: Priority,
-    /// Reasons of its next attempt; of a key in work, those gathered for its next attempt.
+    /// Reasons of the next attempt; of a key in work, the reasons gathered since its start.
     pub reasons: u64,
 }

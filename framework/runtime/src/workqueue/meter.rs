@@ -15,12 +15,12 @@ use windlass_core::metrics::{
 };
 use windlass_core::sync::Mutex;
 
-/// Most priorities with a series of their own; all others share one, as in controller-runtime.
+/// Most priorities with a separate series; all others share a series, as in controller-runtime.
 const MOST_PRIORITIES: usize = 25;
 /// controller-runtime's label of the shared series.
 const OTHERS: &str = "exceeded_cardinality_limit";
 
-/// Feeds the metrics `workqueue_*` of one queue.
+/// Feeds the metrics `workqueue_*` of a queue.
 #[derive(Debug)]
 pub(super) struct Meter {
     metrics: Metrics,
@@ -41,7 +41,7 @@ pub(super) struct Meter {
 struct Reported {
     adds: u64,
     delays: u64,
-    /// Per priority that was seen: its series, and its last depth.
+    /// Per priority that was seen: series and last depth.
     depths: BTreeMap<Priority, (GaugeSeries, usize)>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Tally {
     pub(super) worked: Durations,
 }
 
-/// Numbers of a queue for its metrics.
+/// Numbers of a queue for the metrics.
 #[derive(Debug)]
 pub(super) struct QueueReport {
     /// Adds that were not duplicates, since the start.
@@ -98,8 +98,8 @@ impl Meter {
         Tally { waited: self.waited.gathering(), worked: self.worked.gathering() }
     }
 
-    /// Adds the numbers that `read` returns to the metrics. One call at a time, so that nothing is
-    /// counted twice.
+    /// Adds the numbers that `read` returns to the metrics. A single call at a time, so that
+    /// nothing is counted twice.
     pub(super) fn report(&self, read: impl FnOnce() -> QueueReport) {
         let mut reported = self.reported.lock();
         // Read within the lock: a later reading that was added first would make the difference
@@ -120,7 +120,7 @@ impl Meter {
         }
     }
 
-    /// Returns the series of a priority, or the shared one.
+    /// Returns the series of a priority, or the shared series.
     fn depth(&self, priority: Priority, is_one_too_many: bool) -> GaugeSeries {
         let number = priority.to_string();
         let label = if is_one_too_many { OTHERS } else { &number };

@@ -1,12 +1,12 @@
-//! A set of keys, each worked on by one worker at a time.
+//! A set of keys, each worked on by a single worker at a time.
 //!
-//! Producers add keys and workers take them. Several adds of one key between two takes are one
-//! attempt. A key that is added while in work becomes ready again once that work has ended,
+//! Producers add keys and workers take them. Several adds of a key between two takes lead to a
+//! single attempt. A key that is added while in work becomes ready again once that work has ended,
 //! and a key whose work failed becomes ready again after a growing delay. A queue holds at most one
-//! entry per key, so the number of keys bounds its size. The entry of an idle key stays allocated,
-//! and the key with it, until [`Work::gone`] frees the entry or another key needs it. The queue
-//! retains 4096 entries, 131,072 where the keys are those of [objects](WorkQueue::of_objects), or
-//! as many as were once in use at the same time.
+//! entry per key, so the number of keys bounds the size. The entry of an idle key stays allocated,
+//! and the key too, until [`Work::gone`] frees the entry or another key needs it. The queue retains
+//! 4096 entries, 131,072 where the keys are those of [objects](WorkQueue::of_objects), or as many
+//! as were once in use at the same time.
 //!
 //! ```
 //! # extern crate windlass_runtime as windlass;

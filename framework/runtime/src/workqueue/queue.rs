@@ -3,8 +3,8 @@
 //! One lock guards the state and the [`Waiters`]. A step that changes the state selects, under the
 //! lock, the parked workers to wake; their wakers are called after the lock is released. The
 //! numbers for the metrics are counted under the same lock. Batches that are added while no worker
-//! is parked may stay in the [`AddBuffer`]; each step that reads the state first moves them into
-//! the queue.
+//! is parked may stay in the [`AddBuffer`]; each step that reads the state first moves these
+//! batches into the queue.
 
 // DESIGN.md, 53: Ending a key and taking the next key is one step under the queue's lock
 // DESIGN.md, 121: The work queue keeps its add buffer, waiters and slots
@@ -41,17 +41,17 @@ const ADDS_PER_LOCK: usize = 1024;
 /// Number of keys whose table lookups overlap.
 const LOOKUPS: usize = 32;
 
-/// A set of keys, each worked on by one worker at a time; cheap to clone. Waits and delays use
+/// A set of keys, each worked on by a single worker at a time; cheap to clone. Waits and delays use
 /// tokio's timer, so the queue needs a runtime with a timer.
 ///
-/// - Between [`get`](Self::get) and the end of its [`Work`] a key is handed to no other worker.
-/// - A key added while in work is handed out again after the completion, in the place that it took
-///   when it was added.
-/// - Ready keys are handed out by [priority](AddOptions::priority); those of one priority in the
-///   order in which they became ready. A key that has waited for
-///   [the ageing time](QueueSettings::ageing) is no longer passed over.
-/// - Keys whose last work failed hold at most half of the workers, at least one.
-/// - Of several delays for one key the earliest wins; an immediate add beats a delayed one.
+/// - Between [`get`](Self::get) and the end of the [`Work`] a key is handed to no other worker.
+/// - A key added while in work is handed out again after the completion, in the place taken by the
+///   add.
+/// - Ready keys are handed out by [priority](AddOptions::priority); keys of equal priority in the
+///   order in which they became ready. A key that has waited for [the ageing
+///   time](QueueSettings::ageing) is no longer passed over.
+/// - Keys whose last work failed hold at most half of the workers, but at least one worker.
+/// - Of several delays for a key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
@@ -61,7 +61,7 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
     state: Mutex<State<T>>,
     /// Lock order: this lock is taken while that of `state` is held, never the other way round.
     add_buffer: CachePadded<AddBuffer<T>>,
-    /// Hasher of keys. Its seed differs per queue, so that keys cannot be chosen to collide.
+    /// Hasher of keys. The seed differs per queue, so that keys cannot be chosen to collide.
     hasher: FixedState,
     /// Time at which the queue was made.
     pub(super) epoch: Instant,
@@ -82,11 +82,11 @@ struct State<T> {
     waiters: Waiters,
     /// Durations since the last report to the metrics.
     tally: Tally,
-    /// Whether the add buffer is closed; it is while any worker is parked.
+    /// Whether the add buffer is closed; it is closed while any worker is parked.
     is_buffer_closed: bool,
 }
 
-/// A key whose attempt has ended: its ticket, the completion and the reasons of the next attempt.
+/// Key whose attempt has ended: its ticket, the completion and the reasons of the next attempt.
 #[derive(Debug)]
 pub(super) struct CompletedKey {
     pub(super) ticket: Ticket,
@@ -181,7 +181,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// keys. When no worker is parked, the keys are buffered, and the next call moves them into the
     /// queue.
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, AddOptions)>) {
-        // The iterator is the caller's code: run it before any lock is taken.
+        // The iterator is the caller's code: run it before taking any lock.
         let keys = keys.into_iter().map(|(key, options)| (self.hashed(key), options));
         let keys: Vec<_> = keys.collect();
         if keys.is_empty() {
@@ -200,7 +200,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         (self.shared.hasher.hash_one(&key), Some(key))
     }
 
-    /// Waits for a key; `None` once the queue is shut down and has handed out all its keys.
+    /// Waits for a key; `None` once the queue is shut down and has handed out all keys.
     ///
     /// # Cancel safety
     /// Safe: no key is lost when the future is dropped.
@@ -210,14 +210,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     }
 
     /// Returns a key if one is ready now; does not wait. `None` says nothing about a shutdown: only
-    /// [`get`](Self::get) distinguishes an empty queue from an ended one.
+    /// [`get`](Self::get) distinguishes an empty queue from an ended queue.
     pub fn try_get(&self) -> Option<Work<T>> {
         let claim = self.shared.change(State::take)?;
         Some(Work::new(Arc::clone(&self.shared), claim))
     }
 
-    /// Shuts the queue down: it accepts no more keys. Keys that are ready, or were added again
-    /// while in work, are still handed out; delayed keys and retries are dropped.
+    /// Shuts the queue down: the queue accepts no more keys. Keys that are ready, or were added
+    /// again while in work, are still handed out; delayed keys and retries are dropped.
     pub fn shutdown(&self) {
         drop(self.shared.change(|state, _| state.core.close()));
         self.shared.ended.notify_waiters();
@@ -252,7 +252,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 
     /// Describes at most `limit` keys: those in work, ready, backing off and delayed; in each stage
     /// by priority, then the longest there or the next due first. Reads every key under the lock,
-    /// so it is meant for debug dumps and not for programs.
+    /// so this call is meant for debug dumps and not for programs.
     pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
         self.shared.change(|state, now| state.core.describe(limit, now))
     }
@@ -293,8 +293,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     /// [`change`](Self::change), at the time `now`.
     #[inline(always)]
     fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut State<T>, Nanos) -> R) -> R {
-        // Declared before the lock guard, so that leftover keys are dropped after it: their `Drop`
-        // is the caller's code.
+        // Declared before the lock guard, so that leftover keys are dropped after the unlock: their
+        // `Drop` is the caller's code.
         let mut batches;
         let mut state = self.state.lock();
         let before = state.core.eligible();
@@ -302,7 +302,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
             batches = self.add_buffer.take();
             state.add_batches(&mut batches);
         }
-        // Delayed keys that are due became ready before the step, so they precede its keys.
+        // Delayed keys that are due became ready before the step, so they precede the step's keys.
         state.core.promote(now);
         let result = step(&mut state, now);
         // Selected under the lock: a worker that parks later has seen this change.
@@ -320,7 +320,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         result
     }
 
-    /// Ends an attempt; returns the delay of its retry, if there is one.
+    /// Ends an attempt; returns the delay of its retry, if a retry follows.
     pub(super) fn finish(&self, completed: CompletedKey) -> Option<Duration> {
         let (finished, is_closed) =
             self.change(|state, now| (state.finish(completed, now), state.core.is_closed()));
@@ -329,7 +329,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Ends an attempt and takes the next key in the same step, into the same `claim`; returns
-    /// whether there is one.
+    /// whether a key was ready.
     pub(super) fn finish_and_take(
         &self,
         completed: CompletedKey,
@@ -388,11 +388,11 @@ impl<T: Hash + Eq + Clone> State<T> {
         }
     }
 
-    /// Adds several keys under one lock; `now` is the time of their arrival.
+    /// Adds several keys under one lock; `now` is the time of arrival.
     fn add_each(&mut self, keys: &mut [PendingAdd<T>], now: Nanos) {
         for chunk in keys.chunks_mut(LOOKUPS) {
-            // Three passes let the lookups of several keys overlap; one key at a time would wait
-            // for memory at each of them.
+            // Three passes let the lookups of several keys overlap; separate lookups would wait for
+            // memory at each pass.
             let mut guesses = [0; LOOKUPS];
             for (guess, ((hash, key), _)) in guesses.iter_mut().zip(chunk.iter()) {
                 *guess = key.as_ref().map_or(NO_SLOT, |key| self.core.guess(key, *hash));
@@ -406,7 +406,7 @@ impl<T: Hash + Eq + Clone> State<T> {
         }
     }
 
-    /// Takes the next key and counts the time that it was ready.
+    /// Takes the next key and counts the time for which the key was ready.
     #[inline(always)]
     fn take(&mut self, now: Nanos) -> Option<Claim<T>> {
         let claim = self.core.take(now)?;
@@ -449,7 +449,7 @@ impl<T: Hash + Eq + Clone> State<T> {
         let mut wakes = Wakes::default();
         let ready = self.core.eligible();
         // One wake-up per new key. For a backlog, each notified worker wakes the next. If the
-        // backlog grows nevertheless, the notified workers may not be scheduled: one more wake-up
+        // backlog grows nevertheless, the notified workers may not be scheduled: another wake-up
         // each time that the backlog doubles.
         let backlog = ready.checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
         let more = ready.saturating_sub(before);
@@ -474,7 +474,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     /// Moves buffered keys into the queue, and returns the numbers for the metrics.
     fn report(&self) -> QueueReport {
-        // Declared before the lock guard, so that leftover keys are dropped after it.
+        // Declared before the lock guard, so that leftover keys are dropped after the unlock.
         let mut batches = Vec::new();
         let mut state = self.state.lock();
         batches.extend(self.add_buffer.take());
@@ -499,10 +499,10 @@ impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     }
 }
 
-/// A call of [`WorkQueue::get`]; cancelled when it is dropped.
+/// A call of [`WorkQueue::get`]; cancelled when dropped.
 struct PendingGet<'a, T: Hash + Eq + Clone> {
     shared: &'a Arc<Shared<T>>,
-    /// Its index among the parked workers; `None` while it is not parked.
+    /// Index of this call among the parked workers; `None` while not parked.
     waiter: Option<WaiterId>,
     /// The timer for the next delayed key, while this worker is the timekeeper.
     delay_timer: Option<DelayTimer>,
@@ -512,12 +512,12 @@ struct PendingGet<'a, T: Hash + Eq + Clone> {
 enum TakeOrPark<T> {
     /// The worker has taken a key.
     Taken(Claim<T>),
-    /// The queue is shut down and has handed out all its keys.
+    /// The queue is shut down and has handed out all keys.
     Ended,
     /// No key is ready, and the worker is parked; another worker waits for the next delayed key.
     Parked,
-    /// No key is ready, and the worker is parked; it waits for the next delayed key, due at that
-    /// time.
+    /// No key is ready, and the worker is parked; this worker also waits for the next delayed key,
+    /// due at that time.
     Timekeeper(Option<Duration>),
 }
 

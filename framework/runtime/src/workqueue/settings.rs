@@ -24,8 +24,8 @@ pub struct QueueSettings {
 }
 
 impl QueueSettings {
-    /// Returns the settings of a queue with this name (it labels the metrics), for one worker,
-    /// retrying for ever.
+    /// Returns the settings of a queue with this name (which labels the metrics), for a single
+    /// worker, retrying for ever.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -46,7 +46,7 @@ impl QueueSettings {
     }
 
     /// Sets the number of workers that will take keys; 0 counts as 1. Failing keys hold at most
-    /// half of them, but may always hold one. Default: 1.
+    /// half of them, but may always hold a worker. Default: 1.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
         self
@@ -58,7 +58,7 @@ impl QueueSettings {
         self
     }
 
-    /// Sets the time after which a key is no longer passed over for its low
+    /// Sets the time after which a key is no longer passed over because of low
     /// [priority](super::Priority): from then on one of four turns goes to the key that has waited
     /// the longest. Default: 10 s.
     pub fn ageing(mut self, ageing: Duration) -> Self {

@@ -64,8 +64,8 @@ async fn work_dropped_without_a_completion_is_retried() {
     work.done();
 }
 
-/// A worker is woken for one key and finds that another has become due: it takes the first, and the
-/// second wakes another parked worker.
+/// A worker is woken for a key and finds that another has become due: the worker takes the first,
+/// and the second wakes another parked worker.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_becomes_due_while_another_is_taken_wakes_another_worker() {
     let queue = queue(2);
@@ -158,7 +158,7 @@ async fn g_q5_as_many_parked_workers_wake_as_there_are_new_keys() {
         getters.spawn(async move {
             let work = queue.get().await;
             awake.fetch_add(1, Ordering::SeqCst);
-            // The key is never finished: each further key needs a worker of its own.
+            // The key is never finished: each further key needs a separate worker.
             std::future::pending::<()>().await;
             drop(work);
         });

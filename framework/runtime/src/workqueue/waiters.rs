@@ -1,17 +1,17 @@
 //! Parked workers: their wakers, the wake-ups in flight, and the worker that waits for the next
 //! delayed key.
 //!
-//! A worker that finds no key parks here with its waker, and a key that can be taken wakes one
-//! worker. One wake-up in flight is enough: a notified worker that sees more keys wakes the next
-//! one, so a burst of adds costs few wake-ups, not one per key, and no worker stays parked beside a
-//! ready key. A notified worker may not be scheduled, so a growing backlog wakes more of them: one
-//! each time that the number of keys doubles. A batch wakes as many workers at once as it has keys.
-//! The worker that parked last is woken first: its data are the likeliest to be still in the
-//! processor's caches.
+//! A worker that finds no key parks here with its waker, and a key that can be taken wakes a
+//! worker. A single wake-up in flight is enough: a notified worker that sees more keys wakes the
+//! next, so a burst of adds costs few wake-ups, not a wake-up per key, and no worker stays parked
+//! beside a ready key. A notified worker may not be scheduled, so a growing backlog wakes more of
+//! them: another each time that the number of keys doubles. A batch wakes as many workers at once
+//! as it has keys. The worker that parked last is woken first: the worker's data are the likeliest
+//! to be still in the processor's caches.
 //!
-//! One parked worker, the timekeeper, also waits for the next delayed key. It is woken last. The
-//! timer outlives the timekeeper, so that workers which park and unpark do not create a timer each
-//! time.
+//! One parked worker, the timekeeper, also waits for the next delayed key. The timekeeper is woken
+//! last. The timer outlives the timekeeper, so that workers which park and unpark do not create a
+//! timer each time.
 
 // DESIGN.md, 43: A worker that takes a key wakes the next worker
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// A timer that fires once, at `due`.
 pub(super) struct DelayTimer {
-    /// Time at which it fires, since the queue was made.
+    /// Time at which the timer fires, since the queue was made.
     pub(super) due: Duration,
     /// Completes at `due`.
     pub(super) sleep: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -35,8 +35,8 @@ impl fmt::Debug for DelayTimer {
     }
 }
 
-/// A waker that is no longer needed, to be dropped outside of locks: it may hold the last reference
-/// to a task.
+/// A waker that is no longer needed, to be dropped outside of locks, because a waker may hold the
+/// last reference to a task.
 pub(super) type StaleWaker = Option<Waker>;
 
 /// Index of a parked worker.
@@ -56,7 +56,7 @@ pub(super) struct Waiters {
     notified: usize,
     /// The parked worker that waits for the next delayed key.
     timekeeper: Option<WaiterId>,
-    /// Due time for which the timekeeper waits, or for which it was woken to set its timer.
+    /// Due time for which the timekeeper waits, or was woken to set the timer.
     timekeeper_due: Option<Duration>,
     /// The timer of a timekeeper that unparked, for the next timekeeper.
     delay_timer: Option<DelayTimer>,
@@ -98,7 +98,7 @@ impl Wakes {
 }
 
 impl Waiters {
-    /// Parks a worker, or stores another waker for a worker that is parked already; returns its
+    /// Parks a worker, or stores another waker for a worker that is parked already; returns the
     /// index.
     pub(super) fn park(
         &mut self,
@@ -118,8 +118,8 @@ impl Waiters {
                 *stale = Some(std::mem::replace(known, waker.clone()));
                 return waiter;
             }
-            // The worker has checked the queue and found no key: its wake-up is no longer in
-            // flight.
+            // The worker has checked the queue and found no key: the worker's wake-up is no longer
+            // in flight.
             WaiterState::Notified => self.notified -= 1,
             WaiterState::Free => {}
         }
@@ -130,7 +130,7 @@ impl Waiters {
         waiter
     }
 
-    /// Unparks a worker; the timekeeper leaves its timer to the next one.
+    /// Unparks a worker; the timekeeper leaves the timer to the next timekeeper.
     pub(super) fn unpark(
         &mut self,
         waiter: WaiterId,
@@ -141,8 +141,8 @@ impl Waiters {
             WaiterState::Notified => self.notified -= 1,
             WaiterState::Parked(waker) => {
                 *stale = Some(waker);
-                // The worker was polled without a notification, which is rare; it parked recently
-                // then, so its index is near the end.
+                // The worker was polled without a notification, which is rare; such a worker parked
+                // recently, so its index is near the end.
                 if let Some(at) = self.parked.iter().rposition(|other| *other == waiter) {
                     self.parked.remove(at);
                 }
@@ -157,7 +157,7 @@ impl Waiters {
     }
 
     /// Makes the parked worker the timekeeper until `due`, if there is none. Returns whether the
-    /// worker is the timekeeper, and the timer of an earlier one.
+    /// worker is the timekeeper, and the timer of an earlier timekeeper.
     pub(super) fn become_timekeeper(
         &mut self,
         waiter: WaiterId,
@@ -186,8 +186,8 @@ impl Waiters {
             let timekeeper = self
                 .timekeeper
                 .filter(|waiter| matches!(self.states[*waiter], WaiterState::Parked(_)));
-            // The timekeeper is notified last: if it works on a key, another worker must take over
-            // the timer.
+            // The timekeeper is notified last: if that worker is busy with a key, another worker
+            // must take over the timer.
             let Some(waiter) = self.parked.pop().or(timekeeper) else { return };
             let before = std::mem::replace(&mut self.states[waiter], WaiterState::Notified);
             if let WaiterState::Parked(waker) = before {
@@ -197,7 +197,7 @@ impl Waiters {
         }
     }
 
-    /// Wakes the timekeeper if the next delayed key, due at `due`, is due earlier than its timer
+    /// Wakes the timekeeper if the next delayed key, due at `due`, is due earlier than the timer
     /// fires; appoints a timekeeper if there is none.
     pub(super) fn notify_timekeeper(&mut self, due: Option<Duration>, wakes: &mut Wakes) {
         let Some(due) = due.filter(|due| self.timekeeper_due.is_none_or(|last| *due < last)) else {

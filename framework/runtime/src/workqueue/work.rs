@@ -13,16 +13,16 @@ use super::Priority;
 use super::core::{Claim, Completion, Nanos};
 use super::queue::{CompletedKey, Shared};
 
-/// A key in work. The worker ends it with a completion; dropping it without one (a panic, a cancelled
-/// task) counts as a failure.
+/// A key in work. The worker ends the work with a completion; dropping this value without a
+/// completion (a panic, a cancelled task) counts as a failure.
 #[must_use = "dropping it counts as a failure"]
 pub struct Work<T: Hash + Eq + Clone> {
     /// Boxed, so that successive keys share one allocation: a future moves this value often, right
-    /// after it was written.
+    /// after the write.
     inner: Box<Inner<T>>,
 }
 
-/// The queue, the claimed key and its pending completion.
+/// The queue, the claimed key and the pending completion.
 struct Inner<T: Hash + Eq + Clone> {
     queue: Arc<Shared<T>>,
     claim: Claim<T>,
@@ -47,8 +47,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.inner.claim.info.failures
     }
 
-    /// Returns the priority of this attempt: the highest of all adds. A completion that requeues the key
-    /// keeps it.
+    /// Returns the priority of this attempt: the highest of all adds. A completion that requeues
+    /// the key keeps that priority.
     pub fn priority(&self) -> Priority {
         self.inner.claim.info.priority
     }
@@ -58,8 +58,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.inner.claim.info.reasons
     }
 
-    /// Replaces the reasons with which the key is requeued when it is [held](Self::hold): the
-    /// worker knows more reasons than the queue did.
+    /// Replaces the reasons with which the key is requeued when [held](Self::hold): the worker
+    /// knows more reasons than the queue did.
     pub(crate) fn with_reasons(mut self, reasons: u64) -> Self {
         self.inner.claim.info.reasons = reasons;
         self
@@ -70,31 +70,31 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.inner.queue.epoch + Duration::from_nanos(self.inner.claim.info.at)
     }
 
-    /// Ends the work with success: the key is idle until it is added again. The queue keeps its
+    /// Ends the work with success: the key is idle until the next add. The queue keeps the key's
     /// entry meanwhile, unless many other keys are added; [`gone`](Self::gone) frees the entry.
     pub fn done(self) {
         self.finish(Completion::Done);
     }
 
-    /// Ends the work as [`done`](Self::done), and takes the next key if one is ready, as
-    /// [`try_get`](super::WorkQueue::try_get) does. Both happen under one lock, for half of the
-    /// cost.
+    /// Ends the work as [`done`](Self::done), and takes the next key if any is ready, as
+    /// [`try_get`](super::WorkQueue::try_get) does. Both happen under a single lock, for half of
+    /// the cost.
     pub fn done_then_next(mut self) -> Option<Self> {
         self.inner.completion = Some(Completion::Done);
         let now = self.inner.queue.now();
         self.finish_then_next_at(now)
     }
 
-    /// Sets the completion to a success, with a requeue after a delay if there is one. The queue
-    /// receives the completion when this value is dropped, or by
+    /// Sets the completion to a success, with a requeue after a delay if given. The queue receives
+    /// the completion when this value is dropped, or through
     /// [`finish_then_next`](Self::finish_then_next).
     pub(crate) fn with_success(mut self, requeue_after: Option<Duration>) -> Self {
         self.inner.completion = Some(requeue_after.map_or(Completion::Done, Completion::After));
         self
     }
 
-    /// Passes the completion to the queue, and takes the next key if one is ready; `now` is a recent
-    /// reading of the clock.
+    /// Passes the completion to the queue, and takes the next key if any is ready; `now` is a
+    /// recent reading of the clock.
     pub(crate) fn finish_then_next(self, now: Instant) -> Option<Self> {
         let now = self.inner.queue.at(now);
         self.finish_then_next_at(now)
@@ -117,20 +117,20 @@ impl<T: Hash + Eq + Clone> Work<T> {
     }
 
     /// Ends the work with success for a key whose object no longer exists: the queue drops the key
-    /// at once, and does not keep its entry.
+    /// at once, and frees the entry.
     pub fn gone(self) {
         self.finish(Completion::Gone);
     }
 
-    /// Sets the completion to [`gone`](Self::gone). The queue receives it when this value is dropped,
-    /// or by [`finish_then_next`](Self::finish_then_next).
+    /// Sets the completion to [`gone`](Self::gone). The queue receives the completion when this
+    /// value is dropped, or by [`finish_then_next`](Self::finish_then_next).
     pub(crate) fn with_gone(mut self) -> Self {
         self.inner.completion = Some(Completion::Gone);
         self
     }
 
-    /// Ends the work with success: the key is requeued after `delay` (zero: at once), or earlier
-    /// when it is added.
+    /// Ends the work with success: the key is requeued after `delay` (zero: at once), or earlier by
+    /// a new add.
     pub fn after(self, delay: Duration) {
         self.finish(Completion::After(delay));
     }
@@ -159,33 +159,33 @@ impl<T: Hash + Eq + Clone> Work<T> {
     }
 
     /// Changes the effect of a drop without a completion: the key is requeued at once, with its
-    /// present reasons, as if it had not been taken. For a task that ends although the key did not
-    /// fail. After a panic the drop still counts as a failure.
+    /// present reasons, as if the key had not been taken. For a task that ends although the key did
+    /// not fail. After a panic the drop still counts as a failure.
     pub(crate) fn hold_on_drop(mut self) -> Self {
         self.inner.completion = Some(Completion::Hold(Duration::ZERO));
         self
     }
 
-    /// Ends the work with a failure: the key is requeued after `delay`; its backoff does not grow.
+    /// Ends the work with a failure: the key is requeued after `delay`; the backoff does not grow.
     pub fn retry_after(self, delay: Duration) {
         self.finish(Completion::RetryAfter(delay));
     }
 
     /// Ends the work with neither success nor failure: the key was not worked on and is requeued
-    /// after `delay` with its present reasons. It counts as backing off until then. The queue's
-    /// timer fires at least every ten years.
+    /// after `delay` with its present reasons. The key counts as backing off until then. The
+    /// queue's timer fires at least every ten years.
     pub fn hold(self, delay: Duration) {
         self.finish(Completion::Hold(delay));
     }
 
-    /// Ends the work; returns the delay of its retry, if there is one.
+    /// Ends the work; returns the delay of its retry, if a retry follows.
     fn finish(mut self, completion: Completion) -> Option<Duration> {
         // Cleared first: the drop must not end the work a second time.
         self.inner.is_unfinished = false;
         self.inner.queue.finish(self.completed(Some(completion)))
     }
 
-    /// Returns this key with its completion; without a completion it is a failure.
+    /// Returns this key with its completion; without a completion the attempt counts as a failure.
     fn completed(&self, completion: Option<Completion>) -> CompletedKey {
         let completion =
             completion.unwrap_or_else(|| Completion::Retry { draw: self.inner.queue.rng.unit() });
@@ -195,7 +195,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
             Completion::Retry { .. } | Completion::RetryAnew { .. } | Completion::RetryAfter(_) => {
                 self.inner.queue.retried
             }
-            // The key was not worked on, so its reasons stay.
+            // The key was not worked on, so the reasons stay.
             Completion::Hold(_) => self.inner.claim.info.reasons,
         };
         CompletedKey { ticket: self.inner.claim.info.ticket, completion, reasons }

@@ -16,9 +16,9 @@ use windlass_client::client::{BoxIo, Client, ClientConfig, Connect};
 use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 
-/// Opens pipes to an [`ApiServer`], as its administrator or as another user.
+/// Opens pipes to an [`ApiServer`], as the administrator or as another user.
 pub(crate) struct InProcess {
-    /// Server behind the pipes; a handle, which keeps it alive.
+    /// Server behind the pipes; a handle that keeps the server alive.
     server: ApiServer,
     /// User and groups of the requests; `None` is the administrator.
     user: Option<(String, Vec<String>)>,

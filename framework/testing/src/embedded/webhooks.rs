@@ -15,7 +15,7 @@ use windlass_runtime::manager::{AcceptFuture, Listen, Manager, WebhookAccess};
 
 /// Part of the hosts of these webhooks, which no name server knows.
 const DOMAIN: &str = "webhooks.in-process.windlass";
-/// Bytes that one side of a connection writes before the other one reads.
+/// Bytes that one side of a connection writes before the other side reads.
 const PIPE: usize = 64 * 1024;
 /// Connections that wait to be accepted.
 const BACKLOG: usize = 64;
@@ -24,7 +24,7 @@ const BACKLOG: usize = 64;
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub struct WebhookRoutes {
-    /// The listeners of each host, oldest first: replicas of one operator share its host.
+    /// The listeners of each host, oldest first: replicas of an operator share a host.
     open: Arc<Mutex<BTreeMap<String, Vec<mpsc::Sender<BoxIo>>>>>,
 }
 
@@ -72,7 +72,7 @@ impl Connector for WebhookRoutes {
                 };
                 match listener.send(far).await {
                     Ok(()) => return Ok(WebhookStream::plain(near)),
-                    // Stopped meanwhile: the next one is asked.
+                    // Stopped meanwhile: the next listener is asked.
                     Err(error) => far = error.0,
                 }
             }
@@ -80,7 +80,7 @@ impl Connector for WebhookRoutes {
     }
 }
 
-/// The connections to one operator.
+/// The connections to an operator.
 struct Pipes(tokio::sync::Mutex<mpsc::Receiver<BoxIo>>);
 
 impl Listen for Pipes {
@@ -88,7 +88,7 @@ impl Listen for Pipes {
         Box::pin(async {
             match self.0.lock().await.recv().await {
                 Some(io) => Ok(io),
-                // The API server is gone: nobody connects again.
+                // The API server is gone: no client connects again.
                 None => std::future::pending().await,
             }
         })

@@ -1,5 +1,5 @@
-//! Locks that are deleted while their holder hangs, on an API server: the embedded one, or the real
-//! one with `WINDLASS_TEST_SERVER=real`.
+//! Locks that are deleted while the holder hangs, on an API server: the embedded one, or the real
+//! server with `WINDLASS_TEST_SERVER=real`.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn settings(cluster: &TestCluster, kind: LockKind, identity: &str) -> LeaderElec
         .resource_lock(kind)
 }
 
-/// A leader, and the lock by which it can be made to hang.
+/// A leader, and the lock through which the test makes the leader hang.
 async fn leader(cluster: &TestCluster, kind: LockKind) -> (Term, Arc<Hanging>) {
     let settings = settings(cluster, kind, "first");
     // Consumes the knowledge that the cluster is new, which only the first election of a name gets.

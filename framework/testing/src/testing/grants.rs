@@ -1,8 +1,8 @@
-//! Rights of operators in tests: the printed Role of each, and the report of its use.
+//! Rights of operators in tests: the printed Role of each, and the report of their use.
 //!
-//! An operator that a cluster spawns acts as a service account of its own, to which exactly the
-//! roles of its manifests are bound. A listener of its client records every request that the API
-//! server answered, on the embedded and on the real server alike.
+//! An operator that a cluster spawns acts as a separate service account, to which exactly the roles
+//! of the manifests are bound. A listener of the operator's client records every request that the
+//! API server answered, on the embedded and on the real server alike.
 
 // DESIGN.md, 137: `TestCluster` runs operators under their printed Role
 
@@ -28,21 +28,22 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const EVALUATED: Duration = Duration::from_secs(10);
 /// Time between two looks at that.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Most distinct requests that one operator's record keeps; of further ones only those that differ by
+/// Most distinct requests in an operator's record; of further requests only those that differ by
 /// more than the name of the object.
 const KEPT: usize = 4096;
-/// Most requests that it keeps altogether.
+/// Most requests in a record altogether.
 const KEPT_AT_ALL: usize = 2 * KEPT;
 
 /// Use of an operator's grants in a test, from
 /// [`RunningOperator::grant_report`](super::RunningOperator::grant_report).
 ///
-/// Only grants of `can(…)` are reported as unused: those of owned and watched kinds belong together.
-/// A test uses only a part of an operator; [`and`](Self::and) combines the reports of several.
+/// Only grants of `can(…)` are reported as unused: those of owned and watched kinds belong
+/// together. A test uses only a part of an operator; [`and`](Self::and) combines the reports of
+/// several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrantReport {
-    /// Grants that no request used, as `can(…)` has them: `get Secret["tls"]`. One verb each.
+    /// Grants that no request used, in the form of `can(…)`: `get Secret["tls"]`. A verb each.
     pub unused: Vec<String>,
     /// Grants that a request needed and the operator does not have, as `can(…)` would have them.
     pub missing: Vec<String>,
@@ -54,8 +55,8 @@ impl GrantReport {
         self.unused.is_empty() && self.missing.is_empty()
     }
 
-    /// Combines the reports of two tests: a grant is unused if neither used it, and missing if one
-    /// missed it.
+    /// Combines the reports of two tests: a grant is unused if neither test used the grant, and
+    /// missing if either test missed the grant.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.unused.retain(|grant| other.unused.contains(grant));
@@ -83,7 +84,7 @@ impl fmt::Display for GrantReport {
     }
 }
 
-/// A request as RBAC sees it.
+/// A request in the terms of RBAC.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Used {
     verb: String,
@@ -91,14 +92,14 @@ struct Used {
     /// Plural, maybe with a subresource; empty for a path that is no resource.
     resource: String,
     name: String,
-    /// The path, if it is no resource.
+    /// The path, for a request without a resource.
     url: String,
 }
 
-/// Listener that records the requests of one operator.
+/// Listener that records the requests of an operator.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// Requests, each with the target of its grant; true if RBAC refused it.
+    /// Requests, each with the target of the grant; true if RBAC refused the request.
     requests: Mutex<BTreeMap<Used, (String, bool)>>,
 }
 
@@ -109,7 +110,7 @@ impl RequestObserver for Record {
         if let Some(verb) = request.refused {
             used.verb = verb.to_owned();
         } else if request.is_apply {
-            // It is not visible whether the apply created, so it counts as both.
+            // It is not visible whether the apply created, so the apply counts as both.
             let created = Used { verb: "create".to_owned(), ..used.clone() };
             self.keep(created, target.clone(), false);
         }
@@ -118,7 +119,7 @@ impl RequestObserver for Record {
 }
 
 impl Record {
-    /// Keeps a request, if it is among the first or differs from those by more than its name.
+    /// Keeps a request, if among the first or different from those by more than the name.
     fn keep(&self, used: Used, target: String, refused: bool) {
         let mut requests = self.requests.lock();
         if let Some(entry) = requests.get_mut(&used) {
@@ -182,7 +183,7 @@ impl Used {
             _ => return url(request.path),
         };
         let rest = match rest {
-            // A namespace itself, or one of its subresources.
+            // A namespace itself, or a subresource of a namespace.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => rest,
             ["namespaces", _, rest @ ..] => rest,
             rest => rest,
@@ -203,7 +204,7 @@ impl Used {
         }
     }
 
-    /// Returns the target as `can(…)` has it for a resource without a Rust type.
+    /// Returns the target in the form of `can(…)`, for a resource without a Rust type.
     fn target(&self) -> String {
         if !self.url.is_empty() {
             return format!("{:?}", self.url);
@@ -272,9 +273,9 @@ impl AllowedRule {
     }
 }
 
-/// An operator's account in a test cluster, and its printed rights.
+/// An operator's account in a test cluster, and the printed rights.
 pub(super) struct Account {
-    /// Name of the user, as a service account has it.
+    /// Name of the user, in the form of service accounts.
     pub(super) user: String,
     pub(super) groups: Vec<String>,
     /// Roles and bindings; the bindings name the user.
@@ -282,7 +283,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Returns the account of `manager` in `namespace`; `number` tells apart the operators of one
+    /// Returns the account of `manager` in `namespace`; `number` distinguishes the operators of a
     /// cluster.
     ///
     /// # Errors
@@ -321,7 +322,7 @@ impl Account {
     /// Stores roles and bindings in the embedded server, without a request.
     ///
     /// # Errors
-    /// When the server refuses one.
+    /// When the server refuses an object.
     pub(super) fn store(&self, server: &ApiServer) -> Result<(), Error> {
         for object in &self.objects {
             let (plural, namespace) = place(object);
@@ -335,7 +336,7 @@ impl Account {
     }
 
     /// Creates roles and bindings on a real server, and waits until the server evaluates them.
-    /// Blocks its thread: operators are spawned by a function that is not async.
+    /// Blocks the thread: operators are spawned by a function that is not async.
     ///
     /// # Errors
     /// Those of the requests; [`ErrorKind::Timeout`] when the server does not evaluate them.
@@ -345,10 +346,10 @@ impl Account {
             let runtime = runtime.map_err(|error| {
                 Error::new(ErrorKind::Other, "cannot start a runtime for roles").because(error)
             })?;
-            // Connections belong to a runtime, so the thread has a client of its own.
+            // Connections belong to a runtime, so the thread has a separate client.
             runtime.block_on(async { self.create_by(&Client::new(config)?).await })
         };
-        // A thread of its own: a runtime cannot block inside of another one.
+        // A separate thread: a runtime cannot block inside of another runtime.
         let done = std::thread::scope(|scope| scope.spawn(work).join());
         done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Other, "creating roles panicked")))
     }
@@ -381,7 +382,7 @@ impl Account {
         })
     }
 
-    /// Returns one access review for each role, about its first rule for a resource.
+    /// Returns an access review for each role, about the role's first rule for a resource.
     fn reviews(&self) -> Vec<Value> {
         let reviews = self.objects.iter().filter_map(|object| {
             let rule = AllowedRule::of_role(object).into_iter().find(|rule| rule.urls.is_empty())?;

@@ -1,4 +1,4 @@
-//! The kinds of locks against an API server: the embedded one, or the real one with
+//! The kinds of locks against an API server: the embedded one, or the real server with
 //! `WINDLASS_TEST_SERVER=real`.
 
 use std::time::Duration;
@@ -155,8 +155,8 @@ async fn l1_mechanism_34_every_lock_takes_a_first_record_and_updates_of_the_stor
         let late = ann.update(&first.version, record("ann", 0)).await.unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Conflict, "{name}");
         assert_eq!(ann.get().await.unwrap(), Some(second), "{name}");
-        // Neither when it has seen the stored version meanwhile: the decision to write was made
-        // before.
+        // Neither after the process has seen the stored version meanwhile: the decision to write
+        // was made before.
         let late = ann.update(&first.version, record("ann", 0)).await.unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Conflict, "{name}");
         ann.record_event(format!("{name}: a note")).await.unwrap();

@@ -3,14 +3,14 @@
 //!
 //! Tests of an operator should neither need a cluster nor wait for time to pass.
 //! [`TestCluster::start`] is an API server in this process, reached through memory;
-//! [`RunningOperator::settled`] waits until the operator has nothing left to do and its caches show
+//! [`RunningOperator::settled`] waits until the operator has nothing left to do and the caches show
 //! the server's objects. With `WINDLASS_TEST_SERVER=real` the same tests run against a real
-//! kube-apiserver, one per test process; [`RealServer`] is such a server for tests that need one.
-//! Functions here panic with an explanation where a test could only fail anyway; those that return
-//! a `Result` are named `try_…`.
+//! kube-apiserver, a single server per test process; [`RealServer`] is such a server for tests that
+//! need a real server. Functions here panic with an explanation where a test could only fail
+//! anyway; those that return a `Result` are named `try_…`.
 //!
-//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late event;
-//! [`simulate`] with seeded latencies and faults.
+//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late
+//! event; [`simulate`] with seeded latencies and faults.
 //!
 //! Not included: a controller manager beside the real server.
 //!
@@ -78,7 +78,8 @@ use windlass_runtime::manager::{Manager, WebhookAccess, definition_of, install_a
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
 ///
-/// Server and clients agree on it, so that ages and expiry times are those of one clock.
+/// Server and clients agree on this time, so that ages and expiry times are those of the same
+/// clock.
 const EPOCH: i64 = 1_767_225_600;
 
 /// Settings of a [`TestCluster`].
@@ -105,15 +106,15 @@ pub struct TestClusterBuilder {
     audit: bool,
 }
 
-/// A cluster for one test: its own namespace on an API server.
+/// A cluster for a test: a separate namespace on an API server.
 ///
-/// Clusters on the real server share it: objects of cluster-scoped kinds are visible to all of them,
-/// and each has namespaces of its own, which stay until that server ends.
+/// Clusters on the real server share that server: objects of cluster-scoped kinds are visible to
+/// all of them, and each has separate namespaces, which stay until that server ends.
 #[derive(Debug)]
 pub struct TestCluster {
     /// Client of the administrator.
     client: Client,
-    /// The embedded server; `None` on the real one.
+    /// The embedded server; `None` on the real server.
     server: Option<ApiServer>,
     /// Connections of the embedded server to webhooks of operators.
     webhooks: WebhookRoutes,
@@ -138,7 +139,7 @@ impl Default for TestClusterBuilder {
 impl TestClusterBuilder {
     /// Sets the seed of all randomness, on both sides. Default: 1.
     ///
-    /// One seed gives one run: names, jitter and order of events of the embedded server repeat.
+    /// A seed determines the run: names, jitter and order of events of the embedded server repeat.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -172,7 +173,7 @@ impl TestClusterBuilder {
 
     /// Starts the cluster.
     ///
-    /// Needs a tokio runtime. With a paused one (`start_paused = true`) waits of the embedded
+    /// Needs a tokio runtime. With a paused runtime (`start_paused = true`) waits of the embedded
     /// cluster take no time.
     ///
     /// # Panics
@@ -196,7 +197,8 @@ impl TestClusterBuilder {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
             let builder = builder.connector(webhooks.clone());
             let server = builder.stand_ins(self.stand_ins).audit(self.audit).start();
-            // For the creation of the namespace alone; the test's client gets the new one below.
+            // For the creation of the namespace alone; the test's client gets the new namespace
+            // below.
             let namespace = "default";
             (embedded::client(&server, None, namespace, environment.clone())?, Some(server))
         } else {
@@ -258,11 +260,11 @@ impl TestCluster {
         TestClusterBuilder::default()
     }
 
-    /// Returns a client of the administrator; its default namespace is
+    /// Returns a client of the administrator; the client's default namespace is
     /// [`namespace`](Self::namespace).
     ///
     /// Clones share connections and metrics with the operators that this cluster
-    /// [runs](Self::spawn) over it.
+    /// [runs](Self::spawn) over this client.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -306,13 +308,13 @@ impl TestCluster {
 
     /// Whether this is the embedded server.
     ///
-    /// For tests that hold on one of the two only.
+    /// For tests for one of the two servers only.
     pub fn is_embedded(&self) -> bool {
         self.server.is_some()
     }
 
     /// Returns a kubeconfig of the administrator, for programs such as kubectl. The embedded server
-    /// begins to listen on a free loopback port for it.
+    /// begins to listen on a free loopback port for that.
     ///
     /// # Panics
     /// When no port is free.
@@ -333,7 +335,7 @@ impl TestCluster {
         text.unwrap_or_else(|error| panic!("cannot open this cluster to other programs: {error}"))
     }
 
-    /// Returns the embedded server, for its own switches.
+    /// Returns the embedded server, for direct access to its switches.
     ///
     /// # Panics
     /// On the real server; build the cluster with [`embedded`](TestClusterBuilder::embedded).
@@ -353,11 +355,11 @@ impl TestCluster {
 
     /// Creates another namespace.
     ///
-    /// Operators that are [spawned](Self::spawn) later on the real server see it; those that run
-    /// already do not.
+    /// Operators that are [spawned](Self::spawn) later on the real server see the namespace;
+    /// operators that run already do not.
     ///
     /// # Panics
-    /// When the server does not create it.
+    /// When the server does not create the namespace.
     pub async fn new_namespace(&self) -> String {
         match create_namespace(&self.client, self.server.is_some()).await {
             Ok(namespace) => {
@@ -368,13 +370,13 @@ impl TestCluster {
         }
     }
 
-    /// Installs the definition of `K` and waits until it is served.
+    /// Installs the definition of `K` and waits until the API server serves the kind.
     ///
     /// Installing the same definition again changes nothing.
     ///
     /// # Panics
-    /// When it cannot be installed; when another definition of that name is there that would lose a
-    /// part by it.
+    /// When the definition cannot be installed; when another definition of that name is there that
+    /// would lose a part by the installation.
     pub async fn install<K: CustomResource>(&self) {
         let outcome = match definition_of::<K>() {
             Ok(definition) => install_all(&self.client, &[definition], false).await,
@@ -389,20 +391,21 @@ impl TestCluster {
         }
     }
 
-    /// Runs an operator in this process, with exactly the rights that its manifests print. The
-    /// operator opens no port unless its settings name an address, and handles no signal; on a
+    /// Runs an operator in this process, with exactly the rights that the manifests print. The
+    /// operator opens no port unless the settings name an address, and handles no signal; on a
     /// shared server it sees only this cluster's namespaces.
     ///
-    /// An operator that was built with [`client`](Self::client) acts as a service account of its
-    /// own, to which the roles of its [manifests](Manager::manifests) are bound and nothing else: a
-    /// request beyond its grants is answered 403, and the failed reconcile names the grant. With
-    /// any other client, such as one of [`client_as`](Self::client_as), it acts as that client's
-    /// user. [`spawn_unrestricted`](Self::spawn_unrestricted) leaves it the administrator's rights.
+    /// An operator that was built with [`client`](Self::client) acts as a separate service account,
+    /// to which the roles of the [manifests](Manager::manifests) are bound and nothing else: a
+    /// request beyond the grants is answered 403, and the failed reconcile names the grant. With
+    /// any other client, such as one of [`client_as`](Self::client_as), the operator acts as that
+    /// client's user. [`spawn_unrestricted`](Self::spawn_unrestricted) leaves the operator the
+    /// administrator's rights.
     ///
-    /// Its webhooks are asked by the API server: the embedded one reaches them through memory, also
-    /// under a paused clock, and asks until the cluster ends; the real one at a loopback port, for the
-    /// namespaces that this cluster has when the operator starts, and until it stops. The configurations
-    /// are written by the administrator.
+    /// The API server calls the operator's webhooks: the embedded server reaches them through
+    /// memory, also under a paused clock, and calls them until the cluster ends; the real server at
+    /// a loopback port, for the namespaces that this cluster has when the operator starts, and
+    /// until the operator stops. The configurations are written by the administrator.
     ///
     /// The operator ends when the returned handle is [stopped](RunningOperator::stop) or dropped.
     ///
@@ -475,7 +478,7 @@ impl TestCluster {
 }
 
 /// Creates a namespace. Names differ between all clusters of all test processes on a shared server;
-/// on a server of its own a test sees the same names in every run.
+/// on a separate server a test sees the same names in every run.
 async fn create_namespace(client: &Client, own_server: bool) -> Result<String, Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = if own_server {

@@ -1,8 +1,8 @@
-//! The settled state of an operator: waits until it has nothing left to do.
+//! The settled state of an operator: waits until the operator has nothing left to do.
 //!
 //! Invariant: an operator counts as settled only if controllers were idle before and after the
-//! comparison of the caches, and did not work in between. One look would miss a key that a late
-//! event adds during the comparison.
+//! comparison of the caches, and did not work in between. A single look would miss a key that a
+//! late event adds during the comparison.
 
 // DESIGN.md, 5: `settled()` compares cached keys and versions with the API server
 
@@ -41,16 +41,16 @@ const LAST_LOOK: Duration = Duration::from_secs(2);
 /// Time without work after which the operator counts as quiet.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// An operator that runs inside a test. Dropping it ends it at once, as a crash would, and fails
-/// the test when it reconciles an object without end; [`stop_anyway`](Self::stop_anyway) does not.
+/// An operator that runs inside a test. Dropping this value ends the operator at once, as a crash
+/// would, and fails the test when the operator reconciles an object without end;
+/// [`stop_anyway`](Self::stop_anyway) does not.
 #[derive(Debug)]
 pub struct RunningOperator {
     /// The operator.
     running: Running,
     /// Controllers that are checked for endless reconciles when this is dropped.
     ///
-    /// A field of its own, since [`stop`](Self::stop) moves `running` out and must disarm the
-    /// check.
+    /// A separate field, since [`stop`](Self::stop) moves `running` out and must disarm the check.
     watched: Watched,
     /// Rights of the operator, and their use.
     access: OperatorAccess,
@@ -72,7 +72,7 @@ pub(super) struct OperatorAccess {
     pub(super) rules: Vec<AllowedRule>,
 }
 
-/// Fails the test whose operator reconciles without end when it is dropped.
+/// Fails, on drop, the test whose operator reconciles without end.
 #[derive(Debug)]
 struct Watched {
     /// Controllers of the operator; empty once a report was made or is not wanted.
@@ -101,9 +101,9 @@ impl Drop for Watched {
     }
 }
 
-/// Prefixes each sentence with its controller.
+/// Prefixes each sentence with the controller's name.
 ///
-/// Input: names of controllers, each with its sentences.
+/// Input: names of controllers, each with sentences.
 fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
     let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
     said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
@@ -119,15 +119,16 @@ impl Deref for RunningOperator {
 }
 
 impl RunningOperator {
-    /// Wraps an operator that was started; its controllers are watched from now on.
+    /// Wraps an operator that was started; the controllers are watched from now on.
     pub(super) fn new(running: Running, access: OperatorAccess) -> Self {
         let watched = Watched { controllers: running.controllers() };
         Self { running, watched, access }
     }
 
-    /// Returns the grants of `can(…)` that no request of the operator has used so far, and those
-    /// that a request needed in vain; for an operator with more rights than it prints, those that
-    /// the printed roles lack. Requests by `cx.client()` and `cx.api()` count as all others.
+    /// Returns the grants of `can(…)` that no request of the operator has used so far, and the
+    /// rights that a request needed in vain; for an operator with more rights than printed, the
+    /// rights that the printed roles lack. Requests by `cx.client()` and `cx.api()` count as all
+    /// others.
     ///
     /// ```no_run
     /// # extern crate windlass_testing as windlass;
@@ -150,9 +151,10 @@ impl RunningOperator {
     /// Under the paused clock, retries with backoff take no real time.
     ///
     /// # Panics
-    /// When that is not so after 60 s, or the operator ends; the text names the work that is left,
-    /// and the reason for which each object was reconciled. Earlier when an object is reconciled
-    /// without end: more than 50 times within a minute though no client changes its spec.
+    /// When the operator has not settled after 60 s, or the operator ends; the text names the work
+    /// that is left, and the reason for which each object was reconciled. Earlier when an object is
+    /// reconciled without end: more than 50 times within a minute though no client changes its
+    /// spec.
     /// # Cancel safety
     /// Safe: the operator goes on.
     pub async fn settled(&self) {
@@ -212,13 +214,14 @@ impl RunningOperator {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Asks the operator to stop and waits until it has.
+    /// Asks the operator to stop and waits until the operator has stopped.
     ///
     /// Leases are released and work under way is completed, as at the end of a Pod.
     ///
     /// # Panics
-    /// When it ended with an error, and when it reconciles an object without end: see
-    /// [`settled`](Self::settled). To detect that, it waits up to 2 s until no work is done.
+    /// When the operator ended with an error, and when the operator reconciles an object without
+    /// end: see [`settled`](Self::settled). To detect that, the call waits up to 2 s until no work
+    /// is done.
     pub async fn stop(self) -> Exit {
         self.stop_if_quiet(true).await
     }
@@ -228,7 +231,7 @@ impl RunningOperator {
     /// For tests of such loops.
     ///
     /// # Panics
-    /// When it ended with an error.
+    /// When the operator ended with an error.
     pub async fn stop_anyway(self) -> Exit {
         self.stop_if_quiet(false).await
     }
@@ -244,7 +247,8 @@ impl RunningOperator {
             );
         }
         let Self { running, mut watched, .. } = self;
-        // A complaint was raised above, or is not wanted: the drop must not raise it again.
+        // A complaint was raised above, or is not wanted: the drop must not raise the complaint
+        // again.
         watched.controllers.clear();
         running.stop();
         match running.join().await {
@@ -255,7 +259,7 @@ impl RunningOperator {
 
     /// Whether, within some time, a moment passes without work.
     ///
-    /// A requeue after a success does not count as work until it is due.
+    /// A requeue after a success does not count as work until due.
     async fn is_quiet(&self) -> bool {
         let clock = self.running.client().environment().clock.clone();
         let quiet = async {
@@ -326,7 +330,7 @@ impl RunningOperator {
         // Work that began and ended during the comparison: the caches may have been compared too
         // early.
         if left.is_empty() && self.running.states() != before {
-            // Not a fault by itself: the caller looks again.
+            // Not a fault alone: the caller looks again.
             left.push("a controller worked meanwhile".to_owned());
         }
         left
@@ -352,8 +356,9 @@ impl RunningOperator {
 
 /// Returns the differences between a cache and the objects that the server of `client` stores.
 ///
-/// Keys and versions are compared, not contents: one version has one content. Lists use the labels
-/// and fields of the cache, so that objects outside of its selection do not count as missing.
+/// Keys and versions are compared, not contents: a version has a single content. Lists use the
+/// labels and fields of the cache, so that objects outside of the selection do not count as
+/// missing.
 pub(super) async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
     let mut cached: BTreeMap<&ObjectKey, &str> =
         view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
@@ -374,7 +379,7 @@ pub(super) async fn differences(client: &Client, view: &CacheView) -> Vec<String
             Ok(list) => list.items,
             // A kind that is not served has no objects.
             Err(error) if error.is_not_found() => Vec::new(),
-            // An unreachable server settles no operator: its error is the reason that is reported.
+            // An unreachable server settles no operator: the error is the reason that is reported.
             Err(error) => return vec![format!("cache {}: {error}", view.info)],
         };
         for object in &items {

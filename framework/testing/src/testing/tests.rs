@@ -1,5 +1,5 @@
-//! Promises of election and manager, against an API server: the embedded one, or the real one with
-//! `WINDLASS_TEST_SERVER=real`.
+//! Promises of election and manager, against an API server: the embedded one, or the real server
+//! with `WINDLASS_TEST_SERVER=real`.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;

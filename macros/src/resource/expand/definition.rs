@@ -112,7 +112,7 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
 }
 
 /// Generates `name: value,`; nothing without a value. The constants `NONE` of the library have the
-/// rest, so that an attribute costs what it says.
+/// rest, so that an attribute costs no more than its own constant.
 fn key(name: &str, value: &Option<TokenStream>) -> Option<TokenStream> {
     let name = format_ident!("{name}");
     value.as_ref().map(|value| quote!(#name: #value,))

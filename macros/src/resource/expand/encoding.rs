@@ -42,8 +42,8 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// Generates a visitor that knows the fields by number; reading one is a call. Values that were read
-/// are variables by number, too: a field may have the name of a constant.
+/// Generates a visitor that knows the fields by number; the read of a field is a call. Values that
+/// were read are variables by number, too: a field may have the name of a constant.
 pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;

@@ -22,7 +22,7 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
         taken.push(constant.clone());
         let value =
             index.value.as_ref().map_or(quote!(::std::string::String), ToTokens::to_token_stream);
-        // Where the compiler shows that the type is no value of an index.
+        // Place at which the compiler shows that the type is no value of an index.
         let place = at(index.value.as_ref().map_or_else(Span::call_site, Spanned::span));
         let doc = format!("`{}` objects by `{}`.", model.kind.value, index.source.text());
         let name = index.plain_name();

@@ -37,7 +37,7 @@ pub(super) fn all(model: &ResourceModel, keys: &[Ident]) -> TokenStream {
     parts.into_iter().collect()
 }
 
-/// Returns the same items for a model with faults, as far as its fields are known. Bodies that
+/// Returns the same items for a model with faults, as far as the fields are known. Bodies that
 /// would not compile because of the fault are left out; none of the code ever runs.
 pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
     if !model.is_struct {
@@ -79,8 +79,8 @@ fn typed(model: &ResourceModel) -> TokenStream {
     apply::expand_root(&root, fields)
 }
 
-/// Returns the same path, with every token at `place`: an error underlines an expression from its
-/// first token to its last.
+/// Returns the same path, with every token at `place`: an error underlines an expression from the
+/// first token to the last.
 fn private_at(place: Span) -> TokenStream {
     quote_spanned!(place=> ::windlass::__private)
 }
@@ -232,8 +232,8 @@ fn field_names(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// Generates the impls of a struct whose `metadata` is missing, so that it still counts as a
-/// resource.
+/// Generates the impls of a struct whose `metadata` is missing, so that the struct still counts as
+/// a resource.
 fn without_metadata(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;

@@ -41,7 +41,7 @@ pub(super) fn all(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// Returns the impls of another version, whose definition is that of its hub.
+/// Returns the impls of another version, whose definition is that of the hub.
 pub(super) fn spoke(ident: &Ident, hub: &Path, version: &TokenStream) -> TokenStream {
     let p = private();
     quote! {
@@ -77,7 +77,8 @@ pub(super) fn spoke(ident: &Ident, hub: &Path, version: &TokenStream) -> TokenSt
     }
 }
 
-/// Returns the conversion of another version, and the check that its kind is that of the hub.
+/// Returns the conversion of another version, and the check that both versions are of the hub's
+/// kind.
 pub(super) fn conversion(model: &ResourceModel) -> TokenStream {
     let (Some(hub), Some(conversion)) = (&model.hub, &model.conversion) else {
         return TokenStream::new();

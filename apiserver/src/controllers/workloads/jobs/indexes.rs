@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::objects;
 
-/// Label and annotation of a Pod with its index.
+/// Label and annotation of a Pod with the index.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// Returns the index of a Pod.
@@ -16,8 +16,8 @@ pub(super) fn of(pod: &Value) -> Option<usize> {
 
 /// Reads a list of indexes such as `0,2-4`.
 pub(super) fn read(text: &str) -> BTreeSet<usize> {
-    // As many as a Job may have, also if a client has written more: a range written over and over counts
-    // each time.
+    // As many as a Job may have, also if a client has written more: a range written over and over
+    // counts each time.
     let mut left = 100_000;
     let mut all = BTreeSet::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {

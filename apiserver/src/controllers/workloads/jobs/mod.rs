@@ -16,12 +16,12 @@ use status::Tally;
 
 /// Finalizer of Pods that have not been counted.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
-/// First pause after a failed Pod, in seconds; it doubles with each one.
+/// First pause after a failed Pod, in seconds, doubled by each failure.
 const PAUSE: i64 = 10;
 /// Longest pause, in seconds.
 const LONGEST: i64 = 600;
 
-/// Creates and counts the Pods of a Job, and writes its status.
+/// Creates and counts the Pods of a Job, and writes the status.
 pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let held = objects::get(turn, JOBS, namespace, name);
     let uid = held.as_ref().map_or("", |held| meta::text(&held.value, "uid"));
@@ -68,7 +68,7 @@ pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     failed.map_or(Ok(again), Err)
 }
 
-/// Returns the time at which a finished Job is deleted, or deletes it.
+/// Returns the time at which a finished Job is deleted, or deletes the Job.
 fn expire(core: &Core, job: &Value) -> Done {
     let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return Ok(None) };
     let finished = ["Complete", "Failed"].iter().find_map(|name| objects::condition(job, name));
@@ -129,7 +129,7 @@ fn manage(
     Ok(None)
 }
 
-/// Returns the time until which no Pod is created after a failed one.
+/// Returns the time until which no Pod is created after a failed Pod.
 fn pause(failed: usize, all: &[Value]) -> Option<i64> {
     let last = all.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(|pod| {
         let statuses = objects::items(&pod["status"], "containerStatuses").iter();
@@ -184,8 +184,8 @@ fn release_all(core: &Core, job: &Value) -> Result<(), ApiError> {
     held.iter().try_for_each(|pod| release(core, pod))
 }
 
-/// Removes the finalizer from the Pods of a Job that is gone: nobody counts them any more. Another one of
-/// its name, with the `uid`, keeps its own.
+/// Removes the finalizer from the Pods of a Job that is gone: these Pods are not counted any more.
+/// Another Job of the same name, with the `uid`, keeps its Pods.
 fn release_orphans(core: &Core, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
     let all = objects::list(core, PODS, namespace);
     let is_its = |pod: &Value| {

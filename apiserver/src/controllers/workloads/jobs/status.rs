@@ -30,7 +30,7 @@ pub(super) struct Tally {
 /// The end of a Job.
 #[derive(Debug)]
 pub(super) struct End {
-    /// Conditions: the early one, and the one once no Pod runs any more.
+    /// Conditions: the early condition, and the condition once no Pod runs any more.
     conditions: [&'static str; 2],
     reason: &'static str,
     message: &'static str,
@@ -94,7 +94,7 @@ impl Tally {
         tally
     }
 
-    /// Returns the end of the Job, if it is due.
+    /// Returns the end of the Job, if due.
     pub(super) fn end(&self, job: &Value, all: &[Value], now: i64) -> Option<End> {
         let limit = usize::try_from(objects::number(job, "backoffLimit", 6)).unwrap_or(usize::MAX);
         if self.failed > limit
@@ -200,7 +200,7 @@ fn suspension(conditions: &mut Vec<Value>, is_suspended: bool, now: &str) {
     }
 }
 
-/// Sets a condition, unless it has this status already.
+/// Sets a condition, unless the status is the same.
 fn set_condition(
     conditions: &mut Vec<Value>,
     name: &str,

@@ -7,10 +7,11 @@ use super::super::objects;
 use crate::core::Core;
 use crate::kinds::meta;
 
-/// Most events in the store with which further ones of Pods are written: they are never deleted.
+/// Most events in the store with which further events of Pods are written, since events are never
+/// deleted.
 const MOST: usize = 5000;
 
-/// Writes an event once for a Pod; `container` is empty for one about the whole Pod.
+/// Writes an event once for a Pod; `container` is empty for an event about the whole Pod.
 ///
 /// A failure changes nothing: events are for people.
 pub(super) fn write(
@@ -31,7 +32,7 @@ pub(super) fn write(
     }
     let uid = meta::text(pod, "uid");
     let digest = Sha256::digest([uid, reason, container, message].join("\n"));
-    // The same event has the same name: it is not written a second time.
+    // The same event has the same name and is not written a second time.
     let suffix: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let from = if reason == "Scheduled" { "default-scheduler" } else { "kubelet" };
     let now = core.clock.rfc3339();
@@ -63,7 +64,7 @@ pub(super) fn started(core: &Core, pod: &Value, status: &Value) {
         {
             let held = objects::items(&pod["status"], field).iter();
             let mut held = held.filter(|held| held["name"] == now["name"]);
-            // Restarts are not told again.
+            // Restarts are not reported again.
             if held.any(|held| held["containerID"].is_string()) {
                 continue;
             }

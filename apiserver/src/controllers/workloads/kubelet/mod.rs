@@ -1,9 +1,9 @@
 //! A stand-in for scheduler and kubelet: Pods get a node and run, without containers.
 //!
-//! Annotations of a Pod say how it runs: `windlass.dev/pod-state` (`Running`, `NotReady`, `Pending`,
-//! `Failed`, `Succeeded`), `windlass.dev/run-seconds` and `windlass.dev/exit-code`. Without them a Pod
-//! that is restarted always is ready at once, and any other one succeeds at once. A value that is none of
-//! these is ignored, and an event of the Pod says so.
+//! Annotations of a Pod control its run: `windlass.dev/pod-state` (`Running`, `NotReady`,
+//! `Pending`, `Failed`, `Succeeded`), `windlass.dev/run-seconds` and `windlass.dev/exit-code`.
+//! Without them a Pod that is restarted always is ready at once, and any other Pod succeeds at
+//! once. A value that is none of these is ignored, and an event of the Pod reports that.
 
 mod events;
 mod node;
@@ -23,7 +23,7 @@ use crate::verbs::{Call, actions};
 use node::NODE_ADDRESS;
 pub(super) use node::{NODE, register};
 
-/// Gives a Pod a node, lets it run, or lets it go.
+/// Gives a Pod a node, lets the Pod run, or removes it.
 ///
 /// Without a namespace the name is that of the node, whose lease is renewed.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
@@ -33,7 +33,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, PODS, namespace, name) else { return Ok(None) };
     let pod = &held.value;
     if meta::terminating(pod) {
-        // Nothing runs that could take its time.
+        // Nothing runs that would need time to end.
         return objects::remove(core, PODS, pod, Some(0)).map(|()| None);
     }
     if super::pods::is_finished(pod) {
@@ -56,11 +56,11 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     Ok(again)
 }
 
-/// Assigns a Pod to the first node that suits it; without one it waits.
+/// Assigns a Pod to the first node that suits the Pod; without such a node the Pod waits.
 fn bind(core: &Core, pod: &Value) -> Result<(), ApiError> {
     let spec = &pod["spec"];
     let is_gated = !objects::items(spec, "schedulingGates").is_empty();
-    // Another scheduler decides about the Pods that name it.
+    // Another scheduler decides about the Pods that name that scheduler.
     if is_gated || spec["schedulerName"] != "default-scheduler" {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The node of the stand-in, and its lease.
+//! The node of the stand-in, and the node's lease.
 
 use serde_json::json;
 
@@ -9,15 +9,16 @@ use crate::core::Core;
 const LEASES: Resource = ("coordination.k8s.io", "leases");
 /// Namespace of the leases of nodes.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
-/// Seconds for which a lease counts, and after which it is renewed: the defaults of a kubelet.
+/// Seconds for which a lease counts, and after which the lease is renewed: the defaults of a
+/// kubelet.
 const DURATION: i64 = 40;
 const PERIOD: i64 = 10;
 /// Name of the node that the stand-in registers.
 pub(in super::super) const NODE: &str = "windlass";
-/// Address of that node: one that nobody has.
+/// Address of that node, which no host has.
 pub(super) const NODE_ADDRESS: &str = "192.0.2.1";
 
-/// Registers the node of the stand-in, unless there is one already.
+/// Registers the node of the stand-in, unless already present.
 pub(in super::super) fn register(core: &Core) {
     if !objects::list(core, NODES, "").is_empty() {
         return;
@@ -46,7 +47,7 @@ pub(in super::super) fn register(core: &Core) {
     });
     let made = objects::create(core, NODES, "", node).and_then(|node| {
         objects::set_status(core, NODES, &node, &status)?;
-        // Admission adds the taint to each new node; a ready one loses it.
+        // Admission adds the taint to each new node; a ready node loses the taint.
         objects::change(core, NODES, &node, "", |node| {
             if let Some(spec) = node["spec"].as_object_mut() {
                 spec.remove("taints");
@@ -58,7 +59,7 @@ pub(in super::super) fn register(core: &Core) {
     }
 }
 
-/// Renews the lease of the node, or makes it; returns the time of the next renewal.
+/// Renews the lease of the node, or makes the lease; returns the time of the next renewal.
 pub(super) fn renew(core: &Core, name: &str) -> Done {
     let now = core.clock.seconds();
     let Some(node) = objects::get(core, NODES, "", name) else { return Ok(Some(now + PERIOD)) };

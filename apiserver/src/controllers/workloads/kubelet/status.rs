@@ -1,4 +1,4 @@
-//! The status of a Pod whose containers do what its annotations say.
+//! The status of a Pod whose containers follow the Pod's annotations.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -11,9 +11,9 @@ use crate::verbs::subresources::kubelet::{EXIT_CODE, exit_code};
 
 /// Annotation with the state of a Pod.
 const STATE: &str = "windlass.dev/pod-state";
-/// Annotation with the seconds that its programs run.
+/// Annotation with the seconds for which the Pod's programs run.
 const SECONDS: &str = "windlass.dev/run-seconds";
-/// First pause before a restart, in seconds; it doubles with each one.
+/// First pause before a restart, in seconds; doubled by each restart.
 const PAUSE: i64 = 10;
 /// Longest pause before a restart, in seconds.
 const LONGEST: i64 = 300;
@@ -21,7 +21,7 @@ const LONGEST: i64 = 300;
 /// State of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Its containers are not made.
+    /// The containers are not made.
     Pending,
     /// They run, and are ready or not.
     Running { is_ready: bool },
@@ -31,14 +31,14 @@ enum State {
     Restarting(u8),
 }
 
-/// The place of a container in its Pod.
+/// The place of a container in the Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// It has ended before the others begin.
+    /// The container has ended before the others begin.
     Init,
-    /// It is one of those that the Pod is for.
+    /// A main container of the Pod.
     Main,
-    /// It was added for debugging.
+    /// The container was added for debugging.
     Ephemeral,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn fault(pod: &Value) -> Option<String> {
     None
 }
 
-/// Returns the next status of a Pod, and the time at which it changes by itself.
+/// Returns the next status of a Pod, and the time of its next change.
 pub(super) fn next(core: &Core, pod: &Value, host: &str, ip: &str) -> (Value, Option<i64>) {
     let now = core.clock.seconds();
     let (state, again) = state(pod, now);
@@ -108,7 +108,7 @@ pub(super) fn next(core: &Core, pod: &Value, host: &str, ip: &str) -> (Value, Op
     (status, again)
 }
 
-/// Decides what a Pod does now, and when that changes.
+/// Decides the present state of a Pod, and the time of its next change.
 fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
     let annotations = &pod["metadata"]["annotations"];
     let code = exit_code(pod);
@@ -145,7 +145,7 @@ fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
     }
 }
 
-/// Returns the status of a container; its times stay as long as its state does.
+/// Returns the status of a container; times stay as long as the state does.
 fn container_status(
     pod: &Value,
     container: &Value,
@@ -157,7 +157,7 @@ fn container_status(
     let restarts = held["restartCount"].as_i64().unwrap_or(0);
     let is_waiting = matches!(state, State::Restarting(_)) && role == Role::Main;
     let restarts_now = is_waiting && held["state"]["waiting"].is_null();
-    // The id is that of the container that has ended, until the next one begins.
+    // The id is that of the container that has ended, until the next container begins.
     let id = id(pod, container, restarts - i64::from(is_waiting && !restarts_now));
     let (next, ended) = container_state(held, (state, role), &id, now);
     let last = ended.filter(|_| restarts_now).unwrap_or_else(|| held["lastState"].clone());
@@ -180,7 +180,7 @@ fn container_status(
     status
 }
 
-/// Returns the state of a container, and the state that a restart makes its last one.
+/// Returns the state of a container, and the state that a restart turns into the last state.
 fn container_state(
     held: &Value,
     (state, role): (State, Role),
@@ -216,7 +216,7 @@ fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the id of a container: another one after each restart.
+/// Returns the id of a container: another id after each restart.
 fn id(pod: &Value, container: &Value, restarts: i64) -> String {
     let text = format!("{}/{}/{restarts}", meta::text(pod, "uid"), container["name"]);
     format!("windlass://{}", digest(&text))

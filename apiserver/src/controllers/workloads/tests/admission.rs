@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::http::tests::webhooks::support::{Hooks, MUTATING, VALIDATING, configure, hook, patch};
 
-/// Rules for what workloads create.
+/// Rules for objects that workloads create.
 fn rules(resources: &[&str]) -> Value {
     json!({"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": resources,
         "operations": ["CREATE"]}]})
@@ -27,7 +27,7 @@ async fn rest(server: &ApiServer) {
     settle(server).await;
 }
 
-/// Returns a Job with one Pod.
+/// Returns a Job with a single Pod.
 fn job(name: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"template": template(name, "Never", json!({}))}})
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::controllers::Controller;
 
-/// Returns a Job; its Pods carry annotations.
+/// Returns a Job, whose Pods carry annotations.
 fn job(name: &str, spec: Value, annotations: Value) -> Value {
     let mut job = json!({"metadata": {"name": name}, "spec": spec});
     job["spec"]["template"] = template(name, "Never", annotations);
@@ -22,7 +22,7 @@ async fn pass(server: &ApiServer, seconds: u64) {
     settle(server).await;
 }
 
-/// Returns a condition without its times.
+/// Returns a condition without times.
 fn condition(name: &str, reason: &str, message: &str) -> Value {
     let time = "2026-01-01T00:00:00Z";
     json!({"type": name, "status": "True", "reason": reason, "message": message,
@@ -260,7 +260,7 @@ async fn a_job_releases_the_pods_of_an_earlier_one_of_its_name_and_no_others() {
     let job = json!({"metadata": {"name": "once"}, "spec": spec});
     let job = make(&server, &mut client, &format!("{BATCH}/jobs"), job).await;
     let uid = job["metadata"]["uid"].as_str().unwrap();
-    // The present Job does not count the Pods of the earlier one, and nobody else does.
+    // The present Job does not count the Pods of the earlier Job, and no other controller does.
     make(&server, &mut client, &format!("{CORE}/pods"), pod("old", "batch/v1", "u2")).await;
     make(&server, &mut client, &format!("{CORE}/pods"), pod("own", "batch/v1", uid)).await;
     let is_held = |name: &str| get(&server, "", "pods", name)["metadata"]["finalizers"].is_array();

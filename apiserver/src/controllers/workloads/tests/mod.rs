@@ -38,7 +38,7 @@ async fn settle(server: &ApiServer) {
     }
 }
 
-/// Creates an object and waits for its consequences.
+/// Creates an object and waits for the consequences.
 async fn make(server: &ApiServer, client: &mut Client, url: &str, object: Value) -> Value {
     let reply = client.post(url, object).await;
     assert_eq!(reply.code, 201, "{}", reply.text);

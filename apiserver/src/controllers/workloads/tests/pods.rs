@@ -97,7 +97,7 @@ async fn the_node_has_no_taint_and_a_lease_that_is_renewed() {
     settle(&server).await;
     let renewed = lease()["renewTime"].as_str().unwrap().to_owned();
     assert!(renewed.starts_with("2026-01-01T00:00:2"), "{renewed}");
-    // One that somebody else adds is not ready.
+    // A node that another client adds is not ready.
     let made = client.post("/api/v1/nodes", json!({"metadata": {"name": "other"}})).await;
     assert_eq!(made.value["spec"]["taints"][0]["key"], "node.kubernetes.io/not-ready");
 }

@@ -87,7 +87,7 @@ async fn a_new_template_replaces_the_pods_of_the_old_one() {
     assert_eq!(replicas, [0, 3]);
     let status = &get(&server, "apps", "deployments", "web")["status"];
     assert_eq!((&status["replicas"], &status["updatedReplicas"]), (&json!(3), &json!(3)));
-    // Back again: the old set is taken up, and no third one made.
+    // Back again: the old set is taken up, and no third set made.
     let image = json!({"spec": {"template": {"spec": {"containers": [
         {"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": 8080, "protocol": "TCP"}]}]}}}});
     merge(&server, &mut client, &format!("{url}/web"), image).await;

@@ -10,13 +10,13 @@ const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionp
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// Returns the spec of a policy about a resource with one validation.
+/// Returns the spec of a policy about a resource with a validation.
 fn about(group: &str, resources: &[&str], validation: Value) -> Value {
     json!({"validations": [validation], "matchConstraints": {"resourceRules": [{
         "apiGroups": [group], "apiVersions": ["v1"], "resources": resources, "operations": ["*"]}]}})
 }
 
-/// Creates the policy `p` and its binding `b`, with further members of the binding's spec.
+/// Creates the policy `p` and the binding `b`, with further members of the binding's spec.
 async fn bind(client: &mut Client, spec: Value, binding: Value) {
     let policy = client.post(POLICIES, json!({"metadata": {"name": "p"}, "spec": spec})).await;
     assert_eq!(policy.code, 201, "{}", policy.text);

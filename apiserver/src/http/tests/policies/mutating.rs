@@ -15,7 +15,7 @@ fn operating(expression: &str) -> Value {
     json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
 }
 
-/// Creates a policy about ConfigMaps with its binding, with further members of the policy's spec.
+/// Creates a policy about ConfigMaps with a binding, with further members of the policy's spec.
 async fn bind(client: &mut Client, name: &str, mutations: Value, more: Value) {
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
         "operations": ["CREATE", "UPDATE"]});

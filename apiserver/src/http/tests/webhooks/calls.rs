@@ -166,7 +166,7 @@ async fn a_service_is_called_at_its_first_ready_endpoint() {
     let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
     let reply = client.post(slices, slice).await;
     assert_eq!(reply.code, 201, "{}", reply.text);
-    // A webhook of its own, so that the kept connection does not serve it.
+    // A separate webhook, so that the kept connection does not serve it.
     let config = json!({"clientConfig": {"service": {"name": "s", "namespace": "default"}}});
     configure(&mut client, VALIDATING, "d", &[hook("b", config)]).await;
     assert_eq!(client.post(MAPS, map("b")).await.code, 201);
@@ -302,7 +302,7 @@ async fn many_requests_that_wait_for_a_webhook_leave_room_for_others() {
         let mut client = Client::of(&server).await;
         waiting.spawn(async move { client.post(MAPS, map(&format!("m{number}"))).await });
     }
-    // All of them wait now: each has opened its connection.
+    // All of them wait now: each has opened a connection.
     while hooks.paths().len() < 200 {
         tokio::task::yield_now().await;
     }

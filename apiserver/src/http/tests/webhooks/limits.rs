@@ -121,7 +121,7 @@ async fn a_webhook_sees_no_state_that_is_not_in_the_data_file_yet() {
     assert_eq!(deletion.await.unwrap(), 200);
 }
 
-/// Lets other tasks run until none of them goes on by itself.
+/// Lets other tasks run until every task is idle.
 async fn idle() {
     for _ in 0..200 {
         tokio::task::yield_now().await;
@@ -133,7 +133,7 @@ async fn a_collection_is_deleted_by_the_objects_that_were_listed() {
     let slot: Arc<OnceLock<ApiServer>> = Arc::default();
     let replacing = slot.clone();
     let hooks = Hooks::answering(move |request| {
-        // Before the second one is deleted, another object has its name.
+        // Before the second object is deleted, another object has its name.
         if let Some(server) =
             replacing.get().filter(|_| request["oldObject"]["metadata"]["name"] == "a")
         {

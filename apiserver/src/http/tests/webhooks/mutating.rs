@@ -29,7 +29,7 @@ async fn a_patch_changes_what_is_validated_and_stored() {
         "{}",
         reply.text
     );
-    // Not yet what the server itself decides.
+    // Not yet with the decisions of the server.
     let seen = &hooks.requests()[0]["object"]["metadata"];
     assert_eq!((seen.get("uid"), seen.get("creationTimestamp")), (None, None));
 }
@@ -254,7 +254,7 @@ async fn an_object_that_changes_meanwhile_is_shown_again() {
     assert_eq!((one.code, two.code), (200, 200), "{} {}", one.text, two.text);
     let held = client.get(&url).await.value;
     assert_eq!((&held["data"]["one"], &held["data"]["two"]), (&json!("1"), &json!("2")));
-    // The last writer has been shown what the other one wrote.
+    // The last writer has seen the write of the other.
     let number = held["data"]["number"].as_str().unwrap();
     assert!(number.contains("one") || number.contains("two"), "{number}");
 }

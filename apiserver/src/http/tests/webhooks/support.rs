@@ -21,7 +21,7 @@ pub(crate) const MUTATING: &str =
 /// Answers a review at a path: status and body; `None` never answers.
 type Handler = dyn Fn(&str, &Value) -> Option<(u16, String)> + Send + Sync;
 
-/// A webhook server in memory, and what it has seen.
+/// A webhook server in memory, and the requests that it has seen.
 #[derive(Clone)]
 pub(crate) struct Hooks {
     handler: Arc<Handler>,

@@ -37,7 +37,7 @@ fn restarts(pod: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the selector of a Job, which is made of its uid unless it is given by hand.
+/// Appends the faults of the selector of a Job, which is made of the uid unless given by hand.
 fn selection(job: &Value, causes: &mut Vec<Cause>) {
     let spec = &job["spec"];
     let selector = &spec["selector"];
@@ -61,7 +61,7 @@ fn selection(job: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the way in which a Job runs its Pods.
+/// Appends the faults of the settings for a Job's Pods.
 fn run(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
     managed(&spec["managedBy"], &format!("{at}.managedBy"), causes);
     indexed(spec, at, causes);
@@ -291,8 +291,8 @@ fn success_rule(rule: &Value, completions: i64, at: &str, causes: &mut Vec<Cause
     }
 }
 
-/// Returns the number of indexes that a text such as `0-2,4` names; the error is the reason in the server's
-/// words.
+/// Returns the number of indexes that a text such as `0-2,4` names; the error is the reason in the
+/// server's words.
 fn number_of_indexes(text: &str, completions: i64) -> Result<i64, String> {
     let read = |part: &str| -> Result<i64, String> {
         let number: i64 = part
@@ -328,7 +328,7 @@ fn number_of_indexes(text: &str, completions: i64) -> Result<i64, String> {
 
 /// Appends the faults of a `CronJob`.
 pub(super) fn cron_job(object: &Value, causes: &mut Vec<Cause>) {
-    /// Longest name: those of its Jobs end with a number.
+    /// Longest name: the names of the Jobs end with a number.
     const LONGEST: usize = 52;
     let spec = &object["spec"];
     let name = meta::text(object, "name");
@@ -365,7 +365,7 @@ pub(super) fn cron_job(object: &Value, causes: &mut Vec<Cause>) {
 /// Appends the fault of a time zone.
 fn zone(spec: &Value, causes: &mut Vec<Cause>) {
     let Some(zone) = spec["timeZone"].as_str() else { return };
-    // Without a table of zones on this machine no zone can be told from another.
+    // Without a table of zones on this machine no zone can be distinguished from another.
     let knows_zones = !jiff::tz::db().is_definitively_empty();
     let why = if zone.is_empty() {
         "timeZone must be nil or non-empty string".to_owned()
@@ -380,7 +380,8 @@ fn zone(spec: &Value, causes: &mut Vec<Cause>) {
     causes.push(invalid_value("spec.timeZone", &zone.into(), &why));
 }
 
-/// Whether a zone is known by this name; the server's table tells capital letters from small ones.
+/// Whether a zone is known by this name; the server's table distinguishes capital and small
+/// letters.
 fn is_zone(zone: &str) -> bool {
     TimeZone::get(zone).is_ok_and(|found| found.iana_name().is_none_or(|name| name == zone))
 }

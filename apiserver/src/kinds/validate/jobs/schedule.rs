@@ -1,6 +1,6 @@
 //! Faults of schedules, in the words of the library that the server reads them with.
 
-/// A field of a schedule: its least and largest value, and names of values from the least one on.
+/// A field of a schedule: least and largest value, and names of values from the least on.
 type Field = (i64, i64, &'static [&'static str]);
 
 /// Minutes, hours, days, months and weekdays.
@@ -15,7 +15,7 @@ const FIELDS: [Field; 5] = [
 const NAMED: [&str; 7] =
     ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// Returns the fault of a schedule, if it has one.
+/// Returns the fault of a schedule, if any.
 pub(super) fn fault(text: &str) -> Option<String> {
     if text.starts_with('@') {
         return descriptor(text).err();

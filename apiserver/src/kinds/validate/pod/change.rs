@@ -8,7 +8,7 @@ use super::{items, padded, text, tolerations};
 use crate::served::Cause;
 use crate::status::{forbidden_field, invalid_value, required};
 
-/// Returns the faults of a Pod whose update changes more than it may.
+/// Returns the faults of a Pod whose update changes more than allowed.
 pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for list in ["containers", "initContainers"] {
@@ -30,7 +30,7 @@ pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
     let late = deadline(old, new);
     let stops = late.is_some() && !new["spec"]["activeDeadlineSeconds"].is_null();
     causes.extend(late);
-    // Upstream stops at a new deadline that is bad, but not at one that is gone.
+    // Upstream stops at a bad new deadline, but not at a removed deadline.
     if stops {
         return causes;
     }
@@ -55,7 +55,7 @@ fn count(pod: &Value, list: &str) -> usize {
     pod["spec"][list].as_array().map_or(0, Vec::len)
 }
 
-/// Sets a field, or removes it if there is no value.
+/// Sets a field, or removes the field without a value.
 fn put(spec: &mut Value, field: &str, value: &Value) {
     match spec.as_object_mut() {
         Some(fields) if value.is_null() => drop(fields.remove(field)),
@@ -78,8 +78,8 @@ fn take_mutable(old: &Value, spec: &mut Value) {
     }
 }
 
-/// Appends the faults of a new node selector and node affinity of a Pod that is not scheduled yet: both
-/// may only become narrower. The new spec gets the old values.
+/// Appends the faults of a new node selector and node affinity of a Pod that is not scheduled yet:
+/// both may only become narrower. The new spec gets the old values.
 fn placement(old: &Value, spec: &mut Value, causes: &mut Vec<Cause>) {
     let selector = "nodeSelector";
     let mut held = old[selector].as_object().into_iter().flatten();
@@ -103,7 +103,7 @@ fn placement(old: &Value, spec: &mut Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a new node affinity: its terms only get more requirements.
+/// Appends the faults of a new node affinity, whose terms may only get more requirements.
 fn affinity(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     const TERMS: &str = "/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
     let terms = |affinity: &Value| {
@@ -121,7 +121,7 @@ fn affinity(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     for (index, (held, sent)) in before.iter().zip(&after).enumerate() {
         let only_grows = ["matchExpressions", "matchFields"].iter().all(|field| {
             let list = |term: &Value| term[*field].as_array().cloned().unwrap_or_default();
-            // Additions stand behind what was there.
+            // Additions stand behind the present items.
             list(sent).starts_with(&list(held))
         });
         let is_new = super::fields::is_empty(held);
@@ -132,7 +132,7 @@ fn affinity(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Returns the fault of a change of a Pod's deadline: it is only set or brought forward.
+/// Returns the fault of a change of a Pod's deadline, which may only be set or brought forward.
 fn deadline(old: &Value, new: &Value) -> Option<Cause> {
     let field = "spec.activeDeadlineSeconds";
     let seconds = |pod: &Value| pod["spec"]["activeDeadlineSeconds"].as_i64();
@@ -147,7 +147,8 @@ fn deadline(old: &Value, new: &Value) -> Option<Cause> {
     Some(invalid_value(field, &new["spec"]["activeDeadlineSeconds"], why))
 }
 
-/// Appends the faults of changes of lists: tolerations are only added, scheduling gates only removed.
+/// Appends the faults of changes of lists: tolerations are only added, scheduling gates only
+/// removed.
 fn added(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let list = |pod: &Value, name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
     let timeless = |mut toleration: Value| {
@@ -167,7 +168,7 @@ fn added(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let gates = list(old, "schedulingGates");
     let held: Vec<&str> = gates.iter().map(|gate| text(gate, "name")).collect();
     let sent = items(&new["spec"]["schedulingGates"]);
-    // Of gates with one name the last one is told.
+    // Of gates with equal names the last is reported.
     let sent: BTreeMap<&str, usize> =
         sent.map(|(index, gate)| (text(gate, "name"), index)).collect();
     for (name, index) in sent.into_iter().filter(|(name, _)| !held.contains(name)) {

@@ -18,7 +18,8 @@ const RESTARTS: [&str; 3] = ["Always", "Never", "OnFailure"];
 /// Probes of containers.
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 
-/// Appends the faults of the containers of a pod spec; `volumes` has the names of its good volumes.
+/// Appends the faults of the containers of a pod spec; `volumes` has the names of the valid
+/// volumes.
 pub(super) fn check(spec: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Vec<Cause>) {
     let mut names = BTreeSet::new();
     let at_containers = format!("{at}.containers");
@@ -40,7 +41,7 @@ pub(super) fn check(spec: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &m
         common(container, &at, volumes, causes);
         restarts(container, &at, causes);
         unique(container, &at, &mut names, causes);
-        // They run one after the other, so each has all ports; the fault names the first one.
+        // Init containers run in sequence, so each has all ports; the fault names the first.
         taken(container, &at_first, &mut BTreeSet::new(), causes);
         if container["restartPolicy"] == "Always" {
             lively(container, &at, causes);

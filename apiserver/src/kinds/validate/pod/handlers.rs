@@ -42,7 +42,7 @@ pub(super) fn probe(kind: &str, probe: &Value, at: &str, causes: &mut Vec<Cause>
     }
 }
 
-/// Appends the faults of a handler, of which there is one.
+/// Appends the faults of a handler, of which there is exactly one.
 pub(super) fn check(handler: &Value, at: &str, causes: &mut Vec<Cause>) {
     let mut held = HANDLERS.into_iter().filter(|name| handler[*name].is_object());
     let Some(first) = held.next() else {
@@ -56,7 +56,7 @@ pub(super) fn check(handler: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of one handler.
+/// Appends the faults of a handler.
 fn one(name: &str, handler: &Value, at: &str, causes: &mut Vec<Cause>) {
     match name {
         "exec" if is_empty(&handler["command"]) => {

@@ -73,7 +73,7 @@ pub(super) fn check(spec: &Value, at: &str, is_pod: bool, causes: &mut Vec<Cause
     }
 }
 
-/// Appends the faults of a Pod that is on a node before its gates are gone.
+/// Appends the faults of a Pod that is on a node before all gates are gone.
 fn early(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
     if !fields::is_empty(&spec["schedulingGates"]) && !fields::is_empty(&spec["nodeName"]) {
         let why = "cannot be set until all schedulingGates have been cleared";
@@ -103,7 +103,7 @@ fn only_pods(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the fault of an image with white space around it.
+/// Appends the fault of an image with white space around the name.
 fn padded(container: &Value, at: &str, causes: &mut Vec<Cause>) {
     let image = text(container, "image");
     if image.trim() != image {
@@ -172,17 +172,17 @@ fn gates(gates: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Iterates over a list with the positions of its items; an absent list has none.
+/// Iterates over a list with the positions of the items; an absent list has no items.
 fn items(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
     list.as_array().into_iter().flatten().enumerate()
 }
 
-/// Returns a text; an absent one is empty.
+/// Returns a text; an absent text is empty.
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or_default()
 }
 
-/// Returns a number; an absent one is 0.
+/// Returns a number; an absent number is 0.
 fn integer(object: &Value, field: &str) -> i64 {
     object[field].as_i64().unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! Checks of what says on which nodes a Pod may run: tolerations, affinities, and how Pods are spread.
+//! Checks of the fields for the placement of a Pod: tolerations, affinities, and the spread of
+//! Pods.
 
 use std::collections::BTreeSet;
 
@@ -211,7 +212,7 @@ pub(super) fn spread(list: &Value, at: &str, causes: &mut Vec<Cause>) {
             let why = "must not be specified when labelSelector is not set";
             causes.push(forbidden_field(&format!("{at}.matchLabelKeys"), why));
         }
-        // The fault stands at the first one, upstream too.
+        // The fault stands at the first occurrence, as upstream.
         if !seen.insert((key, action)) {
             let at = at.replace(&format!("[{index}]"), &format!("[{}]", index.saturating_sub(1)));
             let at = format!("{at}.{{topologyKey, whenUnsatisfiable}}");

@@ -46,7 +46,7 @@ fn may_exceed(name: &str) -> bool {
     is_native(name) && !name.starts_with("hugepages-")
 }
 
-/// Whether a resource is one of Kubernetes itself.
+/// Whether a resource is native to Kubernetes.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }

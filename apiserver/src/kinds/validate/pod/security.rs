@@ -1,4 +1,5 @@
-//! Checks of security contexts of Pods and containers, of a Pod's operating system, names and namespaces.
+//! Checks of security contexts of Pods and containers, of a Pod's operating system, names and
+//! namespaces.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ pub(super) fn profiles(context: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a profile, which names a file only if its type is that of a file.
+/// Appends the faults of a profile, which names a file only if the type is that of a file.
 fn profile(
     profile: &Value,
     at: &str,
@@ -66,7 +67,8 @@ fn profile(
     }
 }
 
-/// Appends the faults of the security context of a Pod, and of what shares namespaces with its node.
+/// Appends the faults of the security context of a Pod, and of the fields that share namespaces
+/// with the node.
 pub(super) fn pod(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
     let context = &spec["securityContext"];
     let at_context = format!("{at}.securityContext");
@@ -127,7 +129,7 @@ fn is_part(text: &str) -> bool {
         && bytes.iter().all(|byte| is_end(byte) || b"-_".contains(byte))
 }
 
-/// Appends the faults of a Pod's operating system, and of options of another one.
+/// Appends the faults of a Pod's operating system, and of options of another system.
 fn system(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
     let name = text(&spec["os"], "name");
     let context = &spec["securityContext"];
@@ -202,7 +204,7 @@ pub(super) fn names_of_hosts(config: &Value, at: &str, causes: &mut Vec<Cause>) 
     }
 }
 
-/// Whether a domain can be searched: its parts may have underscores.
+/// Whether a domain can be searched: the parts may have underscores.
 fn is_search(domain: &str) -> bool {
     domain.split('.').all(|part| is_part(part.strip_prefix('_').unwrap_or(part)))
         && names::subdomain(&domain.replace('_', "a")).is_empty()

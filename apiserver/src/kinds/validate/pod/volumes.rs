@@ -46,7 +46,7 @@ pub(in crate::kinds::validate) const SOURCES: [&str; 30] = [
     "image",
 ];
 
-/// Fields of the Pod that a variable can have as its value.
+/// Fields of the Pod that a variable can have as a value.
 const OF_VARIABLES: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -59,7 +59,7 @@ const OF_VARIABLES: [&str; 9] = [
     "status.podIPs",
 ];
 
-/// Fields of the Pod that a file of a volume can have as its content.
+/// Fields of the Pod that a file of a volume can have as content.
 const OF_FILES: [&str; 5] = [
     "metadata.annotations",
     "metadata.labels",
@@ -83,7 +83,7 @@ const PATHS: [&str; 8] = [
 /// Other fields that have a name in references, although nothing can refer to them.
 const KNOWN: [&str; 4] = ["spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.host"];
 
-/// Appends the faults of a list of volumes, and returns the names of the good ones.
+/// Appends the faults of a list of volumes, and returns the names of the valid volumes.
 pub(super) fn check<'a>(
     volumes: &'a Value,
     at: &str,
@@ -103,7 +103,7 @@ pub(super) fn check<'a>(
         if good.contains(name) {
             causes.push(duplicate(&at, name));
         }
-        // Mounts of a bad volume are refused as if it did not exist.
+        // Mounts of a bad volume are refused like mounts of a missing volume.
         if causes.len() == before {
             good.insert(name);
         }
@@ -313,7 +313,7 @@ pub(super) fn descending(path: &str, at: &str, causes: &mut Vec<Cause>) {
     steps_back(path, at, causes);
 }
 
-/// Appends the faults of a path within a volume whose names the kubelet does not use itself.
+/// Appends the faults of a path within a volume whose names the kubelet does not use.
 fn local(path: &str, at: &str, causes: &mut Vec<Cause>) {
     descending(path, at, causes);
     if path.starts_with("..") && !path.starts_with("../") {
@@ -321,7 +321,7 @@ fn local(path: &str, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the fault of a path that leaves its folder.
+/// Appends the fault of a path that leaves the folder.
 fn steps_back(path: &str, at: &str, causes: &mut Vec<Cause>) {
     if path.split('/').any(|part| part == "..") {
         causes.push(invalid_value(at, &path.into(), "must not contain '..'"));

@@ -1,4 +1,5 @@
-//! Warnings about pod specs, and about objects that make Pods: what is valid, and probably a mistake.
+//! Warnings about pod specs, and about objects that make Pods: valid values that are probably
+//! mistakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,7 +117,7 @@ fn container(container: &Value, at: &str, found: &mut Vec<String>) {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     for (index, variable) in items(&container["env"]) {
         let (name, value) = (text(variable, "name"), text(variable, "value"));
-        // One that is made of the one before it does not hide it.
+        // A value that is made of the value before does not hide that value.
         let refers = value.contains(&format!("$({name})"));
         if names.insert(name, value).is_some() && !refers {
             found.push(format!(

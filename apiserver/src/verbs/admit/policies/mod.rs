@@ -1,4 +1,5 @@
-//! Enforcement of admission policies. `ValidatingAdmissionPolicy` is judged after validation, before anything is stored.
+//! Enforcement of admission policies. `ValidatingAdmissionPolicy` is judged after validation,
+//! before anything is stored.
 //!
 //! As in kube-apiserver, the resources of admission policies themselves and reviews are exempt.
 //! There is no audit log: audit annotations go to the log of the program.
@@ -25,10 +26,11 @@ use crate::verbs::{Call, scale};
 
 /// Group of admission policies.
 const GROUP: &str = "admissionregistration.k8s.io";
-/// Cost that the evaluations of all policies may have together for one request. Each of them has a budget
-/// as upstream; upstream does not bound their number, which is that of the parameters a binding selects.
+/// Cost that the evaluations of all policies may have together for a request. Each of them has a
+/// budget as upstream; upstream does not bound the number of evaluations, which is that of the
+/// parameters a binding selects.
 const BUDGET: u64 = 40_000_000;
-/// Cost of an evaluation besides its expressions: it copies parts of the request.
+/// Cost of an evaluation besides its expressions, for copies of parts of the request.
 const START: u64 = 10_000;
 /// Resources that no policy judges.
 const EXEMPT: [&str; 4] = [
@@ -51,7 +53,8 @@ pub(crate) enum Operation<'a> {
     Connect(&'a Value),
 }
 
-/// Judges a request by all policies that concern it, and returns the warnings for the client.
+/// Judges a request by all policies that concern the request, and returns the warnings for the
+/// client.
 pub(crate) fn check(
     core: &Core,
     call: &Call,
@@ -75,7 +78,7 @@ pub(crate) fn check(
     })
 }
 
-/// Calls `judge` with a request in the form in which rules match it.
+/// Calls `judge` with a request in the form in which rules match requests.
 pub(super) fn with_subject<T>(
     core: &Core,
     call: &Call,
@@ -83,7 +86,7 @@ pub(super) fn with_subject<T>(
     judge: impl FnOnce(&Subject<'_>) -> T,
 ) -> T {
     let (object, old) = objects(call, operation);
-    // The name of a new object may be in its body alone.
+    // The name of a new object may be only in the body.
     let name = match object.as_deref().filter(|_| call.name.is_empty()) {
         Some(object) => meta::text(object, "name"),
         None => call.name.as_str(),
@@ -108,7 +111,7 @@ pub(super) fn with_subject<T>(
 }
 
 impl<'a> Operation<'a> {
-    /// Returns the same operation on another new object, if there is one.
+    /// Returns the same operation on another new object, if any.
     pub(super) fn with_object(self, object: Option<&'a Value>) -> Self {
         let Some(object) = object else { return self };
         match self {
@@ -119,7 +122,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Returns the new object, if there is one.
+    /// Returns the new object, if any.
     pub(in crate::verbs::admit) fn object(self) -> Option<&'a Value> {
         match self {
             Operation::Create(object) | Operation::Update(_, object) => Some(object),
@@ -158,7 +161,7 @@ fn objects<'a>(
     (object.and_then(shown), old.and_then(shown))
 }
 
-/// A request on its way through the policies.
+/// A request during its judgement by the policies.
 struct Judge<'a> {
     core: &'a Core,
     call: &'a Call,
@@ -178,7 +181,7 @@ struct Verdict {
 }
 
 impl Judge<'_> {
-    /// Judges the request by one policy with all its bindings.
+    /// Judges the request by a policy with all bindings.
     fn policy(&mut self, (policy, bindings): &Bound) {
         let Some(kind) = self.subject.matched(&policy.spec()["matchConstraints"]) else { return };
         let params = match params::Kinds::of(self.subject, policy.spec()) {
@@ -197,7 +200,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges the request by a policy and one binding of it, once for each parameter.
+    /// Judges the request by a policy and a binding, once for each parameter.
     fn binding(
         &mut self,
         policy: &Compiled,
@@ -219,7 +222,7 @@ impl Judge<'_> {
         if let Some(old) = old.as_deref() {
             attributes = attributes.old_object(old);
         }
-        // A Namespace is not in one.
+        // A Namespace is not inside a namespace.
         let home = self.subject.home.filter(|_| !self.call.kind.is("", "namespaces"));
         if let Some(home) = home {
             attributes = attributes.namespace(home);
@@ -264,17 +267,18 @@ fn actions(list: &Value) -> Vec<ValidationAction> {
 }
 
 impl Verdict {
-    /// Adds what a binding decides; the first refusal stays.
+    /// Adds the decision of a binding; the first refusal stays.
     fn add(&mut self, enforcement: Enforcement) {
         for key in enforcement.audit_annotations.iter().map(|(key, _)| key) {
-            // Without its value, which may be made of a Secret.
+            // Without the value, which may come from a Secret.
             tracing::info!(key, "audit annotation of an admission policy");
         }
         self.warnings.extend(enforcement.warnings);
         self.denial = self.denial.take().or(enforcement.denial);
     }
 
-    /// Adds an error of the configuration, which refuses the request unless the policy ignores it.
+    /// Adds an error of the configuration, which refuses the request unless the policy ignores
+    /// errors.
     fn misconfigured(&mut self, policy: &Compiled, binding: Option<&Object>, why: &str) {
         if !policy.fails() {
             return;

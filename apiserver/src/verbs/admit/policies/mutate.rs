@@ -1,7 +1,8 @@
-//! Enforcement of `MutatingAdmissionPolicy`: before the mutating webhooks, and once more after them.
+//! Enforcement of `MutatingAdmissionPolicy`: before the mutating webhooks, and once more after
+//! them.
 //!
-//! As in kube-apiserver the policies that a request concerns are those of the object as it came; each of them
-//! sees the object that the one before it has left.
+//! As in kube-apiserver the policies that a request concerns are those of the object as received;
+//! each policy sees the object that the policy before has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub(crate) fn may_mutate(core: &Core) -> bool {
 /// The names of a policy, a binding and a parameter, which together are invoked.
 type Key = (String, String, String);
 
-/// A policy with one binding and one parameter.
+/// A policy with a binding and a parameter.
 struct Invocation {
     policy: Arc<Compiled<MutatingPolicy>>,
     binding: Arc<Object>,
@@ -51,14 +52,14 @@ impl Invocation {
     }
 }
 
-/// A request on its way through the mutating policies.
+/// A request passing the mutating policies.
 pub(in crate::verbs::admit) struct Mutations<'a> {
     core: &'a Core,
     call: &'a Call,
     operation: Operation<'a>,
     /// The policies that have been invoked and want to see changes.
     invoked: BTreeSet<Key>,
-    /// Whether a patch has been applied, also if it changed nothing.
+    /// Whether a patch has been applied, even without a change.
     is_patched: bool,
     /// The cost that is left for all evaluations.
     budget: u64,
@@ -80,7 +81,7 @@ impl<'a> Mutations<'a> {
         self.is_patched
     }
 
-    /// Lets all policies that concern the request patch the object; returns it if they have changed it.
+    /// Lets all policies that concern the request patch the object; returns a changed object.
     pub(in crate::verbs::admit) fn first(&mut self) -> Result<Option<Value>, ApiError> {
         self.round(None, None)
     }
@@ -137,7 +138,7 @@ impl<'a> Mutations<'a> {
         })
     }
 
-    /// Lets one policy patch the object.
+    /// Lets a policy patch the object.
     fn invoke(&mut self, one: &Invocation, step: &mut Step<'_>) -> Result<(), ApiError> {
         let (core, call, subject) = (self.core, self.call, step.subject);
         let review = request::request(call, subject, step.operation, &one.kind);
@@ -147,7 +148,7 @@ impl<'a> Mutations<'a> {
         if let Some(old) = old.as_deref() {
             fixed = fixed.old_object(old);
         }
-        // A Namespace is not in one.
+        // A Namespace is not inside a namespace.
         let home = subject.home.filter(|_| !call.kind.is("", "namespaces"));
         if let Some(home) = home {
             fixed = fixed.namespace(home);
@@ -178,7 +179,7 @@ impl<'a> Mutations<'a> {
         Ok(())
     }
 
-    /// Applies the mutations of a policy one after another.
+    /// Applies the mutations of a policy in sequence.
     fn mutate(
         &mut self,
         one: &Invocation,
@@ -238,11 +239,11 @@ impl<'a> Mutations<'a> {
     }
 }
 
-/// The state of one round.
+/// The state of a round.
 struct Step<'a> {
     subject: &'a Subject<'a>,
     operation: Operation<'a>,
-    /// The object as the policies have changed it.
+    /// The object after the changes of the policies.
     object: Option<Value>,
     refusals: Refusals,
 }
@@ -281,12 +282,12 @@ fn collect(
 #[derive(Debug, Default)]
 struct Refusals {
     messages: Vec<String>,
-    /// Reason of the first one.
+    /// Reason of the first refusal.
     reason: &'static str,
 }
 
 impl Refusals {
-    /// Adds the error of an invocation, unless the policy ignores it.
+    /// Adds the error of an invocation, unless the policy ignores errors.
     fn add(&mut self, one: &Invocation, why: &str) {
         let name = meta::text(&one.binding.value, "name");
         self.refuse(&one.policy, Some(name), why, "Invalid");
@@ -327,7 +328,7 @@ impl Refusals {
         });
     }
 
-    /// Returns the refusal, if there is one.
+    /// Returns the refusal, if any.
     fn result(&self, subject: &Subject<'_>) -> Result<(), ApiError> {
         if self.messages.is_empty() {
             return Ok(());

@@ -32,8 +32,8 @@ impl Kinds {
         })
     }
 
-    /// Returns the parameters that a binding names: `None` stands for a judgement without one, and
-    /// an empty list for none at all.
+    /// Returns the parameters that a binding names: `None` stands for a judgement without
+    /// parameters, and an empty list for no judgement at all.
     pub(super) fn collect(
         &self,
         core: &Core,

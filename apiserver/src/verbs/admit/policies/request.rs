@@ -1,4 +1,4 @@
-//! The request as expressions see it, in the form of an `AdmissionReview`.
+//! The request in the view of expressions, in the form of an `AdmissionReview`.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use crate::policies::Subject;
 use crate::verbs::Call;
 use crate::verbs::options::{DeleteOptions, Propagation};
 
-/// Returns group, version and kind of the objects at a subresource, if they are not those of the
-/// resource itself: `Scale`, `Eviction`.
+/// Returns group, version and kind of the objects at a subresource, if they are not the resource's
+/// own: `Scale`, `Eviction`.
 pub(in crate::verbs::admit) fn own_type(call: &Call) -> Option<(&str, &str, &str)> {
     let sub = call.kind.subresource(&call.subresource)?;
     let served = &call.kind.served;

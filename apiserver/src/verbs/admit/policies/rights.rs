@@ -48,7 +48,8 @@ impl windlass_cel::eval::Authorizer for Rights {
         };
         let (decision, reason) = match self.0.explain(&user, &wanted) {
             Ok(reason) => (Decision::Allow, reason),
-            // Rights are only added, never taken away: the absence of one is no opinion.
+            // Rights are only added, never taken away, so that the absence of a right is no
+            // opinion.
             Err(reason) => (Decision::NoOpinion, reason),
         };
         Authorization { decision, reason, error: None }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::kinds::{Kind, pods};
 
-/// Whether a quota counts an object: all scopes of its spec must match.
+/// Whether a quota counts an object: all scopes of the spec must match.
 ///
 /// Only Pods and claims have scopes: a quota with scopes counts no other object.
 pub(super) fn cover(kind: &Kind, spec: &Value, object: &Value) -> bool {
@@ -44,7 +44,8 @@ fn matches_pod(scope: &str, term: &Value, pod: &Value) -> bool {
     }
 }
 
-/// Whether a term selects one of the values of an object; a scope without a term asks for any value.
+/// Whether a term selects any of the values of an object; a scope without a term asks for any
+/// value.
 fn selects(term: &Value, values: &[&Value]) -> bool {
     let held: Vec<&str> =
         values.iter().filter_map(|value| value.as_str()).filter(|text| !text.is_empty()).collect();

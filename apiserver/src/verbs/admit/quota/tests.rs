@@ -13,7 +13,7 @@ fn container(name: &str, cpu: &str) -> Value {
     json!({"name": name, "image": "i", "resources": {"requests": {"cpu": cpu}}})
 }
 
-/// Returns a Pod with one container, and more fields of its spec.
+/// Returns a Pod with a container, and more fields of the spec.
 fn pod(name: &str, cpu: &str, more: &Value) -> Value {
     let mut pod =
         json!({"metadata": {"name": name}, "spec": {"containers": [container("c", cpu)]}});

@@ -18,7 +18,7 @@ const BARE: [&str; 7] = [
     "secrets",
     "services",
 ];
-/// Suffix of resources of one storage class.
+/// Suffix of resources of a storage class.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
 /// Amounts by the names of resources.
@@ -63,7 +63,7 @@ fn counted(call: &Call) -> Vec<String> {
     names
 }
 
-/// Returns what an object uses at a time.
+/// Returns the resources that an object uses at a time.
 pub(super) fn of(call: &Call, object: &Value, now: i64) -> Amounts {
     let mut out: Amounts =
         counted(call).into_iter().map(|name| (name, Quantity::whole(1))).collect();
@@ -75,7 +75,7 @@ pub(super) fn of(call: &Call, object: &Value, now: i64) -> Amounts {
     }
     if call.kind.is("", "pods") {
         if ended(object, now) {
-            // The object stays; what it used is free.
+            // The object stays; its resources are free.
             out.remove("pods");
         } else {
             pod(&object["spec"], &mut out);
@@ -84,7 +84,7 @@ pub(super) fn of(call: &Call, object: &Value, now: i64) -> Amounts {
     out
 }
 
-/// Adds the storage of a claim, also under the name of its class.
+/// Adds the storage of a claim, also under the name of the storage class.
 fn claim(object: &Value, out: &mut Amounts) {
     let size = Quantity::parse(&object["spec"]["resources"]["requests"]["storage"]);
     let annotated = &object["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"];
@@ -114,7 +114,7 @@ fn service(spec: &Value, out: &mut Amounts) {
     out.insert("services.loadbalancers".to_owned(), Quantity::whole(i64::from(balanced)));
 }
 
-/// Whether a Pod uses nothing any more: it has ended, or should be gone already.
+/// Whether a Pod uses nothing any more: the Pod has ended, or should be gone already.
 fn ended(pod: &Value, now: i64) -> bool {
     let phase = &pod["status"]["phase"];
     let metadata = &pod["metadata"];
@@ -149,7 +149,7 @@ fn is_extended(name: &str) -> bool {
         || name.starts_with("deviceclass.resource.kubernetes.io/")
 }
 
-/// Returns what a Pod requests or is limited to: its containers with those that run beside them, or an
+/// Returns the requests or limits of a Pod: the containers with those that run beside them, or an
 /// initialization that needs more than these.
 fn total(spec: &Value, part: &str) -> Amounts {
     let add = |sums: &mut Amounts, more: &Amounts| {
@@ -175,7 +175,7 @@ fn total(spec: &Value, part: &str) -> Amounts {
     for container in list("initContainers") {
         let mut own = amounts(&container["resources"][part]);
         if container["restartPolicy"] == "Always" {
-            // It keeps running beside all containers that start later.
+            // Such a container keeps running beside all containers that start later.
             add(&mut sums, &own);
             add(&mut beside, &own);
             own = beside.clone();

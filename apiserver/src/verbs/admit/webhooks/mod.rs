@@ -1,8 +1,8 @@
-//! Admission webhooks: which of them a request concerns, and what their answers mean.
+//! Admission webhooks: the selection for a request, and the meaning of answers.
 //!
-//! Nothing waits here. Each function asks the request's session for the answers that it needs, and
-//! ends with `ApiError::suspended` if there are none yet. As in kube-apiserver the resources of
-//! admission itself are exempt.
+//! Nothing waits here. Each function asks the request's session for the answers that are needed,
+//! and ends with `ApiError::suspended` while any is missing. As in kube-apiserver the resources of
+//! admission are exempt.
 
 mod mutate;
 mod review;
@@ -40,7 +40,7 @@ pub(crate) fn may_mutate(core: &Core, call: &Call) -> bool {
 }
 
 /// Returns the version of the kind in which a webhook wants the objects; `None` if the request does
-/// not concern it.
+/// not concern the webhook.
 fn matched(
     core: &Core,
     call: &Call,
@@ -104,7 +104,7 @@ fn check_dry_run(call: &Call, hook: &Hook) -> Result<(), ApiError> {
     Err(ApiError::bad_request(format!("admission webhook {name:?} does not support dry run")))
 }
 
-/// Returns what a webhook decided; `None` if its failure is ignored.
+/// Returns the decision of a webhook; `None` for an ignored failure.
 fn verdict(
     call: &Call,
     hook: &Hook,
@@ -116,7 +116,7 @@ fn verdict(
         Err(why) => return failed(hook, &why).map(|()| None),
     };
     for key in &verdict.audited {
-        // Without its value, which may be made of a Secret.
+        // Without the value, which may come from a Secret.
         tracing::info!(webhook = hook.name(), key, "audit annotation of a webhook");
     }
     call.session.warn(verdict.warnings.iter().cloned());
@@ -136,7 +136,7 @@ fn failed(hook: &Hook, why: &str) -> Result<(), ApiError> {
     Err(ApiError::internal(&text))
 }
 
-/// Calls `judge` with the request in the form in which rules match it.
+/// Calls `judge` with the request in the form in which rules match requests.
 fn with_subject<T>(
     core: &Core,
     call: &Call,

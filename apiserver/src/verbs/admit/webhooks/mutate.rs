@@ -1,4 +1,5 @@
-//! Mutating admission: policies, and then webhooks, one after another, each with the object that the one before it has left.
+//! Mutating admission: policies, and then webhooks, in sequence, each with the object that the one
+//! before has left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::verbs::admit::policies::mutate::Mutations;
 use crate::verbs::suspend::convert;
 use crate::verbs::{Call, decode, scale};
 
-/// Lets mutating policies and webhooks change the object of a request; returns it if one of them did.
+/// Lets mutating policies and webhooks change the object of a request; returns a changed object.
 pub(crate) fn mutate(
     core: &Core,
     call: &Call,
@@ -34,23 +35,23 @@ pub(crate) fn mutate(
     if (policies.is_patched() || chain.is_changed)
         && let Some(changed) = policies.again(chain.changed.as_ref())?
     {
-        // The webhooks that want to see changes have not seen this one.
+        // The webhooks that want to see changes have not seen this change.
         again.append(&mut chain.invoked);
         chain.changed = Some(changed);
     }
-    // Once more for those that have not seen the changes of later ones. Never a third time.
+    // Once more for webhooks that have not seen the changes of later webhooks. Never a third time.
     if !again.is_empty() {
         chain.round(&hooks, Some(&again))?;
     }
     Ok(chain.changed)
 }
 
-/// A request on its way through the webhooks.
+/// A request passing the webhooks.
 struct Chain<'a> {
     core: &'a Core,
     call: &'a Call,
     operation: Operation<'a>,
-    /// The object as the webhooks have changed it.
+    /// The object after the changes of the webhooks.
     changed: Option<Value>,
     /// Webhooks that have been called and want to see later changes.
     invoked: BTreeSet<usize>,
@@ -82,7 +83,8 @@ impl Chain<'_> {
         Ok(again)
     }
 
-    /// Calls a webhook, and returns whether it changed the object; `None` if it is not concerned.
+    /// Calls a webhook, and returns whether the object changed; `None` if the webhook is not
+    /// concerned.
     fn call(&mut self, hook: &Hook, round: usize) -> Result<Option<bool>, ApiError> {
         let (core, call) = (self.core, self.call);
         let current = self.changed.clone();
@@ -105,7 +107,7 @@ impl Chain<'_> {
         self.apply(hook, &kind, &seen, &patch, &form).map(Some)
     }
 
-    /// Applies the patch of a webhook to the object that it has seen.
+    /// Applies the patch of a webhook to the object that the webhook has seen.
     fn apply(
         &mut self,
         hook: &Hook,
@@ -151,8 +153,8 @@ impl Chain<'_> {
     }
 }
 
-/// Returns a patched object in its kind's form, with defaults. If `is_strict`, fields that the kind does not
-/// have are a fault.
+/// Returns a patched object in the kind's form, with defaults. If `is_strict`, fields that the kind
+/// does not have are a fault.
 pub(in crate::verbs::admit) fn settled(
     call: &Call,
     kind: &Arc<Kind>,

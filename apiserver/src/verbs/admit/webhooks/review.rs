@@ -1,4 +1,4 @@
-//! `AdmissionReview`: the question to a webhook, and the checks of its answer.
+//! `AdmissionReview`: the question to a webhook, and the checks of the answer.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,7 +38,7 @@ fn version(spec: &Value) -> &'static str {
     known.into_iter().next().unwrap_or("v1")
 }
 
-/// Returns the review for a webhook, without the uid of its request.
+/// Returns the review for a webhook, without the uid of the request.
 pub(super) fn review(
     hook: &Hook,
     mut request: Value,
@@ -56,7 +56,7 @@ pub(super) fn review(
     })
 }
 
-/// Removes the empty ones among some fields.
+/// Removes the empty among some fields.
 fn trim(value: &mut Value, names: &[&str]) {
     let Value::Object(fields) = value else { return };
     for name in names {
@@ -98,7 +98,7 @@ pub(super) fn verdict(answer: &Answer, spec: &Value, is_mutating: bool) -> Resul
     let texts = |list: &Value| -> Vec<String> {
         list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    // The older version has no type that counts: there is but one.
+    // The older version has no type that counts, because there is only a single type.
     let form = if is_v1 { text(response, "patchType") } else { "JSONPatch" };
     let annotations = response["auditAnnotations"].as_object().into_iter().flatten();
     Ok(Verdict {

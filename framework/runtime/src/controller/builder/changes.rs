@@ -12,7 +12,7 @@ use windlass_core::conditions::ConditionSet;
 pub type ChangeFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 impl<C: Reconciler> ControllerBuilder<C> {
-    /// Keeps each object's state at its last reconcile, so that
+    /// Keeps each object's state at the last reconcile, so that
     /// [`Context::changes`](crate::controller::Context::changes) can return the difference. At most
     /// 64 MiB of such states, in JSON; the state that was reconciled longest ago is evicted first.
     ///
@@ -23,23 +23,24 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
     ///
-    /// Zero keeps no states. Each state counts with its JSON and about 256 bytes.
+    /// Zero keeps no states. Each state counts with the JSON and about 256 bytes.
     pub fn track_changes_within(mut self, bytes: usize) -> Self {
         self.options.tracked_bytes = bytes;
         self
     }
 
-    /// Runs a handler before the reconciler when a field differs from the last successful
-    /// reconcile of the object, by `is_same`; `field` names it in the text of a failure. Handlers
-    /// run one after the other, in the order of the calls. A failed handler fails the reconcile, and
-    /// runs again at the next attempt, whether or not the field has changed once more.
+    /// Runs a handler before the reconciler when a field differs from the last successful reconcile
+    /// of the object, by `is_same`; `field` names the field in the text of a failure. Handlers run
+    /// in sequence, in the order of the calls. A failed handler fails the reconcile, and runs again
+    /// at the next attempt, whether or not the field has changed once more.
     ///
-    /// The derive writes it as `on_change(spec.host = rehost)`, with a method of the controller.
+    /// The derive writes this call as `on_change(spec.host = rehost)`, with a method of the
+    /// controller.
     ///
     /// When the last state is not known, every handler runs: at the first reconcile of an object,
     /// after a restart or a change of leaders, and when the state was evicted. So a handler has to
     /// tolerate repetitions, as a reconciler does. Switches [`track_changes`](Self::track_changes)
-    /// on, unless it is on already. Handlers do not run for an object that is being deleted.
+    /// on, unless already on. Handlers do not run for an object that is being deleted.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -78,32 +79,33 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Shows the outcome of the handler that was added last in a declared condition; see
-    /// [`conditions`](Self::conditions). Without a handler before it, it has no effect.
+    /// [`conditions`](Self::conditions). Without an earlier handler the call has no effect.
     ///
     /// | handler | condition |
     /// |---|---|
-    /// | has succeeded, or had nothing to do since its last success | true, `Succeeded` |
+    /// | has succeeded, or had nothing to do since the last success | true, `Succeeded` |
     /// | has failed | false, `HandlerFailed`, with the error |
     /// | waits ([`Failure::wait_for`](crate::controller::Failure::wait_for)) | false, with the reason and the text of the wait |
     /// | has panicked, or was dropped at the deadline of the reconcile | unknown, `HandlerNotFinished` |
-    /// | was not reached, because one before it failed | as before |
+    /// | was not reached, because an earlier handler failed | as before |
     ///
-    /// A condition of `stalled_on(…)`, which is true in a bad state, shows the failures that only a change of the object
-    /// helps against:
+    /// A condition of `stalled_on(…)`, which is true in a bad state, shows the failures that only a
+    /// change of the object helps against:
     ///
     /// | handler | condition of `stalled_on(…)` |
     /// |---|---|
-    /// | has succeeded, or had nothing to do since its last success | absent |
+    /// | has succeeded, or had nothing to do since the last success | absent |
     /// | has failed with [`Failure::terminal`](crate::controller::Failure::terminal) | true, `HandlerFailed`, with the error; `Stalled` and `Ready` follow |
     /// | waits | absent |
     /// | has failed otherwise, has panicked, was dropped, or was not reached | as before |
     ///
-    /// It is written with all others at the end of the reconcile, and `Ready` follows if the condition is one of
-    /// `ready(all(…))`. Several handlers may share a condition: the last one that ran counts, and one that fails
-    /// is the last. What the reconciler sets afterwards in the same condition takes the place of the outcome. A
-    /// controller whose handler has a condition that the controller does not keep does not start.
+    /// The condition is written with all others at the end of the reconcile, and `Ready` follows if
+    /// the condition is among `ready(all(…))`. Several handlers may share a condition: the last
+    /// handler that ran counts, and a failing handler is the last. A value that the reconciler sets
+    /// afterwards in the same condition takes the place of the outcome. A controller whose handler
+    /// has a condition that the controller does not keep does not start.
     ///
-    /// The derive writes it as `on_change(spec.host = rehost, condition = HostReady)`.
+    /// The derive writes this call as `on_change(spec.host = rehost, condition = HostReady)`.
     pub fn change_condition<T: ConditionSet>(mut self, condition: &T) -> Self
     where
         C: OwnsConditions<T>,

@@ -15,7 +15,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     ///
     /// The mapper returns keys of the operator's own cluster: the cluster part of a returned key is
     /// replaced. The caches of that cluster count among those that must be filled before the first
-    /// reconcile, so an unreachable cluster keeps this controller from starting, and no other one.
+    /// reconcile, so an unreachable cluster keeps this controller from starting, and no other
+    /// controller.
     ///
     /// # Panics
     /// When the kind is known at run time only.

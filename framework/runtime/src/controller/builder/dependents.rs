@@ -9,8 +9,8 @@ use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{Resource, ResourceInfo, Scope};
 
 impl<C: Reconciler> ControllerBuilder<C> {
-    /// As [`owns`](Self::owns), for a kind that the API server may not serve: the operator starts and is
-    /// ready without it, and all objects are reconciled when the kind appears.
+    /// As [`owns`](Self::owns), for a kind that the API server may not serve: the operator starts
+    /// and is ready without that kind, and all objects are reconciled when the kind appears.
     #[track_caller]
     pub(crate) fn owns_optional<K: Resource>(mut self, has_marks: bool) -> Self {
         let info = static_info::<K>();
@@ -23,8 +23,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Reconciles all objects when the kind appears, of which each may have failed for its absence and be waiting for a
-    /// retry.
+    /// Reconciles all objects when the kind appears, each of which may have failed because of the
+    /// kind's absence and be waiting for a retry.
     #[track_caller]
     pub(crate) fn noticing<K: Resource>(mut self) -> Self {
         self.notices::<K>(&static_info::<K>(), false);
@@ -52,29 +52,34 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Runs a clean-up for each object that is deleted, after that of [`finalizer`](Self::finalizer). A controller
-    /// without a finalizer gets one: of that name, or of its own name.
+    /// Runs a clean-up for each object that is deleted, after that of
+    /// [`finalizer`](Self::finalizer). A controller without a finalizer gets a finalizer: of that
+    /// name, or named after the controller.
     pub(crate) fn cleans_up(mut self, name: Option<&str>, cleanup: CleanupFn<C>) -> Self {
         self.graph_cleanups.push((name.map(str::to_owned), cleanup));
         self
     }
 
-    /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an earlier version.
+    /// Runs a clean-up for each object that is deleted and has the finalizer of a graph of an
+    /// earlier version.
     pub(crate) fn cleans_up_former(mut self, cleanup: CleanupFn<C>) -> Self {
         self.former_cleanups.push(cleanup);
         self
     }
 
-    /// Names the external resources that the fields of a graph drive, by the suffixes of their records.
+    /// Names the external resources that the fields of a graph drive, by the suffixes of their
+    /// records.
     pub(crate) fn drives(mut self, drives: DrivesFn<C>) -> Self {
         self.drives.push(drives);
         self
     }
 
-    /// Returns the finalizer of the controller, and those that an earlier version of it may have left on objects.
+    /// Returns the finalizer of the controller, and those that an earlier version may have left on
+    /// objects.
     ///
-    /// A graph's own finalizer is named after the controller. Without it, objects that have it could not be
-    /// deleted any more once the graph, or a `finalizer` of another name, has made it needless.
+    /// A graph's own finalizer is named after the controller. Without this finalizer, objects that
+    /// carry it could not be deleted any more once the graph, or a `finalizer` of another name, has
+    /// made the finalizer needless.
     pub(super) fn finalizers(&mut self) -> (Option<Finalizer<C>>, Vec<Finalizer<C>>) {
         let own = format!("windlass.dev/{}", self.name);
         let graphs = std::mem::take(&mut self.graph_cleanups);
@@ -103,7 +108,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
         watches::Owners { kind: self.info.clone(), has_marks }
     }
 
-    /// Watches the children of kind `K` that an earlier version of the operator made, to delete them.
+    /// Watches the children of kind `K` that an earlier version of the operator made, to delete
+    /// them.
     #[track_caller]
     pub(crate) fn retires<K: Resource>(mut self) -> Self {
         let info = static_info::<K>();
@@ -111,13 +117,13 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self.rules.extend(rbac::watched_rules(&info));
         self.rules.push(Rule::new(&info, None, &["delete"]));
         let reason = self.names.add(format!("owned {}", info.group_resource()));
-        // With marks, in whatever way that version made them.
+        // With marks, however that version made the children.
         let owners = self.owners(self.info.scope == Scope::Namespaced);
         self.sources.push(dispensable(watches::owned::<K>(owners, reason, None)));
         self
     }
 
-    /// Makes the cache of a kind optional, before it is first used.
+    /// Makes the cache of a kind optional, before the first use.
     fn may_be_missing(&mut self, info: ResourceInfo) {
         self.sources.push(Box::new(move |at| {
             at.informers.prefer_optional(info.clone());
@@ -126,8 +132,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 }
 
-/// Returns the source of a kind that the controller can do without. Another controller that shares the
-/// cache may need it: that one waits for the first list.
+/// Returns the source of a kind that the controller can work without. Another controller that
+/// shares the cache may need it: that controller waits for the first list.
 fn dispensable(source: Source) -> Source {
     Box::new(move |at| Ok(source(at)?.into_iter().map(Registration::dispensable).collect()))
 }

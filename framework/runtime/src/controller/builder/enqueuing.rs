@@ -54,8 +54,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// As [`owns`](Self::owns), for changes that pass `predicate`.
     ///
     /// The predicate filters changes, not ownership: a child of another owner never passes.
-    /// Deletions of children have to pass it, too, or a deleted child is not made again until the
-    /// next reconcile.
+    /// Deletions of children have to pass the predicate, too, or a deleted child is not made again
+    /// until the next reconcile.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -70,8 +70,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// As [`watches`](Self::watches), for changes that pass `predicate`.
     ///
-    /// An update passes or fails as a whole; if it passes, the mapper runs for the old and the new
-    /// state.
+    /// An update passes or fails as a whole; if the update passes, the mapper runs for the old and
+    /// the new state.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -104,7 +104,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Reconciles the keys that are sent to `trigger`.
     ///
-    /// One trigger may serve several controllers of its kind, and one controller several triggers.
+    /// A trigger may serve several controllers of its kind, and a controller several triggers.
     pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
         let reason = self.names.add(format!("trigger {}", trigger.name()));
         let target = trigger.target(reason);
@@ -116,8 +116,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has one
-    /// controller: a second controller that is wired to it does not start.
+    /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has a
+    /// single controller: a second controller that is wired to the poll does not start.
     pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &PollHandle<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
         match polled.background_source(reason) {
@@ -139,8 +139,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Reconciles each object at intervals, whether anything changed or not.
     ///
-    /// May be called several times: each timer has an interval of its own and a reason `timer
-    /// NAME`.
+    /// May be called several times: each timer has a separate interval and a reason `timer NAME`.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -174,7 +173,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// `SyncPeriod`.
     ///
     /// A resync repairs drift that no watch shows, such as a deleted record of an external system.
-    /// It costs one reconcile for each object and period; reconciles whose writes would change
+    /// The cost is a reconcile for each object and period; reconciles whose writes would change
     /// nothing send no request.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(Resync::every(period));
@@ -190,9 +189,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Reconciles an object once `quiet` has passed without a further cause, and at the latest
-    /// after `most`: a burst of changes is one reconcile. Objects found at the start, retries,
-    /// requeues and timers start no such wait; if they are due during one, they join it. Default:
-    /// no wait.
+    /// after `most`: a burst of changes leads to one reconcile. Objects found at the start,
+    /// retries, requeues and timers start no such wait; if they are due during a wait, they join
+    /// that wait. Default: no wait.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;

@@ -25,7 +25,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Adds a permission that [`can`](Self::can) does not express: on a subresource, on objects of
     /// some names, on a resource without a Rust type, or on a path that is no resource.
     ///
-    /// The derive writes `can(create Pod/eviction)` and `can(get Secret["tls"])` with it.
+    /// The derive writes `can(create Pod/eviction)` and `can(get Secret["tls"])` with this call.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -60,7 +60,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self.ask(&target, rule)
     }
 
-    /// Adds a permission, and the text by which `can(…)` asks for each of its verbs.
+    /// Adds a permission, and the text by which `can(…)` asks for each verb.
     fn ask(mut self, target: &str, rule: Rule) -> Self {
         let names: Vec<String> = rule.names.iter().map(|name| format!("{name:?}")).collect();
         let names =

@@ -1,9 +1,9 @@
 //! Builder of a controller: watched and owned kinds, permissions, settings.
 //!
-//! A builder only collects: no request is sent and no cache is created before the manager
-//! attaches the built controller. Its methods cannot fail, so an invalid combination is returned as
-//! an error when the controller is attached, except for mistakes in types, which panic where they
-//! are written.
+//! A builder only collects: no request is sent and no cache is created before the manager attaches
+//! the built controller. The methods of a builder cannot fail, so an invalid combination is
+//! returned as an error when the controller is attached, except for mistakes in types, which panic
+//! where they are written.
 
 mod changes;
 mod clusters;
@@ -35,9 +35,9 @@ mod enqueuing;
 /// Upper bound of a controller's workers: some hundred MB of tasks.
 pub const MOST_WORKERS: usize = 65_536;
 
-/// Builder of a controller: the kinds that it watches and owns, and its permissions. The controller
-/// starts when the caches of all its kinds are filled: the reconciled kind and every owned or
-/// watched kind, in this and in other clusters.
+/// Builder of a controller: the kinds that the controller watches and owns, and the permissions.
+/// The controller starts when the caches of all its kinds are filled: the reconciled kind and every
+/// owned or watched kind, in this and in other clusters.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -75,15 +75,17 @@ pub struct ControllerBuilder<C: Reconciler> {
     name: String,
     /// Number of worker tasks, from 1 to [`MOST_WORKERS`].
     workers: usize,
-    /// Deadline of one reconcile; at least a millisecond.
+    /// Deadline of a reconcile; at least a millisecond.
     timeout: Duration,
     /// Backoff of failed keys.
     retry: RetryPolicy,
-    /// The finalizer and its clean-up.
+    /// The finalizer and the clean-up.
     finalizer: Option<Finalizer<C>>,
-    /// Clean-ups of graphs, which follow that of the finalizer; each with the name of its finalizer, if it needs one.
+    /// Clean-ups of graphs, which follow that of the finalizer; each with the name of a finalizer,
+    /// if needed.
     graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
-    /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier version.
+    /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier
+    /// version.
     former_cleanups: Vec<CleanupFn<C>>,
     /// Finalizers of earlier versions.
     former_finalizers: Vec<String>,
@@ -93,12 +95,12 @@ pub struct ControllerBuilder<C: Reconciler> {
     sources: Vec<Source>,
     /// Permissions, not merged yet.
     rules: Vec<Rule>,
-    /// The permissions among them that no other setting implies, one verb each, with the text by
+    /// The permissions among them that no other setting implies, a verb each, with the text by
     /// which `can(…)` asks for it.
     asked: Vec<(String, Rule)>,
     /// Settings that each reconcile reads.
     options: ReconcileOptions<C>,
-    /// Names of the reasons; a source takes its bit when it is added.
+    /// Names of the reasons; a source takes a bit when it is added.
     names: ReasonNames,
     /// Filter of the reconciled kind's changes.
     when: Option<Predicate<C::Object>>,
@@ -165,7 +167,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// the owner of applied fields. At most 63 ASCII letters, digits, `-`, `_` and `.`, with a
     /// letter or a digit first and last: the operator does not start with any other name.
     ///
-    /// Two controllers of one manager cannot share a name. Changing the name of a deployed
+    /// Two controllers of one manager cannot share one name. Changing the name of a deployed
     /// controller changes the field manager: fields that were applied under the old name are not
     /// removed when a later apply leaves them out.
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -174,22 +176,22 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Sets the number of objects that are reconciled at once: at least 1, at most 65 536. Each
-    /// worker is a task, also while it is idle. Failing objects get at most half of the workers.
+    /// worker is a task, also while idle. Failing objects get at most half of the workers.
     ///
     /// Default: 4. Reconciles of one object never overlap, however many workers there are. More
     /// workers help reconciles that wait for requests; the client's limit of requests applies to
-    /// all of them together.
+    /// all workers together.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.clamp(1, MOST_WORKERS);
         self
     }
 
-    /// Sets the deadline of one reconcile, after which it is dropped and counted as a failure. At
-    /// least a millisecond: zero, which means no deadline in controller-runtime, would let no
-    /// reconcile run. `Duration::MAX` means no deadline.
+    /// Sets the deadline of one reconcile, after which the reconcile is dropped and counted as a
+    /// failure. At least a millisecond: zero, which means no deadline in controller-runtime, would
+    /// let no reconcile run. `Duration::MAX` means no deadline.
     ///
     /// Default: 5 min. The deadline covers reads, writes and the code of the reconciler up to its
-    /// `await`s; code that blocks its thread is dropped only when it yields. The
+    /// `await`s; code that blocks its thread is dropped only at its next yield. The
     /// [`cancellation`](Context::cancellation) token is cancelled at the same moment.
     pub fn reconcile_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout.max(Duration::from_millis(1));
@@ -231,7 +233,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// its controller owner reference names.
     ///
     /// controller-runtime's `Owns`. Adds the permissions to read, create, patch and delete the
-    /// kind, and starts its cache. Children are made by [`Context::apply_owned`] and
+    /// kind, and starts the kind's cache. Children are made by [`Context::apply_owned`] and
     /// [`Context::create_owned`].
     ///
     /// # Panics
@@ -249,8 +251,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// the old and for the new state.
     ///
     /// controller-runtime's `Watches` with `EnqueueRequestsFromMapFunc`. The mapper must not block
-    /// and sees cached state only; it runs once for each of the two states, and duplicate keys are
-    /// one. Keys of objects that do not exist are dropped by the reconcile.
+    /// and sees cached state only; the mapper runs once for each of the two states, and duplicate
+    /// keys are one. Keys of objects that do not exist are dropped by the reconcile.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -299,7 +301,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Adds the permission to watch a kind, and returns the reason of its source.
+    /// Adds the permission to watch a kind, and returns the reason of that source.
     #[track_caller]
     fn watching<K: Resource>(&mut self) -> Reason {
         let info = static_info::<K>();
@@ -307,7 +309,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self.names.add(format!("watched {}", info.group_resource()))
     }
 
-    /// Builds an index of the reconciled kind before the first reconcile instead of at its first
+    /// Builds an index of the reconciled kind before the first reconcile instead of at the first
     /// use. When the index cannot be built, the controller does not start.
     ///
     /// Lookups by the index are made by `Context::store().by_index(…)`.
@@ -321,7 +323,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     ///
     /// The finalizer is a patch of its own, before the first reconcile of an object. Removing this
     /// setting from a deployed controller leaves the finalizer on existing objects, which then
-    /// cannot be deleted: name it by [`former_finalizer`](Self::former_finalizer) until none carries it.
+    /// cannot be deleted: declare the finalizer by [`former_finalizer`](Self::former_finalizer)
+    /// until no object carries the finalizer.
     pub fn finalizer(mut self, name: impl Into<String>) -> Self
     where
         C: Finalize,
@@ -330,11 +333,13 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Removes a finalizer that an earlier version of the controller used from objects that are deleted.
-    /// Nothing is cleaned up for it; external resources whose field left a graph hold their objects.
+    /// Removes a finalizer that an earlier version of the controller used from objects that are
+    /// deleted. Nothing is cleaned up for that finalizer; external resources whose field left a
+    /// graph hold their objects.
     ///
-    /// For the name of a [`finalizer`](Self::finalizer), or of a graph's external field, that this version
-    /// lacks: objects that carry it could not be deleted otherwise. Default: `windlass.dev/<controller>`.
+    /// For the name of a [`finalizer`](Self::finalizer), or of a graph's external field, that this
+    /// version lacks: objects that carry the finalizer could not be deleted otherwise. Default:
+    /// `windlass.dev/<controller>`.
     pub fn former_finalizer(mut self, name: impl Into<String>) -> Self {
         self.former_finalizers.push(name.into());
         self
@@ -342,13 +347,12 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Builds the controller, ready for a manager.
     ///
-    /// The result is shared by all terms of leadership; it is given to
+    /// The result is shared by all terms of leadership; the result goes to
     /// [`Manager::erased_controller`](crate::manager::Manager::erased_controller), which
-    /// [`Manager::controller`](crate::manager::Manager::controller) and its siblings do by
-    /// themselves.
+    /// [`Manager::controller`](crate::manager::Manager::controller) and its siblings do internally.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
-        // A resync is a background source like a trigger or a poll; it is added last because
-        // `resync` and `without_resync` may still replace it.
+        // A resync is a background source like a trigger or a poll; the resync is added last
+        // because `resync` and `without_resync` may still replace it.
         if let Some(resync) = self.resync.take() {
             self.background_sources.push(Arc::new(resync));
         }
@@ -384,7 +388,7 @@ fn boxed_cleanup<'a, C: Finalize>(
     Box::pin(controller.cleanup(object, cx))
 }
 
-/// Returns the kind of `K`; panics when it is known at run time only.
+/// Returns the kind of `K`; panics when the kind is known at run time only.
 #[track_caller]
 fn static_info<K: Resource>() -> ResourceInfo {
     match K::static_info() {

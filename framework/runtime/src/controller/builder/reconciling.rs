@@ -47,13 +47,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Maintains a condition of type `type_` (`Ready`, `Reconciled`) in each object's status. After
     /// a failure the condition is false, its message is the error, and its reason is
-    /// `ReconcileFailed`, `ReconcileGaveUp` or `TerminalError`; after a success it is true with the
-    /// reason `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is false with the reason
-    /// `Waiting` or `Terminating`. A condition of this type that the reconciler itself sets at a success
-    /// is left alone. Written when it changes; retries of the same failure write nothing.
+    /// `ReconcileFailed`, `ReconcileGaveUp` or `TerminalError`; after a success the condition is
+    /// true with the reason `Reconciled`. While the object
+    /// [waits](crate::controller::Action::wait_for) the condition is false with the reason
+    /// `Waiting` or `Terminating`. A condition of this type that the reconciler itself sets at a
+    /// success is left alone. Written on a change; retries of the same failure write nothing.
     ///
-    /// The kind's status needs `conditions` ([`Conditions`](windlass_core::conditions::Conditions)). For a
-    /// kind that is cached as a projection, the status is read before each such comparison.
+    /// The kind's status needs `conditions`
+    /// ([`Conditions`](windlass_core::conditions::Conditions)). For a kind that is cached as a
+    /// projection, the status is read before each such comparison.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -75,29 +77,32 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Keeps the conditions of the enum `T` in each object's status, and computes its root `Ready` at the end of
-    /// each reconcile, with `Reconciling` and `Stalled` as kstatus reads them and, if the status has the
-    /// field, `observedGeneration`. Takes the place of [`outcome_condition`](Self::outcome_condition).
+    /// Keeps the conditions of the enum `T` in each object's status, and computes the root `Ready`
+    /// at the end of each reconcile, with `Reconciling` and `Stalled` as kstatus reads them and, if
+    /// the status has the field, `observedGeneration`. Takes the place of
+    /// [`outcome_condition`](Self::outcome_condition).
     ///
-    /// | outcome | `Ready` | beside it | kstatus |
+    /// | outcome | `Ready` | further condition | kstatus |
     /// |---|---|---|---|
     /// | success, all of `ready(all(…))` true | true | | `Current` |
-    /// | success, one of them false or unknown | false, unknown | `Reconciling` | `InProgress` |
+    /// | success, a condition false or unknown | false, unknown | `Reconciling` | `InProgress` |
     /// | a wait | false | `Reconciling`, with the reason of the wait | `InProgress` |
     /// | an error that is retried | false | `Reconciling`: `ReconcileFailed` | `InProgress` |
     /// | a terminal error, used-up retries | false | `Stalled`: `TerminalError`, `ReconcileGaveUp` | `Failed` |
-    /// | one of `stalled_on(…)` is true | false | `Stalled`, with its reason | `Failed` |
+    /// | one of `stalled_on(…)` is true | false | `Stalled`, with the same reason | `Failed` |
     /// | a clean-up that waits | false | `Reconciling`: `Terminating` | `Terminating` |
     /// | paused | as before; unknown if the spec changed | `Paused`; `Reconciling` if the spec changed | as before; `InProgress` |
     ///
-    /// All conditions of a reconcile are one write, and none when nothing changed; conditions of others
-    /// stay as they are. Each change of a status is counted by `windlass_condition_transitions_total` and,
-    /// but for `Reconciling`, reported by an Event. Of several controllers of one kind one has the root
-    /// `Ready`; the others name another root. A manager whose controllers of one kind keep a condition of the
-    /// same type does not start.
+    /// All conditions of a reconcile are one write, and none when nothing changed; conditions of
+    /// others stay unchanged. Each change of a status is counted by
+    /// `windlass_condition_transitions_total` and, but for `Reconciling`, reported by an Event. Of
+    /// several controllers of one kind one controller has the root `Ready`; the others name another
+    /// root. A manager whose controllers of one kind keep a condition of the same type does not
+    /// start.
     ///
-    /// The kind's status needs `conditions` ([`Conditions`](struct@windlass_core::conditions::Conditions)):
-    /// without it the operator does not start. The schema of a kind may not prune them.
+    /// The kind's status needs `conditions`
+    /// ([`Conditions`](struct@windlass_core::conditions::Conditions)): without that field the
+    /// operator does not start. The schema of a kind may not prune them.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -127,13 +132,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Logs each write of a reconcile: its reasons, the object, and the paths that it changed. Default:
-    /// [`ChangeLog::Off`]. [`Manager::change_log`](crate::manager::Manager::change_log) sets it for all controllers.
+    /// Logs each write of a reconcile: the reasons, the object, and the changed paths. Default:
+    /// [`ChangeLog::Off`]. [`Manager::change_log`](crate::manager::Manager::change_log) sets the
+    /// detail for all controllers.
     ///
-    /// Covered are creates, applies, patches, updates and deletions through the context, statuses and
-    /// finalizers; not requests by [`Context::client`](crate::controller::Context::client), evictions, deletions of
-    /// collections, Events and Leases. The state before a write is that of the cache: for a kind without one, and
-    /// for projections, the whole object counts as new. Values of Secrets are masked.
+    /// Covered are creates, applies, patches, updates and deletions through the context, statuses
+    /// and finalizers; not requests by [`Context::client`](crate::controller::Context::client),
+    /// evictions, deletions of collections, Events and Leases. The state before a write is that of
+    /// the cache: for a kind without a cache, and for projections, the whole object counts as new.
+    /// Values of Secrets are masked.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -156,17 +163,17 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Drops a running reconcile when it is [superseded](crate::controller::Context::superseded),
-    /// and starts it again at once for the new state. After five drops in a row one reconcile runs
-    /// to its end, so that an object which keeps changing is reconciled, too. A clean-up is never
-    /// dropped.
+    /// Drops a running reconcile when [superseded](crate::controller::Context::superseded), and
+    /// restarts the reconcile at once for the new state. After five drops in a row the next
+    /// reconcile runs to its end, so that an object which keeps changing is reconciled after all. A
+    /// clean-up is never dropped.
     ///
-    /// The reconciler's future is dropped at an `await`: the reconciler must tolerate that as it
-    /// must tolerate a crash there.
+    /// The reconciler's future is dropped at an `await`: the reconciler must tolerate a drop as
+    /// well as a crash at that point.
     ///
     /// For long reconciles whose object changes often. Default: a superseded reconcile runs to its
-    /// end, and [`Context::superseded`](crate::controller::Context::superseded) lets it end early
-    /// by itself.
+    /// end, and [`Context::superseded`](crate::controller::Context::superseded) lets the reconciler
+    /// end early.
     pub fn cancel_superseded(mut self) -> Self {
         self.options.drops_superseded = true;
         self
@@ -204,8 +211,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// first reconcile; all further causes wait for its end and lead to one reconcile then.
     /// Default: no limit.
     ///
-    /// Unlike [`loop_guard`](Self::loop_guard) it applies to intended reconciles, too, and logs
-    /// nothing.
+    /// Unlike [`loop_guard`](Self::loop_guard) this limit applies to intended reconciles, too, and
+    /// logs nothing.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -232,8 +239,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Runs [`ObjectTask::run`] beside each object, from its first successful reconcile until its
     /// deletion.
     ///
-    /// A controller has at most one kind of task; the number of running ones is a metric. See
-    /// [`ObjectTask`] for its life.
+    /// A controller has at most one kind of task; the number of running tasks is a metric. See
+    /// [`ObjectTask`] for the life cycle.
     pub fn task_per_object(mut self) -> Self
     where
         C: ObjectTask,

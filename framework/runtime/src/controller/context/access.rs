@@ -18,8 +18,8 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole}
 impl<C: Reconciler> Context<C> {
     /// Returns the API of kind `K` in the object's namespace (in all namespaces when the object or
     /// `K` has none), for requests that the checked methods do not cover. An escape hatch: no grant
-    /// is checked at compile time, so its use has to be listed in `can(…)` to be in the manifest. A
-    /// clone of it behaves as a clone of [`client`](Self::client).
+    /// is checked at compile time, so uses of the API have to be listed in `can(…)` to be in the
+    /// manifest. A clone of the API behaves as a clone of [`client`](Self::client).
     pub fn api<K: Resource>(&self) -> Api<K> {
         self.nearby_by(self.client())
     }
@@ -30,19 +30,20 @@ impl<C: Reconciler> Context<C> {
     /// and [`watched`](Self::watched) read caches without a request.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API
+    /// server.
     /// # Cancel safety
     /// Dropping the future cancels the request; nothing is written.
     pub fn get<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, K>
     where
         C: CanGet<K>,
     {
-        // The boxed future has no `C` in its type: a missing grant is reported once, at the call.
+        // The boxed future has no `C` in its type: a missing grant is reported once, at the place
+        // of the call.
         Box::pin(async move { self.nearby::<K>().get(name).await })
     }
 
-    /// Reads an object in the object's namespace from the API server; `None` when it does not
-    /// exist.
+    /// Reads an object in the object's namespace from the API server; `None` when there is none.
     ///
     /// # Errors
     /// Any error of the API server.
@@ -57,8 +58,8 @@ impl<C: Reconciler> Context<C> {
 
     /// Lists the objects in the object's namespace that `labels` matches, from the API server.
     ///
-    /// The empty selector lists all. The whole list is in memory at once; for very large ones use
-    /// [`api`](Self::api) and its pages.
+    /// The empty selector lists all. The whole list is in memory at once; for very large lists use
+    /// the pages of [`api`](Self::api).
     ///
     /// # Errors
     /// Any error of the API server.
@@ -77,15 +78,15 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Creates an object in the object's namespace, without making it a child (see
+    /// Creates an object in the object's namespace, without making the object a child (see
     /// [`create_owned`](Self::create_owned)).
     ///
     /// The created object is visible in the caches at once and counts among the
-    /// [`expectations`](Self::expectations) until the watch has shown it.
+    /// [`expectations`](Self::expectations) until the watch has delivered the object.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`](windlass_core::ErrorKind::AlreadyExists), and any error of the API
-    /// server.
+    /// [`ErrorKind::AlreadyExists`](windlass_core::ErrorKind::AlreadyExists), and any error of the
+    /// API server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the object may have been created.
     pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
@@ -96,15 +97,15 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Replaces an object in the object's namespace by `object`, which has to carry the
-    /// resourceVersion that it was derived from. Its status is not written where that is a
-    /// subresource.
+    /// resourceVersion of the state that it was derived from. The status is not written where it is
+    /// a subresource.
     ///
-    /// A replace of the reconciled object does not cause another reconcile by itself, because the
-    /// version under it is known.
+    /// A replace of the reconciled object does not cause another reconcile, because the version
+    /// before the write is known.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since, and any
-    /// error of the API server.
+    /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since,
+    /// and any error of the API server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the write may have been executed.
     pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
@@ -115,7 +116,7 @@ impl<C: Reconciler> Context<C> {
             let key = self.key_of(object);
             let write = self.nearby::<K>().replace(object);
             let (replaced, answer) = self.answered(write, ("update", &key)).await?;
-            // The API server accepts a replace only upon the version that it carries.
+            // The API server accepts a replace only upon the version in the object.
             match object.resource_version() {
                 from if self.is_own(object) && !from.is_empty() => {
                     self.wrote_upon(from, &replaced, &answer)
@@ -126,8 +127,8 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Sends a create and puts its answer into the cache. The fate of a child with a generated name
-    /// is recorded in any case: a reconcile that counts children depends on it.
+    /// Sends a create and puts the answer into the cache. The fate of a child with a generated name
+    /// is recorded in any case: a reconcile that counts children depends on that record.
     pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
         let clock = &self.shared.environment.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
@@ -156,12 +157,13 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Patches an object in the object's namespace. A patch of the reconciled object reconciles it
-    /// once more, because the version under the patch is not known. [`patcher`](Self::patcher)
+    /// Patches an object in the object's namespace. A patch of the reconciled object causes another
+    /// reconcile, because the version under the patch is not known. [`patcher`](Self::patcher)
     /// avoids that.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API
+    /// server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the patch may have been executed.
     pub fn patch<'a, K: Resource>(&'a self, name: &'a str, patch: Patch) -> ApiFuture<'a, K>
@@ -196,7 +198,7 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Sends a deletion and applies it to the cache; a missing object is no error.
+    /// Sends a deletion and applies the deletion to the cache; a missing object is no error.
     pub(super) async fn send_delete<K: Resource>(
         &self,
         key: &ObjectKey,
@@ -221,7 +223,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Whether `object` is the reconciled object, as whatever type.
+    /// Whether `object` is the reconciled object, of any type.
     pub(super) fn is_own<K: Resource>(&self, object: &K) -> bool {
         let kind = K::static_info().map(|info| info.group_resource());
         kind.is_some_and(|kind| kind == self.shared.info.group_resource())
@@ -229,7 +231,8 @@ impl<C: Reconciler> Context<C> {
             && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
     }
 
-    /// Returns the key of an object, in the namespace that [`api`](Self::api) uses if it names none.
+    /// Returns the key of an object, in the namespace that [`api`](Self::api) uses if the object
+    /// names none.
     pub(super) fn key_of<K: Resource>(&self, object: &K) -> ObjectKey {
         match object.namespace() {
             Some(namespace) => {
@@ -247,8 +250,8 @@ impl<C: Reconciler> Context<C> {
 
     /// The cache of an owned kind.
     ///
-    /// The kind needs `owns(…)`, which also starts its cache before the first reconcile. Shows
-    /// children of all objects: filter them by [`Store::owned_by`].
+    /// The kind needs `owns(…)`, which also starts the kind's cache before the first reconcile. The
+    /// store shows children of all objects: filter them by [`Store::owned_by`].
     pub fn store_of<K: Resource>(&self) -> Store<K>
     where
         C: OwnsCache<K>,
@@ -269,8 +272,8 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-/// Whether it is certain that nothing was created. The client marks requests that may have been
-/// executed as ambiguous; an answer that does not decode proves an execution.
+/// Whether certainly nothing was created. The client marks requests that may have been executed as
+/// ambiguous; an answer that does not decode proves an execution.
 fn is_refusal(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Ambiguous | ErrorKind::Decode)
 }

@@ -1,10 +1,11 @@
-//! Apply of a child: creates it or updates an owned one, and never overwrites a foreign object.
+//! Apply of a child: creates a missing child or updates an owned child, and never overwrites a
+//! foreign object.
 //!
-//! The API server decides whether a child exists and is owned, when it executes the apply, and not
-//! the cache: each apply carries a resourceVersion, and a uid for an existing child. A child that
+//! The API server, and not the cache, decides whether a child exists and is owned, when it executes
+//! the apply: each apply carries a resourceVersion, and a uid for an existing child. A child that
 //! the cache shows as owned is applied upon the cached version. A child that is not cached is
-//! applied upon a version that no object ever has: API servers ignore it when there is no such
-//! object, and answer 409 when there is one.
+//! applied upon a version that no object ever has: API servers ignore that version when there is no
+//! such object, and answer 409 when the object exists.
 //!
 //! A run of an apply has at most `TRIES` rounds. Each round starts from an assumption about the
 //! object of the child's name (none, an owned child at a version, a foreign object) and sends a
@@ -12,9 +13,10 @@
 //! to the next assumption. So no round can overwrite an object that appeared between the read and
 //! the request.
 //!
-//! No request is sent when it would change nothing: when the same intent was applied before and nobody has changed
-//! the fields that were applied, or when the child has all fields of the intent and the controller owns exactly
-//! those. The first needs the memory of this process, the second only what the cache keeps.
+//! No request is sent for an apply that would change nothing: when the same intent was applied
+//! before and the fields that were applied are unchanged, or when the child has all fields of the
+//! intent and the controller owns exactly those. The first case needs the memory of this process,
+//! the second only the content of the cache.
 
 // DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
@@ -48,14 +50,15 @@ const NO_VERSION: &str = "9223372036854775807";
 /// Decides whether an existing object may become a child.
 type MayAdopt<'a, K> = Box<dyn Fn(&K) -> bool + Send + Sync + 'a>;
 
-/// A child about to be applied, from [`Context::apply_owned`]; await it for the stored child.
+/// A child about to be applied, from [`Context::apply_owned`]; await this future for the stored
+/// child.
 ///
 /// Created by [`Context::apply_owned`], which describes the effects and errors.
 #[must_use = "nothing is applied until it is awaited"]
 pub struct ApplyOwned<'a, C: Reconciler, K> {
     /// The reconcile that applies the child.
     cx: &'a Context<C>,
-    /// The child as the reconciler wants it, as JSON.
+    /// The child as the reconciler describes it, as JSON.
     child: Result<Value, Error>,
     /// Condition under which an object of another owner becomes the child; none was given by
     /// default.
@@ -77,8 +80,8 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         Self { cx, child, may_adopt: None, is_marked: false, description: None }
     }
 
-    /// Takes over any existing object of that kind and name, unless another object controls it: it
-    /// becomes a child, its fields are set as in the child, and it is deleted with the reconciled
+    /// Takes over any existing object of that kind and name, unless another object controls it: the
+    /// object becomes a child, gets the fields of the child, and is deleted with the reconciled
     /// object. For children that were restored from a backup, or orphaned on purpose.
     ///
     /// If users choose the name of the child through the object, they thereby choose which object
@@ -88,8 +91,9 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         self.adopt_if(|_| true)
     }
 
-    /// As [`adopt`](Self::adopt), for objects for which `may` returns true; it is given the object
-    /// as stored in the API server, and the object is taken over at exactly that version.
+    /// As [`adopt`](Self::adopt), for objects for which `may` returns true; the function receives
+    /// the object as stored in the API server, and the object is taken over at exactly that
+    /// version.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -113,8 +117,8 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         self
     }
 
-    /// Lets the child be cluster-scoped, or in the namespace that it names: it carries a mark instead of an owner
-    /// reference, and no garbage collection deletes it.
+    /// Lets the child be cluster-scoped, or in a namespace of its own: such a child carries a mark
+    /// instead of an owner reference, and no garbage collection deletes it.
     pub(crate) fn marked(mut self) -> Self {
         self.is_marked = true;
         self
@@ -170,9 +174,10 @@ impl Version {
 
 /// A request of an apply that was answered.
 enum Sent<K> {
-    /// The child as it was answered. Boxed, because the other variant is small.
+    /// The child from the API server's answer. Boxed, because the other variant is small.
     Whole(Box<K>),
-    /// The answer lacks an empty object or list of the intent: the same apply upon this version makes it.
+    /// The answer lacks an empty object or list of the intent: the same apply upon this version
+    /// creates the missing part.
     InPart(Version),
 }
 
@@ -180,43 +185,46 @@ enum Sent<K> {
 struct Holder {
     /// Kind and name, for messages.
     name: String,
-    /// Whether it has the kind and the key of the reconciled object, and so another uid.
+    /// Whether the owner has the kind and the key of the reconciled object, and therefore another
+    /// uid.
     is_earlier: bool,
-    /// Whether a mark names it, and not an owner reference.
+    /// Whether a mark names the owner, and not an owner reference.
     is_marked: bool,
 }
 
-/// One apply of a child, through all its tries.
+/// Apply of a child, through all attempts.
 struct Apply<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
     /// Kind and key, under which the memory of applies keeps the child.
     child: (ResourceInfo, ObjectKey),
     /// The body of the request, with kind, namespace and owner.
     intent: Value,
-    /// The reconciled object, as the child names it.
+    /// The reconciled object, as named by the child.
     owner: Ownership,
-    /// Hashes of the intent: an equal one that was applied before needs no request.
+    /// Hashes of the intent: an equal intent that was applied before needs no request.
     hashes: IntentHashes,
     may_adopt: Option<MayAdopt<'a, K>>,
-    /// The child as it was compared last, if it differs from the intent.
+    /// The child of the last comparison, if different from the intent.
     different: Option<Different>,
 }
 
 /// A child that differs from the intent.
 struct Different {
-    /// The child as it was compared.
+    /// The child at its comparison.
     state: Value,
     /// Path of a difference.
     path: String,
-    /// Whether the same intent was applied to it before, so that others have changed it since.
+    /// Whether the same intent was applied to the child before, so that others have changed the
+    /// child since.
     is_drift: bool,
 }
 
 impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
-    /// Applies the child, and handles conflicts with the object of its name.
+    /// Applies the child, and handles conflicts with the object of the same name.
     async fn run(mut self) -> Result<K, Error> {
         let (cx, key) = (self.cx, self.child.1.clone());
-        // Whether an owned child was there. Its absence now may be the work of garbage collection.
+        // Whether an owned child was there. The child's absence now may be the work of garbage
+        // collection.
         let mut was_ours = false;
         let mut found = match cx.cached::<K>(&key) {
             Some(cached) if cx.holds(&cached) => match self.unchanged(&cached) {
@@ -243,7 +251,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             let upon = match (found, refused.take()) {
                 (FoundObject::Owned(version), _) => Some(version),
                 (FoundObject::Foreign(live), Some(error)) => self.take_over(*live, error).await?,
-                // The child vanished: garbage collection may have removed it because its owner is
+                // The child vanished: garbage collection may have removed it because the owner is
                 // gone.
                 (FoundObject::Absent, _) if was_ours => {
                     cx.ensure_alive(&self.what()).await?;
@@ -286,7 +294,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let manager = &self.cx.shared.controller;
         let informers = &self.cx.shared.informers;
         let state = || {
-            // Where a transform took something, a difference may be overlooked, or be none.
+            // Where a transform removed fields, a difference may be overlooked, or not exist.
             let is_whole = informers.pinned::<K>().keeps_intents();
             comparable(&*cached.get().ok()?).filter(|_| is_whole)
         };
@@ -303,8 +311,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         self.needs_nothing(found, || comparable(live), || applied_in(live, manager))
     }
 
-    /// Whether an apply would change nothing; else keeps the difference. `state` and `fields` return the
-    /// child and the fields that were applied to it, and are called when its version is not known.
+    /// Whether an apply would change nothing; else keeps the difference. `state` and `fields`
+    /// return the child and the fields that were applied to it, and are called when the child's
+    /// version is not known.
     fn needs_nothing(
         &mut self,
         found: ChildVersion<'_>,
@@ -325,7 +334,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         if last != Some(hashes) {
             let fields = fields();
             hashes.owned = fields.as_ref().map(|fields| owned_content(fields, &state));
-            // What was applied is as the API server answered it then, whatever a webhook made of the intent.
+            // The applied fields are unchanged since the API server's answer, whatever a webhook
+            // made of the intent.
             let is_untouched =
                 hashes.owned.is_some() && last.is_some_and(|last| last.owned == hashes.owned);
             path = match fields {
@@ -335,9 +345,10 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             };
         }
         match path {
-            // Only looks like it: the state may be the answer to an earlier dry run, which nothing is stored of.
+            // Unchanged in appearance only: the state may be the answer to an earlier dry run, of
+            // which nothing is stored.
             None if cx.is_dry_run() => {}
-            // Remembers the version: its next check needs no comparison.
+            // Remembers the version: the next check of this version needs no comparison.
             None => applied.note(&cx.key, &self.child, (self.hashes, hashes), found),
             Some(path) => {
                 self.different = Some(Different { state, path, is_drift: last.is_some() });
@@ -374,10 +385,11 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     ///
     /// The apply is forced: fields of a child belong to its controller, and foreign edits of them
     /// are reset. Fields that others decide on, as an autoscaler on the number of replicas, are
-    /// left out of the child. A foreign object is never overwritten, because the version keeps it
-    /// from being touched.
+    /// left out of the child. A foreign object is never overwritten, because the version protects
+    /// that object.
     ///
-    /// With `may_lose` the answer may lack an empty object or list of the intent, and is then no whole one.
+    /// With `may_lose` the answer may lack an empty object or list of the intent, and is then
+    /// incomplete.
     async fn send(&mut self, upon: Option<Version>, may_lose: bool) -> Result<Sent<K>, Error> {
         let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
         let metadata = &mut self.intent["metadata"];
@@ -408,8 +420,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         })
     }
 
-    /// Remembers an answer to the apply, for later ones to be compared with. Returns whether nothing is left to be
-    /// applied: if something is, and the next request fails or is not made, another apply must find it.
+    /// Remembers an answer to the apply, for comparison with later ones. Returns whether nothing is
+    /// left to be applied: if a part is left, and the next request fails or is not made, another
+    /// apply must find that part.
     fn note(&self, child: &K, state: &Value, may_lose: bool) -> bool {
         let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
         let fields = applied_in(child, &cx.shared.controller);
@@ -425,8 +438,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         true
     }
 
-    /// Reports what an apply has set back: by the child before and after it, since neither the API server nor the
-    /// comparison says which values were changed.
+    /// Reports the fields that an apply has set back: from the child before and after it, since
+    /// neither the API server nor the comparison says which values were changed.
     fn report(&self, different: &Different, after: &Value) {
         let (cx, (info, key)) = (self.cx, &self.child);
         let before = Some(&different.state);
@@ -454,8 +467,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         cx.event(Normal, "DriftCorrected", note);
     }
 
-    /// Handles a foreign object of the name of the child: adopts it if that is allowed. `None`
-    /// when it changed meanwhile.
+    /// Handles a foreign object of the name of the child: adopts the object if allowed. `None` when
+    /// the object changed meanwhile.
     async fn take_over(&self, live: K, refused: Error) -> Result<Option<Version>, Error> {
         let cx = self.cx;
         // Children that are orphaned lose their owner reference before the owner is gone.
@@ -470,7 +483,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                 Err(self.taken(&format!("it is controlled by {name}; choose another name")))
             }
             (Some(may), _) if may(&live) => self.adopt(&live).await,
-            // Nothing deletes it: its clean-up was left out, as by a finalizer that was removed by hand.
+            // Nothing deletes the object: the clean-up was left out, as by a finalizer that was
+            // removed by hand.
             (_, Some(holder)) if holder.is_marked => Err(self.taken(
                 "it belongs to an earlier object of the same name, whose clean-up has not deleted it; delete it, \
                  or let it be adopted",
@@ -489,13 +503,15 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
     }
 
-    /// Returns the owner that controls an object, by an owner reference or by a mark, if it has one.
+    /// Returns the owner that controls an object, by an owner reference or by a mark, if there is
+    /// one.
     fn holder(&self, live: &K) -> Option<Holder> {
         let (info, key) = (&self.cx.shared.info, &self.cx.key);
         let mut references = live.metadata().owner_references.iter().flatten();
         if let Some(holder) = references.find(|owner| owner.controller == Some(true)) {
             let group = holder.api_version.split_once('/').map_or("", |(group, _)| group);
-            // A reference leads to an owner in the namespace of the object, or to a cluster-scoped one.
+            // A reference leads to an owner in the namespace of the object, or to a cluster-scoped
+            // owner.
             let is_near = key.namespace().is_none() || key.namespace() == live.namespace();
             let is_kind = holder.kind == info.kind && group == info.group;
             let is_earlier = is_near && is_kind && holder.name == key.name();
@@ -514,7 +530,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// Makes the object a child, in exactly the version that was checked, before any other field is
     /// changed.
     async fn adopt(&self, live: &K) -> Result<Option<Version>, Error> {
-        // The reference to an earlier object of the same name goes; a child of two could be deleted for either.
+        // The reference to an earlier object of the same name goes; a child of two could be deleted
+        // for either.
         let others = live.metadata().owner_references.iter().flatten();
         let others = others.filter(|owner| owner.controller != Some(true));
         let ours = match &self.owner {
@@ -548,7 +565,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
     }
 
-    /// Returns the error for a taken name, and reports it by an Event.
+    /// Returns the error for a taken name, and reports the error by an Event.
     fn taken(&self, why: &str) -> Error {
         let text =
             format!("cannot make {} a child of {}: {why}", self.what(), self.cx.object_ref());

@@ -14,7 +14,7 @@ use windlass_core::text::shorten;
 /// Longest list of fields in the text about fields that were set back, in bytes.
 const SET_BACK_LIMIT: usize = 512;
 
-/// A write that was not sent yet, with the state before it.
+/// A write that was not sent yet, with the state before the write.
 pub(super) struct PendingChange {
     verb: &'static str,
     info: ResourceInfo,
@@ -24,8 +24,8 @@ pub(super) struct PendingChange {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Notes the state before a write, if writes are logged. Called before the request, because the watch may
-    /// show its result before the answer comes. Boxed: most controllers log nothing.
+    /// Notes the state before a write, if writes are logged. Called before the request, because the
+    /// watch may show the result before the answer comes. Boxed: most controllers log nothing.
     pub(super) fn before_write<K: Resource>(
         &self,
         verb: &'static str,
@@ -36,14 +36,14 @@ impl<C: Reconciler> Context<C> {
         }
         let info = K::static_info()?;
         let caches = self.shared.informers.caches_of::<K>();
-        // A projection holds a part of the object: the rest would look as if it were new.
+        // A projection holds a part of the object: the rest would look new.
         let caches = if K::projection().is_some() { Vec::new() } else { caches };
         let cached = caches.iter().find_map(|cache| cache.store().get(key));
         let before = cached.and_then(|cached| serde_json::from_slice(&cached.raw()).ok());
         Some(Box::new(PendingChange { verb, info, key: key.clone(), before }))
     }
 
-    /// Logs a change of the object's finalizers, by the answer to it.
+    /// Logs a change of the object's finalizers, by the answer.
     pub(in crate::controller) fn changed_finalizers(&self, answer: &[u8]) {
         let verb = "patch";
         if let Some(mut pending) = self.before_write::<C::Object>(verb, &self.key) {
@@ -54,8 +54,8 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Keeps a record of fields of a child that others had changed and an apply has set back; also when writes are
-    /// not logged. Returns the fields as a text.
+    /// Keeps a record of fields of a child that others had changed and an apply has set back; also
+    /// when writes are not logged. Returns the fields as a text.
     pub(super) fn set_back(
         &self,
         (info, key): (&ResourceInfo, &ObjectKey),
@@ -78,8 +78,8 @@ impl<C: Reconciler> Context<C> {
         text
     }
 
-    /// Names the children that others change again and again in the message of a success. Returns the time after
-    /// which the first of these fights is over, unless it goes on.
+    /// Names the children that others change again and again in the message of a success. Returns
+    /// the time after which the first of these fights is over, unless it goes on.
     pub(in crate::controller) fn remark_fights(&self) -> Option<Duration> {
         let now = self.shared.environment.clock.now();
         let fights = self.shared.memory.fights.of(&self.key, now);
@@ -90,8 +90,8 @@ impl<C: Reconciler> Context<C> {
         rests.min()
     }
 
-    /// Returns a function that logs a call whose effect is not compared, once it is answered; `None` when
-    /// writes are not logged. `part` is a subresource.
+    /// Returns a function that logs a call whose effect is not compared, once the answer has come;
+    /// `None` when writes are not logged. `part` is a subresource.
     pub(super) fn log_of_call<K: Resource>(
         &self,
         verb: &'static str,

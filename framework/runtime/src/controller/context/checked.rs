@@ -1,4 +1,4 @@
-//! Calls on subresources and collections, each behind the grant of its verb.
+//! Calls on subresources and collections, each behind the grant of the verb.
 //!
 //! They act beside the caches: a scaled Deployment or an evicted Pod shows up in a cache when the
 //! watch delivers it. Futures and builders have no `C` in their types, so that a missing grant is
@@ -24,7 +24,7 @@ use windlass_core::resource::{Resource, Whole};
 /// Calls on kind `K` beside those of [`Context`]: subresources and whole collections, in the
 /// object's namespace. From [`Context::checked`].
 ///
-/// Each method requires its grant at compile time:
+/// Each method requires a grant at compile time:
 ///
 /// | call | grant |
 /// |---|---|
@@ -78,8 +78,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Evicts a Pod of the object's namespace, as `kubectl drain` does: refused while a disruption
-    /// budget does not allow it. Sent when it is awaited; see [`Evict`] for its settings and
-    /// errors.
+    /// budget does not allow it. Sent when awaited; see [`Evict`] for the settings and errors.
     ///
     /// Needs `can(create Pod/eviction)`.
     pub fn evict(&self, pod: &str) -> Evict
@@ -107,7 +106,7 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
         self.nearby().scale(name).get()
     }
 
-    /// Sets the number of replicas, whatever the number was. Needs `can(patch K/scale)`.
+    /// Sets the number of replicas, whatever the number before. Needs `can(patch K/scale)`.
     ///
     /// Errors and cancel safety are those of [`Write`].
     pub fn scale_to(&self, name: &str, replicas: i32) -> Write<Scale>
@@ -123,8 +122,8 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
 
     /// Patches the status of another object. Needs `can(patch K/status)`.
     ///
-    /// The status of the reconciled object is better written by
-    /// [`Context::set_status`] and its siblings, which need no grant and send only differences.
+    /// The status of the reconciled object is better written by [`Context::set_status`] and similar
+    /// methods, which need no grant and send only differences.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), also for a kind whose status is
@@ -146,8 +145,8 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
         })
     }
 
-    /// Replaces the status of another object by that of `object`, which carries the version it was
-    /// derived from. Needs `can(update K/status)`.
+    /// Replaces the status of another object by that of `object`, which carries the version that
+    /// `object` was derived from. Needs `can(update K/status)`.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since;
@@ -171,7 +170,7 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
     }
 
     /// Deletes all objects of kind `K` in the object's namespace that match the selector of the
-    /// returned call; without one, all. Needs `can(deletecollection K)`.
+    /// returned call; without a selector, all. Needs `can(deletecollection K)`.
     ///
     /// For a cluster-scoped object there is no such namespace, so that the call fails unless `K`
     /// is cluster-scoped, too. Errors and cancel safety are those of [`DeleteCollection`].
@@ -205,7 +204,7 @@ impl<C: Reconciler> CheckedApi<'_, C, Pod> {
 
     /// Reads the log of a Pod. Needs `can(get Pod/log)`.
     ///
-    /// Nothing is sent before [`Log::text`] or [`Log`] itself is awaited.
+    /// Nothing is sent before [`Log::text`] or [`Log`] is awaited.
     pub fn log(&self, pod: &str) -> Log
     where
         C: CanReadLog,
@@ -217,7 +216,7 @@ impl<C: Reconciler> CheckedApi<'_, C, Pod> {
 impl<C: Reconciler> CheckedApi<'_, C, ServiceAccount> {
     /// Requests a token of a service account. Needs `can(create ServiceAccount/token)`.
     ///
-    /// The answer is a credential: it is for the process that asks, and not for logs or statuses.
+    /// The answer is a credential for the process that asks, and not for logs or statuses.
     pub fn token_request(&self, account: &str) -> TokenRequest
     where
         C: CanRequestToken,

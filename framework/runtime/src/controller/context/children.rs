@@ -1,7 +1,8 @@
 //! Children of an object: applied as a whole, owned, and not written when nothing would change.
 //!
-//! An owner reference proves nothing: every user who may create an object can write one. So all
-//! consequences of an owner reference are limited to the object that carries it.
+//! An owner reference proves nothing: every user who may create an object can write such a
+//! reference. So all consequences of an owner reference are limited to the object that carries the
+//! reference.
 //!
 //! Reads of a child go to the cache first. The cache may be older than the API server, so every
 //! write that follows carries the uid and the version of the child that was checked, and a cache
@@ -25,8 +26,8 @@ use windlass_core::resource::{ApplyObject, ObjectKey, Resource, ResourceExt, Res
 
 /// Metadata that the API server fills in, or refuses in an apply.
 ///
-/// A child that was read and is applied again must not carry them: an apply with `managedFields` is
-/// refused, and one with a `resourceVersion` would conflict.
+/// A child that was read and is applied again must not carry these fields: an apply with
+/// `managedFields` is refused, and an apply with a `resourceVersion` would conflict.
 const SERVER_FIELDS: [&str; 7] = [
     "managedFields",
     "resourceVersion",
@@ -37,7 +38,7 @@ const SERVER_FIELDS: [&str; 7] = [
     "selfLink",
 ];
 
-/// A child, the value that is applied for it, and the proof of its owner on it.
+/// A child, the value that is applied for it, and the proof of the child's owner.
 type Intent = ((ResourceInfo, ObjectKey), Value, Ownership);
 
 /// The way in which a child names its owner.
@@ -50,20 +51,21 @@ pub(super) enum Ownership {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Makes a child exist and match `child`, an object of its kind or its apply configuration, by
-    /// server-side apply: fields that `child` names are
-    /// owned (taken over if need be), fields that it leaves out are left to others, and fields that
-    /// it named last time and leaves out now are removed. The child gets the object as controller
-    /// owner, and the object's namespace. Its status is not written.
+    /// Makes a child exist and match `child`, an object of the kind or an apply configuration, by
+    /// server-side apply: fields that `child` names are owned (taken over if need be), fields that
+    /// the child leaves out are left to others, and fields that only the last apply named are
+    /// removed. The child gets the object as controller owner, and the object's namespace. The
+    /// child's status is not written.
     ///
-    /// The child is created, or it is already a child of this very object (by uid): another object
-    /// of that name is left as it is, and reported by an Event `ChildTaken`, unless it may be
+    /// The child is created, or is already a child of this very object (by uid): another object of
+    /// that name is left alone and reported by an Event `ChildTaken`, unless the object may be
     /// [adopted](ApplyOwned::adopt). For a child that an earlier object of the same name left, the
     /// apply fails until garbage collection has deleted it.
     ///
-    /// Costs no request when it would change nothing: also after a restart, and when others have
-    /// changed fields that `child` does not name. Fields that others changed since this process applied
-    /// them are set back, and named in the log, on the debug page and in an Event `DriftCorrected`.
+    /// Costs no request when the apply would change nothing: also after a restart, and when others
+    /// have changed fields that `child` does not name. Fields that others changed since this
+    /// process applied them are set back, and named in the log, on the debug page and in an Event
+    /// `DriftCorrected`.
     ///
     /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
     /// every field that a child names is reset whenever others change it.
@@ -94,8 +96,8 @@ impl<C: Reconciler> Context<C> {
     /// one; [`ErrorKind::NotFound`] when the object itself turns out to be gone: such a reconcile
     /// ends without being counted as a failure; any error of the API server.
     /// # Cancel safety
-    /// Dropping it cancels the request; the request may have been executed, and is harmless when
-    /// repeated.
+    /// Dropping the future cancels the request; the request may have been executed, and is harmless
+    /// when repeated.
     pub fn apply_owned<A: ApplyObject>(&self, child: A) -> ApplyOwned<'_, C, A::Object>
     where
         C: Owns<A::Object>,
@@ -114,20 +116,20 @@ impl<C: Reconciler> Context<C> {
 
     /// Creates a child, with a name of its own or a name that the API server makes from
     /// `generateName`. The child gets the object as controller owner, and the object's namespace.
-    /// For a child of a fixed name [`apply_owned`](Self::apply_owned) is better: it may be called
-    /// repeatedly.
+    /// For a child of a fixed name [`apply_owned`](Self::apply_owned) is better: that method may be
+    /// called repeatedly.
     ///
-    /// The next reconcile of the object finds the child in the cache. When it is not known whether
-    /// a child of a generated name was created, because no answer came or the reconcile was
-    /// dropped, [`expectations`](Self::expectations) include it.
+    /// The next reconcile of the object finds the child in the cache. When the outcome for a child
+    /// of a generated name is unknown, because no answer came or the reconcile was dropped,
+    /// [`expectations`](Self::expectations) include the child.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the child lies in a place where the object cannot own it;
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::Ambiguous`] when it may have been created; any
-    /// error of the API server.
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::Ambiguous`] when the child may have been created;
+    /// any error of the API server.
     /// # Cancel safety
-    /// Dropping it cancels the request; the child may have been created, and is expected if its
-    /// name is generated.
+    /// Dropping the future cancels the request; the child may have been created, and is expected if
+    /// the name is generated.
     pub fn create_owned<K: Whole>(&self, child: K) -> ApiFuture<'_, K>
     where
         C: Owns<K>,
@@ -135,7 +137,7 @@ impl<C: Reconciler> Context<C> {
         Box::pin(self.create_child(child))
     }
 
-    /// Completes the child with namespace and owner, and creates it.
+    /// Completes the child with namespace and owner, and sends the create.
     async fn create_child<K: Whole>(&self, mut child: K) -> Result<K, Error> {
         let Some(info) = K::static_info() else {
             return Err(Error::usage("cannot create a child whose type does not say its kind"));
@@ -159,13 +161,13 @@ impl<C: Reconciler> Context<C> {
 
     /// Deletes the child of that name in the object's namespace, and all that the child owns; a
     /// missing child is no error. An object of that name that the object does not control is left
-    /// alone, also when it stopped being a child a moment ago.
+    /// alone, also when the object stopped being a child a moment ago.
     ///
     /// For a cluster-scoped object children are looked up in all namespaces;
     /// [`delete_owned_in`](Self::delete_owned_in) is better there. An owner reference is a claim
     /// that every creator of an object can make, so a foreign namespace may contain an object that
     /// claims to be a child of this name. Of several such objects, the deleted one is the object
-    /// that this process applied, or the only one that this controller applied by its
+    /// that this process applied, or the only object that this controller applied by its
     /// `managedFields`.
     ///
     /// The deletion is in the background: the request returns when the child is marked, and garbage
@@ -173,10 +175,10 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when children of that name are in several namespaces and the meant one
-    /// cannot be determined; [`ErrorKind::Conflict`] when others keep writing to it; any error of
-    /// the API server.
+    /// cannot be determined; [`ErrorKind::Conflict`] when others keep writing to the child; any
+    /// error of the API server.
     /// # Cancel safety
-    /// Dropping it cancels the request; the child may be gone. A repetition is harmless.
+    /// Dropping the future cancels the request; the child may be gone. A repetition is harmless.
     pub fn delete_owned<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
         C: Owns<K>,
@@ -224,7 +226,8 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Deletes the object at that key, in exactly the version that was checked, if it is a child.
+    /// Deletes the object under that key, in exactly the version that was checked, if the object is
+    /// a child.
     pub(super) async fn delete_child<K: Resource>(
         &self,
         key: &ObjectKey,
@@ -259,8 +262,8 @@ impl<C: Reconciler> Context<C> {
         Ok(())
     }
 
-    /// Returns uid and version of the child of that name by the API server; `None` if it is no
-    /// child.
+    /// Returns uid and version of the child of that name by the API server; `None` if the object is
+    /// no child.
     async fn live_child<K: Resource>(
         &self,
         api: &Api<K>,
@@ -276,7 +279,8 @@ impl<C: Reconciler> Context<C> {
         let ours = self.shared.informers.pinned::<K>().store().owned_by(self.object.uid());
         let ours = ours.iter().filter(|child| child.key().name() == name && self.controls(child));
         let mut found: Vec<ObjectKey> = ours.clone().map(|child| child.key().clone()).collect();
-        // Several objects claim to be this child: only an applied one is certain to be it.
+        // Several objects claim to be this child: only an applied object is certain to be the
+        // child.
         if found.len() > 1 && K::static_info().is_some() {
             let applied = ours.filter(|child| self.has_applied::<K>(child));
             found = applied.map(|child| child.key().clone()).collect();
@@ -330,8 +334,9 @@ impl<C: Reconciler> Context<C> {
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
-    /// Whether the cached object is a child: by an owner reference, or by the mark of this very object. A mark means
-    /// nothing on an object that an owner reference controls: an object has one owner.
+    /// Whether the cached object is a child: by an owner reference, or by the mark of this very
+    /// object. A mark means nothing on an object that an owner reference controls: an object has a
+    /// single owner.
     pub(super) fn holds<K: Resource>(&self, child: &Cached<K>) -> bool {
         let metadata = child.metadata();
         match metadata.owners().find(|owner| owner.controller) {
@@ -352,7 +357,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// The mark of the object on its children without owner references.
+    /// The mark of the object on children without owner references.
     fn mark(&self) -> OwnerMark {
         OwnerMark::of(&self.shared.info, &self.key, self.object.uid())
     }
@@ -370,8 +375,8 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Returns the key and the complete value to apply for `child`, and its ownership: with `is_marked` by a
-    /// mark, which reaches beyond owner references.
+    /// Returns the key and the complete value to apply for `child`, and the ownership: with
+    /// `is_marked` by a mark, which reaches beyond owner references.
     pub(super) fn intent<K: Resource>(
         &self,
         mut intent: Value,
@@ -406,8 +411,8 @@ impl<C: Reconciler> Context<C> {
         Ok(((info, key), intent, owner))
     }
 
-    /// Refuses a marked child in a namespace that the cache does not cover: it would be neither watched nor found
-    /// when it has to go.
+    /// Refuses a marked child in a namespace that the cache does not cover: such a child would be
+    /// neither watched nor found for its deletion.
     fn ensure_seen<K: Resource>(&self, info: &ResourceInfo, key: &ObjectKey) -> Result<(), Error> {
         if self.shared.informers.pinned::<K>().covers(key.namespace()) {
             return Ok(());
@@ -421,13 +426,14 @@ impl<C: Reconciler> Context<C> {
         Err(Error::usage(text))
     }
 
-    /// Returns the cached children of kind `K` that the object controls, in the order of their keys.
+    /// Returns the cached children of kind `K` that the object controls, in the order of their
+    /// keys.
     pub(crate) fn cached_children<K: Resource>(&self) -> Vec<Cached<K>> {
         self.cached_children_but(&|_| false)
     }
 
-    /// Returns the cached children of kind `K` that the object controls, in the order of their keys, but for
-    /// those that `is_left_out` names.
+    /// Returns the cached children of kind `K` that the object controls, in the order of their
+    /// keys, but for those that `is_left_out` names.
     pub(crate) fn cached_children_but<K: Resource>(
         &self,
         is_left_out: &dyn Fn(&ObjectKey) -> bool,
@@ -438,7 +444,8 @@ impl<C: Reconciler> Context<C> {
         children
     }
 
-    /// Returns the cached children of kind `K` that carry the mark of the object, in the order of their keys.
+    /// Returns the cached children of kind `K` that carry the mark of the object, in the order of
+    /// their keys.
     pub(crate) fn cached_marked_children<K: Resource>(&self) -> Vec<Cached<K>> {
         let store = self.shared.informers.pinned::<K>().store();
         let mut children = store.by_index(marked_index::<K>(), self.object.uid());
@@ -451,7 +458,7 @@ impl<C: Reconciler> Context<C> {
         self.shared.informers.pinned::<K>().status().is_absent
     }
 
-    /// Deletes the object at that key, if it is a child.
+    /// Deletes the object at that key, if the object is a child.
     ///
     /// # Errors
     /// As [`delete_owned`](Self::delete_owned).
@@ -504,8 +511,9 @@ fn complete(intent: &mut Value, info: &ResourceInfo, namespace: Option<String>, 
     }
 }
 
-/// Moves `stringData` of a Secret into `data`, as the API server does. It keeps no `stringData`, so that neither a change of
-/// these values by others would show nor their removal from the intent.
+/// Moves `stringData` of a Secret into `data`, as the API server does. The API server stores no
+/// `stringData`, so that neither a change of these values by others would show nor their removal
+/// from the intent.
 fn encode_texts(secret: &mut Map<String, Value>) {
     let Some(Value::Object(texts)) = secret.remove("stringData") else { return };
     for (key, text) in texts {

@@ -1,7 +1,7 @@
-//! Conditions that a reconcile sets, and their write at its end.
+//! Conditions that a reconcile sets, and the write of these conditions at the end.
 //!
-//! One patch for all: the conditions that were set, the root, its companions, and the observed
-//! generation. Each transition is reported after the write, by an Event and a metric.
+//! A single patch for all: the conditions that were set, the root, the root's companions, and the
+//! observed generation. Each transition is reported after the write, by an Event and a metric.
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 
@@ -44,12 +44,13 @@ impl<C: Reconciler> Context<C> {
         self.attempt.cancel.collected().add(change);
     }
 
-    /// Adds a text to the condition that shows the success of this reconcile; of no effect on other outcomes.
+    /// Adds a text to the condition that shows the success of this reconcile; of no effect on other
+    /// outcomes.
     pub(crate) fn remark(&self, text: String) {
         self.attempt.cancel.collected().remark(text);
     }
 
-    /// Returns the remarks of this reconcile as one text.
+    /// Returns the remarks of this reconcile as a text.
     pub(in crate::controller) fn remarks(&self) -> String {
         self.attempt.cancel.collected().remarks()
     }
@@ -60,8 +61,9 @@ impl<C: Reconciler> Context<C> {
         PartCondition::of(type_, declared)
     }
 
-    /// Returns the condition as the API server accepts it: all conditions are one write, so that a refused
-    /// one would keep the whole status, and the failure itself, from being shown.
+    /// Returns the condition in a form that the API server accepts: all conditions are one write,
+    /// so that a refused condition would keep the whole status, and the failure itself, from being
+    /// shown.
     fn accepted(&self, condition: Condition) -> Condition {
         let (condition, refused) = summary::accepted(condition);
         if let Some(reason) = refused
@@ -80,8 +82,8 @@ impl<C: Reconciler> Context<C> {
         condition
     }
 
-    /// Takes a condition that the controller declares, which is written at the end of the reconcile. Returns one
-    /// of another type.
+    /// Takes a condition that the controller declares, which is written at the end of the
+    /// reconcile. Returns a condition of another type.
     pub(super) fn collected(&self, condition: Condition) -> Result<Option<Condition>, Error> {
         let Some(kept) = &self.shared.conditions else { return Ok(Some(condition)) };
         if kept.declared.contains(&condition.type_) {
@@ -99,8 +101,8 @@ impl<C: Reconciler> Context<C> {
         Ok(Some(condition))
     }
 
-    /// Writes the conditions after a reconcile with that outcome, if they differ from those of the object, and
-    /// reports transitions. No effect for a controller that keeps no conditions.
+    /// Writes the conditions after a reconcile with that outcome, if they differ from those of the
+    /// object, and reports transitions. No effect for a controller that keeps no conditions.
     pub(in crate::controller) async fn write_conditions(
         &self,
         outcome: &Outcome,
@@ -142,7 +144,7 @@ impl<C: Reconciler> Context<C> {
         Ok(())
     }
 
-    /// Reports that a condition has changed its status.
+    /// Reports that a condition has changed status.
     fn report_transition(&self, condition: &Condition) {
         let Some(kept) = &self.shared.conditions else { return };
         let Condition { type_, status, reason, message, .. } = condition;

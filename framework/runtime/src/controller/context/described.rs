@@ -1,8 +1,9 @@
-//! Children that are known to be as a graph describes them, without a look into the intent or the child.
+//! Children that are known to be as a graph describes them, without a look into the intent or the
+//! child.
 //!
-//! A description is hashed as its type writes it, together with all else that the intent is made of. An apply
-//! notes the hash beside that of the intent. While it is the same, and the cached child has the uid and the
-//! resourceVersion of then, an apply would find that nothing is to be done.
+//! A description is hashed in the serialized form of the type, together with the other parts of the
+//! intent. An apply notes the hash beside that of the intent. While the hash is the same, and the
+//! cached child has the uid and the resourceVersion of then, an apply would change nothing.
 
 // DESIGN.md, 206: A child at rest is recognized by its description and its version
 
@@ -17,8 +18,8 @@ use windlass_cache::store::Cached;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Whole};
 
 impl<C: Reconciler> Context<C> {
-    /// Returns the key of a child of a graph, which has the object's name and namespace if it names none itself. That
-    /// of a child that an apply refuses is of no object.
+    /// Returns the key of a child of a graph, which has the object's name and namespace unless the
+    /// child names others. The key of a child that an apply refuses belongs to no object.
     pub(crate) fn child_key<K: Resource>(&self, child: &K) -> ObjectKey {
         let name = Some(child.name()).filter(|name| !name.is_empty());
         let namespace = child.namespace().or_else(|| self.key.namespace());
@@ -26,9 +27,9 @@ impl<C: Reconciler> Context<C> {
         ObjectKey::new(namespace, name.unwrap_or(self.key.name())).in_cluster(self.key.cluster())
     }
 
-    /// Returns the hash of a child's description: equal ones lead to equal intents, within a process and for one
-    /// parent. `place` says what else goes into it, and `is_marked` is set for one without an owner reference.
-    /// `None` when the child cannot be turned into JSON.
+    /// Returns the hash of a child's description: equal hashes lead to equal intents, within a
+    /// process and for one parent. `place` adds the further parts, and `is_marked` is set for a
+    /// child without an owner reference. `None` if the conversion to JSON fails.
     pub(crate) fn description<K: Whole>(
         &self,
         child: &K,
@@ -38,8 +39,8 @@ impl<C: Reconciler> Context<C> {
         hash(child, (self.object.uid(), place, is_marked))
     }
 
-    /// Returns the cached child at that key if the same description was applied to this very version of it, and
-    /// whether it is known to be ready.
+    /// Returns the cached child under that key if the same description was applied to this very
+    /// version, and whether the child is known to be ready.
     pub(crate) fn described_child<K: Whole>(
         &self,
         key: &ObjectKey,
@@ -49,15 +50,16 @@ impl<C: Reconciler> Context<C> {
         let applied = &self.shared.memory.applied;
         let is_ready =
             applied.recall_described(&self.key, key, description, version_of(&cached))?;
-        // One that is known to be ready in this version was looked at before, for this owner.
+        // A child that is known to be ready in this version was looked at before, for this owner.
         if !is_ready && !self.holds(&cached) {
             return None;
         }
         Some((cached, is_ready))
     }
 
-    /// Notes that a child from [`described_child`](Self::described_child) is ready by the rule of its kind, and as
-    /// long as its version is the same: no such rule calls an object ready for a time.
+    /// Notes that a child from [`described_child`](Self::described_child) is ready by the rule of
+    /// its kind, and as long as the version is the same: no such rule calls an object ready for a
+    /// time.
     pub(crate) fn note_ready<K: Whole>(&self, child: &Cached<K>, description: u64) {
         let applied = &self.shared.memory.applied;
         applied.note_ready(&self.key, child.key(), description, version_of(child));
@@ -70,7 +72,7 @@ fn version_of<K: Resource>(child: &Cached<K>) -> ChildVersion<'_> {
     ChildVersion { uid: metadata.uid(), resource_version: metadata.resource_version() }
 }
 
-/// Returns the hash of a child as its type writes it, with all that is added to it.
+/// Returns the hash of a child in the serialized form of its type, with all additions.
 fn hash<K: Whole>(child: &K, added: (&str, impl Hash, bool)) -> Option<u64> {
     let mut text = HashedText { hasher: DefaultHasher::new(), block: [0; BLOCK], used: 0 };
     serde_json::to_writer(&mut text, child).ok()?;
@@ -82,8 +84,8 @@ fn hash<K: Whole>(child: &K, added: (&str, impl Hash, bool)) -> Option<u64> {
 /// Bytes that are hashed at once.
 const BLOCK: usize = 256;
 
-/// Hashes what is written. In blocks, since JSON is written a few bytes at a time. Nothing of the text is kept: it
-/// may be a Secret's.
+/// Hashes the written bytes. In blocks, since JSON is written a few bytes at a time. Nothing of the
+/// text is kept: it may be a Secret's.
 struct HashedText {
     hasher: DefaultHasher,
     block: [u8; BLOCK],
@@ -105,7 +107,7 @@ impl io::Write for HashedText {
         Ok(bytes.len())
     }
 
-    // All that JSON is written by: in one step, and not by the loop around `write`.
+    // Used for all JSON: a single step instead of the loop around `write`.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.used + bytes.len() > BLOCK {

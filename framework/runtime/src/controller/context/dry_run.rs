@@ -1,8 +1,9 @@
-//! A reconcile whose writes are dry runs: its answers are shown to itself, and remembered nowhere.
+//! A reconcile whose writes are dry runs: the answers are visible to this reconcile only, and
+//! remembered nowhere.
 //!
 //! The memory of writes (applied children, expectations, versions of own writes) is compared with
-//! changes that the watch delivers. Nothing is stored by a dry run, so an entry would wait for ever,
-//! or hide that a write is still due.
+//! changes that the watch delivers. Nothing is stored by a dry run, so an entry would wait for
+//! ever, or hide that a write is still due.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
@@ -16,12 +17,12 @@ use windlass_core::resource::{ObjectKey, Resource};
 /// Withdraws the answers of dry runs from the caches, when the reconcile ends or is dropped.
 #[derive(Default)]
 pub(super) struct DryRunViews {
-    /// Boxed: most reconciles have none, and their futures are allocated each time. Locked to add
-    /// one.
+    /// Boxed: most reconciles have no withdrawals, and their futures are allocated each time.
+    /// Locked to add a withdrawal.
     withdrawals: Mutex<Option<Box<Withdrawals>>>,
 }
 
-/// One function for each answer that a cache shows.
+/// A function for each answer that a cache shows.
 type Withdrawals = Vec<Box<dyn FnOnce() + Send>>;
 
 impl DryRunViews {
@@ -40,12 +41,13 @@ impl Drop for DryRunViews {
     }
 }
 
-/// Notes the call of another system in the plan of this reconcile, if its writes are dry runs.
+/// Notes the call of another system in the plan of this reconcile, if the writes are dry runs.
 /// Returns true if the call must not be made; otherwise nothing is noted.
 ///
-/// `call` is a sentence without a point: `create the schema "shop"`. A plan lists it below the
-/// object, a shadow counts it as a difference. So ask only when the call is due, with the same text
-/// each time. The first 10,000 calls of a reconcile are listed, further ones are counted.
+/// `call` is a sentence without a point: `create the schema "shop"`. A plan lists the call below
+/// the object, a shadow counts the call as a difference. So ask only when the call is due, with the
+/// same text each time. The first 10,000 calls of a reconcile are listed, further calls are
+/// counted.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

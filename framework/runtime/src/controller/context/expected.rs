@@ -6,10 +6,10 @@ use windlass_cache::store::Cached;
 use windlass_core::rbac::Owns;
 use windlass_core::resource::{Resource, ResourceExt};
 
-/// Creates and deletes for an object that its caches do not show yet; from
+/// Creates and deletes for an object that the caches do not show yet; from
 /// [`Context::expectations`].
 ///
-/// A reconcile that counts its children, and creates or deletes by the count, checks
+/// A reconcile that counts children, and creates or deletes by the count, checks
 /// [`satisfied`](Self::satisfied) first. The awaited change enqueues the object again:
 ///
 /// ```
@@ -79,8 +79,8 @@ impl<C: Reconciler> Expectations<'_, C> {
     }
 
     /// Expects `count` more children of kind `K`: for children that are created without the
-    /// context. Call it before they are created, and [`withdraw_created`](Self::withdraw_created)
-    /// for those that were not created after all.
+    /// context. Call this method before they are created, and
+    /// [`withdraw_created`](Self::withdraw_created) for children that were not created after all.
     pub fn expect_created<K: Resource>(&self, count: usize)
     where
         C: Owns<K>,
@@ -97,7 +97,7 @@ impl<C: Reconciler> Expectations<'_, C> {
     }
 
     /// Expects this child to disappear, or to be marked for deletion: for a child that is deleted
-    /// without the context. Call it once the deletion was accepted.
+    /// without the context. Call this method once the deletion was accepted.
     pub fn expect_deleted<K: Resource>(&self, child: &Cached<K>)
     where
         C: Owns<K>,
@@ -105,7 +105,7 @@ impl<C: Reconciler> Expectations<'_, C> {
         self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.metadata().uid());
     }
 
-    /// Adds to the number of announced children, or subtracts from it.
+    /// Adds to the number of announced children, or subtracts from that number.
     fn announce<K: Resource>(&self, more: isize) {
         let kind = WrittenKind::of::<K>().filter(|_| !self.cx.is_dry_run());
         let Some(kind) = kind else { return };

@@ -1,11 +1,11 @@
 //! Lookup of the reconciled object in the API server, for cases in which the cache may lag.
 //!
-//! Caches of two kinds lag independently. When an object is deleted, garbage collection deletes its
-//! children, and their events may arrive before the object's own.
+//! Caches of two kinds lag independently. When an object is deleted, garbage collection deletes the
+//! object's children, and their events may arrive before the object's own.
 //!
-//! Without this lookup a reconcile would make the children of a deleted object again: it still sees
-//! the object in its cache, and its children as missing. The children would live until garbage
-//! collection finds them, and their controllers would start work for nothing.
+//! Without this lookup a reconcile would make the children of a deleted object again: the reconcile
+//! still sees the object in the cache, and the children as missing. The children would live until
+//! garbage collection finds the children, and their controllers would start work for nothing.
 
 // DESIGN.md, 77: A parent that lost a child is read before the child is made again
 // DESIGN.md, 78: A reconcile that fails because its object is gone is not a failure
@@ -51,12 +51,12 @@ impl<C: Reconciler> Context<C> {
         let applied = &self.shared.memory.applied;
         let Some(event) = applied.unchecked_deletion(&self.key) else { return Ok(()) };
         self.ensure_alive(child).await?;
-        // Settles only the end that was known before the lookup: a later one needs its own.
+        // Settles only the end that was known before the lookup: a later end needs another lookup.
         applied.parent_is_alive(&self.key, event);
         Ok(())
     }
 
-    /// Fails when the object is gone, or is being deleted without this reconcile knowing it.
+    /// Fails when the object is gone, or is being deleted without this reconcile knowing that.
     pub(super) async fn ensure_alive(&self, child: &str) -> Result<(), Error> {
         let end = match self.look_up().await? {
             ObjectState::Live => return Ok(()),
@@ -73,8 +73,8 @@ impl<C: Reconciler> Context<C> {
         Err(Error::new(ErrorKind::NotFound, text))
     }
 
-    /// Whether the reconcile failed because the object has ended. A 404 alone does not prove it: a
-    /// subresource, a kind or a namespace may be missing as well, so the object is looked up.
+    /// Whether the reconcile failed because the object has ended. A 404 alone does not prove that:
+    /// a subresource, a kind or a namespace may be missing as well, so the object is looked up.
     pub(in crate::controller) async fn has_ended(&self, failure: &Failure) -> bool {
         self.has_ended.load(Ordering::Relaxed)
             || failure.is_not_found() && matches!(self.look_up().await, Ok(ObjectState::Deleted))

@@ -1,8 +1,8 @@
-//! Patches of the reconciled object upon a known version, for modules above the controller that keep records on
-//! it.
+//! Patches of the reconciled object upon a known version, for modules above the controller that
+//! keep records on it.
 //!
-//! Such a patch is refused after any other write, so that its author decides upon the newest state; the watch event
-//! of an own patch does not enqueue the object.
+//! Such a patch is refused after any other write, so that the author decides upon the newest state;
+//! the watch event of an own patch does not enqueue the object.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,11 +16,11 @@ use windlass_core::metrics::Metrics;
 use windlass_core::resource::{DynamicObject, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
-    /// Returns the object with the own writes of this reconcile, as the cache shows it; otherwise the object that
-    /// the reconciler was given.
+    /// Returns the object with the own writes of this reconcile from the cache; otherwise the
+    /// object that the reconciler was given.
     ///
-    /// A cache that selects by labels or fields does not show own writes, such as the finalizer that was just added: the
-    /// given object is then the newer one.
+    /// A cache that selects by labels or fields does not show own writes, such as the finalizer
+    /// that was just added: the given object is then newer.
     pub(crate) fn newest_own(&self) -> Arc<C::Object> {
         let cached = self.store.get(&self.key).filter(|cached| {
             cached.metadata().uid() == self.object.uid()
@@ -30,7 +30,8 @@ impl<C: Reconciler> Context<C> {
         newest.unwrap_or_else(|| Arc::clone(&self.object))
     }
 
-    /// Reads the object from the API server; `None` when it is gone, or another one has its name.
+    /// Reads the object from the API server; `None` when it is gone, or another object has the
+    /// name.
     pub(crate) async fn read_own(&self) -> Result<Option<C::Object>, Error> {
         let found = self.own_api().get_opt(self.key.name()).await?;
         Ok(found.filter(|found| found.uid() == self.object.uid()))
@@ -43,8 +44,8 @@ impl<C: Reconciler> Context<C> {
         Ok(found.filter(|found| found.uid() == self.object.uid()))
     }
 
-    /// As [`read_own`](Self::read_own), for a reconcile that makes something: ends it, without a failure, when the
-    /// object is gone, or is being deleted and the cache does not show it yet.
+    /// As [`read_own`](Self::read_own), for a reconcile that makes something: ends it, without a
+    /// failure, if the object is gone, or is being deleted and the cache does not show that yet.
     ///
     /// # Errors
     /// [`NotFound`](windlass_core::ErrorKind::NotFound) then, and any error of the API server.
@@ -65,7 +66,8 @@ impl<C: Reconciler> Context<C> {
     /// Sends a merge patch of the object that is accepted only upon the version of `base`.
     ///
     /// # Errors
-    /// [`Conflict`](windlass_core::ErrorKind::Conflict) after any other write, and any error of the API server.
+    /// [`Conflict`](windlass_core::ErrorKind::Conflict) after any other write, and any error of the
+    /// API server.
     pub(crate) async fn patch_upon(
         &self,
         base: &C::Object,
@@ -92,7 +94,7 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-/// Whether a version of an object is older than another one; false for versions that are no numbers.
+/// Whether a version of an object is older than another; false for versions that are no numbers.
 fn is_older(version: &str, other: &str) -> bool {
     let number = |version: &str| version.parse::<u64>().ok();
     matches!((number(version), number(other)), (Some(version), Some(other)) if version < other)

@@ -1,10 +1,10 @@
 //! The context of a reconcile: reads, writes, events, requeues and grants.
 //!
-//! A context is made for one attempt and dropped with it. It has three groups of methods: reads of
-//! caches, which cost nothing; requests, each behind a bound on `C` that names its grant; and
-//! effects on the controller itself, such as requeues and Events. Every write passes `wrote` or one
-//! of its siblings, which put the API server's answer into the caches, so that the next reconcile
-//! sees it.
+//! A context is made for one attempt and dropped at the attempt's end. A context has three groups
+//! of methods: reads of caches, which cost nothing; requests, each behind a bound on `C` that names
+//! the grant; and effects on the controller itself, such as requeues and Events. Every write passes
+//! `wrote` or one of its siblings, which put the API server's answer into the caches, so that the
+//! next reconcile reads the new state.
 //!
 //! Locks: `latest` is held for a copy only, never across an `await`.
 
@@ -64,14 +64,14 @@ use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
 use windlass_core::rng::Rng;
 
-/// State that all reconciles of one run share; each worker has its own clone.
+/// State that all reconciles of one run share; each worker has a clone.
 #[derive(Clone)]
 pub(super) struct ControllerShared {
     /// The controller's name.
     pub(super) controller: Arc<str>,
     /// The reconciled kind.
     pub(super) info: ResourceInfo,
-    /// Client of this run; its writes pass the gate of the lease.
+    /// Client of this run; all writes pass the gate of the lease.
     pub(super) client: Client,
     /// The operator's caches.
     pub(super) informers: InformerRegistry,
@@ -79,13 +79,13 @@ pub(super) struct ControllerShared {
     pub(super) recorder: Recorder,
     /// The controller's queue, for requeues.
     pub(super) queue: WorkQueue<ObjectKey>,
-    /// State of each object between its reconciles.
+    /// State of each object between reconciles.
     pub(super) memory: Arc<ObjectMemory>,
     /// The conditions that are kept, for a controller that keeps some.
     pub(super) conditions: Option<StatusConditions>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
-    /// Record of the dry runs of one reconcile, for one whose writes are dry runs.
+    /// Record of the dry runs of one reconcile, if its writes are dry runs.
     pub(super) dry_runs: Option<Arc<DryRunRecord>>,
     /// Reads of other objects whose changes reconcile their readers.
     pub(super) reads: Arc<Reads>,
@@ -95,11 +95,11 @@ pub(super) struct ControllerShared {
     pub(super) environment: Environment,
 }
 
-/// Everything that a reconcile may use: its object, caches, writes, events. The grants are bounds
+/// Everything that a reconcile may use: the object, caches, writes, events. The grants are bounds
 /// on `C`.
 ///
 /// Writes through the context carry the controller's name as field manager, and are refused once
-/// this process has lost its lease.
+/// this process has lost the lease.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -138,9 +138,9 @@ pub struct Context<C: Reconciler> {
     /// The newest status that this reconcile has read or written, upon which the next status write
     /// is based.
     latest: Mutex<Option<Latest>>,
-    /// The object as it was cached when the reconcile began.
+    /// The object as cached when the reconcile began.
     cached_at_start: Cached<C::Object>,
-    /// The object at its last successful reconcile, if that state is kept.
+    /// The object at the last successful reconcile, if that state is kept.
     before: Option<Cached<C::Object>>,
     /// Registration for `until_superseded`; made at the first call, because most reconciles never
     /// wait.
@@ -157,11 +157,11 @@ pub struct Context<C: Reconciler> {
     dry_runs: DryRunViews,
 }
 
-/// The object of a context, in its several states.
+/// The object of a context, in several states.
 pub(super) struct ReconcileSubject<K> {
     /// As cached when the attempt began.
     pub(super) cached_at_start: Cached<K>,
-    /// As the reconciler is given it.
+    /// As passed to the reconciler.
     pub(super) object: Arc<K>,
     /// As of the last successful reconcile, if that is kept.
     pub(super) before: Option<Cached<K>>,
@@ -189,7 +189,7 @@ impl<C: Reconciler> fmt::Debug for Context<C> {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Creates the context of one attempt.
+    /// Creates the context of an attempt.
     pub(super) fn new(
         shared: Arc<ControllerShared>,
         store: Arc<Store<C::Object>>,
@@ -238,10 +238,10 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The client, for requests that the methods of the context do not cover. No grant is checked
-    /// at compile time: its use has to be listed in `can(…)` to be in the manifest.
+    /// at compile time: uses of the client have to be listed in `can(…)` to be in the manifest.
     ///
-    /// A task may keep a clone of it. When the reconcile ends by itself, the clone may write for as
-    /// long as this process leads. When the reconcile is dropped (at its deadline, at the end of
+    /// A task may keep a clone of the client. When the reconcile completes, the clone may write for
+    /// as long as this process leads. When the reconcile is dropped (at the deadline, at the end of
     /// the drain, or superseded), writes of the clone are refused with
     /// [`ErrorKind::Cancelled`](windlass_core::ErrorKind::Cancelled) from then on.
     ///
@@ -262,16 +262,16 @@ impl<C: Reconciler> Context<C> {
     /// Reports an Event about the object, [`Normal`](crate::events::Normal) or
     /// [`Warning`](crate::events::Warning): `reason` is one word in `CamelCase` for programs,
     /// `note` a sentence for people. Never waits and never fails; a repeated event is counted. An
-    /// object may cause 25 different events at once and one more each 5 min, so that no object
-    /// fills the cluster with Events: further events are dropped, with a line in the log at the
-    /// level debug.
+    /// object may cause 25 different events at once and another each 5 min, so that no object fills
+    /// the cluster with Events: further events are dropped, with a line in the log at the level
+    /// debug.
     ///
     /// The same Event within 6 minutes grows a series instead of making another object.
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
         self.shared.recorder.event(&self.object_ref(), kind, reason, note);
     }
 
-    /// Enqueues another object of the reconciled kind, or this one again.
+    /// Enqueues another object of the reconciled kind, or this object again.
     ///
     /// The key is added at once, with the reason `asked by another reconcile`. The key of this
     /// object is reconciled again after the present reconcile has ended. A key of an object that
@@ -280,13 +280,14 @@ impl<C: Reconciler> Context<C> {
         self.shared.queue.add_with(key, Reason::ASKED.add_options());
     }
 
-    /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
-    /// reconcile should then end soon. Until it is dropped, at its deadline or at the end of the
-    /// drain, it may still write, unless the lease was lost: then every write is refused.
+    /// Cancelled when the operator shuts down, and when this reconcile hit the deadline: a long
+    /// reconcile should then end soon. Until a reconcile is dropped, at the deadline or at the end
+    /// of the drain, the reconcile may still write, unless the lease was lost: then every write is
+    /// refused.
     ///
     /// A task that the reconcile spawned is not dropped with it: give the task a clone of the
-    /// token, and let it end. Its later writes through a clone of [`client`](Self::client) are
-    /// refused.
+    /// token, and let it end. Later writes of the task through a clone of [`client`](Self::client)
+    /// are refused.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -317,9 +318,9 @@ impl<C: Reconciler> Context<C> {
 
     /// Whether this reconcile is superseded: the object's spec changed since it began (by
     /// `metadata.generation`; in kinds without a generation, by anything but metadata and status),
-    /// the object was marked for deletion, or it is gone. Further work would be for an outdated
-    /// state, and the object is reconciled again at once after this reconcile. A change of the spec
-    /// by this reconcile itself counts, too.
+    /// the object was marked for deletion, or the object is gone. Further work would be for an
+    /// outdated state, and the object is reconciled again at once after this reconcile. A change of
+    /// the spec by this reconcile itself counts, too.
     ///
     /// A comparison of two versions in the cache: cheap enough for each step of a loop.
     pub fn superseded(&self) -> bool {
@@ -368,7 +369,8 @@ impl<C: Reconciler> Context<C> {
     /// [`ControllerBuilder::track_changes`](super::ControllerBuilder::track_changes).
     ///
     /// `None` when the last state is not known: at the first reconcile, after a restart or a change
-    /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.
+    /// of leaders, or because the state did not fit the byte limit. Treat everything as changed
+    /// then.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -394,8 +396,8 @@ impl<C: Reconciler> Context<C> {
         Some(Changes::between(before, self.cached_at_start.clone()))
     }
 
-    /// The number of failed reconciles of this object in a row before this one, without those that
-    /// have a [delay of their own](super::Failure::retry_after).
+    /// The number of failed reconciles of this object in a row before the current reconcile,
+    /// without those that have a [delay of their own](super::Failure::retry_after).
     ///
     /// Zero for the first attempt. Starts again at zero when an object that was given up changes.
     pub fn attempt(&self) -> u32 {
@@ -403,10 +405,11 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the reasons of this reconcile: all causes since the object was last reconciled. For
-    /// logs, and for work that only one source makes necessary; see [`Reasons`] for the limits.
+    /// logs, and for work that only a single source makes necessary; see [`Reasons`] for the
+    /// limits.
     ///
-    /// A reconcile must be correct without them: a restart loses reasons, and two causes may be one
-    /// reconcile.
+    /// A reconcile must be correct without the reasons: a restart loses reasons, and two causes may
+    /// lead to a single reconcile.
     pub fn reasons(&self) -> Reasons {
         self.shared.trigger_names.named_for(&self.key, self.attempt.reasons)
     }
@@ -419,11 +422,11 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Whether a reconcile of this object wrote, more than 10 s ago, to the object itself or to
-    /// another cached object, and the watch has not shown the write yet. Reads of that object are
-    /// then older than the write.
+    /// another cached object, and the watch has not delivered the write yet. Reads of that object
+    /// are then older than the write.
     ///
     /// For reconciles that would do harm on an old state; return an action with a short delay then.
-    /// It is false while the watch keeps up, which it mostly does within milliseconds.
+    /// The value is false while the watch keeps up, mostly within milliseconds.
     pub fn stale(&self) -> bool {
         let expectations = &self.shared.memory.applied.expectations;
         self.store.is_stale(&self.key) || expectations.is_stale(&self.key, &self.shared.informers)
@@ -431,24 +434,25 @@ impl<C: Reconciler> Context<C> {
 
     /// The clock of the operator.
     ///
-    /// Use it instead of the system's clock, so that tests can pause time.
+    /// Use this clock instead of the system's clock, so that tests can pause time.
     pub fn clock(&self) -> &Clock {
         &self.shared.environment.clock
     }
 
     /// The source of randomness of the operator.
     ///
-    /// Use it instead of a generator of your own, so that a test with a seed repeats exactly.
+    /// Use this source instead of a generator of your own, so that a test with a seed repeats
+    /// exactly.
     pub fn rng(&self) -> &Rng {
         &self.shared.environment.rng
     }
 
-    /// The object as it was cached when the reconcile began.
+    /// The object as cached when the reconcile began.
     pub(super) fn cached_at_start(&self) -> &Cached<C::Object> {
         &self.cached_at_start
     }
 
-    /// The object at its last successful reconcile, if that state is known.
+    /// The object at the last successful reconcile, if that state is known.
     pub(super) fn before(&self) -> Option<&Cached<C::Object>> {
         self.before.as_ref()
     }
@@ -505,8 +509,8 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Sends a write. An answer that does not decode as `K` was executed all the same: it goes to
-    /// the caches, too.
+    /// Sends a write. An answer that does not decode as `K` was executed all the same: the answer
+    /// goes to the caches, too.
     async fn answered<K: Resource>(
         &self,
         write: Write<K>,
@@ -521,14 +525,14 @@ impl<C: Reconciler> Context<C> {
         Ok((decoded?, answer))
     }
 
-    /// As [`show`](Self::show), and expects the write until the watch has shown it.
+    /// As [`show`](Self::show), and expects the write until the watch has delivered it.
     fn wrote<K: Resource>(&self, what: WriteEffect, object: &K, answer: &[u8]) {
         self.show::<K>(answer);
         let key = object.key().in_cluster(self.key.cluster());
         self.sent::<K>(what, &key, object.uid());
     }
 
-    /// Expects a write until the watch has shown it.
+    /// Expects a write until the watch has delivered the write.
     fn sent<K: Resource>(&self, what: WriteEffect, key: &ObjectKey, uid: &str) {
         // The watch never shows a dry run.
         if self.is_dry_run() {

@@ -15,9 +15,9 @@ use windlass_core::resource::{Resource, ResourceExt, Whole};
 pub struct ContextPatcher<'a, C: Reconciler, K> {
     /// The reconcile whose caches show the result.
     cx: &'a Context<C>,
-    /// The copy, and the state from which it was made.
+    /// The copy, and the state at the time of the copy.
     patcher: Patcher<K>,
-    /// Whether the object is the reconciled one: the event of its patch upon a known version
+    /// Whether the object is the reconciled object: the event of a patch upon a known version
     /// enqueues nothing.
     is_own: bool,
 }
@@ -86,7 +86,7 @@ impl<C: Reconciler> Context<C> {
 }
 
 impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
-    /// As [`Patcher::unlocked`]. Such a patch of the reconciled object reconciles it once more:
+    /// As [`Patcher::unlocked`]. Such a patch of the reconciled object causes another reconcile:
     /// another client may have written between the version that was read and the version that the
     /// patch left.
     #[must_use]
@@ -96,14 +96,14 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
 
     /// As [`Patcher::is_changed`].
     ///
-    /// Compares the copy with the state that it was made of; costs no request.
+    /// Compares the copy with the state at the time of the copy; costs no request.
     pub fn is_changed(&self) -> bool {
         self.patcher.is_changed()
     }
 
     /// As [`Patcher::send`]: sends the changes, if there are any; true when something was sent. The
-    /// next reconcile sees the result, and is not caused by it when the object is the reconciled
-    /// one and the patch is not [unlocked](Self::unlocked).
+    /// next reconcile sees the result, and is not caused by the patch when the object is the
+    /// reconciled object and the patch is not [unlocked](Self::unlocked).
     ///
     /// # Errors
     /// As [`Patcher::send`]. A write to the object by other methods of the context since the copy
@@ -116,14 +116,14 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
         let mut pending = cx.before_write::<K>("patch", &key);
         self.patcher
             .send_with_callback(|from, written, answer| {
-                // The patcher may send a patch of the object and one of its status. The cache has shown the first
-                // of them by the time of the second.
+                // The patcher may send a patch of the object and another of the status. The cache
+                // has shown the first patch by the time of the second.
                 let before = || cx.before_write::<K>("patch", &key);
                 cx.after_write(pending.take().or_else(before), answer);
                 match from {
                     Some(from) if is_own => cx.wrote_upon(from, written, answer),
-                    // Without a version check the result may contain another client's change, so it
-                    // must still enqueue the object.
+                    // Without a version check the result may contain another client's change, so
+                    // the event must still enqueue the object.
                     None if is_own => cx.show::<K>(answer),
                     _ => cx.wrote(WriteEffect::Changed, written, answer),
                 }

@@ -1,9 +1,10 @@
 //! Writes of the status: only differences, only upon the version that they were computed from.
 //!
-//! All writes go through one loop: compute the wanted status from the newest known one, send the
+//! All writes go through a loop: compute the wanted status from the newest known status, send the
 //! difference as a merge patch that carries the resourceVersion, and on 409 read the object and try
-//! again. A merge patch, not a server-side apply, because it works for every kind, whether or not
-//! its schema declares `conditions` as a map; the resourceVersion guards the list as a whole.
+//! again. A merge patch, not a server-side apply, because a merge patch works for every kind,
+//! whether or not its schema declares `conditions` as a map; the resourceVersion guards the list as
+//! a whole.
 //!
 //! The newest known status lives in the context: a reconcile that sets three conditions sends three
 //! small patches without a read in between. For a kind that is cached as a projection the whole
@@ -24,7 +25,7 @@ use windlass_core::wire::Undecodable;
 /// Most tries of a status write against other writers.
 const TRIES: u32 = 5;
 
-/// The newest known status and its version.
+/// The newest known status and the version.
 #[derive(Clone, Debug)]
 pub(super) struct Latest {
     /// Version that the next patch carries.
@@ -47,12 +48,14 @@ impl Latest {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Puts `condition` into `status.conditions`, replacing the condition of the same type. It is
-    /// stamped with the reconciled generation (unless it names one), and with the time of its last
-    /// transition, which moves only when its status changes. Writes nothing when nothing changes.
+    /// Puts `condition` into `status.conditions`, replacing the condition of the same type. The
+    /// condition is stamped with the reconciled generation (unless the condition names another),
+    /// and with the time of the last transition, which moves only when the condition's status
+    /// changes. Writes nothing when nothing changes.
     ///
-    /// A condition that the controller declares by `conditions(…)` is written at the end of the reconcile, together
-    /// with the others; a reason of it that the API server would refuse is moved to its message.
+    /// A condition that the controller declares by `conditions(…)` is written at the end of the
+    /// reconcile, together with the others; a reason that the API server would refuse is moved to
+    /// the message.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -72,8 +75,8 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
     /// [`ErrorKind::Invalid`] when the condition does not fit the schema (an empty reason, say);
-    /// [`ErrorKind::Conflict`] when others keep writing; [`ErrorKind::Usage`] for a condition that the controller
-    /// computes.
+    /// [`ErrorKind::Conflict`] when others keep writing; [`ErrorKind::Usage`] for a condition that
+    /// the controller computes.
     /// # Cancel safety
     /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn set_condition(&self, condition: Condition) -> Result<(), Error> {
@@ -108,9 +111,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Replaces the status by `status`, of the type of the kind's field `status` or a reference to
-    /// it. Conditions stay as they are unless `status` contains some; so does an `observedGeneration` that the
-    /// controller keeps by `conditions(…)`.
-    /// Writes nothing when nothing changes.
+    /// it. Conditions stay unchanged unless `status` contains some; so does an `observedGeneration`
+    /// that the controller keeps by `conditions(…)`. Writes nothing when nothing changes.
     ///
     /// Writing the same status again costs no request. Fields that the given status lacks are
     /// removed; [`patch_status`](Self::patch_status) leaves them.
@@ -144,7 +146,7 @@ impl<C: Reconciler> Context<C> {
         let keeps_generation = self.shared.conditions.is_some_and(|kept| kept.keeps_generation());
         self.write_status(&move |status| {
             let mut wanted = wanted.clone();
-            // Otherwise each reconcile would remove and add it again.
+            // Otherwise each reconcile would remove and add the field again.
             if let Some(observed) = status.get("observedGeneration").filter(|_| keeps_generation) {
                 wanted["observedGeneration"] = observed.clone();
             }
@@ -161,8 +163,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced): a `Value`, or
-    /// the apply configuration of the status, whose names and types are checked. Writes nothing when
-    /// nothing changes.
+    /// the apply configuration of the status, whose names and types are checked. Writes nothing
+    /// when nothing changes.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -235,7 +237,7 @@ impl<C: Reconciler> Context<C> {
                 Err(error) if error.is_conflict() && tries < TRIES => {
                     tries += 1;
                     let newest = api.get(self.key.name()).await?;
-                    // The status belongs to an object that is gone; its successor is reconciled on
+                    // The status belongs to an object that is gone; the successor is reconciled on
                     // its own.
                     if newest.uid() != self.object.uid() {
                         return Err(error);
@@ -261,7 +263,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the status in `object`; `None` for a projection, which may contain only a part of
-    /// it.
+    /// the status.
     fn known(&self, object: &C::Object) -> Result<Option<Latest>, Error> {
         if C::Object::projection().is_some() { Ok(None) } else { Latest::of(object).map(Some) }
     }

@@ -1,8 +1,8 @@
 //! The context of an object's task.
 //!
-//! The context outlives the reconcile that started the task, and has no grants of its own: it
-//! borrows nothing from a reconcile. Versions arrive through a watch channel, which keeps the
-//! newest only.
+//! The context outlives the reconcile that started the task, and has no grants of its own: the
+//! context borrows nothing from a reconcile. Versions arrive through a watch channel, which keeps
+//! the newest only.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, ObjectRef};
 use windlass_core::rng::Rng;
 
-/// Context of one object's task: its object, its cancellation, events, the client.
+/// Context of an object's task: the object, the cancellation, events, the client.
 ///
 /// Given to [`ObjectTask::run`](crate::controller::ObjectTask::run), which has an example.
 pub struct TaskContext<C: Reconciler> {
@@ -78,14 +78,14 @@ impl<C: Reconciler> TaskContext<C> {
     }
 
     /// Waits for a version that this method did not report before; several versions at once are
-    /// reported as one. False when the task should end: `while task.changed().await { … }`.
+    /// reported once. False when the task should end: `while task.changed().await { … }`.
     ///
     /// The version at the start of the task counts as reported.
     ///
     /// # Cancel safety
-    /// Safe: no version is missed when it is dropped.
+    /// Safe: no version is missed by a drop.
     pub async fn changed(&mut self) -> bool {
-        // Stop comes first, so that a busy object cannot delay the end of its task.
+        // Stop comes first, so that a busy object cannot delay the end of the object's task.
         tokio::select! {
             biased;
             () = self.stop.cancelled() => false,
@@ -108,7 +108,8 @@ impl<C: Reconciler> TaskContext<C> {
 
     /// Enqueues the object.
     ///
-    /// For a task that has found a difference: the reconcile, which has the grants, repairs it.
+    /// For a task that has found a difference: the reconcile, which has the grants, repairs the
+    /// difference.
     pub fn requeue(&self) {
         self.shared.queue.add_with(self.key.clone(), Reason::ASKED.add_options());
     }
@@ -120,8 +121,8 @@ impl<C: Reconciler> TaskContext<C> {
         self.shared.recorder.event(&object, kind, reason, note);
     }
 
-    /// The controller's client, gated by leadership. No grant is checked at compile time: its use
-    /// has to be listed in `can(…)` to be in the manifest.
+    /// The controller's client, gated by leadership. No grant is checked at compile time: uses of
+    /// the client have to be listed in `can(…)` to be in the manifest.
     ///
     /// Writes are refused once the lease is lost, also when the task has not ended yet.
     pub fn client(&self) -> &Client {

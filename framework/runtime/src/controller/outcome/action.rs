@@ -1,6 +1,6 @@
 //! Result of a successful reconcile.
 //!
-//! The counterpart of controller-runtime's `reconcile.Result`. A failure has no action: its next
+//! The counterpart of controller-runtime's `reconcile.Result`. A failure has no action: the next
 //! attempt follows from the [`Failure`](crate::controller::Failure) and the retry policy.
 //!
 //! Not included: a field for "requeue now, rate limited", controller-runtime's deprecated `Requeue:
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Time of the next reconcile after a success.
 ///
-/// A success resets the backoff of the object and its number of failures in a row. The time is that
-/// of this object alone: changes of the object, of its children and of mapped objects reconcile it
+/// A success resets the object's backoff and the number of failures in a row. The time is that of
+/// this object alone: changes of the object, of children and of mapped objects reconcile it
 /// earlier, and that reconcile's own action then replaces this one.
 ///
 /// ```
@@ -36,28 +36,28 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Action {
-    /// Delay of the next reconcile, counted from the end of this one; `None` for no reconcile of
-    /// its own.
+    /// Delay of the next reconcile, counted from the end of this reconcile; `None` if the action
+    /// causes no reconcile.
     pub(crate) requeue_after: Option<Duration>,
-    /// The wait that ended the reconcile. Boxed, because most reconciles end without one.
+    /// The wait that ended the reconcile. Boxed, because most reconciles end without a wait.
     pub(crate) wait: Option<Box<Wait>>,
 }
 
 /// Something that a reconcile waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// One word in `CamelCase`, for programs.
+    /// A word in `CamelCase`, for programs.
     pub(crate) reason: Cow<'static, str>,
     /// A text for people.
     pub(crate) text: String,
-    /// Delay of the next check, if it is not that of the backoff.
+    /// Delay of the next check, if not by the backoff.
     pub(crate) check_after: Option<Duration>,
-    /// Whether nothing is on its way any more: a child has failed. Conditions then show a stall.
+    /// Whether nothing is in progress any more: a child has failed. Conditions then show a stall.
     pub(crate) is_stalled: bool,
 }
 
 impl Wait {
-    /// Returns a wait for something that is on its way, with the checks of the backoff.
+    /// Returns a wait for something that is in progress, with the checks of the backoff.
     pub(crate) fn new(reason: impl Into<Cow<'static, str>>, text: String) -> Self {
         Self { reason: reason.into(), text, check_after: None, is_stalled: false }
     }
@@ -66,7 +66,7 @@ impl Wait {
 impl Action {
     /// No further reconcile until something changes.
     ///
-    /// The periodic resync of the controller (10 h by default) and its timers still reconcile the
+    /// The periodic resync of the controller (10 h by default) and the timers still reconcile the
     /// object.
     pub fn done() -> Self {
         Self { requeue_after: None, wait: None }
@@ -77,7 +77,7 @@ impl Action {
     /// For state that no watch shows: an external system, an expiry, a rollout with a deadline. The
     /// delay is exact; [`Context::spread`](crate::controller::Context::spread) adds a random part
     /// so that objects which were reconciled together drift apart. A reconcile that comes before
-    /// the delay is over decides anew. Delays do not survive a restart: at its start a controller
+    /// the delay is over decides anew. Delays do not survive a restart: a starting controller
     /// reconciles every object.
     ///
     /// For a fixed interval, independent of other reconciles, use a
@@ -86,19 +86,22 @@ impl Action {
         Self { requeue_after: Some(delay), wait: None }
     }
 
-    /// The object is not ready, and nothing has failed: a rollout, a certificate, a disk that is being made.
+    /// The object is not ready, and nothing has failed: a rollout, a certificate, a disk that is
+    /// being made.
     ///
-    /// A wait is neither an error nor a success. It is not counted among the errors, not logged as one, and has
-    /// no retries to use up; the failures in a row end with it. The condition of
-    /// [`outcome_condition`](crate::controller::ControllerBuilder::outcome_condition) is false with the
-    /// reason `Waiting` (`Terminating` for an object that is being deleted), and its message begins with
-    /// `reason`. The gauge `windlass_waiting_objects` and the debug page show it.
+    /// A wait is neither an error nor a success. A wait is not counted among the errors, not logged
+    /// as an error, and has no retries to use up; the failures in a row end with a wait. The
+    /// condition of [`outcome_condition`](crate::controller::ControllerBuilder::outcome_condition)
+    /// is false with the reason `Waiting` (`Terminating` for an object that is being deleted), and
+    /// the message begins with `reason`. The gauge `windlass_waiting_objects` and the debug page
+    /// show the waiting object.
     ///
-    /// `reason` is one word in `CamelCase`, `text` says how far it is: `"2 of 3 ready"`.
+    /// `reason` is a word in `CamelCase`, `text` describes the progress: `"2 of 3 ready"`.
     ///
-    /// The object is reconciled when something changes, and is checked after 1 s, then 2 s, 4 s and so on up to 60 s
-    /// for as long as reason and text stay the same; see [`check_after`](Self::check_after). The task of an object
-    /// starts, and changes are counted, after a reconcile without a wait.
+    /// The object is reconciled when something changes, and is checked after 1 s, then 2 s, 4 s and
+    /// so on up to 60 s for as long as reason and text stay the same; see
+    /// [`check_after`](Self::check_after). The task of an object starts, and changes are counted,
+    /// after a reconcile without a wait.
     ///
     /// A clean-up, and a function that returns another type, waits by
     /// [`Failure::wait_for`](crate::controller::Failure::wait_for).
@@ -120,15 +123,16 @@ impl Action {
         Self { requeue_after: None, wait: Some(Box::new(wait)) }
     }
 
-    /// As [`wait_for`](Self::wait_for), for an object that needs help: its conditions show that it is stalled. It is
-    /// checked as while it waits, because help may come from where no watch sees it.
+    /// As [`wait_for`](Self::wait_for), for an object that needs help: conditions show the object
+    /// as stalled. Checks continue as during a wait, because help may come without a change that a
+    /// watch shows.
     pub(crate) fn stalled(reason: impl Into<Cow<'static, str>>, text: String) -> Self {
         let wait = Wait { is_stalled: true, ..Wait::new(reason, text) };
         Self { requeue_after: None, wait: Some(Box::new(wait)) }
     }
 
-    /// Sets the delay of the next check of a [wait](Self::wait_for), which then has no backoff; no effect on
-    /// other actions.
+    /// Sets the delay of the next check of a [wait](Self::wait_for), which then has no backoff; no
+    /// effect on other actions.
     pub fn check_after(mut self, delay: Duration) -> Self {
         if let Some(wait) = &mut self.wait {
             wait.check_after = Some(delay);

@@ -1,8 +1,8 @@
 //! Error of a failed reconcile.
 //!
-//! A failure consists of an error, the operations that were attempted when it occurred, and a retry
-//! schedule. The schedule is chosen where the error is made, because only that code knows whether a
-//! repetition can help; the worker that ends the reconcile reads it.
+//! A failure consists of an error, the operations that were attempted when the error occurred, and
+//! a retry schedule. The schedule is chosen where the error is made, because only that code knows
+//! whether a repetition can help; the worker that ends the reconcile reads the schedule.
 
 // DESIGN.md, 1: One opaque `Error` with a kind, and `Failure` for reconcilers
 
@@ -13,10 +13,10 @@ use std::time::Duration;
 use super::action::Wait;
 use windlass_core::error::{BoxError, Error, ErrorKind};
 
-/// A failed reconcile. Any error becomes one through `?`; it is retried with backoff unless it says
-/// otherwise.
+/// A failed reconcile. Any error becomes a failure through `?`; a failure is retried with backoff
+/// unless its schedule says otherwise.
 ///
-/// The attempted operations are kept with it, and shown outermost first in log, Event and
+/// The attempted operations are kept with the error, and shown outermost first in log, Event and
 /// condition:
 ///
 /// ```
@@ -38,7 +38,7 @@ use windlass_core::error::{BoxError, Error, ErrorKind};
 /// | `?` or `Failure::from` | after the backoff of the [`RetryPolicy`](crate::workqueue::RetryPolicy) |
 /// | [`retry_after`](Self::retry_after) | after the given delay, without counting as a failure |
 /// | [`terminal`](Self::terminal) | when the object changes |
-/// | [`wait_for`](Self::wait_for) | with the checks of a wait; it is not a failure at all |
+/// | [`wait_for`](Self::wait_for) | with the checks of a wait; not a failure at all |
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -67,11 +67,11 @@ pub struct Failure {
     /// Attempted operations, innermost first.
     tried: Vec<Cow<'static, str>>,
     /// The texts of the other failures of a group of steps that ran at the same time: this failure
-    /// represents the group, and its text names all.
+    /// represents the group, and the text names all.
     beside: Vec<String>,
     /// Whether the retries are used up. Set by the worker, which counts them.
     pub(in crate::controller) gave_up: bool,
-    /// Wait of a reconcile in which nothing failed. Its text is that of the error.
+    /// Wait of a reconcile in which nothing failed. The wait's text is the error's.
     wait: Option<Box<Wait>>,
 }
 
@@ -97,8 +97,8 @@ impl Failure {
     /// Creates a failure that is not retried until the object changes.
     ///
     /// controller-runtime's `reconcile.TerminalError`. For a spec that cannot be carried out, or a
-    /// request that the API server refuses for its content. A resync or a timer still reconciles
-    /// the object.
+    /// request that the API server refuses because of the content. A resync or a timer still
+    /// reconciles the object.
     pub fn terminal(source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::Never)
     }
@@ -114,10 +114,12 @@ impl Failure {
         Self::new(source.into(), Retry::After(delay))
     }
 
-    /// Ends a reconcile or a clean-up that waits, from any depth: [`Action::wait_for`](crate::controller::Action::wait_for) for
-    /// functions that return no action.
+    /// Ends a reconcile or a clean-up that waits, from any depth:
+    /// [`Action::wait_for`](crate::controller::Action::wait_for) for functions that return no
+    /// action.
     ///
-    /// It is neither counted nor logged as an error, and no [`OnFailure`](crate::controller::OnFailure) is called.
+    /// A wait is neither counted nor logged as an error, and no
+    /// [`OnFailure`](crate::controller::OnFailure) is called.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -147,7 +149,7 @@ impl Failure {
         self
     }
 
-    /// Whether it is a [wait](Self::wait_for), and nothing failed.
+    /// Whether this is a [wait](Self::wait_for), and nothing failed.
     pub fn is_wait(&self) -> bool {
         self.wait.is_some()
     }
@@ -157,7 +159,8 @@ impl Failure {
         self.wait.as_ref().map(|wait| &*wait.reason)
     }
 
-    /// Returns the wait, with the attempted operations in its text; the failure itself if it is one.
+    /// Returns the wait, with the attempted operations in its text; the failure itself if there is
+    /// no wait.
     pub(crate) fn into_wait(mut self) -> Result<Box<Wait>, Self> {
         match self.wait.take() {
             Some(mut wait) => {
@@ -171,14 +174,14 @@ impl Failure {
     /// Adds the attempted operation in front of the known ones: `"creating the Deployment"`.
     ///
     /// Operations are shown outermost first, so the text reads as a path from the reconcile to the
-    /// error. Write them as a gerund with its object, without a final colon.
+    /// error. Write them as a gerund with an object, without a final colon.
     #[must_use]
     pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
         self.tried.push(what.into());
         self
     }
 
-    /// Adds the grant to the text of a request that RBAC refused, as it is written in `can(…)`.
+    /// Adds the grant to the text of a request that RBAC refused, as written in `can(…)`.
     pub(in crate::controller) fn naming_missing_grant(mut self) -> Self {
         if let Some(error) = self.source.downcast_mut::<Error>()
             && let Some(grant) = error.missing_grant()
@@ -206,9 +209,9 @@ impl Failure {
         self.tried.iter().rev().map(AsRef::as_ref)
     }
 
-    /// The error; its causes are behind its `source()`.
+    /// The error; the causes are behind `source()`.
     ///
-    /// Downcast it to react to one error:
+    /// Downcast the cause to react to a certain error:
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -221,7 +224,7 @@ impl Failure {
         &*self.source
     }
 
-    /// Whether it is not retried until the object changes.
+    /// Whether there is no retry until the object changes.
     ///
     /// True for failures of [`terminal`](Self::terminal) only; see [`gave_up`](Self::gave_up) for
     /// the end of counted retries.
@@ -229,19 +232,19 @@ impl Failure {
         self.retry == Retry::Never
     }
 
-    /// Whether it used up the retries of a
+    /// Whether the object used up the retries of a
     /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Set for failures that are
     /// passed to [`OnFailure`](crate::controller::OnFailure).
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Whether the API server answered 404, for whatever was missing.
+    /// Whether the API server answered 404, for any missing object.
     pub(crate) fn is_not_found(&self) -> bool {
         self.errors().any(|error| error.code() == Some(404))
     }
 
-    /// The framework's errors among its causes, outermost first.
+    /// The framework's errors among the causes, outermost first.
     fn errors(&self) -> impl Iterator<Item = &Error> {
         let causes = std::iter::successors(Some(self.cause()), |cause| cause.source());
         causes.filter_map(|cause| cause.downcast_ref::<Error>())
@@ -284,8 +287,8 @@ impl fmt::Display for Failure {
 
 /// Adds the attempted operation to an error.
 ///
-/// Implemented for every `Result` whose error becomes a [`Failure`], also for one whose error is a
-/// failure already: the operations add up.
+/// Implemented for every `Result` whose error becomes a [`Failure`], also if the error is a failure
+/// already: the operations add up.
 pub trait ResultExt<T> {
     /// Turns the error into a [`Failure`] that carries `what`:
     /// `.tried("creating the Deployment")?`.

@@ -13,14 +13,14 @@ use windlass_core::resource::{ObjectKey, Verb};
 
 /// Most objects of a deleted collection that are named.
 const MOST_DELETED: usize = 1_000;
-/// Groups whose objects are questions: to create one stores nothing.
+/// Groups whose objects are questions: their creation stores nothing.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 /// Groups of Events; others may have a kind of that plural, too.
 const EVENTS: [&str; 2] = ["", "events.k8s.io"];
 /// Remark on an update of an object that has a time of deletion.
 const TERMINATING: &str = "the object is being deleted";
 
-/// Changes of one reconcile so far.
+/// Changes of a reconcile so far.
 struct Comparison<'a> {
     client: &'a Client,
     /// Kind and name of the reconciled object.
@@ -55,7 +55,7 @@ impl Entries {
 }
 
 impl Comparison<'_> {
-    /// Adds the effect of one write.
+    /// Adds the effect of a write.
     async fn add(&mut self, write: &AnsweredDryRun) {
         let is_question = QUESTIONS.contains(&write.group.as_str());
         // Events are reports, and no state that a plan is about.
@@ -93,7 +93,7 @@ impl Comparison<'_> {
             for shown in ["name", "namespace", "generateName", "resourceVersion"] {
                 metadata.remove(shown);
             }
-            // The change stands below its owner.
+            // The change stands below the owner.
             let (kind, name) = self.owner;
             if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") {
                 owners.retain(|owner| owner["kind"] != kind || owner["name"] != name);
@@ -111,7 +111,7 @@ impl Comparison<'_> {
         self.merge(change);
     }
 
-    /// Adds the difference of an update, if there is one.
+    /// Adds the difference of an update, if any.
     async fn updated(&mut self, write: &AnsweredDryRun) {
         let after = json(&write.answer);
         let mut change = change(write, PlannedAction::Update);
@@ -135,8 +135,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// Removes the differences of earlier updates at the paths that `write` names. Each write is based on the
-    /// stored object, so the later one decides there, also when it leaves the stored value.
+    /// Removes the differences of earlier updates at the paths that `write` names. Each write is
+    /// based on the stored object, so the later write decides there, also when that write leaves
+    /// the stored value.
     fn take_back(&mut self, write: &AnsweredDryRun, new: &PlannedChange) {
         let Some(place) = self.changes.iter().position(|old| is_same_object(old, new)) else {
             return;
@@ -147,7 +148,7 @@ impl Comparison<'_> {
         }
         let (named, is_status) = (named(write), write.subresource.as_deref() == Some("status"));
         let is_named = |path: &str| match write.verb {
-            // It replaces the whole object, or the whole status.
+            // An update replaces the whole object, or the whole status.
             Verb::Update => is_within(path, ".status") == is_status,
             _ => named.iter().any(|name| is_within(path, name)),
         };
@@ -204,8 +205,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns the stored object that a write changes, in the version that the answer is based on if
-    /// possible.
+    /// Returns the stored object that a write changes, in the version that the answer is based on
+    /// if possible.
     async fn before(
         &mut self,
         write: &AnsweredDryRun,
@@ -249,7 +250,8 @@ impl Comparison<'_> {
             *old = new;
             return;
         }
-        // Each write is based on the stored object: the later one wins where both differ from it.
+        // Each write is based on the stored object: the later write wins where both differ from the
+        // stored object.
         old.fields.retain(|field| new.fields.iter().all(|newer| newer.path != field.path));
         old.fields.extend(new.fields);
         old.fields.sort_by(|a, b| a.path.cmp(&b.path));
@@ -258,7 +260,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether both changes are of one object.
+/// Whether both changes concern the same object.
 fn is_same_object(old: &PlannedChange, new: &PlannedChange) -> bool {
     old.resource == new.resource && old.key == new.key && !new.key.name().ends_with('*')
 }
@@ -277,7 +279,8 @@ fn named(write: &AnsweredDryRun) -> Vec<String> {
     changes.map(|change| change.path).collect()
 }
 
-/// Returns an object with the member that a pointer of a JSON patch names; `None` for items of lists.
+/// Returns an object with the member that a pointer of a JSON patch names; `None` for items of
+/// lists.
 fn nested(pointer: &str) -> Option<Value> {
     let mut value = Value::Null;
     for name in pointer.strip_prefix('/')?.rsplit('/') {
@@ -290,12 +293,12 @@ fn nested(pointer: &str) -> Option<Value> {
     Some(value)
 }
 
-/// Whether a path is `name`, or below it.
+/// Whether a path is `name`, or below `name`.
 fn is_within(path: &str, name: &str) -> bool {
     path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Returns the change of a write, without its fields. A write to the status counts as one to the
+/// Returns the change of a write, without fields. A write to the status counts as a write to the
 /// object.
 fn change(write: &AnsweredDryRun, action: PlannedAction) -> PlannedChange {
     let group = if write.group.is_empty() { "" } else { "." };
@@ -322,8 +325,8 @@ impl PlannedChange {
     }
 }
 
-/// Leaves parts out that others have changed between the dry run and the read of the state before, and those
-/// that an answer with metadata alone does not have.
+/// Leaves parts out that others have changed between the dry run and the read of the state before,
+/// and those that an answer with metadata alone does not have.
 fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value) -> (Value, Value) {
     if after["kind"] == "PartialObjectMetadata" {
         for state in [&mut before, &mut after] {
@@ -334,7 +337,7 @@ fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value)
         return (before, after);
     }
     if version(&before) != version(&after) {
-        // Most such changes are those of a status by its own controller.
+        // Most such changes are those of a status by the object's own controller.
         let is_status = write.subresource.as_deref() == Some("status");
         for state in [&mut before, &mut after] {
             if let Value::Object(members) = state {

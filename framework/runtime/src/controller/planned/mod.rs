@@ -3,11 +3,12 @@
 //!
 //! Every request of a reconcile in a plan is a dry run of the client (`Client::dry_run`), which
 //! passes its answers to a `DryRunRecord`: so requests that bypass the context are recorded, too,
-//! if they are sent by the context's client. Those of a client that the reconciler keeps are dry
-//! runs without a record, because nothing says for which object they are sent.
-//! The state before is read after the reconcile, because nothing was stored meanwhile.
+//! if they are sent by the context's client. Requests of a client that the reconciler keeps are dry
+//! runs without a record, because nothing says for which object they are sent. The state before is
+//! read after the reconcile, because nothing was stored meanwhile.
 //!
-//! Not included: the decision which objects are reconciled (`run/planning.rs`), and the presentation.
+//! Not included: the decision which objects are reconciled (`run/planning.rs`), and the
+//! presentation.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
@@ -20,7 +21,7 @@ use std::fmt;
 
 use windlass_core::resource::ObjectKey;
 
-/// The reconcile of one object in a [plan](crate::manager::Manager::plan), and its changes.
+/// The reconcile of an object in a [plan](crate::manager::Manager::plan), and the changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedObject {
@@ -32,7 +33,8 @@ pub struct PlannedObject {
     pub key: ObjectKey,
     /// End of the reconcile. Changes before a failure are in the plan, too.
     pub outcome: PlannedOutcome,
-    /// Changes of objects in the cluster, in the order of their first writes; one for each object.
+    /// Changes of objects in the cluster, in the order of their first writes; a single change for
+    /// each object.
     pub changes: Vec<PlannedChange>,
     /// Calls of other systems that a run would make, in their order.
     pub external_calls: Vec<String>,
@@ -53,9 +55,10 @@ pub enum PlannedOutcome {
     Reconciled,
     /// The reconcile waits, for the reason in the text. No failure.
     Waiting(String),
-    /// The object is not reconciled, because an annotation pauses it.
+    /// The object is not reconciled, because an annotation pauses the object.
     Paused,
-    /// The object was named, and is not reconciled, because the controller's predicate leaves it out.
+    /// The object was named, and is not reconciled, because the controller's predicate leaves the
+    /// object out.
     NotSelected,
     /// The reconcile failed, with the text of the error.
     Failed(String),
@@ -89,7 +92,7 @@ impl PlannedAction {
     }
 }
 
-/// A change of one object that a run would make.
+/// A change of an object that a run would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedChange {
@@ -97,18 +100,19 @@ pub struct PlannedChange {
     pub action: PlannedAction,
     /// Plural name and group, with the subresource behind a slash: `deployments.apps`.
     pub resource: String,
-    /// The object; its name ends with `*` where the API server would generate the rest.
+    /// The object; the name ends with `*` where the API server would generate the rest.
     pub key: ObjectKey,
-    /// Differences by path; of a created object all fields that the operator sets, of a deleted one
-    /// none. Values of Secrets are masked.
+    /// Differences by path; of a created object all fields that the operator sets, of a deleted
+    /// object none. Values of Secrets are masked.
     pub fields: Vec<PlannedField>,
     /// Number of further differences, beyond 512.
     pub more_fields: usize,
-    /// A remark: the reason for which the state before is not known, or that the updated object is being deleted.
+    /// A remark: the reason for which the state before is not known, or that the updated object is
+    /// being deleted.
     pub note: Option<String>,
 }
 
-/// A difference at one path.
+/// A difference at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedField {

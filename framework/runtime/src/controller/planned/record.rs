@@ -1,13 +1,13 @@
-//! Record of the dry runs of one reconcile, and of the calls that it left out.
+//! Record of the dry runs of a reconcile, and of the calls that were left out.
 
 use parking_lot::Mutex;
 
 use windlass_client::client::{AnsweredDryRun, DryRunObserver};
 
-/// Most writes and most calls of one reconcile that are kept; further ones are counted.
+/// Most writes and most calls of a reconcile that are kept; further writes and calls are counted.
 const MOST: usize = 10_000;
 
-/// Dry runs and calls of one reconcile, in their order.
+/// Dry runs and calls of a reconcile, in their order.
 #[derive(Debug, Default)]
 pub(in crate::controller) struct DryRunRecord {
     /// Locked to add an entry, or to take all.

@@ -1,7 +1,7 @@
 //! External resources of fields that a graph of this controller had in an earlier version.
 //!
-//! Only the field's driver can delete its resource. Without it the object stays under its finalizer, and says why,
-//! until the field is back or a person decides.
+//! Only the field's driver can delete the field's resource. Without the driver the object stays
+//! under the finalizer, and says why, until the field is back or a person decides.
 
 // DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a reason
 
@@ -14,7 +14,8 @@ use crate::controller::{Context, Failure, Reconciler};
 use crate::events::{Normal, Warning};
 use windlass_core::resource::{Resource, ResourceExt};
 
-/// Keys of the annotations that record an external resource; `external::record` describes and writes them.
+/// Keys of the annotations that record an external resource; `external::record` describes and
+/// writes them.
 pub(crate) mod records {
     pub(crate) const EXTERNAL_NAME: &str = "windlass.dev/external-name";
     pub(crate) const CREATE_PENDING: &str = "windlass.dev/external-create-pending";
@@ -24,7 +25,7 @@ pub(crate) mod records {
     pub(crate) const EXTERNAL_DRIVER: &str = "windlass.dev/external-driver";
 }
 
-/// Restrictions with which a resource outlives its object.
+/// Restrictions with which a resource outlives the object.
 const KEEPING: [&str; 2] = ["no-delete", "observe-only"];
 
 /// An external resource that no field drives any more.
@@ -37,7 +38,8 @@ struct Left<'a> {
     is_kept: bool,
 }
 
-/// Returns the resources that fields of `controller` have made and none drives, by the suffixes of their records.
+/// Returns the resources that fields of `controller` have made and none drives, by the suffixes of
+/// their records.
 fn left<'a, K: Resource>(
     object: &'a K,
     controller: &str,
@@ -59,7 +61,7 @@ fn left<'a, K: Resource>(
     records.collect()
 }
 
-/// Returns the id of a recorded resource, or the token of a creation that may have made one.
+/// Returns the id of a recorded resource, or the token of a creation that may have made a resource.
 fn recorded<'a, K: Resource>(object: &'a K, suffix: &str) -> Option<&'a str> {
     let value =
         |base: &str| object.annotation(&format!("{base}{suffix}")).filter(|it| !it.is_empty());
@@ -96,8 +98,8 @@ impl<C: Reconciler> ObjectStep<C> {
         names
     }
 
-    /// Holds an object that is being deleted while resources are left that only fields of an earlier version could
-    /// delete.
+    /// Holds an object that is being deleted while resources are left that only fields of an
+    /// earlier version could delete.
     ///
     /// # Errors
     /// A wait that names the resources and the remedy.

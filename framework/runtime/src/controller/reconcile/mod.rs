@@ -1,5 +1,5 @@
-//! One reconcile of one object: its finalizer, the call of the reconciler, the report of a failure,
-//! the task beside the object.
+//! Reconcile of an object: the finalizer, the call of the reconciler, the report of a failure, the
+//! task beside the object.
 
 mod left;
 mod object_task;

@@ -1,15 +1,15 @@
-//! Long-lived task for each object: a watchdog, a poller, a connection that an object needs for as
-//! long as it lives.
+//! Long-lived task for each object: a watchdog, a poller, a connection that an object needs
+//! throughout its life.
 //!
-//! The task of an object starts after its first successful reconcile and receives each reconciled
-//! version. It is cancelled and awaited before the object's clean-up runs, when the object is gone,
-//! and when the controller stops or loses its lease. A task that fails or panics is started again
-//! with backoff and affects nothing else.
+//! The task of an object starts after the first successful reconcile and receives each reconciled
+//! version. The task is cancelled and awaited before the object's clean-up runs, when the object is
+//! gone, and when the controller stops or loses the lease. A task that fails or panics is started
+//! again with backoff and affects nothing else.
 //!
 //! Not included: state. After a restart or a change of leaders every task starts anew.
 //!
 //! The map of tasks is locked for single operations only. `reconciled` and `end` of one key never
-//! run at the same time, because one worker at a time holds the key; `end_all` runs after the
+//! run at the same time, because a single worker at a time holds the key; `end_all` runs after the
 //! workers.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ use windlass_core::metrics::{CounterSeries, GaugeSeries, names};
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::ObjectKey;
 
-/// Time for a cancelled task to end before it is dropped.
+/// Time for a cancelled task to end before being dropped.
 const END_LIMIT: Duration = Duration::from_secs(10);
 /// Longest wait before the first restart; the bound doubles up to `LONGEST_RESTART`.
 const FIRST_RESTART: Duration = Duration::from_secs(1);
@@ -88,14 +88,15 @@ const LONGEST_RESTART: Duration = Duration::from_secs(300);
     note = "implement `windlass::controller::ObjectTask`: `async fn run(&self, task)`"
 )]
 pub trait ObjectTask: Reconciler {
-    /// Runs the task of one object. It should end soon after [`TaskContext::cancelled`] returns; 10
-    /// s later it is dropped. When it returns `Ok` the object has no task until the controller
-    /// starts again; after an error or a panic it is started again with backoff (1 s to 5 min).
+    /// Runs the task of one object. The task should end soon after [`TaskContext::cancelled`]
+    /// returns; 10 s later the task is dropped. After a return of `Ok` the object has no task until
+    /// the controller starts again; after an error or a panic the task is started again with
+    /// backoff (1 s to 5 min).
     ///
     /// # Cancel safety
-    /// The future is dropped when it does not end in time.
+    /// The future is dropped if it does not end in time.
     /// # Errors
-    /// Any error; it is logged and counted, and the task starts again.
+    /// Any error is logged and counted, and the task starts again.
     fn run(&self, task: TaskContext<Self>) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -104,16 +105,16 @@ pub(crate) fn boxed_task<C: ObjectTask>(controller: &C, task: TaskContext<C>) ->
     Box::pin(controller.run(task))
 }
 
-/// One object's task, running or ended by itself.
+/// Task of an object, running or ended by itself.
 struct Task<K> {
-    /// Distinguishes the object from a successor of the same name, which gets a task of its own.
+    /// Distinguishes the object from a successor of the same name, which gets a separate task.
     uid: String,
     /// Child of the controller's token, so that the end of the controller ends the task.
     stop: CancellationToken,
     /// Sender of the reconciled versions.
     latest: watch::Sender<Cached<K>>,
-    /// Aborts the task when it is dropped: a dropped wait for the task's end must not leave the
-    /// task running beside the object's clean-up.
+    /// Aborts the task on drop: a dropped wait for the task's end must not leave the task running
+    /// beside the object's clean-up.
     handle: AbortOnDropHandle<()>,
 }
 
@@ -125,7 +126,7 @@ pub(crate) struct Tasks<C: Reconciler> {
     make: MakeTask<C>,
     /// State of the run.
     shared: Arc<ControllerShared>,
-    /// Cancelled when the controller stops or loses its lease.
+    /// Cancelled when the controller stops or loses the lease.
     stop: Arc<CancellationToken>,
     /// Number of running tasks.
     running: GaugeSeries,
@@ -137,7 +138,7 @@ pub(crate) struct Tasks<C: Reconciler> {
 }
 
 impl<C: Reconciler> Tasks<C> {
-    /// Creates an empty set for one run of the controller.
+    /// Creates an empty set for a run of the controller.
     pub(crate) fn new(
         controller: Arc<C>,
         make: MakeTask<C>,
@@ -151,7 +152,7 @@ impl<C: Reconciler> Tasks<C> {
         Self { controller, make, shared, stop, running, restarts, tasks }
     }
 
-    /// Starts the task of a reconciled object, or passes the new version to it.
+    /// Starts the task of a reconciled object, or passes the new version to the running task.
     pub(crate) async fn reconciled(&self, object: &Cached<C::Object>) {
         let uid = object.metadata().uid().to_owned();
         // The lock is not held across the wait for a predecessor's end.
@@ -199,15 +200,15 @@ impl<C: Reconciler> Tasks<C> {
             .insert(key, Task { uid, stop, latest, handle: AbortOnDropHandle::new(handle) });
     }
 
-    /// Cancels the task of an object and waits for its end, at most 10 s.
+    /// Cancels the task of an object and waits for the end, at most 10 s.
     ///
     /// # Cancel safety
-    /// When it is dropped, the task is aborted.
+    /// Dropping the future aborts the task.
     pub(crate) async fn end(&self, key: &ObjectKey) {
         let Some(mut task) = self.tasks.lock().remove(key) else { return };
         task.stop.cancel();
         if !self.wait_for_end(key, &mut task.handle, END_LIMIT).await {
-            // A task that blocks its thread cannot be dropped before it yields.
+            // A task that blocks its thread cannot be dropped before its next yield.
             self.shared.environment.clock.timeout(ABORT_LIMIT, &mut task.handle).await;
         }
     }
@@ -228,7 +229,7 @@ impl<C: Reconciler> Tasks<C> {
         all_ended
     }
 
-    /// Waits for the end of a task; aborts it after `limit` and returns false.
+    /// Waits for the end of a task; after `limit` aborts the task and returns false.
     async fn wait_for_end(
         &self,
         key: &ObjectKey,
@@ -257,7 +258,7 @@ impl<C: Reconciler> Drop for Tasks<C> {
     }
 }
 
-/// Guard that counts one task as running.
+/// Guard that counts a task as running.
 struct RunningGauge(GaugeSeries);
 
 impl RunningGauge {
@@ -273,7 +274,7 @@ impl Drop for RunningGauge {
     }
 }
 
-/// Runs one object's task, and restarts it after failures.
+/// Runs one object's task, and restarts the task after failures.
 struct Supervisor<C: Reconciler> {
     controller: Arc<C>,
     make: MakeTask<C>,
@@ -283,13 +284,13 @@ struct Supervisor<C: Reconciler> {
 }
 
 impl<C: Reconciler> Supervisor<C> {
-    /// Runs the task until it returns `Ok` or is cancelled.
+    /// Runs the task until the result `Ok` or a cancellation.
     async fn run(self, task: TaskContext<C>) {
         let policy = RetryPolicy::forever().between(FIRST_RESTART, LONGEST_RESTART);
         let mut failures = 0;
         loop {
             let began = self.environment.clock.now();
-            // The call itself is user code, too, and may panic.
+            // The call itself is user code as well, and may panic.
             let running = async { (self.make)(&self.controller, task.another()).await };
             let error = match caught(running).await {
                 Ok(Ok(())) => return,

@@ -1,8 +1,8 @@
 //! Reports of failures: an Event, a condition in the status, a function of the user.
 //!
 //! A report is made at the first failure in a row and whenever the text changes, not at each retry:
-//! a status that is written every second causes work for all its watchers. Reports are limited in
-//! time, and their errors have no effect.
+//! a status that is written every second causes work for all watchers. Reports are limited in time,
+//! and their errors have no effect.
 
 // DESIGN.md, 49: Failure reports are sent on change only
 
@@ -53,7 +53,7 @@ use windlass_core::error::Error;
     note = "implement `windlass::controller::OnFailure`: `async fn failed(&self, failure, cx)`"
 )]
 pub trait OnFailure: Reconciler {
-    /// Reports that the object was not reconciled: because of an error, a panic, or its deadline.
+    /// Reports that the object was not reconciled: because of an error, a panic, or the deadline.
     /// Called before the next attempt, for the first failure in a row, when the text differs from
     /// the failure before, and when the object is given up ([`Failure::gave_up`]).
     /// [`Context::attempt`] is the number of failures before. Not called for a lost race with
@@ -64,7 +64,7 @@ pub trait OnFailure: Reconciler {
     /// # Cancel safety
     /// The future is dropped after 10 s, and at the end of a drain.
     /// # Errors
-    /// Any error; it is logged and does not change the retry.
+    /// Any error is logged and does not change the retry.
     fn failed(
         &self,
         failure: &Failure,
@@ -88,8 +88,8 @@ impl<C: Reconciler> Context<C> {
         self.event(Warning, "GaveUp", text);
     }
 
-    /// Sets the condition of that type to success, unless the reconciler has set it with a reason
-    /// of its own.
+    /// Sets the condition of that type to success, unless the reconciler has set it with another
+    /// reason.
     pub(crate) async fn report_success(&self, type_: &str) -> Result<(), Error> {
         // A condition with another reason was set by the reconciler itself.
         let is_ours = |condition: &Condition| reasons::ALL.contains(&condition.reason.as_str());

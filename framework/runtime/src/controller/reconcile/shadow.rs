@@ -1,9 +1,9 @@
 //! The step of a controller that follows a running operator: every write is a dry run, and lasting
-//! differences between its answers and the stored objects are reported.
+//! differences between the answers and the stored objects are reported.
 //!
-//! The running operator and this one act on the same events, and either may be first. So a
-//! difference counts only when a second reconcile, after a time for the other to settle, finds the
-//! same one.
+//! The running operator and the shadow act on the same events, and either may be first. So a
+//! difference counts only when a second reconcile, after a time for the other operator to settle,
+//! finds the same difference.
 
 // DESIGN.md, 166: A shadow reports a difference that a later reconcile finds again
 
@@ -29,10 +29,10 @@ use crate::controller::{Action, PlannedAction, PlannedChange, PlannedField, Reco
 use windlass_core::metrics::GaugeSeries;
 use windlass_core::resource::ObjectKey;
 
-/// Most paths of one change, and most calls, in a log line.
+/// Most paths of a change, and most calls, in a log line.
 const SHOWN: usize = 8;
 
-/// The changes of a reconcile, and its calls of other systems.
+/// The changes of a reconcile, and the calls of other systems.
 type Planned = (Vec<PlannedChange>, Vec<String>);
 
 /// The step of a controller whose writes are dry runs.
@@ -46,7 +46,7 @@ pub(crate) struct ShadowStep<C: Reconciler> {
     reported: GaugeSeries,
 }
 
-/// The differences of one object.
+/// The differences of an object.
 struct Difference {
     /// Hash of the changes, without times, and of the calls of other systems.
     fingerprint: u64,
@@ -54,16 +54,16 @@ struct Difference {
     is_reported: bool,
 }
 
-/// Consequence of a reconcile for the differences of its object.
+/// Consequence of a reconcile for the differences of the object.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// There is none, or it was reported before.
+    /// There is no difference, or a report was made before.
     Settled,
     /// A reported difference is gone.
     Over,
-    /// It is new: another reconcile decides.
+    /// The difference is new: another reconcile decides.
     Pending,
-    /// It has outlasted the time to settle.
+    /// The difference has outlasted the time to settle.
     Stands,
 }
 
@@ -72,7 +72,7 @@ impl<C: Reconciler> ShadowStep<C> {
         Self { step, settle_time, objects: Mutex::default(), reported }
     }
 
-    /// Returns the step with a record of its own.
+    /// Returns the step with a separate record.
     fn recorded(&self, record: &Arc<DryRunRecord>) -> ObjectStep<C> {
         let step = &self.step;
         let shared = ControllerShared {
@@ -170,7 +170,7 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
             let (client, kind) = (&self.step.shared.client, &self.step.shared.info.kind);
             let found = record.take().changes(client, (kind, key.name())).await;
             let is_over = matches!(outcome, ReconcileOutcome::Absent);
-            // A failed reconcile made a part of its writes only: it says nothing about the rest.
+            // A failed reconcile made a part of its writes only: that says nothing about the rest.
             let is_whole =
                 matches!(outcome, ReconcileOutcome::Done(_) | ReconcileOutcome::Waiting(_));
             if !is_whole && !is_over {
@@ -238,8 +238,8 @@ fn fingerprint((changes, calls): &Planned) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Whether a change is more than another time: an operator that writes the present time differs
-/// from itself.
+/// Whether a change is more than another time: an operator that writes the present time always
+/// differs.
 fn counts(change: &PlannedChange) -> bool {
     let is_clock = |field: &PlannedField| {
         let is_time = |value: &Option<String>| value.as_deref().is_some_and(is_time);
@@ -256,7 +256,7 @@ fn is_time(value: &str) -> bool {
     text.is_some_and(|text| text.parse::<Timestamp>().is_ok())
 }
 
-/// Returns a change with its paths in one line.
+/// Returns a change with all paths in one line.
 fn text(change: &PlannedChange) -> String {
     let text = change.to_string();
     if change.action != PlannedAction::Update {

@@ -1,10 +1,10 @@
-//! One reconcile of one object: looks it up, decodes it, handles its finalizer, calls the
+//! Reconcile of one object: looks up and decodes the object, handles the finalizer, calls the
 //! reconciler.
 //!
-//! Order of one step: pause, decoding, the memory of own writes, finalizer or clean-up, reconciler,
+//! Order of a step: pause, decoding, the memory of own writes, finalizer or clean-up, reconciler,
 //! condition, task. The finalizer is added before user code runs, so that no effect outside of the
-//! cluster can exist without it; the task starts after the first success, so that it never works on
-//! an object that was not set up.
+//! cluster can exist without a finalizer; the task starts after the first success, so that the task
+//! never works on an object that was not set up.
 
 // DESIGN.md, 65: Rare branches of the reconcile future are boxed
 
@@ -29,15 +29,15 @@ use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt};
 
 /// Reason for which a step stopped early.
 enum Stopped {
-    /// An error of user code or of a request; retried by its schedule.
+    /// An error of user code or of a request; retried by the failure's schedule.
     Failed(Failure),
     /// The cached bytes are no object of the type; nothing helps but a change.
     Undecodable(Failure),
     /// The object changed while a reconcile ran that may be dropped.
     Superseded,
-    /// The object carries the annotation that pauses it.
+    /// The object carries the annotation that pauses reconciles.
     Paused,
-    /// The object is gone, or being deleted, and the cache does not show it yet.
+    /// The object is gone, or being deleted, and the cache does not show that yet.
     Ended(Failure),
 }
 
@@ -47,7 +47,7 @@ impl From<Failure> for Stopped {
     }
 }
 
-/// The step of a controller for one kind of objects.
+/// The step of a controller for a kind of objects.
 pub(crate) struct ObjectStep<C: Reconciler> {
     /// The reconciler.
     pub(crate) controller: Arc<C>,
@@ -132,7 +132,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
                 None => cx.write_conditions(&wait.outcome(is_terminating)).await,
             };
             match written.map_err(Failure::from) {
-                // The object is gone, so its status cannot be written: no error.
+                // The object is gone, so the status cannot be written: no error.
                 Err(failure) if cx.has_ended(&failure).await => Ok(()),
                 outcome => outcome,
             }
@@ -157,7 +157,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
 }
 
 impl<C: Reconciler> ObjectStep<C> {
-    /// Looks the object up and reconciles it; `None` when there is no such object.
+    /// Looks the object up and reconciles the object; `None` when there is no such object.
     async fn step(
         &self,
         key: &ObjectKey,
@@ -165,7 +165,7 @@ impl<C: Reconciler> ObjectStep<C> {
     ) -> Result<Option<Action>, Stopped> {
         let memory = &self.shared.memory;
         // Rare branches are boxed where they begin: this future is allocated for each reconcile,
-        // and their states would be most of its size.
+        // and their states would be most of the future's size.
         let Some(cached) = self.store.get(key) else {
             Box::pin(self.forget(key)).await;
             return Ok(None);
@@ -187,7 +187,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let cx = self.context(cached, object, attempt);
         match &self.plan.finalizer {
             _ if cx.object().is_terminating() => {
-                // The object's task ends before its clean-up runs, so that both never work at the
+                // The object's task ends before the clean-up runs, so that both never work at the
                 // same time.
                 if let Some(tasks) = &self.tasks {
                     Box::pin(tasks.end(key)).await;
@@ -222,7 +222,7 @@ impl<C: Reconciler> ObjectStep<C> {
         self.reconcile(&cx, seen).await.map(Some)
     }
 
-    /// Shows the pause of an object in its conditions, if some are kept.
+    /// Shows the pause of an object in the conditions, if any are kept.
     async fn paused(&self, cached: Cached<C::Object>, attempt: ReconcileAttempt) -> Stopped {
         if self.plan.options.conditions.is_none() {
             return Stopped::Paused;
@@ -239,7 +239,7 @@ impl<C: Reconciler> ObjectStep<C> {
         }
     }
 
-    /// Creates the context of one attempt.
+    /// Creates the context of an attempt.
     fn context(
         &self,
         cached_at_start: Cached<C::Object>,
@@ -268,7 +268,7 @@ impl<C: Reconciler> ObjectStep<C> {
     }
 
     /// Calls the reconciler, and does the follow-up of a success. `seen` is the reconciled state,
-    /// if it differs from the state at the start of the attempt.
+    /// if different from the state at the start of the attempt.
     async fn reconcile(
         &self,
         cx: &Context<C>,
@@ -343,7 +343,8 @@ impl<C: Reconciler> ObjectStep<C> {
             let condition = handler.condition.as_deref().map(|type_| cx.part_condition(type_));
             let show = |change: Option<_>| change.into_iter().for_each(|change| cx.collect(change));
             if is_same {
-                // The field was handled before the last success; the condition is about this generation, too.
+                // The field was handled before the last success; the condition is about this
+                // generation, too.
                 show(condition.map(PartCondition::succeeded));
                 continue;
             }
@@ -375,7 +376,7 @@ impl<C: Reconciler> ObjectStep<C> {
         if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
             outcome = cx.set_condition(reported.condition(type_)).await;
         }
-        // Of a paused object only the write of its pause can fail.
+        // Of a paused object only the write of the pause can fail.
         let shows = options.conditions.is_some() && !is_paused;
         if shows {
             outcome = cx.write_conditions(&reported.outcome()).await;
@@ -390,7 +391,7 @@ impl<C: Reconciler> ObjectStep<C> {
             }
         }
         match outcome.map_err(Failure::from) {
-            // The object is gone, so its status cannot be written: no error.
+            // The object is gone, so the status cannot be written: no error.
             Err(failure) if cx.has_ended(&failure).await => Ok(()),
             outcome => outcome,
         }
@@ -406,7 +407,8 @@ impl<C: Reconciler> ObjectStep<C> {
             for cleanup in &finalizer.cleanups {
                 cleanup(&self.controller, &object, cx).await?;
             }
-            // Of a graph's field, it may have had the finalizer that the controller names as well.
+            // A resource left by a graph's field may have had the finalizer that the controller
+            // names as well.
             self.hold_left(cx)?;
             let Some(left) = self.release(cx, &object, &finalizer.name).await? else {
                 return Ok(());
@@ -435,8 +437,8 @@ impl<C: Reconciler> ObjectStep<C> {
         Ok(Some(Arc::new(left)))
     }
 
-    /// Reports an object that does not decode, once per version; it is not retried until it
-    /// changes.
+    /// Reports an object that does not decode, once per version; the next try follows a change of
+    /// the object.
     fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
         let (key, metadata) = (cached.key(), cached.metadata());
         let info = &self.shared.info;
@@ -459,13 +461,13 @@ impl<C: Reconciler> ObjectStep<C> {
     }
 }
 
-/// Classifies a failed reconcile: a failure because its object is gone is none.
+/// Classifies a failed reconcile: a failure because the object is gone does not count.
 async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
     let failure = failure.naming_missing_grant();
     if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
 }
 
-/// Returns the context with the finalizer on its object; `None` when the object is gone.
+/// Returns the context with the finalizer on the object; `None` when the object is gone.
 async fn add_finalizer<C: Reconciler>(
     cx: Context<C>,
     finalizer: &Finalizer<C>,

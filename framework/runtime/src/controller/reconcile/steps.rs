@@ -1,8 +1,8 @@
 //! A reconcile that is composed of named steps.
 //!
-//! Each step is a future, of the reconciler itself or of a shared component. The steps run one
-//! after the other; a step may end the reconcile, an error names the step that failed, and a
-//! condition may show the outcome of each step:
+//! Each step is a future, of the reconciler itself or of a shared component. The steps run in
+//! sequence; a step may end the reconcile, an error names the step that failed, and a condition may
+//! show the outcome of each step:
 //!
 //! ```
 //! # extern crate windlass_runtime as windlass;
@@ -48,7 +48,7 @@ use windlass_core::conditions::{Condition, ConditionSet, unmet};
 use windlass_core::error::Error;
 use windlass_core::panics::{caught, panic_text};
 
-/// Reason of a condition after the failure of its step.
+/// Reason of a condition after the failure of the step.
 const STEP_FAILED: &str = "StepFailed";
 
 /// Continuation of a sequence after a step.
@@ -95,7 +95,8 @@ impl From<()> for Flow {
 }
 
 impl From<Action> for Flow {
-    /// The sequence continues, and the object is reconciled again as the action says; a wait ends the sequence.
+    /// The sequence continues, and the object is reconciled again as the action says; a wait ends
+    /// the sequence.
     fn from(action: Action) -> Self {
         if action.wait.is_some() {
             return Self::Stop(action);
@@ -106,11 +107,11 @@ impl From<Action> for Flow {
 
 type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>>;
 
-/// A named step with its condition.
+/// A named step with a condition.
 struct NamedStep<'a> {
     /// Name in the texts of errors and panics.
     name: &'a str,
-    /// The work, not polled before its group runs.
+    /// The work, not polled before the group runs.
     work: StepFuture<'a>,
     /// Type of the condition that shows the outcome.
     condition: Option<&'a str>,
@@ -123,7 +124,7 @@ struct NamedStep<'a> {
 pub struct Steps<'a, C: Reconciler> {
     /// The reconcile, which writes the conditions.
     cx: &'a Context<C>,
-    /// Groups in order; the steps of one group run at the same time.
+    /// Groups in order; the steps of a group run at the same time.
     groups: Vec<Vec<NamedStep<'a>>>,
 }
 
@@ -142,10 +143,10 @@ impl<'a, C: Reconciler> Steps<'a, C> {
         Self { cx, groups: Vec::new() }
     }
 
-    /// Adds a step that starts when the steps before have ended. Its name is part of its errors. It
-    /// returns `()`, an [`Action`] or a [`Flow`].
+    /// Adds a step that starts when the steps before have ended. The name is part of the step's
+    /// errors. A step returns `()`, an [`Action`] or a [`Flow`].
     ///
-    /// The future is created here and polled by [`run`](Self::run): code before its first `await`
+    /// The future is created here and polled by [`run`](Self::run): code before the first `await`
     /// does not run when an earlier step stops or fails.
     pub fn step<F>(
         mut self,
@@ -160,10 +161,11 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     }
 
     /// Adds a step that runs at the same time as the step before it. The next [`step`](Self::step)
-    /// starts when all of them have ended; all run to their end, also when one fails or stops.
+    /// starts when all of them have ended; all run to completion, also when another step fails or
+    /// stops.
     ///
-    /// For steps that wait for different systems. They run on one task, so code without `await`
-    /// runs one after the other. The first `beside` of a sequence is a group of its own.
+    /// For steps that wait for different systems. The steps share a task, so code without `await`
+    /// runs in sequence. The first `beside` of a sequence is a group of its own.
     pub fn beside<F>(
         mut self,
         name: &'a str,
@@ -180,9 +182,9 @@ impl<'a, C: Reconciler> Steps<'a, C> {
         self
     }
 
-    /// Shows the outcome of the last added step in a condition of that type: true when it
-    /// succeeded, false when it failed (`StepFailed`, with the error) or stopped (`Waiting`). The
-    /// condition stays unchanged for a step that is not reached, and for a step that panics.
+    /// Shows the outcome of the last added step in a condition of that type: true when the step
+    /// succeeded, false when the step failed (`StepFailed`, with the error) or stopped (`Waiting`).
+    /// The condition stays unchanged for a step that is not reached, and for a step that panics.
     pub fn condition(mut self, type_: &'a str) -> Self {
         if let Some(step) = self.groups.last_mut().and_then(|group| group.last_mut()) {
             step.condition = Some(type_);
@@ -191,14 +193,15 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     }
 
     /// Shows the outcome of the last added step in a condition that the controller declares
-    /// ([`conditions`](crate::controller::ControllerBuilder::conditions)): true when it succeeded, false when it
-    /// failed (`StepFailed`, with the error), waits (with the reason of the wait) or stopped (`Waiting`). It is
-    /// written with all others at the end of the reconcile, and `Ready` follows if it is one of
-    /// `ready(all(…))`.
+    /// ([`conditions`](crate::controller::ControllerBuilder::conditions)): true when the step
+    /// succeeded, false when the step failed (`StepFailed`, with the error), waits (with the reason
+    /// of the wait) or stopped (`Waiting`). The condition is written with all others at the end of
+    /// the reconcile, and `Ready` follows if this condition is among `ready(all(…))`.
     ///
-    /// For a step that is not reached, and for one that panics, the condition stays as it is. A condition of
-    /// `stalled_on(…)` is true after a [terminal](Failure::terminal) failure of the step, with the error, and goes when
-    /// the step succeeds, waits or stops; another failure leaves it as it is.
+    /// For a step that is not reached, and for one that panics, the condition stays unchanged. A
+    /// condition of `stalled_on(…)` is true after a [terminal](Failure::terminal) failure of the
+    /// step, with the error, and goes when the step succeeds, waits or stops; another failure
+    /// leaves the condition unchanged.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -242,13 +245,13 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     ///
     /// # Errors
     /// The failure of the first group in which a step failed, with the step's name. Of several
-    /// failures in a group it is one that is retried with backoff, else the failure with the
+    /// failures in a group a failure retried with backoff comes first, else the failure with the
     /// shortest delay: a terminal failure does not keep the other steps from being retried. The
     /// texts of the other failures follow; an error of writing a condition precedes them. When no
     /// step failed, such an error alone is returned.
     ///
     /// # Cancel safety
-    /// When it is dropped, so is the running step.
+    /// Dropping the future drops the running step.
     pub async fn run(self) -> Result<Action> {
         let mut again: Option<Duration> = None;
         for group in self.groups {
@@ -265,7 +268,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     }
 }
 
-/// Boxes a step, and puts its name into the text of a panic.
+/// Boxes a step, and puts the step's name into the text of a panic.
 fn step<'a, F: Into<Flow>>(
     name: &'a str,
     work: impl Future<Output = Result<F>> + Send + 'a,
@@ -302,7 +305,7 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>
         {
             cx.collect(change);
         }
-        // Written one after the other: writes at the same time would conflict.
+        // Written in sequence: writes at the same time would conflict.
         if let Some(type_) = step.condition
             && let Err(error) = cx.set_condition(condition(type_, &end)).await
         {
@@ -324,7 +327,7 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>
     }
 }
 
-/// Returns the failure that is retried first, with the texts of the others behind its own.
+/// Returns the failure that is retried first, with the texts of the others behind its own text.
 pub(crate) fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
     let order = |failure: &Failure| match failure.retry {
         Retry::Backoff => (0, Duration::ZERO),
@@ -337,7 +340,7 @@ pub(crate) fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
     Some(failures.iter().fold(failure, Failure::and))
 }
 
-/// Runs futures at the same time, each to its end.
+/// Runs futures at the same time, each to completion.
 async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
     let mut ends: Vec<Option<Result<Flow>>> = group.iter().map(|_| None).collect();
     poll_fn(|task| {
@@ -355,7 +358,8 @@ async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
     ends.into_iter().flatten().collect()
 }
 
-/// Returns the change of a declared condition after a step; `None` if its end says nothing about it.
+/// Returns the change of a declared condition after a step; `None` if the end of the step leaves
+/// the condition unchanged.
 fn change(part: PartCondition<'_>, end: &Result<Flow>) -> Option<Change> {
     match end {
         _ if !part.is_stalling => Some(Change::Set(condition(part.type_, end))),
@@ -377,7 +381,8 @@ fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     }
 }
 
-/// Merges the flows of a group: a stop wins, a stall or else the first wait, and the earlier of two times.
+/// Merges the flows of a group: a stop wins, a stall or else the first wait, and the earlier of two
+/// times.
 fn merged(a: Flow, b: Flow) -> Flow {
     let is_stop = matches!(a, Flow::Stop(_)) || matches!(b, Flow::Stop(_));
     let action = |flow| match flow {

@@ -1,4 +1,4 @@
-//! A controller on the debug page: its queue, its keys and their reasons, last errors.
+//! A controller on the debug page: the queue, the keys with their reasons, the last errors.
 //!
 //! Every list is bounded and nothing is secret: names of objects, reasons, and the texts of errors
 //! as they stand in the log.

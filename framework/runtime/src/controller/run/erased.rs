@@ -1,4 +1,4 @@
-//! A controller without type parameters, as the manager sees it.
+//! A controller without type parameters, the manager's view of a controller.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -17,16 +17,16 @@ use windlass_core::error::Error;
 use windlass_core::rbac::Rule;
 use windlass_core::resource::ResourceInfo;
 
-/// The environment that the manager passes to a controller when it may start working.
+/// The environment that the manager passes to a controller when the controller may start working.
 #[derive(Clone, Debug)]
 pub struct ControllerRun {
     /// Client for writes; gated by leadership.
     pub client: Client,
-    /// Running caches. Those of controllers built by
+    /// Running caches. The caches of controllers built by
     /// [`ControllerBuilder`](crate::controller::ControllerBuilder) may still be empty; such a
     /// controller waits for its own caches. All others are synced.
     pub informers: InformerRegistry,
-    /// No new reconcile starts once this is cancelled; running ones are notified.
+    /// No new reconcile starts after the token's cancellation; running ones are notified.
     pub stop: CancellationToken,
     /// Time for running reconciles to end after `stop`.
     pub drain: Duration,
@@ -47,7 +47,7 @@ pub struct ControllerState {
     pub reconciles: u64,
 }
 
-/// A controller without its types, as held by [`Manager`](crate::manager::Manager).
+/// A controller without type parameters, as held by [`Manager`](crate::manager::Manager).
 pub trait ErasedController: Debug + Send + Sync + 'static {
     /// Returns the name, which labels metrics and logs.
     fn name(&self) -> &str;
@@ -55,8 +55,8 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// Returns the permissions that the controller needs.
     fn rules(&self) -> Vec<Rule>;
 
-    /// Returns the permissions among [`rules`](Self::rules) that were asked for one by one, as
-    /// `can(…)` has them, each with its rule of one verb. Default: none.
+    /// Returns the permissions among [`rules`](Self::rules) that were asked for individually by
+    /// `can(…)`, each with a rule of a single verb. Default: none.
     #[doc(hidden)]
     fn grants(&self) -> Vec<(String, Rule)> {
         Vec::new()
@@ -74,18 +74,19 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 
-    /// Makes the controller the shadow of a running one; called before it runs, with a client for dry
-    /// runs. Ignored by default.
+    /// Makes the controller the shadow of a running one; called before the start, with a client for
+    /// dry runs. Ignored by default.
     #[doc(hidden)]
     fn follow(&self, _settle_time: Duration) {}
 
-    /// Returns the reconciled kind of a controller that can be [planned](Self::plan). Default: none.
+    /// Returns the reconciled kind of a controller that can be [planned](Self::plan). Default:
+    /// none.
     #[doc(hidden)]
     fn planned_kind(&self) -> Option<&ResourceInfo> {
         None
     }
 
-    /// Returns the types of the conditions that the controller keeps in the status of its
+    /// Returns the types of the conditions that the controller keeps in the status of the
     /// [kind](Self::planned_kind), the root first, or that of the outcome. Default: none.
     #[doc(hidden)]
     fn kept_conditions(&self) -> Vec<String> {
@@ -107,11 +108,12 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
 
-    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored by default.
+    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored
+    /// by default.
     fn log_changes(&self, _detail: ChangeLog) {}
 
-    /// Returns the current state in detail, for the debug page: an object, each list in it with at
-    /// most `limit` entries, without secrets. Default: the name and the numbers of
+    /// Returns the current state in detail, for the debug page: an object, each list with at most
+    /// `limit` entries, without secrets. Default: the name and the numbers of
     /// [`state`](Self::state).
     fn dump(&self, limit: usize) -> Value {
         let _ = limit;

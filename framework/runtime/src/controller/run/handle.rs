@@ -1,4 +1,4 @@
-//! A built controller: attaches its sources, runs its workers, stops them.
+//! A built controller: attaches sources, runs workers and stops them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -41,10 +41,10 @@ use windlass_core::resource::{ObjectKey, ResourceInfo};
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
 /// Most objects named in a report of a controller that does not settle.
 const MAX_REPORTED: usize = 16;
-/// Time after which a controller that waits for its caches logs that.
+/// Time after which a controller that waits for caches logs the wait.
 const WARN_AFTER: Duration = Duration::from_secs(30);
 
-/// A built controller, as the manager holds it.
+/// A built controller, in the form that the manager holds.
 pub(crate) struct Handle<C: Reconciler> {
     pub(super) plan: Arc<ControllerSpec<C>>,
     /// As wired, or as limited by the operator's settings.
@@ -59,7 +59,7 @@ pub(crate) struct Handle<C: Reconciler> {
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
-    /// Time for the running operator to settle, if this one is its shadow.
+    /// Time for the running operator to settle, if this operator is a shadow.
     shadow: OnceLock<Duration>,
 }
 
@@ -140,7 +140,7 @@ impl<C: Reconciler> Handle<C> {
         })
     }
 
-    /// Returns the environment of the background sources in one run.
+    /// Returns the environment of the background sources in a run.
     fn background_run(&self, run: &ControllerRun, environment: &Environment) -> BackgroundRun {
         BackgroundRun {
             controller: Arc::clone(&self.plan.name),
@@ -153,7 +153,7 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
-    /// Returns the template of one run's workers, and the tasks of its objects.
+    /// Returns the template of a run's workers, and the tasks of objects.
     fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
         let plan = &self.plan;
         let Attached { queue, meter, reads, .. } = self.attached(&run.informers);
@@ -174,7 +174,7 @@ impl<C: Reconciler> Handle<C> {
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
-        // A task acts beside the reconciles, so its writes could not be compared.
+        // A task acts beside the reconciles, so a task's writes could not be compared.
         let task = plan.options.task.filter(|_| self.shadow.get().is_none());
         let tasks = task.map(|make| {
             let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
@@ -208,7 +208,7 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Returns the handler of keys: the step, or its shadow.
+    /// Returns the handler of keys: the step, or the step's shadow.
     fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
         let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
         let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
@@ -217,7 +217,7 @@ impl<C: Reconciler> Handle<C> {
     }
 
     /// Starts to accept keys without bound, until the returned guard is dropped. In the first run
-    /// the queue holds all objects, unless it dropped some. In later runs all objects that the
+    /// the queue holds all objects, unless some were dropped. In later runs all objects that the
     /// predicate lets pass are enqueued, as after a start: another process may have led meanwhile
     /// and stopped halfway, and each object's task has ended.
     fn open(&self, run: &ControllerRun) -> RunGuard {
@@ -235,7 +235,7 @@ impl<C: Reconciler> Handle<C> {
         opened
     }
 
-    /// Waits until the controller's caches are filled; false when it was stopped first.
+    /// Waits until the controller's caches are filled; false after an earlier stop.
     async fn filled(&self, run: &ControllerRun) -> bool {
         let sources = &self.attached(&run.informers).sources;
         let warn = async {
@@ -263,8 +263,7 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
-    /// Runs the controller for one term; false when reconciles were dropped at the end of the
-    /// drain.
+    /// Runs the controller for a term; false when reconciles were dropped at the end of the drain.
     async fn work(&self, run: ControllerRun) -> bool {
         warn_of_aborts(&self.plan.name, cfg!(panic = "abort"));
         if !self.filled(&run).await {
@@ -281,7 +280,7 @@ impl<C: Reconciler> Handle<C> {
         }
 
         let (worker, tasks) = self.worker(&run, recorder);
-        // Held for the whole run: without it the queue drops keys beyond a bound.
+        // Held for the whole run: without this guard the queue drops keys beyond a bound.
         let _opened = self.open(&run);
         let waits = Arc::clone(&worker.namespaces);
         // Aborted with the run, when the set is dropped.
@@ -301,13 +300,13 @@ impl<C: Reconciler> Handle<C> {
             // Cancelled together with the workers, so they had the whole drain to end already.
             drained &= tasks.end_all(run.drain).await;
         }
-        // The next term reconciles every object, in this process or in another one; until then
-        // their reads keep no cache running.
+        // The next term reconciles every object, in this process or in another process; until then
+        // the objects' reads keep no cache running.
         self.trigger_names.reads.clear();
-        // The gauges of a process that does not lead show nothing of its last term.
+        // The gauges of a process that does not lead show nothing of the last term.
         self.attached(&run.informers).meter.waiting(-(self.waits.clear() as f64));
         self.trigger_names.paused.clear();
-        // The writer of Events ends after the last reconcile could have reported one.
+        // The writer of Events ends after the last reconcile could have reported an Event.
         flush.cancel();
         // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the
         // time.

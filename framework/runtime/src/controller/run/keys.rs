@@ -1,14 +1,14 @@
-//! Queue of a controller: its keys remember their slots.
+//! Queue of a controller whose keys remember their slots.
 
 use crate::workqueue::{QueueSettings, SlotHint, WorkQueue};
 use windlass_core::environment::Environment;
 use windlass_core::resource::ObjectKey;
 
 impl WorkQueue<ObjectKey> {
-    /// Creates an empty queue of object keys, as a controller uses it: a key and its clones
-    /// remember their slot, so an add checks that slot first, and the table of all keys only if the
-    /// key is not there. If a key is in several queues, the queue that last looked it up has its
-    /// slot; the others work as well, at the cost of [`new`](Self::new).
+    /// Creates an empty queue of object keys for a controller: a key and its clones remember their
+    /// slot, so an add checks that slot first, and the table of all keys only if the key is not
+    /// there. If a key is in several queues, the queue that last looked the key up has the slot;
+    /// the others work as well, at the cost of [`new`](Self::new).
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -48,7 +48,7 @@ mod tests {
         let keys = ["x", "y", "z"].map(key);
         for round in 0..3_usize {
             for (at, queue) in queues.iter().enumerate() {
-                // In another order in each queue, so that no key has one place in both.
+                // In another order in each queue, so that no key has the same place in both.
                 let mut order = keys.clone();
                 order.rotate_left(at + round);
                 queue.add_all(order.clone());
@@ -70,7 +70,7 @@ mod tests {
         let (first, second) = (key("first"), key("second"));
         queue.add(first.clone());
         queue.try_get().expect("a key").gone();
-        // The second key gets the slot whose number the first one still stores.
+        // The second key gets the slot whose number the first key still stores.
         queue.add_all([second.clone(), first.clone(), second.clone(), first.clone()]);
         assert_eq!(names(&queue), ["second", "first"]);
     }

@@ -1,4 +1,4 @@
-//! A built controller: what the manager holds, runs and asks for its state.
+//! A built controller: the manager holds and runs it, and reads its state.
 
 mod busy;
 mod dump;

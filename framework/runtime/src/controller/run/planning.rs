@@ -1,7 +1,8 @@
-//! The plan of a controller: each of its objects is reconciled once, and every write is a dry run.
+//! The plan of a controller: each object is reconciled once, and every write is a dry run.
 //!
 //! No queue and no worker takes part: a plan has no retries, requeues, tasks and triggers. Each
-//! reconcile has a client of its own that records the answers, and caches that show them to it.
+//! reconcile has a separate client that records the answers, and caches that show them to the
+//! reconcile.
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
@@ -26,11 +27,11 @@ use windlass_client::client::Client;
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::ObjectKey;
 
-/// The environment and the extent of the plan of one controller.
+/// The environment and the extent of the plan of a controller.
 #[derive(Clone, Debug)]
 #[doc(hidden)]
 pub struct PlanRun {
-    /// Client of the operator; it makes dry runs only.
+    /// Client of the operator; makes dry runs only.
     pub client: Client,
     /// Filled caches.
     pub informers: InformerRegistry,
@@ -38,7 +39,7 @@ pub struct PlanRun {
     pub keys: Option<BTreeSet<ObjectKey>>,
     /// Number of objects that are reconciled at once.
     pub concurrency: usize,
-    /// Longest time of one reconcile, if that of the controller is not shorter.
+    /// Longest time of a reconcile, unless the controller's is shorter.
     pub timeout: Duration,
 }
 
@@ -67,7 +68,7 @@ impl<C: Reconciler> Handle<C> {
 
     /// Returns the keys that a start of the controller would reconcile, or those among them that
     /// were named, and the named ones that the controller does not select. A named object that does
-    /// not exist is reported by its reconcile.
+    /// not exist is reported by the reconcile.
     fn planned_keys(&self, run: &PlanRun) -> (Vec<ObjectKey>, Vec<ObjectKey>) {
         let store = run.informers.informer::<C::Object>().store();
         let is_selected = |object: &Cached<C::Object>| {
@@ -95,7 +96,7 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
-    /// Returns the future that reconciles one object.
+    /// Returns the future that reconciles an object.
     fn plan_one(
         &self,
         run: &PlanRun,
@@ -119,7 +120,7 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
-    /// Returns the step of one reconcile. Events are not written: their recorder has no writer.
+    /// Returns the step of a reconcile. Events are not written: the recorder has no writer.
     fn plan_step(&self, run: &PlanRun, client: Client, record: Arc<DryRunRecord>) -> ObjectStep<C> {
         let attached = self.attached(&run.informers);
         let (recorder, _) = Recorder::new(client.clone(), &self.plan.name);
@@ -149,7 +150,7 @@ impl<C: Reconciler> Handle<C> {
     }
 }
 
-/// Runs one step to its end, its panic or its deadline.
+/// Runs a step to the end, a panic or the deadline.
 async fn reconciled<C: Reconciler>(
     step: &ObjectStep<C>,
     key: &ObjectKey,
@@ -160,7 +161,7 @@ async fn reconciled<C: Reconciler>(
     let clock = step.shared.environment.clock.clone();
     let run = async {
         let outcome = step.run(key, attempt.clone()).await;
-        // Its conditions are written after the reconcile, as by the worker in a run.
+        // The conditions are written after the reconcile, as by the worker in a run.
         let wait = match &outcome {
             ReconcileOutcome::Waiting(wait) => Some((**wait).clone()),
             _ => None,
@@ -186,7 +187,7 @@ async fn reconciled<C: Reconciler>(
     }
 }
 
-/// Returns the end of a reconcile as a plan shows it.
+/// Returns the end of a reconcile in the form that a plan shows.
 fn planned(outcome: ReconcileOutcome, key: &ObjectKey) -> PlannedOutcome {
     match outcome {
         // An object that ended meanwhile is no failure, as in a run.

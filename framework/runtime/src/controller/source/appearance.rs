@@ -19,7 +19,7 @@ const FIRST_LIST: Duration = Duration::from_secs(10);
 /// Interval at which the first list is looked for.
 const FIRST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// State of a kind in its cache.
+/// State of a kind in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     /// Neither listed nor known to be absent.
@@ -30,7 +30,7 @@ enum Presence {
 
 type Probe = Box<dyn Fn() -> Presence + Send + Sync>;
 
-/// The appearance of one kind.
+/// The appearance of a kind.
 pub(crate) struct Appearance {
     reason: Reason,
     /// Whether nothing else waits for the first list before the first reconcile.

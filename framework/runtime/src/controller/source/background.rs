@@ -15,7 +15,7 @@ use windlass_core::panics::{caught, panic_text};
 /// Pause before a source that panicked is started again.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Environment of a source during one run of its controller.
+/// Environment of a source during a run of the controller.
 #[derive(Clone)]
 pub(crate) struct BackgroundRun {
     pub(crate) controller: Arc<str>,
@@ -27,7 +27,7 @@ pub(crate) struct BackgroundRun {
 /// A boxed future of a source.
 pub(crate) type BackgroundFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A background source: enqueues objects on its own while its controller runs.
+/// A background source: enqueues objects on its own while the controller runs.
 pub(crate) trait BackgroundSource: Send + Sync + 'static {
     /// Does the work that is needed before the first reconcile; takes a bounded time.
     fn prepare(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
@@ -35,7 +35,7 @@ pub(crate) trait BackgroundSource: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Works until it is dropped.
+    /// Works until dropped.
     fn run(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture;
 }
 
@@ -52,13 +52,13 @@ pub(crate) async fn start(
     }
     let prepared = async {
         while let Some(ended) = preparing.join_next().await {
-            // A panic of one source must not keep the controller from starting.
+            // A panic of a source must not keep the controller from starting.
             if let Err(error) = ended {
                 tracing::error!(controller = %run.controller, %error, "a source was not prepared");
             }
         }
     };
-    // Stop comes first: a run that was stopped while it prepared starts no source.
+    // Stop comes first: a run that was stopped during its preparation starts no source.
     tokio::select! {
         biased;
         () = stop.cancelled() => return JoinSet::new(),
@@ -71,8 +71,8 @@ pub(crate) async fn start(
     running
 }
 
-/// Runs a source, and starts it again after a panic: it calls user code that compares and drops
-/// values.
+/// Runs a source, and restarts the source after a panic: sources call user code that compares and
+/// drops values.
 async fn keep_going(source: Arc<dyn BackgroundSource>, run: BackgroundRun) {
     while let Err(panic) = caught(Arc::clone(&source).run(run.clone())).await {
         let controller = &run.controller;

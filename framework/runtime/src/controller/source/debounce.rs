@@ -1,8 +1,8 @@
 //! Debouncing: an object's key waits until no change came for a while, so that a burst of changes
-//! is one reconcile.
+//! leads to one reconcile.
 //!
-//! The first change of a burst adds the key, the others only extend the burst: it costs the queue
-//! two operations, however long it is. The number of bursts is bounded by the keys in the queue.
+//! The first change of a burst adds the key, the others only extend the burst: a burst costs the
+//! queue two operations, however long. The number of bursts is bounded by the keys in the queue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use windlass_core::resource::ObjectKey;
 use windlass_core::sync::Mutex;
 
-/// A burst of changes of one key.
+/// A burst of changes of a key.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     first: Instant,
@@ -29,7 +29,7 @@ pub(crate) enum DebounceDecision {
     Wait(Duration),
 }
 
-/// The bursts of one controller.
+/// The bursts of a controller.
 #[derive(Debug)]
 pub(crate) struct Debounce {
     quiet: Duration,
@@ -43,7 +43,8 @@ impl Debounce {
         Self { quiet, most: most.max(quiet), bursts: Mutex::default() }
     }
 
-    /// Notes a change; true when the key has to be added to the queue, because it starts a burst.
+    /// Notes a change; true when the key has to be added to the queue, because the change starts a
+    /// burst.
     pub(crate) fn is_first(&self, key: &ObjectKey, reasons: u64, now: Instant) -> bool {
         let mut bursts = self.bursts.lock();
         if let Some(burst) = bursts.get_mut(key) {

@@ -12,8 +12,8 @@ use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::sync::Mutex;
 
-/// Most keys that wait in a queue without workers, as on a replica that does not lead; at most one
-/// batch more. Keys beyond are dropped: the next run enqueues all objects.
+/// Most keys that wait in a queue without workers, as on a replica that does not lead; at most
+/// another batch. Keys beyond are dropped: the next run enqueues all objects.
 const MAX_STANDBY_KEYS: usize = 16 * 1024;
 
 /// State of the queue's workers: running or not.
@@ -24,7 +24,7 @@ struct Standby {
     has_dropped: Mutex<bool>,
 }
 
-/// Reason of an add, and whether it is a change.
+/// Reason of an add, and whether the reason is a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnqueueReason {
     reason: Reason,
@@ -37,7 +37,7 @@ impl EnqueueReason {
         Self { reason, is_change: true }
     }
 
-    /// No change, merely due by time: it is queued behind changes.
+    /// No change, merely due by time, queued behind changes.
     pub(crate) fn periodic(reason: Reason) -> Self {
         Self { reason, is_change: false }
     }
@@ -62,7 +62,7 @@ pub(crate) struct Enqueuer {
     standby: Arc<Standby>,
 }
 
-/// Guard of a run: workers take keys until it is dropped.
+/// Guard of a run: workers take keys until the drop.
 #[derive(Debug)]
 pub(crate) struct RunGuard(Arc<Standby>);
 
@@ -83,7 +83,7 @@ impl Enqueuer {
 
     /// Starts a run. Returns whether all objects have to be enqueued, because keys were dropped.
     pub(crate) fn open(&self) -> (RunGuard, bool) {
-        // Under the lock: a source either sees the run, or has noted its drop before this takes the
+        // Under the lock: a source either sees the run, or has noted the drop before this takes the
         // note.
         let mut has_dropped = self.standby.has_dropped.lock();
         self.standby.is_running.store(true, Ordering::SeqCst);
@@ -93,7 +93,8 @@ impl Enqueuer {
     /// Whether more keys may be added. Their objects are in the cache already: a run that begins
     /// after a drop finds them there.
     fn has_room(&self) -> bool {
-        // Fast path without the lock; checked again under it, because a run may begin in between.
+        // Fast path without the lock; checked again under the lock, because a run may begin in
+        // between.
         if self.standby.is_running.load(Ordering::SeqCst) {
             return true;
         }
@@ -107,7 +108,7 @@ impl Enqueuer {
         has_room
     }
 
-    /// Enqueues objects, each for its cause. With debouncing, changes wait for their burst to end.
+    /// Enqueues objects, each with a cause. With debouncing, changes wait for the end of the burst.
     pub(crate) fn enqueue(&self, mut keys: Vec<(ObjectKey, EnqueueReason)>) {
         if keys.is_empty() || !self.has_room() {
             return;

@@ -10,17 +10,18 @@ use windlass_cache::store::{Cached, Event};
 use windlass_core::metrics::GaugeSeries;
 use windlass_core::resource::{ObjectKey, Resource};
 
-/// Annotation that pauses an object while its value is `"true"`: nothing is reconciled and nothing
-/// cleaned up, so an object that is being deleted keeps its finalizer and stays. When the
+/// Annotation that pauses an object while the value is `"true"`: nothing is reconciled and nothing
+/// cleaned up, so an object that is being deleted keeps the finalizer and stays. When the
 /// annotation is removed, or gets another value, the object is reconciled at once, whatever
 /// predicates return.
 ///
-/// `windlass_paused_objects` counts the objects that were skipped for it; the log reports each
-/// object once, when it is first skipped. A cache that keeps values reads the annotation from those
-/// values, so a [`Projection`](crate::Projection) has to keep annotations for pausing to work.
+/// `windlass_paused_objects` counts the objects that were skipped because of the annotation; the
+/// log reports each object once, at the first skip. A cache that keeps values reads the annotation
+/// from those values, so a [`Projection`](crate::Projection) has to keep annotations for pausing to
+/// work.
 pub const PAUSED: &str = "windlass.dev/paused";
 
-/// Objects of one controller that were skipped because they are paused.
+/// Objects of a controller that were skipped because they are paused.
 #[derive(Debug, Default)]
 pub(crate) struct Paused {
     keys: SparseLock<BTreeSet<ObjectKey>>,
@@ -81,7 +82,7 @@ impl Paused {
     }
 }
 
-/// Whether the change pauses the object or ends its pause.
+/// Whether the change pauses the object or ends the pause.
 pub(crate) fn is_pause_change(event: &Event) -> bool {
     let Event::Updated { old, new } = event else { return false };
     old.annotation(PAUSED) != new.annotation(PAUSED)

@@ -2,8 +2,8 @@
 //!
 //! A [`Poll`] calls your function every interval, keeps the returned values, and enqueues the
 //! objects whose value appeared, changed or disappeared. A reconcile reads the values from the
-//! [`PollHandle`] without a request: a thousand objects cost the external system one request
-//! per interval. Not included: writes to the system, and values of single objects fetched one by one.
+//! [`PollHandle`] without a request: a thousand objects cost the external system one request per
+//! interval. Not included: writes to the system, and values of single objects fetched one by one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct Poll {
     deadline: Duration,
 }
 
-/// The values of one list, by object.
+/// The values of a list, by object.
 type Values<V> = BTreeMap<ObjectKey, Arc<V>>;
 /// Result of the user's list function.
 type Listed<V> = Result<BTreeMap<ObjectKey, V>, BoxError>;
@@ -49,23 +49,23 @@ type Listed<V> = Result<BTreeMap<ObjectKey, V>, BoxError>;
 type List<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
 
 impl Poll {
-    /// Creates a poll that runs every `interval` (at least 1 s) after the last one ended, and up to
-    /// a tenth later, so that replicas and restarts do not fall into step. `name` is part of its
-    /// reason, `poll NAME`, and labels its metric.
+    /// Creates a poll that runs every `interval` (at least 1 s) after the last run ended, and up to
+    /// a tenth later, so that replicas and restarts do not fall into step. `name` is part of the
+    /// reason, `poll NAME`, and labels the metric.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
         Self { name: name.into(), interval: interval.max(MIN_INTERVAL), deadline: DEADLINE }
     }
 
-    /// Sets the time after which one list is dropped and counts as failed. Default: 30 s.
+    /// Sets the time after which a list is dropped and counts as failed. Default: 30 s.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Sets the function that lists the external system: it returns the values of all objects, by
-    /// their keys. It is called by one task, never twice at once. Its errors are reported in the
-    /// log and in `windlass_polls_total`; the next attempt comes after a delay that doubles from
-    /// the interval to 5 min.
+    /// Sets the function that lists the external system. It returns the values of all objects by
+    /// key, and is called by a single task, never twice at once. Errors are reported in the log and
+    /// in `windlass_polls_total`; the next attempt comes after a delay that doubles from the
+    /// interval to 5 min.
     pub fn list<V, F>(self, list: impl Fn() -> F + Send + Sync + 'static) -> PollHandle<V>
     where
         V: PartialEq + Send + Sync + 'static,
@@ -113,12 +113,12 @@ impl Poll {
 ///   list has succeeded, [`has_listed`](Self::has_listed) is false, and values are absent, or come
 ///   from an earlier term of this replica: do not take them for the system's current state.
 /// - An error clears nothing: the last values stay.
-/// - The system is polled while the poll's one controller runs: not on replicas that do not lead.
+/// - The system is polled while the poll's controller runs: not on replicas that do not lead.
 pub struct PollHandle<V> {
     shared: Arc<Shared<V>>,
 }
 
-/// State shared by the handles and the background source of one poll.
+/// State shared by the handles and the background source of a poll.
 struct Shared<V> {
     poll: Poll,
     list: List<V>,
@@ -187,12 +187,12 @@ impl<V> PollHandle<V> {
         self.shared.state.lock().listed_at
     }
 
-    /// Returns the error of the last list; `None` when it succeeded.
+    /// Returns the error of the last list; `None` after a success.
     pub fn error(&self) -> Option<Arc<str>> {
         self.shared.state.lock().error.clone()
     }
 
-    /// Polls now instead of at the end of the interval; a running poll is followed by another one.
+    /// Polls now instead of at the end of the interval; a running poll is followed by another poll.
     pub fn refresh(&self) {
         self.shared.refresh_requested.notify_one();
     }
@@ -269,7 +269,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         }
     }
 
-    /// Runs one list, and records its outcome.
+    /// Runs a list, and records the outcome.
     async fn poll_once(&self, run: &BackgroundRun) {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
@@ -320,7 +320,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             state.is_listed = true;
             state.listed_at.replace(run.environment.clock.now()).is_none()
         };
-        // An object that does not exist yet is reconciled when it is created.
+        // An object that does not exist yet is reconciled on its creation.
         changed.retain(|key| run.objects.has(key));
         // The values of a first list are no changes: their keys get low priority.
         let cause = if is_first {
@@ -336,7 +336,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
     format!("it panicked: {}", panic_text(panic))
 }
 
-/// Formats an error and its causes in one line.
+/// Formats an error and all causes in one line.
 fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

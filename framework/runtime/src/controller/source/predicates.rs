@@ -30,10 +30,10 @@
 //! passes creations and deletions. Not included: events without an object (controller-runtime's
 //! `Generic`); a [`Trigger`](crate::controller::Trigger) names keys, which no predicate filters.
 //!
-//! A predicate filters changes, and causes without a change (resyncs, timers, polls). It does not
-//! hide objects: a child, a watched object, a trigger or a reconcile that names an object has it
-//! reconciled. Operators that share a kind among them need a selector on the cache, too: see
-//! [`CacheOptions::labels`](windlass_cache::informer::CacheOptions::labels).
+//! A predicate filters changes, and causes without a change (resyncs, timers, polls). A predicate
+//! does not hide objects: a child, a watched object, a trigger or a reconcile that names an object
+//! causes a reconcile of that object. Operators that share a kind among them need a selector on the
+//! cache, too: see [`CacheOptions::labels`](windlass_cache::informer::CacheOptions::labels).
 
 // DESIGN.md, 39: Predicates are not called for deletions and the pause annotation
 
@@ -53,10 +53,10 @@ type Test<K> = Arc<dyn Fn(&Change<K>) -> Option<bool> + Send + Sync>;
 
 /// Filter of changes of kind `K`; cheap to clone.
 ///
-/// Its `Debug` shows its expression: `(generation_changed or labels_changed)`.
+/// The `Debug` output shows the expression: `(generation_changed or labels_changed)`.
 pub struct Predicate<K> {
     test: Test<K>,
-    /// Whether it consists of the framework's own code, which returns at once.
+    /// Whether the predicate consists of the framework's own code, which returns at once.
     is_quick: bool,
     text: Arc<str>,
 }
@@ -75,11 +75,12 @@ impl<K> fmt::Debug for Predicate<K> {
 }
 
 impl<K: Resource> Predicate<K> {
-    /// Creates a predicate of your own: `true` passes the change. It is called on a task of its
-    /// own, in the order of the changes of an object, and may take its time; meanwhile only its
-    /// source waits. Of an object that changes faster than the predicate answers, it sees the first
-    /// and the latest changes; those in between are summed up, and pass unchecked. When it panics,
-    /// the change passes, unless another predicate that it is combined with decides alone.
+    /// Creates a predicate of your own: `true` passes the change. The test is called on a separate
+    /// task, in the order of the changes of an object, and may take its time; meanwhile only the
+    /// predicate's source waits. Of an object that changes faster than the predicate answers, the
+    /// predicate sees the first and the latest changes; those in between are summed up, and pass
+    /// unchecked. When the test panics, the change passes, unless another predicate combined with
+    /// this predicate decides alone.
     pub fn new(test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         let guarded = move |change: &Change<K>| {
             let result = catch_unwind(AssertUnwindSafe(|| test(change)));
@@ -159,8 +160,8 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(test), is_quick, text }
     }
 
-    /// Passes the changes that this one does not. For a predicate that compares two states that is
-    /// neither a creation nor a deletion.
+    /// Passes the changes that this predicate does not. For a predicate that compares two states
+    /// such a change is neither a creation nor a deletion.
     #[must_use]
     #[expect(clippy::should_implement_trait, reason = "it reads like its neighbours")]
     pub fn not(self) -> Self {
@@ -169,14 +170,15 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(move |change| test(change).map(|passes| !passes)), is_quick, text }
     }
 
-    /// Whether it passes this change.
+    /// Whether the predicate passes this change.
     pub fn passes(&self, change: &Change<K>) -> bool {
-        // A panic lets the change pass: a superfluous reconcile is harmless, a missing one is not.
+        // A panic lets the change pass: a superfluous reconcile is harmless, a missing reconcile is
+        // not.
         (self.test)(change).unwrap_or(true)
     }
 
-    /// Whether this object may be reconciled without a change: it passes as found at the start, or
-    /// as shown once more.
+    /// Whether this object may be reconciled without a change: the predicate passes the object as
+    /// found at the start, or as shown once more.
     pub(crate) fn allows(&self, object: &Cached<K>) -> bool {
         let (old, new) = (object.clone(), object.clone());
         self.passes(&Change::Added { new: object.clone(), is_initial: true })
@@ -193,7 +195,7 @@ impl<K: Resource> Predicate<K> {
 }
 
 /// Passes updates with another generation: the spec was changed, not the status and not metadata.
-/// Marking an object for deletion changes its generation, too.
+/// Marking an object for deletion changes the generation, too.
 ///
 /// Kinds without a generation (a ConfigMap, a Secret) pass with every change; controller-runtime
 /// drops all of theirs. Resyncs that were requested of a cache are dropped, as nothing changed.
@@ -227,16 +229,17 @@ pub fn resource_version_changed<K: Resource>() -> Predicate<K> {
 }
 
 /// Passes updates with another value at `path`, such as `&["spec", "host"]`: names as in the JSON,
-/// through objects only; the value itself may be a list or an object. Values are compared as the
-/// API server wrote them, without decoding; a field that appears or disappears has changed.
+/// through objects only; the value itself may be a list or an object. Values are compared as
+/// written by the API server, without decoding; a field that appears or disappears has changed.
 ///
-/// It reads the cached bytes: only metadata in a cache of metadata, only the projected fields in a
-/// cache of a projection.
+/// The predicate reads the cached bytes: only metadata in a cache of metadata, only the projected
+/// fields in a cache of a projection.
 pub fn field_changed<K: Resource>(path: &'static [&'static str]) -> Predicate<K> {
     differs_at(format!("field_changed({})", path.join(".")), path)
 }
 
-/// As [`field_changed`], at a path that the compiler checks: `path_changed(path!(Website: spec.host))?`.
+/// As [`field_changed`], at a path that the compiler checks:
+/// `path_changed(path!(Website: spec.host))?`.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] when a name of the path is not known in JSON
@@ -272,7 +275,7 @@ pub fn deletion<K: Resource>() -> Predicate<K> {
     })
 }
 
-/// Passes only objects in that namespace. It filters changes and hides nothing: see the
+/// Passes only objects in that namespace. The predicate filters changes and hides nothing: see the
 /// [module](self).
 pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     let name = name.into();
@@ -281,14 +284,15 @@ pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     })
 }
 
-/// Passes only objects of that name. It filters changes and hides nothing: see the [module](self).
+/// Passes only objects of that name. The predicate filters changes and hides nothing: see the
+/// [module](self).
 pub fn name<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     let name = name.into();
     Predicate::on_state(format!("name({name})"), move |object| object.key().name() == name)
 }
 
-/// Passes only objects whose labels match; a change passes also when only the old labels do. It
-/// filters changes and hides nothing: see the [module](self).
+/// Passes only objects whose labels match; a change passes also when only the old labels do. The
+/// predicate filters changes and hides nothing: see the [module](self).
 pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
     Predicate::on_state(format!("labelled({selector})"), move |object| {
         let metadata = object.metadata();
@@ -316,7 +320,7 @@ fn differs<K: Resource>(
     })
 }
 
-/// Whether both states belong to one object, and not to a successor of the same name.
+/// Whether both states belong to the same object, and not to a successor of the same name.
 fn is_one<K: Resource>(old: &Cached<K>, new: &Cached<K>) -> bool {
     old.metadata().uid() == new.metadata().uid()
 }
@@ -342,7 +346,7 @@ mod tests {
             Self(Core::with_mode(info, Clock::system(), Mode::default(), 0))
         }
 
-        /// A state of `shop/home` at generation 1, with `more` in its metadata and this data.
+        /// A state of `shop/home` at generation 1, with `more` in the metadata and this data.
         fn state(&self, version: u32, more: Value, data: Value) -> Cached<ConfigMap> {
             let mut metadata = json!({
                 "name": "home", "namespace": "shop", "uid": "u1", "generation": 1,
@@ -366,7 +370,7 @@ mod tests {
         }
     }
 
-    /// As in controller-runtime's tests of its predicates.
+    /// As in controller-runtime's tests of predicates.
     #[test]
     fn predicates_on_two_states_pass_creations_and_deletions_and_no_resync() {
         let maker = Maker::new();
@@ -508,7 +512,7 @@ mod tests {
             (panics().or(no()).not(), true),
             (no().or(panics()).not(), true),
             (panics().and(yes()).not(), true),
-            // Decided without it.
+            // Decided without the panicking predicate.
             (panics().and(no()), false),
             (yes().or(panics()).not(), false),
         ] {

@@ -1,8 +1,8 @@
 //! Reads that become watches: changes of objects that reconciles have read wake the readers.
 //!
-//! Each read type has a source: a listener at the cache of its kind, and the indexes by whose values
-//! it was read. A source exists while a read of it is registered, or is being made; the cache runs
-//! for as long as a source or anybody else uses it.
+//! Each read type has a source: a listener at the cache of the kind, and the indexes by whose
+//! values the type was read. A source exists while a read of the source is registered or in
+//! progress; the cache runs as long as it has a source or another user.
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
 
@@ -27,7 +27,7 @@ use windlass_core::sync::Mutex;
 /// Type-erased sources that do not keep themselves running.
 type Sources = BTreeMap<TypeId, Weak<dyn Any + Send + Sync>>;
 
-/// Reads of one controller: the registered ones, and their sources.
+/// Reads of a controller: the registered reads, and the sources.
 pub(crate) struct Reads {
     pub(crate) registered: Arc<RegisteredReads>,
     enqueuer: Enqueuer,
@@ -42,7 +42,7 @@ impl fmt::Debug for Reads {
     }
 }
 
-/// Changes of one read type.
+/// Changes of a read type.
 pub(crate) struct ReadSource<K: Resource> {
     pub(crate) number: u64,
     pub(crate) info: ResourceInfo,
@@ -51,7 +51,7 @@ pub(crate) struct ReadSource<K: Resource> {
     pub(crate) store: Store<K>,
     /// Delivers the changes.
     pub(crate) registration: Registration,
-    /// Whether the registration has been found synced; it stays so.
+    /// Whether the registration has been found synced; never reset.
     is_filled: AtomicBool,
     /// Indexes by whose values the kind is read; the place is the number of the index.
     probes: Mutex<Vec<IndexProbe>>,
@@ -75,7 +75,7 @@ impl Reads {
         Arc::new(Self { registered, enqueuer, sources, next })
     }
 
-    /// Returns the source of a read type; the first reader starts it.
+    /// Returns the source of a read type; the first reader starts the source.
     pub(crate) fn source<K: Resource>(
         self: &Arc<Self>,
         informers: &InformerRegistry,
@@ -83,10 +83,11 @@ impl Reads {
         if let Some(source) = self.running::<K>(&self.sources.lock()) {
             return source;
         }
-        // Outside of the lock: it creates a cache, and its listener takes the lock of the reads.
+        // Outside of the lock: the start creates a cache, and the listener takes the lock of the
+        // reads.
         let made = self.start::<K>(informers);
         let mut sources = self.sources.lock();
-        // Another reader may have started it meanwhile.
+        // Another reader may have started the source meanwhile.
         if let Some(source) = self.running::<K>(&sources) {
             drop(sources);
             return source;
@@ -96,7 +97,7 @@ impl Reads {
         made
     }
 
-    /// Returns the source of a read type if it runs.
+    /// Returns the source of a read type if running.
     fn running<K: Resource>(&self, sources: &Sources) -> Option<Arc<ReadSource<K>>> {
         sources.get(&TypeId::of::<K>())?.upgrade()?.downcast().ok()
     }
@@ -111,12 +112,12 @@ impl Reads {
             let (source, reads) = (source.clone(), Arc::downgrade(self));
             let listen = informer.listen().name("reads of a controller");
             let registration = listen.inline(Box::new(move |events| {
-                // Until the source exists nobody has read it.
+                // Until the source exists there is no reader.
                 if let (Some(source), Some(reads)) = (source.upgrade(), reads.upgrade()) {
                     source.deliver(&reads, events);
                 }
             }));
-            // Only its readers wait for it.
+            // Only the source's readers wait for the cache.
             registration.mark_awaited();
             ReadSource {
                 number,
@@ -140,7 +141,7 @@ impl<K: Resource> ReadSource<K> {
 
     /// Whether the cache is filled.
     pub(crate) fn is_filled(&self) -> bool {
-        // A flag of its own, because the registration takes a lock for the answer.
+        // A separate flag, because the registration takes a lock for the answer.
         self.is_filled.load(Ordering::Acquire) || {
             let is_filled = self.registration.has_synced();
             self.is_filled.store(is_filled, Ordering::Release);
@@ -148,7 +149,7 @@ impl<K: Resource> ReadSource<K> {
         }
     }
 
-    /// Returns the target for a value of an index, which is built if it is new.
+    /// Returns the target for a value of an index, which is built if new.
     pub(crate) fn value_target<V: IndexValue>(
         &self,
         index: Index<K, V>,
@@ -166,8 +167,8 @@ impl<K: Resource> ReadSource<K> {
 
     /// Returns the target for the objects of a namespace, or of all, that a selector matches.
     pub(crate) fn selection_target(&self, namespace: Option<&str>, labels: Selector) -> ReadTarget {
-        // Before the registration: a change that is delivered without its labels is older than it, and
-        // visible to the read.
+        // Before the registration: a change that is delivered without labels is older than the
+        // registration, and visible to the read.
         self.reads_labels.store(true, Ordering::SeqCst);
         ReadTarget::Selection(Arc::new(Selection { namespace: namespace.map(Into::into), labels }))
     }
@@ -190,8 +191,8 @@ impl<K: Resource> ReadSource<K> {
     }
 }
 
-/// Returns the change of an event, with the index values before and after it, and the labels if they are read;
-/// `None` for an event without a change.
+/// Returns the change of an event, with the index values before and after the change, and the
+/// labels if labels are read; `None` for an event without a change.
 fn change<'a>(
     event: &'a Event,
     probes: &[IndexProbe],

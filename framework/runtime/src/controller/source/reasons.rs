@@ -1,29 +1,29 @@
 //! Reasons of a reconcile: the names of all causes since the object was last reconciled.
 //!
-//! A reconcile is given an object, never an event: two changes may be one reconcile, and a restart
-//! leads to a reconcile without any change. So reasons are for people who want to know why an
-//! operator is busy, and for work that only one source makes necessary; correct results follow from
-//! the objects.
+//! A reconcile is given an object, never an event: two changes may lead to one reconcile, and a
+//! restart leads to a reconcile without any change. So reasons are for people who look for the
+//! cause why an operator is busy, and for work that only a single source makes necessary; correct
+//! results follow from the objects.
 //!
-//! Each reason is a bit, and adds of one key merge by `or`: remembering them costs nothing. Not included:
-//! the single events, and their order.
+//! Each reason is a bit, and adds of a key merge by `or`: remembering them costs nothing. Not
+//! included: the single events, and their order.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::workqueue::AddOptions;
 
-/// Most reasons of a controller; further sources share the last one.
+/// Most reasons of a controller; further sources share the last reason.
 const MAX_REASONS: usize = 64;
 /// Name of the reason that all sources beyond the last bit share.
 const FURTHER: &str = "a further source";
 
-/// One reason: a bit.
+/// A reason: a bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reason(u8);
 
 impl Reason {
-    /// The object existed when the controller started, or when its cache first showed it.
+    /// The object existed when the controller started, or when the cache first showed it.
     pub(crate) const STARTED: Self = Self(0);
     /// The object was created, or changed.
     pub(crate) const CHANGED: Self = Self(1);
@@ -31,7 +31,7 @@ impl Reason {
     pub(crate) const DELETED: Self = Self(2);
     /// The cache, or the controller's own period, delivers the object again without a change.
     pub(crate) const RESYNC: Self = Self(3);
-    /// The last reconcile asked for this one.
+    /// The last reconcile asked for this reconcile.
     pub(crate) const REQUEUE: Self = Self(4);
     /// The last reconcile failed.
     pub(crate) const RETRY: Self = Self(5);
@@ -86,7 +86,7 @@ impl Default for ReasonNames {
 }
 
 impl ReasonNames {
-    /// Returns a new reason of that name; the existing one if the name is known.
+    /// Returns a new reason of that name; the existing reason if the name is known.
     pub(crate) fn add(&mut self, name: impl Into<String>) -> Reason {
         let name = name.into();
         let known = self.names.iter().position(|known| *known == name);
@@ -118,7 +118,7 @@ impl ReasonNames {
         reasons != 0 && reasons & !self.timed == 0
     }
 
-    /// Whether one of these reasons is a change.
+    /// Whether any of these reasons is a change.
     pub(crate) fn includes_change(&self, reasons: u64) -> bool {
         reasons & !self.not_changes != 0
     }
@@ -127,11 +127,12 @@ impl ReasonNames {
 /// Reasons of a reconcile: the names of all causes since the object was last reconciled. A set of
 /// names; cheap to clone.
 ///
-/// - `started`: the object existed when the controller started; `changed`: it was created or
-///   changed; `deleted`: it was deleted before it was created again; `resync`: its period is over.
-/// - `requeue`: the last reconcile asked for it; `retry`: the last reconcile failed;
-///   `asked by another reconcile`: [`Context::requeue`](crate::controller::Context::requeue); `namespace`: an
-///   awaited namespace was created or deleted.
+/// - `started`: the object existed when the controller started; `changed`: the object was created
+///   or changed; `deleted`: the object was deleted and then created again; `resync`: the period is
+///   over.
+/// - `requeue`: the last reconcile asked for a requeue; `retry`: the last reconcile failed;
+///   `asked by another reconcile`: [`Context::requeue`](crate::controller::Context::requeue);
+///   `namespace`: an awaited namespace was created or deleted.
 /// - `reads Secret shop/tls`: that object, which the last reconcile read by
 ///   [`Context::watch`](crate::controller::Context::watch), has changed; `reads` stands for all of
 ///   them. At most four are named.
@@ -139,7 +140,7 @@ impl ReasonNames {
 ///   that source.
 ///
 /// A change can be a reason of two reconciles, and a restart loses all reasons: no necessary work
-/// may depend on one.
+/// may depend on a reason.
 #[derive(Clone)]
 pub struct Reasons {
     bits: u64,

@@ -1,10 +1,9 @@
 //! Periodic reconcile of every object without a change: for drift that no watch shows.
 //!
-//! The objects are spread over the period by their names, so that a million of them cause
-//! no burst, and they have low priority: changes go first. The only state per object is its
-//! place in the queue, for one part of the period. Objects that a predicate keeps out are left
-//! out. When a run begins all objects have just been reconciled, so the first part is due after the
-//! first period.
+//! The objects are spread over the period by their names, so that a million of them cause no burst,
+//! and they have low priority: changes go first. The only state per object is the key's place in
+//! the queue, for a part of the period. Objects that a predicate keeps out are left out. When a run
+//! begins all objects have just been reconciled, so the first part is due after the first period.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ const LONG_PART: Duration = Duration::from_secs(60);
 /// Shortest length of a part, and so of a period.
 const SHORTEST_PART: Duration = Duration::from_secs(1);
 
-/// The resync of one controller.
+/// The resync of a controller.
 pub(crate) struct Resync {
     period: Duration,
 }
@@ -76,7 +75,7 @@ impl BackgroundSource for Resync {
             let hasher = FixedState::with_seed(run.environment.rng.next_u64());
             // All objects have just been reconciled: the first part can wait for the end of the
             // period. So the queue is empty after the first reconciles, and releases the memory
-            // that it used for them.
+            // used for them.
             let is_divided = parts > 1;
             if is_divided {
                 run.environment.clock.sleep(width).await;

@@ -1,9 +1,9 @@
 //! Timers: objects are reconciled at intervals, whether anything changed or not.
 //!
 //! As kopf's timers: an interval, a first delay, and an idle time that must pass first. A timer
-//! belongs to the object and not to a reconcile, so other reconciles do not move it, as they move
-//! [`Action::requeue_after`](crate::controller::Action::requeue_after). It costs about 150 bytes
-//! per object, and one task per timer, however many objects there are.
+//! belongs to the object and not to a reconcile, so other reconciles do not move the timer, as they
+//! move [`Action::requeue_after`](crate::controller::Action::requeue_after). A timer costs about
+//! 150 bytes per object, and a task per timer, however many objects there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct Timer {
 impl Timer {
     /// Creates a timer with this interval (at least 1 s), and up to a tenth more, so that objects
     /// which were created together drift apart. Times that passed while another replica led are
-    /// spread over one interval.
+    /// spread over an interval.
     ///
     /// Reconciles by a timer alone do not count for the
     /// [`LoopGuard`](crate::controller::LoopGuard), however often.
@@ -79,7 +79,7 @@ impl Timer {
     }
 }
 
-/// A timer for all objects of one controller.
+/// A timer for all objects of a controller.
 pub(crate) struct TimerSource {
     timer: Timer,
     reason: Reason,
@@ -95,7 +95,7 @@ struct Times {
     due: BTreeSet<(Instant, ObjectKey)>,
 }
 
-/// The next time of an object, and the last change of its spec.
+/// The next time of an object, and the last change of the spec.
 struct Entry {
     due: Instant,
     changed: Instant,
@@ -127,7 +127,7 @@ impl TimerSource {
                     let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
                     let due =
                         later(now, delay.saturating_add(rng.jitter(self.timer.interval / 10)));
-                    // An entry of a predecessor would leave its time in `due`.
+                    // An entry of a predecessor would leave a stale time in `due`.
                     times.forget(new.key());
                     times.set(new.key(), Entry { due, changed: now });
                 }

@@ -22,7 +22,7 @@ pub(crate) struct TriggerNames {
 }
 
 impl TriggerNames {
-    /// Creates the state with the names of reasons and, if debouncing, the quiet time and its
+    /// Creates the state with the names of reasons and, if debouncing, the quiet time and the
     /// limit.
     pub(crate) fn new(names: ReasonNames, debounce: Option<(Duration, Duration)>) -> Self {
         let debounce = debounce.map(|(quiet, most)| Arc::new(Debounce::new(quiet, most)));
@@ -56,13 +56,13 @@ impl TriggerNames {
         }
     }
 
-    /// Names reasons, and the changes if one of the reasons is a read.
+    /// Names reasons, and the changes if any of the reasons is a read.
     fn with_reads(&self, reasons: u64, causes: impl FnOnce() -> Vec<Arc<str>>) -> Reasons {
         let named = self.named(reasons);
         if reasons & Reason::READ.bit() == 0 { named } else { named.with_reads(causes()) }
     }
 
-    /// Whether one of these reasons is a change.
+    /// Whether any of these reasons is a change.
     pub(crate) fn includes_change(&self, reasons: u64) -> bool {
         self.names.includes_change(reasons)
     }
@@ -72,7 +72,7 @@ impl TriggerNames {
         self.names.are_timed(reasons)
     }
 
-    /// Decides whether a taken key is reconciled now or held until its burst ends.
+    /// Decides whether a taken key is reconciled now or held until the burst ends.
     pub(crate) fn debounced(
         &self,
         key: &ObjectKey,

@@ -2,10 +2,10 @@
 //! signal.
 //!
 //! A [`Trigger`] takes keys from any task. Once a controller's cache is filled they go straight
-//! into its queue, where a key that is queued already costs nothing; before that, the trigger
-//! holds them. There is no task and no channel in between that could fall behind. Not included:
-//! payloads. A key names an object, and the reconcile reads the data; values from outside are kept
-//! by a [`Poll`](crate::controller::Poll).
+//! into the controller's queue, where a key that is already queued costs nothing; before that, the
+//! trigger holds them. There is no task and no channel in between that could fall behind. Not
+//! included: payloads. A key names an object, and the reconcile reads the data; values from outside
+//! are kept by a [`Poll`](crate::controller::Poll).
 
 // DESIGN.md, 41: A `Trigger` adds keys to the queue directly
 
@@ -50,9 +50,10 @@ const CAPACITY: usize = 1024;
 /// ```
 ///
 /// - Keys sent before the controller's cache is filled are held, each once. On a replica that does
-///   not lead they wait in the queue until it leads.
+///   not lead they wait in the queue until that replica leads.
 /// - A key of an object that does not exist is dropped, counted (`windlass_trigger_keys_total`),
-///   and logged at debug level. An object that is created later is reconciled for its creation.
+///   and logged at debug level. An object that is created later is reconciled because of its
+///   creation.
 /// - If wired to several controllers, the trigger sends each key to all of them.
 pub struct Trigger<K> {
     shared: Arc<Shared>,
@@ -75,7 +76,7 @@ struct State {
     targets: Vec<Weak<Target>>,
 }
 
-/// One controller that a trigger is wired to.
+/// A controller that a trigger is wired to.
 pub(crate) struct Target {
     shared: Arc<Shared>,
     reason: Reason,
@@ -109,13 +110,13 @@ impl<K> fmt::Debug for Trigger<K> {
 }
 
 impl<K: Resource> Trigger<K> {
-    /// Creates a trigger with the reason `trigger NAME`. It holds 1024 keys until a controller can
-    /// take them.
+    /// Creates a trigger with the reason `trigger NAME`. The trigger holds 1024 keys until a
+    /// controller can take them.
     pub fn new(name: impl Into<String>) -> Self {
         Self::with_capacity(name, CAPACITY)
     }
 
-    /// As [`new`](Self::new), holding at most `capacity` keys, at least one.
+    /// As [`new`](Self::new), holding at most `capacity` keys, at least 1.
     pub fn with_capacity(name: impl Into<String>, capacity: usize) -> Self {
         let shared = Shared {
             name: name.into(),
@@ -132,13 +133,13 @@ impl<K: Resource> Trigger<K> {
     }
 
     /// Enqueues the object; waits while a controller that is not ready holds too many keys. Several
-    /// sends of one key before its reconcile are one.
+    /// sends of a key before its reconcile count as one.
     ///
     /// # Cancel safety
-    /// Safe: when it is dropped, some of several controllers may have received the key.
+    /// Safe: if the future is dropped, some of several controllers may have received the key.
     pub async fn send(&self, key: ObjectKey) {
-        // Targets that took the key are skipped: taking it again would notify `space`, and so wake
-        // this loop without end.
+        // Targets that took the key are skipped: taking the key again would notify `space`, and so
+        // wake this loop without end.
         let mut offered = Vec::new();
         loop {
             // Registered before the offer: `notify_waiters` leaves no permit for a later waiter.
@@ -193,7 +194,7 @@ impl Shared {
         // Released before the targets are called: they lock their own state and add to queues.
         drop(state);
         targets.retain(|target| !offered.iter().any(|offered| offered.ptr_eq(target)));
-        // The key is offered to all targets, whether or not one of them is full.
+        // The key is offered to all targets, whether or not any target is full.
         let (taken, full): (Vec<_>, Vec<_>) = targets
             .into_iter()
             .partition(|target| target.upgrade().is_none_or(|target| target.offer(key)));
@@ -202,13 +203,14 @@ impl Shared {
     }
 }
 
-/// Holds the key; false when it holds too many.
+/// Holds the key; false when too many keys are held.
 fn hold(held: &mut BTreeSet<ObjectKey>, key: &ObjectKey, capacity: usize) -> bool {
     held.contains(key) || held.len() < capacity && held.insert(key.clone())
 }
 
 impl Target {
-    /// Adds the key to the controller's queue, or holds it; false when it holds too many.
+    /// Adds the key to the controller's queue, or holds the key; false when the trigger holds too
+    /// many.
     fn offer(&self, key: &ObjectKey) -> bool {
         // Held before the gate is checked: if the gate opens in between, `prepare` takes the key.
         let is_held = hold(&mut self.held.lock(), key, self.shared.capacity);

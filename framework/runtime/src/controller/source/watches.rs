@@ -1,8 +1,8 @@
-//! Sources of keys: changes of the object, of its children, of other kinds.
+//! Sources of keys: changes of the object, of children, of other kinds.
 //!
 //! The object's own key and its children's owner are read from metadata when a change is applied,
 //! with the old and the new state at hand: the queue of keys is the only buffer. Mappers are user
-//! code: each runs on a task of its own, and a slow one delays no other source.
+//! code: each runs on a separate task, and a slow mapper delays no other source.
 
 // DESIGN.md, 39: Predicates are not called for deletions and the pause annotation
 // DESIGN.md, 55: An event of a child wakes the owner even after an own write
@@ -28,7 +28,7 @@ pub(crate) struct Attach<'a> {
     pub(crate) applied: &'a Arc<ApplyCache>,
 }
 
-/// Connects one source, for as long as the returned registrations are held. Fails when the source
+/// Connects a source, for as long as the returned registrations are held. Fails when the source
 /// cannot be built as wired.
 pub(crate) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
 
@@ -71,9 +71,9 @@ pub(crate) fn main<K: Resource>(
 }
 
 /// Numbers changes, and marks a change that is the sum of several: each of these might have passed
-/// by itself, so a sum passes without asking the predicate.
+/// alone, so a sum passes without asking the predicate.
 fn numbered(events: &[Event], is_summed: bool) -> impl Iterator<Item = (&Event, bool)> {
-    // The first change is kept apart; the second one is the sum of the others.
+    // The first change is kept apart; the second is the sum of the others.
     events.iter().enumerate().map(move |(at, event)| (event, is_summed && at == 1))
 }
 
@@ -88,7 +88,7 @@ fn passing<'a, K: Resource>(
     passing.map(|(event, _)| event)
 }
 
-/// Listens inline if `enqueue` runs only the framework's code; user code runs on a task of its own.
+/// Listens inline if `enqueue` runs only the framework's code; user code runs on a separate task.
 fn listen_by<K: Resource>(
     informer: &Informer<K>,
     is_quick: bool,
@@ -101,7 +101,7 @@ fn listen_by<K: Resource>(
     listen.inline(Box::new(move |events| enqueue(events, false)))
 }
 
-/// Returns the cause with which a change of an object enqueues it.
+/// Returns the cause with which a change of an object enqueues that object.
 fn cause(event: &Event) -> EnqueueReason {
     match event {
         Event::Added { is_initial: true, .. } => EnqueueReason::periodic(Reason::STARTED),
@@ -113,7 +113,7 @@ fn cause(event: &Event) -> EnqueueReason {
     }
 }
 
-/// As [`cause`], for a change of an object that is mapped to another one.
+/// As [`cause`], for a change of an object that is mapped to another object.
 fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
     match event {
         Event::Added { is_initial: true, .. } => EnqueueReason::periodic(reason),
@@ -122,8 +122,8 @@ fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
     }
 }
 
-/// Whether a change passes whatever the predicate returns: a clean-up may wait for it, or an object
-/// that was paused; and per-object state has to end with the object.
+/// Whether a change passes whatever the predicate returns: a clean-up may wait for the change, as
+/// may an object that was paused; and per-object state has to end with the object.
 fn must_pass(event: &Event) -> bool {
     match event {
         Event::Added { new, .. } => new.metadata().is_terminating(),
@@ -163,7 +163,8 @@ pub(crate) fn owned<K: Resource>(
         if parent.has_marks {
             informer.store().ensure_index(marked_index::<K>())?;
         }
-        // Children are compared with their intents by the fields that were applied; a projection is never applied.
+        // Children are compared with their intents by the fields that were applied; a projection is
+        // never applied.
         if K::projection().is_none() {
             informer.keep_applied_fields(at.controller);
         }
@@ -200,7 +201,7 @@ fn concerned<'a>(
     owners.collect()
 }
 
-/// Returns the parents that a change of a child concerns: both, if the child changed its owner.
+/// Returns the parents that a change of a child concerns: both, if the child changed the owner.
 fn owners(event: &Event, parent: &Owners) -> [Option<ObjectKey>; 2] {
     let owner = |child: &Object| parent.of(child);
     match event {
@@ -264,7 +265,7 @@ pub(crate) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
     })
 }
 
-/// Whether both keys are in one namespace, as far as both have one.
+/// Whether both keys are in the same namespace, as far as both have a namespace.
 fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
     a.namespace().is_none() || b.namespace().is_none() || a.namespace() == b.namespace()
 }
@@ -277,8 +278,8 @@ pub(crate) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source 
     })
 }
 
-/// Connects a mapper: enqueues the keys that it returns for each state that a reader of the cache
-/// could have seen.
+/// Connects a mapper: enqueues the keys that the mapper returns for each state that a reader of the
+/// cache could have seen.
 pub(crate) fn mapped<K: Resource>(
     informer: &Informer<K>,
     enqueuer: &Enqueuer,
@@ -288,7 +289,7 @@ pub(crate) fn mapped<K: Resource>(
 ) -> Registration {
     let enqueuer = enqueuer.clone();
     let listen = informer.listen().name("mapper of a controller");
-    // Every state: one in between may be mapped to other keys than the last one.
+    // Every state: a state in between may be mapped to other keys than the last state.
     listen.on_steps(move |events, is_summed| {
         let passed: Vec<Event>;
         let events = match &when {

@@ -24,20 +24,21 @@ const MAX_CHILDREN: usize = 4096;
 /// predicate on children keeps from being reconciled.
 const MAX_UNCHECKED_PARENTS: usize = 65_536;
 
-/// A child: its key and its `plural.group`. The key first: a child whose kind is not at hand is found by it.
+/// A child: its key and the `plural.group`. The key first: a child whose kind is not at hand is
+/// found by the key.
 type Child = (ObjectKey, String);
 
 /// Hashes keys, in the same way in every run.
 type KeyHash = BuildHasherDefault<DefaultHasher>;
 
-/// The last apply to one child.
+/// Last apply to a child.
 #[derive(Debug)]
 struct LastApply {
-    /// Hash of the intent; `None` while it is applied in part, since a second apply has to follow.
+    /// Hash of the intent; `None` while applied in part, since a second apply has to follow.
     intent: Option<u64>,
     /// Hash of the description that the intent was made of; `None` of an intent from elsewhere.
     description: Option<u64>,
-    /// Whether the child was found ready in this version, by the rule of its kind.
+    /// Whether the child was found ready in this version, by the rule of the kind.
     is_ready: bool,
     uid: String,
     resource_version: String,
@@ -45,7 +46,8 @@ struct LastApply {
 }
 
 impl LastApply {
-    /// Whether the description is that of the last apply, and the child as found is as it was then.
+    /// Whether the description is that of the last apply, and the child as found is unchanged
+    /// since.
     fn is_of(&self, description: u64, found: ChildVersion<'_>) -> bool {
         self.description == Some(description)
             && self.uid == found.uid
@@ -53,10 +55,10 @@ impl LastApply {
     }
 }
 
-/// Hashes of a child at its last apply.
+/// Hashes of a child at the last apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChildHashes {
-    /// Of the child without what each write changes, by [`comparable`].
+    /// Hash of the child without the fields that each write changes, by [`comparable`].
     pub(crate) content: u64,
     /// Of the fields that the controller has applied, and of their values; `None` when they are not
     /// known.
@@ -74,17 +76,17 @@ pub(crate) enum Recalled {
     Unknown,
 }
 
-/// Hashes of what is to be applied.
+/// Hashes of an intent to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IntentHashes {
     /// Of the body of the request, by [`fingerprint`].
     pub(crate) intent: u64,
-    /// Of the description that it was made of, if it is one of a graph. Equal ones of one child lead to
-    /// equal intents.
+    /// Hash of the description behind the intent, for a child of a graph. Equal descriptions of one
+    /// child lead to equal intents.
     pub(crate) description: Option<u64>,
 }
 
-/// Identity of a child as found: its uid and its resourceVersion.
+/// Identity of a child as found: the uid and the resourceVersion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChildVersion<'a> {
     pub(crate) uid: &'a str,
@@ -94,7 +96,7 @@ pub(crate) struct ChildVersion<'a> {
 /// The last apply to each child, by parent.
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCache {
-    /// Hashed, since a key has its hash at hand. Never walked through.
+    /// Hashed, since a key stores its hash. Never walked through.
     parents: Mutex<HashMap<ObjectKey, BTreeMap<Child, LastApply>, KeyHash>>,
     pub(crate) expectations: ExpectationTracker,
     unchecked: Mutex<UncheckedParents>,
@@ -109,8 +111,9 @@ struct UncheckedParents {
 }
 
 impl ApplyCache {
-    /// Compares the last apply to this child with an intent, and with the child as found. A description that turns
-    /// out to lead to the same intent is remembered in place of the last one.
+    /// Compares the last apply to this child with an intent, and with the child as found. A
+    /// description that turns out to lead to the same intent is remembered in place of the last
+    /// description.
     pub(crate) fn recall(
         &self,
         parent: &ObjectKey,
@@ -135,9 +138,9 @@ impl ApplyCache {
         }
     }
 
-    /// Whether the child as found is the one to which this description was applied last, with nothing left to be
-    /// done: if so, whether it was found ready since. Needs neither the intent nor the child's kind: a
-    /// description stands for both, and a uid is that of one object.
+    /// Whether the found child is the object to which this description was applied last, with
+    /// nothing left to be done: if so, whether the child was found ready since. Needs neither the
+    /// intent nor the child's kind: a description stands for both, and a uid is that of one object.
     pub(crate) fn recall_described(
         &self,
         parent: &ObjectKey,
@@ -147,15 +150,15 @@ impl ApplyCache {
     ) -> Option<bool> {
         let parents = self.parents.lock();
         let children = parents.get(parent)?.range((child.clone(), String::new())..);
-        // By the description first, which is a number: the names of other kinds' children are often the same.
-        // The search ends with the entries of the name: others may be thousands.
+        // By the description first, which is a number: the names of other kinds' children are often
+        // the same. The search ends with the entries of the name: others may be thousands.
         let mut own =
             children.take_while(|((key, _), last)| last.is_of(description, found) || key == child);
         let ((key, _), last) = own.find(|(_, last)| last.is_of(description, found))?;
         (key == child).then_some(last.is_ready)
     }
 
-    /// Notes that the child was found ready in this version, by the rule of its kind.
+    /// Notes that the child was found ready in this version, by the rule of the kind.
     pub(crate) fn note_ready(
         &self,
         parent: &ObjectKey,
@@ -190,14 +193,15 @@ impl ApplyCache {
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
-        // Any victim will do: its next apply is sent, and changes nothing.
+        // Any victim will do: the victim's next apply is sent, and changes nothing.
         if children.len() >= MAX_CHILDREN && !children.contains_key(&child) {
             children.pop_first();
         }
         children.insert(child, last);
     }
 
-    /// Notes that an intent was applied in part: the next apply compares the child anew, whatever its intent.
+    /// Notes that an intent was applied in part: the next apply compares the child anew, whatever
+    /// the intent.
     pub(crate) fn note_partial(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
         let mut parents = self.parents.lock();
         let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));
@@ -212,7 +216,7 @@ impl ApplyCache {
         parents.get(parent).is_some_and(|children| children.contains_key(&id(child)))
     }
 
-    /// Returns the child's uid at its last apply.
+    /// Returns the child's uid at the last apply.
     pub(crate) fn uid_of(
         &self,
         parent: &ObjectKey,
@@ -223,7 +227,7 @@ impl ApplyCache {
     }
 
     /// Notes that the watch has shown the end of a child: the parent may be gone as well, before
-    /// its own cache shows that.
+    /// the parent's cache shows that.
     pub(crate) fn child_ended(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
         let mut unchecked = self.unchecked.lock();
         unchecked.events += 1;
@@ -245,7 +249,7 @@ impl ApplyCache {
 
     /// Notes that the parent was found alive by a read that began after the event of that number.
     pub(crate) fn parent_is_alive(&self, parent: &ObjectKey, event: u64) {
-        // A later event has another number, and needs a lookup of its own.
+        // A later event has another number, and needs a lookup again.
         let mut unchecked = self.unchecked.lock();
         if unchecked.parents.get(parent) == Some(&event) {
             unchecked.parents.remove(parent);
@@ -282,8 +286,8 @@ pub(crate) fn fingerprint(intent: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Returns the child as JSON without its status and the fields that each write changes. `None` when
-/// it cannot be turned into JSON.
+/// Returns the child as JSON without its status and the fields that each write changes. `None` if
+/// the conversion to JSON fails.
 pub(crate) fn comparable<K: Resource>(child: &K) -> Option<Value> {
     let mut value = serde_json::to_value(child).ok()?;
     let object = value.as_object_mut()?;
@@ -354,7 +358,8 @@ mod tests {
         assert_eq!(recall("web", 11, at("v", "7")), None, "another object");
         assert_eq!(recall("we", 11, at("u", "7")), None, "another child");
         assert_eq!(applied.recall_described(&key("house"), &key("web"), 11, at("u", "7")), None);
-        // Without a graph the same intent is no reason to forget the description; another one is.
+        // Without a graph the same intent is no reason to forget the description; another intent
+        // is.
         let recalled = applied.recall(&parent, &child, hashed(1), at("u", "7"));
         assert_eq!((recalled, recall("web", 11, at("u", "7"))), (Recalled::Current, Some(true)));
         let recalled = applied.recall(&parent, &child, described(1, 12), at("u", "7"));

@@ -1,9 +1,10 @@
-//! Log of the writes of a controller's reconciles: what was written, for which object, for which reasons, and
-//! by how much it differs from before.
+//! Log of the writes of a controller's reconciles: the write, the object, the reasons, and the
+//! differences from the state before.
 //!
-//! Off by default: the state before a write is read from the caches and compared with the answer, which costs more
-//! than the rest of a reconcile that writes. Everything is bounded: the records that are kept, the paths of one
-//! record, the text of a value. Values of Secrets never leave this module.
+//! Off by default: the state before a write is read from the caches and compared with the answer,
+//! which costs more than the rest of a reconcile that writes. Everything is bounded: the records
+//! that are kept, the paths of a record, the text of a value. Values of Secrets never leave this
+//! module.
 
 // DESIGN.md, 157: Writes are logged where their answers arrive
 
@@ -20,7 +21,7 @@ use windlass_core::text::shorten;
 
 /// Most records that are kept.
 const RECORDS: usize = 256;
-/// Most paths of one record.
+/// Most paths of a record.
 const PATHS: usize = 32;
 /// Most bytes of a value's text.
 const VALUE_LIMIT: usize = 128;
@@ -32,13 +33,14 @@ const MASK: &str = "***";
 /// Members of `metadata` that the API server writes.
 const SERVER_METADATA: [&str; 6] =
     ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"];
-/// Members by which the items of a list are told apart, in this order.
+/// Members by which the items of a list are distinguished, in this order.
 const ITEM_NAMES: [&str; 2] = ["name", "type"];
 
 /// Detail in which the writes of a controller are logged.
 ///
-/// The lines have the level info and the target `windlass::changes`, inside of the span of the reconcile, which
-/// names the controller, the object and the reasons. The debug page shows the last 256.
+/// The lines have the level info and the target `windlass::changes`, inside of the span of the
+/// reconcile, which names the controller, the object and the reasons. The debug page shows the
+/// last 256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeLog {
     /// Nothing is logged. The default.
@@ -46,11 +48,12 @@ pub enum ChangeLog {
     Off,
     /// Each write with the paths that differ from before.
     Summary,
-    /// As `Summary`, with the values before and after. Values of Secrets are masked; others may be confidential, too.
+    /// As `Summary`, with the values before and after. Values of Secrets are masked; others may be
+    /// confidential, too.
     Full,
 }
 
-/// One write.
+/// A write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChangeRecord {
     pub(crate) at: Timestamp,
@@ -62,7 +65,7 @@ pub(crate) struct ChangeRecord {
     /// Group and resource of the written object.
     pub(crate) resource: String,
     pub(crate) key: ObjectKey,
-    /// Differences; all of the object when it was not there or is not cached.
+    /// Differences; all of the object when the object did not exist or is not cached.
     pub(crate) changes: Vec<Change>,
     /// Number of further differences.
     pub(crate) more: usize,
@@ -70,7 +73,7 @@ pub(crate) struct ChangeRecord {
     pub(crate) is_compared: bool,
 }
 
-/// A difference at one path.
+/// A difference at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) path: String,
@@ -82,7 +85,8 @@ pub(crate) struct Change {
 /// The last writes of a controller.
 #[derive(Debug, Default)]
 pub(crate) struct Changelog {
-    /// A [`ChangeLog`] as a number. Set before the controller runs, so the order of accesses does not matter.
+    /// A [`ChangeLog`] as a number. Set before the controller runs, so the order of accesses does
+    /// not matter.
     detail: AtomicU8,
     records: Mutex<VecDeque<ChangeRecord>>,
 }
@@ -107,7 +111,7 @@ impl Changelog {
         }
     }
 
-    /// Logs a record, and keeps it.
+    /// Logs a record, and keeps the record.
     pub(crate) fn add(&self, record: ChangeRecord) {
         let object = format!("{} {}", record.resource, record.key);
         tracing::info!(target: "windlass::changes", verb = record.verb, object, "{}", record.text());
@@ -130,7 +134,7 @@ impl Changelog {
 }
 
 impl ChangeRecord {
-    /// The differences in one line.
+    /// The differences in a line.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for change in &self.changes {
@@ -158,8 +162,8 @@ impl ChangeRecord {
     }
 }
 
-/// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the number of
-/// further ones.
+/// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the
+/// number of further differences.
 pub(crate) fn differences(
     info: &ResourceInfo,
     (before, after): (Option<&Value>, &Value),
@@ -252,7 +256,7 @@ impl Found {
         }
     }
 
-    /// Compares two lists item by item: by name where every item has one, else by place.
+    /// Compares two lists item by item: by name where every item has a name, else by place.
     fn lists(&mut self, path: &str, before: &[Value], after: &[Value]) {
         let named = |member: &str| {
             let names: BTreeSet<&str> =
@@ -295,7 +299,7 @@ impl Found {
     }
 }
 
-/// One step of a path; names with other characters than those of identifiers in brackets.
+/// A step of a path; names with other characters than those of identifiers in brackets.
 pub(super) fn step(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_plain { format!(".{name}") } else { format!("[\"{}\"]", name.escape_default()) }

@@ -1,12 +1,13 @@
-//! Changes of an object since its last successful reconcile.
+//! Changes of an object since the last successful reconcile.
 //!
 //! A reconciler compares the actual with the desired state, and needs no history for that. Some
 //! work is expensive enough to be skipped when nothing relevant changed: a controller that enables
-//! it ([`ControllerBuilder::track_changes`](crate::controller::ControllerBuilder::track_changes))
+//! the comparison
+//! ([`ControllerBuilder::track_changes`](crate::controller::ControllerBuilder::track_changes))
 //! keeps the last reconciled state of each object, within a bound.
 //!
-//! Not included: durable memory. After a restart, after a change of leaders, and for objects that did not
-//! fit, nothing is known, and everything has to be treated as changed.
+//! Not included: durable memory. After a restart, after a change of leaders, and for objects that
+//! did not fit, nothing is known, and everything has to be treated as changed.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -23,7 +24,7 @@ const ENTRY: usize = 256;
 /// Metadata that the API server updates at each write; no user's change.
 const SERVER_FIELDS: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
 
-/// An object at its last successful reconcile, and now.
+/// An object at the last successful reconcile, and now.
 pub struct Changes<K> {
     old: Cached<K>,
     new: Cached<K>,
@@ -45,18 +46,18 @@ impl<K: Resource> Changes<K> {
         Self { old, new, values }
     }
 
-    /// Returns the object at its last successful reconcile.
+    /// Returns the object at the last successful reconcile.
     ///
     /// # Errors
-    /// Never in practice: it was decoded then.
+    /// Never in practice: the object was decoded then.
     pub fn old(&self) -> Result<Arc<K>, Invalid> {
         self.old.get()
     }
 
-    /// Returns the object as it is now.
+    /// Returns the object in its present state.
     ///
     /// # Errors
-    /// Never in practice: it is the object that is being reconciled.
+    /// Never in practice: the object is the one that is being reconciled.
     pub fn now(&self) -> Result<Arc<K>, Invalid> {
         self.new.get()
     }
@@ -78,9 +79,9 @@ impl<K> Changes<K> {
     }
 
     /// Returns the changed paths in order, each as deep as possible: `spec.replicas`,
-    /// `metadata.labels."app.kubernetes.io/name"`. A changed list is one path. The API server's own
-    /// metadata (`resourceVersion`, `generation`) is left out; the status and this controller's
-    /// writes are not.
+    /// `metadata.labels."app.kubernetes.io/name"`. A changed list counts as one path. The API
+    /// server's own metadata (`resourceVersion`, `generation`) is left out; the status and this
+    /// controller's writes are not.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         differing("", &self.values.0, &self.values.1, &mut paths);
@@ -100,7 +101,8 @@ fn content(raw: &[u8]) -> Value {
 /// Whether the values differ at that path, or at a value on the way that has no names.
 fn differs_at(old: Option<&Value>, new: Option<&Value>, names: &[String]) -> bool {
     let Some((name, rest)) = names.split_first() else { return old != new };
-    // An absent value has no members; a list or a text has no names, so it is compared as a whole.
+    // An absent value has no members; a list or a text has no names, so such a value is compared as
+    // a whole.
     let inside = |value: Option<&Value>| match value {
         None | Some(Value::Null) => Some(None),
         Some(Value::Object(members)) => Some(members.get(name).cloned()),
@@ -131,7 +133,7 @@ fn differing(path: &str, old: &Value, new: &Value, paths: &mut Vec<String>) {
     }
 }
 
-/// Appends a name to a path, quoted if it contains dots.
+/// Appends a name to a path, quoted if the name contains dots.
 fn joined(path: &str, name: &str) -> String {
     let mut joined = path.to_owned();
     if !joined.is_empty() {
@@ -146,7 +148,7 @@ fn joined(path: &str, name: &str) -> String {
     joined
 }
 
-/// Splits a path into its names.
+/// Splits a path into names.
 fn names(path: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut is_quoted = false;
@@ -175,7 +177,7 @@ struct Inner<K> {
     bytes: usize,
 }
 
-/// The last reconciled state of one object, and its place in the order of eviction.
+/// The last reconciled state of an object, and the place in the order of eviction.
 struct Entry<K> {
     age: u64,
     bytes: usize,
@@ -188,7 +190,7 @@ impl<K: Resource> LastReconciled<K> {
         Self { limit, inner: Mutex::new(Inner { objects, ages, next: 0, bytes: 0 }) }
     }
 
-    /// Returns the state of `now` at its last successful reconcile.
+    /// Returns the state of `now` at the last successful reconcile.
     pub(crate) fn before(&self, now: &Cached<K>) -> Option<Cached<K>> {
         let inner = self.inner.lock();
         let entry = inner.objects.get(now.key())?;
@@ -196,11 +198,11 @@ impl<K: Resource> LastReconciled<K> {
         (entry.object.metadata().uid() == now.metadata().uid()).then(|| entry.object.clone())
     }
 
-    /// Keeps this state as the last reconciled one.
+    /// Keeps this state as the last reconciled state.
     pub(crate) fn reconciled(&self, object: &Cached<K>) {
         let bytes = object.raw().len() + ENTRY;
         let mut inner = self.inner.lock();
-        // Also if the new state does not fit: the old one is no longer the last reconciled state.
+        // Also if the new state does not fit: the old state is no longer the last reconciled state.
         inner.remove(object.key());
         // Such an object would evict all others and still not fit.
         if bytes > self.limit {

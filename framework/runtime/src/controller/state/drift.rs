@@ -1,12 +1,13 @@
-//! Comparison of a child with its intent, by the fields that the controller has applied.
+//! Comparison of a child with the intent, by the fields that the controller has applied.
 //!
-//! An apply of an intent changes nothing when the controller owns exactly the fields that the intent names, and
-//! the child has the values of the intent there. Both are read from the child and from the controller's entry
-//! in its `managedFields`, without a schema: the entry says where a list is compared by keys (`k:`), as a set
-//! (`v:`) or as a whole, and which keys tell its items apart.
+//! An apply of an intent changes nothing when the controller owns exactly the fields that the
+//! intent names, and the child has the values of the intent there. Both are read from the child and
+//! from the controller's entry in the child's `managedFields`, without a schema: the entry says
+//! where a list is compared by keys (`k:`), as a set (`v:`) or as a whole, and which keys tell the
+//! items apart.
 //!
-//! The comparison may find a difference where there is none, which costs a request; it must not overlook one.
-//! So everything that it does not understand is a difference.
+//! The comparison may find a difference where there is none, which costs a request; it must not
+//! overlook any. So every unknown form counts as a difference.
 
 // DESIGN.md, 168: A child is compared with its intent by the fields that were applied
 // DESIGN.md, 191: An apply that lost an empty object of the intent is sent once more
@@ -27,10 +28,10 @@ use super::change_log::step;
 use windlass_cache::store::FieldTree;
 use windlass_core::resource::{Resource, ResourceInfo};
 
-/// Members of an intent's metadata that nobody owns.
+/// Members of an intent's metadata without an owner.
 const UNOWNED: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
 
-/// Returns the fields that `manager` has applied to an object as the API server returned it.
+/// Returns the fields that `manager` has applied to an object as returned by the API server.
 pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<FieldTree> {
     let mut entries = object.metadata().managed_fields.iter().flatten();
     let entry = entries.find(|entry| {
@@ -42,8 +43,8 @@ pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<Field
     Some(FieldTree { api_version: entry.api_version.clone()?, fields })
 }
 
-/// Returns the path of a difference between an intent and a child; `None` when an apply of the intent would
-/// change nothing.
+/// Returns the path of a difference between an intent and a child; `None` when an apply of the
+/// intent would change nothing.
 pub(crate) fn difference(
     info: &ResourceInfo,
     intent: &Value,
@@ -68,8 +69,9 @@ pub(crate) fn difference(
     outcome.err()
 }
 
-/// Whether an apply has lost an empty object or list of the intent: where the controller had applied something before, the
-/// API server removes that, and with it what is then empty. The same apply once more brings it back.
+/// Whether an apply has lost an empty object or list of the intent: where the controller had
+/// applied something before, the API server removes that, together with parents that become empty.
+/// A repetition of the apply restores the lost part.
 pub(crate) fn has_lost(
     info: &ResourceInfo,
     intent: &Value,
@@ -79,8 +81,8 @@ pub(crate) fn has_lost(
     is_lost(is_builtin(&info.group), ("", intent), Some(live), Some(&applied.fields))
 }
 
-/// Whether a part of the intent is lost. Empty lists whose items have owners of their own are in no entry, and neither
-/// are objects with nothing but such lists: `fields` is `None` for them.
+/// Whether a part of the intent is lost. Empty lists whose items have owners of their own are in no
+/// entry, and neither are objects with nothing but such lists: `fields` is `None` for them.
 fn is_lost(
     is_builtin: bool,
     (name, intent): (&str, &Value),
@@ -95,7 +97,7 @@ fn is_lost(
         (intent, None) => !is_builtin && is_hollow(intent),
         (Value::Object(intent), Some(Value::Object(live))) => {
             let below = fields.map(children);
-            // What is owned as a whole is as it was sent.
+            // A value that is owned as a whole is stored as sent.
             let is_whole = below.is_some_and(|below| below.is_none());
             let fields = |name: &str| below.flatten()?.get(&format!("f:{name}"));
             let mut members = intent.iter();
@@ -119,7 +121,7 @@ fn is_lost(
     }
 }
 
-/// Whether a value has nothing in it but empty objects and lists.
+/// Whether a value contains nothing but empty objects and lists.
 fn is_hollow(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.values().all(is_hollow),
@@ -128,8 +130,8 @@ fn is_hollow(value: &Value) -> bool {
     }
 }
 
-/// Returns a hash of the applied fields and of their values in a child: while it stays the same, nobody has
-/// changed what the controller applied.
+/// Returns a hash of the applied fields and of their values in a child: while the hash stays the
+/// same, the fields that the controller applied are unchanged.
 pub(crate) fn owned_content(applied: &FieldTree, live: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     applied.api_version.hash(&mut hasher);
@@ -167,7 +169,7 @@ fn children(fields: &Value) -> Option<&Map<String, Value>> {
     (!is_leaf).then_some(below)
 }
 
-/// The names of a field and of the field above it; items of a list have those of the list.
+/// The names of a field and of the field above it; items of a list have the names of the list.
 #[derive(Clone, Copy, Default)]
 struct Place<'a> {
     above: &'a str,
@@ -180,9 +182,10 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A comparison of one child.
+/// A comparison of a child.
 struct Comparison {
-    /// Whether the kind is one of Kubernetes' own, whose values the API server spells in its own way.
+    /// Whether the kind is built into Kubernetes: the API server rewrites values of such kinds to a
+    /// canonical spelling.
     is_builtin: bool,
 }
 
@@ -198,7 +201,7 @@ impl Comparison {
         let difference = || Err(String::new());
         match (children(fields), intent, live) {
             (None, ..) if !fields.is_object() => difference(),
-            // It is there, and its members are the API server's or others'.
+            // The object exists, and the members are the API server's or others'.
             (None, Value::Object(intent), Some(Value::Object(_)))
                 if self.is_builtin && intent.is_empty() && is_merged(at.name) =>
             {
@@ -227,7 +230,7 @@ impl Comparison {
         let mut owned = 0;
         for (key, below) in fields.iter().filter(|(key, _)| *key != ".") {
             let Some(name) = key.strip_prefix("f:") else { return Err(String::new()) };
-            // A field that left the intent: an apply removes it.
+            // A field that left the intent: an apply removes that field.
             let Some(value) = intent.get(name) else { return Err(step(name)) };
             let outcome = self.node(at.below(name), value, live.get(name), below);
             outcome.map_err(|below| format!("{}{below}", step(name)))?;
@@ -257,13 +260,14 @@ impl Comparison {
         for item in intent {
             let (key, below) = items.wanted(item, &named).ok_or_else(|| items.step(item))?;
             let place = places.get(key).copied();
-            // In the order of the intent: an apply moves items. Equal items are refused by it.
+            // In the order of the intent: an apply moves items. Equal items are refused by the API
+            // server.
             let is_behind = place.is_some_and(|place| last.is_none_or(|last| last < place));
             let found = place.and_then(|place| live.get(place)).filter(|_| is_behind);
             let found = found.ok_or_else(|| items.step(item))?;
             last = place;
             if items.kind() == ListKind::Keys {
-                // An item that is owned by its fields alone was taken and given back.
+                // An item that is owned by fields alone was taken and given back.
                 let is_owned = children(below).is_none() || below.get(".").is_some();
                 let outcome = if is_owned {
                     self.node(at, item, Some(found), below)
@@ -284,7 +288,7 @@ impl Comparison {
                 let is_there = |(name, value): (&String, &Value)| match live.get(name) {
                     Some(live) => self.is_same(at.below(name), value, live),
                     // Other zero values may differ from none: a toleration of 0 seconds ends at
-                    // once, and one without seconds never.
+                    // once, and a toleration without seconds never.
                     None => {
                         self.is_builtin && matches!(value, Value::Array(items) if items.is_empty())
                     }

@@ -1,9 +1,10 @@
-//! Expectations: per parent object, own writes to children that its view does not show yet.
+//! Expectations: per parent object, own writes to children that the parent's view does not show
+//! yet.
 //!
 //! The cache shows own writes before the watch does, but not all of them and not for ever: a write
 //! that the watch does not confirm within ten seconds lapses, a cache that is limited by a selector
 //! shows no own write, and a child whose create was not answered has a name that only the API
-//! server knows. A reconcile that counts its children has to know that the count is too low.
+//! server knows. A reconcile that counts children has to know that the count is too low.
 //!
 //! Nothing here survives the process: the first view of a new process is complete.
 
@@ -22,7 +23,7 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 
 /// Time after which an expectation expires: `ExpectationsTimeout` of kube-controller-manager.
 const EXPECTATION_TIMEOUT: Duration = Duration::from_secs(300);
-/// Time for which a confirmed creation is remembered, so that its late event is recognised.
+/// Time for which a confirmed creation is remembered, so that a late event is recognised.
 const CONFIRMED_RETENTION: Duration = Duration::from_secs(10);
 /// Most writes remembered per parent and kind; beyond that the first in the order of keys is taken
 /// as confirmed.
@@ -58,13 +59,14 @@ pub(crate) enum WriteEffect {
 /// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
-    /// The watch has shown it, or a later state.
+    /// The watch has shown the write, or a later state.
     Confirmed,
-    /// Readers see it.
+    /// Readers see the write.
     Shown,
-    /// Readers do not see it.
+    /// Readers do not see the write.
     Missing,
-    /// Readers saw it and no longer do, because the watch has not confirmed it in time.
+    /// Readers saw the write and no longer do, because the watch has not confirmed the write in
+    /// time.
     Expired,
 }
 
@@ -74,24 +76,24 @@ struct Sent {
     effect: WriteEffect,
     uid: String,
     at: Instant,
-    /// Time at which it was first found confirmed. A creation is remembered for a while after that:
-    /// its event may still be on its way, and must not be taken for the event of a child of unknown
-    /// name.
+    /// Time of the first check that found the write confirmed. A creation is remembered for a while
+    /// after that, because the event may still be on the way, and must not be taken for the event
+    /// of a child of unknown name.
     confirmed: Option<Instant>,
-    /// Time at which its creation was first found confirmed, if it was changed since.
+    /// Time of the first check that found the creation confirmed, if the object was changed since.
     creation_confirmed: Option<Instant>,
-    /// The watch has delivered it since: it was seen, though it may be gone again.
+    /// The watch has delivered the object since, though the object may be gone again.
     is_delivered: bool,
 }
 
-/// A kind of written objects, and the function that checks its cache.
+/// A kind of written objects, and the function that checks the kind's cache.
 #[derive(Clone, Debug)]
 pub(crate) struct WrittenKind {
     name: String,
     check: fn(&InformerRegistry, &mut dyn Iterator<Item = CacheCheck<'_>>),
 }
 
-/// One question to a cache, and the slot for its answer.
+/// One question to a cache, and the slot for the answer.
 struct CacheCheck<'a> {
     key: &'a ObjectKey,
     sent: &'a Sent,
@@ -106,8 +108,8 @@ impl WrittenKind {
     }
 }
 
-/// One parent's writes to objects of one kind, and its expectations. Open while creates
-/// under generated names are unanswered.
+/// One parent's writes to objects of one kind, and the expectations. Open while creates under
+/// generated names are unanswered.
 #[derive(Debug)]
 struct KindExpectations {
     kind: WrittenKind,
@@ -122,7 +124,7 @@ struct KindExpectations {
     opened: Option<Instant>,
 }
 
-/// One parent's writes, by kind.
+/// A parent's writes, by kind.
 #[derive(Debug)]
 struct Parent {
     uid: String,
@@ -134,7 +136,7 @@ struct Parent {
 pub(crate) struct ExpectationTracker {
     parents: ShardedMap<BTreeMap<ObjectKey, Parent>>,
     /// Number of open expectations of a parent and kind, which wait for objects of unknown names.
-    /// While it is 0, an object that appears costs no lock.
+    /// While the number is 0, an object that appears costs no lock.
     open: AtomicUsize,
 }
 
@@ -203,7 +205,7 @@ impl ExpectationTracker {
         PendingCreate { tracker: self, parent, kind, is_over: false }
     }
 
-    /// Adds the number of announced objects, or subtracts it.
+    /// Adds the number of announced objects, or subtracts that number.
     pub(crate) fn announce(
         &self,
         parent: ParentRef<'_>,
@@ -288,7 +290,7 @@ impl ExpectationTracker {
         }
     }
 
-    /// Whether one of the parent's writes expired before the watch showed it.
+    /// Whether one of the parent's writes expired before the watch delivered the write.
     pub(crate) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
@@ -360,7 +362,7 @@ impl ExpectationTracker {
         let fresh = || Parent { uid: parent.uid.to_owned(), kinds: Vec::new() };
         let known = parents.entry(parent.key.clone()).or_insert_with(fresh);
         if known.uid != parent.uid {
-            // Another object took the parent's name: the writes of its predecessor do not count.
+            // Another object took the parent's name: the writes of the predecessor do not count.
             self.clear(Some(std::mem::replace(known, fresh())));
         }
         let at = known.kinds.iter().position(|expected| expected.kind.name == kind.name);
@@ -381,8 +383,8 @@ impl ExpectationTracker {
             expected.unclaimed.clear();
             expected.opened = None;
         }
-        // Under the parent's lock, so that each kind is counted once. `SeqCst` pairs with the load in
-        // `observe_new`: a create whose counter was raised here is sent only afterwards, so the
+        // Under the parent's lock, so that no kind is counted twice. `SeqCst` pairs with the load
+        // in `observe_new`: a create whose counter was raised here is sent only afterwards, so the
         // event of its child finds a counter above zero.
         match (was_open, expected.is_open()) {
             (false, true) => drop(self.open.fetch_add(1, Ordering::SeqCst)),
@@ -398,13 +400,13 @@ impl KindExpectations {
         Self { kind, sent, in_flight: 0, unnamed: 0, unclaimed, opened: None }
     }
 
-    /// Whether it waits for objects of unknown names.
+    /// Whether the kind waits for objects of unknown names.
     fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
     /// Number of objects of unknown names that have not appeared. An unanswered create counts in
-    /// any case: only its answer shows whether an appeared object is its own.
+    /// any case: only its answer shows whether an appeared object is the created one.
     fn missing(&self) -> usize {
         self.in_flight + self.unnamed.saturating_sub(self.unclaimed.len())
     }
@@ -478,7 +480,7 @@ impl PendingCreate<'_> {
         self.end(|_| false);
     }
 
-    /// Ends the create: updates the expectations by `how`, and returns its result.
+    /// Ends the create: updates the expectations by `how`, and returns the result of `how`.
     fn end(&mut self, how: impl FnOnce(&mut KindExpectations) -> bool) -> bool {
         self.is_over = true;
         let mut parents = self.tracker.parents.of(self.parent.key).lock();
@@ -521,7 +523,7 @@ fn check_cache<K: Resource>(
     }
 }
 
-/// Returns the state of a write in one cache.
+/// Returns the state of a write in a cache.
 fn view_in<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
     let store = cache.store();
     let seen = || store.get_seen(key).filter(|seen| seen.metadata().uid() == sent.uid);

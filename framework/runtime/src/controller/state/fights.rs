@@ -1,4 +1,5 @@
-//! Children whose fields others change again and again, so that the status of their owner can say so.
+//! Children whose fields others change again and again, so that the status of their owner can say
+//! so.
 
 // DESIGN.md, 211: A field that is taken back again and again is the message of a success
 
@@ -11,27 +12,30 @@ use tokio::time::Instant;
 
 use windlass_core::resource::ObjectKey;
 
-/// Longest time between two corrections of one fight, and from the last one until the fight is over.
+/// Longest time between two corrections of a fight, and from the last correction until the fight is
+/// over.
 const QUIET: Duration = Duration::from_secs(600);
-/// Corrections from which on it is a fight: one or two are an error of a person.
+/// Number of corrections that count as a fight: one or two are an error of a person.
 const FIGHT: u32 = 3;
-/// Most children that are remembered, per controller. Those beyond are in the log and the metrics alone.
+/// Most children that are remembered, per controller. Those beyond are in the log and the metrics
+/// alone.
 const MOST: usize = 1024;
 
-/// Name of a child in texts, by which it is told from others of its owner.
+/// Name of a child in texts, unique among the children of an owner.
 type ChildName = String;
 
-/// Corrections of one child in a row.
+/// Corrections of a child in a row.
 #[derive(Debug)]
 struct Corrections {
     count: u32,
     last: Instant,
-    /// The fields of the correction that made it a fight: others follow without a change of the status.
+    /// The fields of the correction that started the fight: others follow without a change of the
+    /// status.
     fields: String,
 }
 
 impl Corrections {
-    /// Returns the time until it is over; `None` when it is.
+    /// Returns the time until the fight is over; `None` if over.
     fn rest(&self, now: Instant) -> Option<Duration> {
         let rest = QUIET.saturating_sub(now.saturating_duration_since(self.last));
         Some(rest).filter(|rest| !rest.is_zero())
@@ -42,7 +46,7 @@ impl Corrections {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fight {
     pub(crate) text: String,
-    /// The time until it is over, unless the child is corrected again.
+    /// The time until the fight is over, unless the child is corrected again.
     pub(crate) rest: Duration,
 }
 
@@ -75,7 +79,8 @@ impl Fights {
 
     /// Returns the fights about children of an owner, in the order of their names.
     pub(crate) fn of(&self, owner: &ObjectKey, now: Instant) -> Vec<Fight> {
-        // `Relaxed`: a correction of this owner was noted by this worker, or before it got the owner's key.
+        // `Relaxed`: a correction of this owner was noted by this worker, or before this worker got
+        // the owner's key.
         if self.count.load(Ordering::Relaxed) == 0 {
             return Vec::new();
         }

@@ -1,8 +1,8 @@
 //! The last error of each object, for debug dumps and for detecting repeated failures.
 //!
 //! Bounded: of very many failing objects only the texts of the newest are kept. The data that
-//! decides about the next failure is a few bytes, kept for each object from its first failure to
-//! its next success.
+//! decides about the next failure is a few bytes, kept for each object from the first failure to
+//! the next success.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -22,18 +22,18 @@ const LIMIT: usize = 256;
 /// Most bytes kept of an error's text.
 const TEXT_LIMIT: usize = 1024;
 
-/// The last error of one object.
+/// The last error of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastError {
     /// The object.
     pub key: ObjectKey,
     /// The error's text; cut at 1 kB.
     pub text: String,
-    /// Time of its last occurrence.
+    /// Time of the last occurrence.
     pub at: Timestamp,
-    /// Failures in a row, this one included.
+    /// Failures in a row, this failure included.
     pub count: u64,
-    /// Whether it is not retried any more, or only slowly.
+    /// Whether the object is not retried any more, or only slowly.
     pub gave_up: bool,
     /// Whether the object was reconciled since.
     pub is_over: bool,
@@ -44,7 +44,7 @@ pub struct LastError {
 pub(crate) struct FailureRecord {
     /// Failures in a row.
     pub(crate) count: u64,
-    /// Whether it is the first in a row, or its text differs from the one before.
+    /// Whether this failure is the first in a row, or the text differs from the text before.
     pub(crate) is_new: bool,
     /// Whether the object had been given up before.
     pub(crate) had_given_up: bool,
@@ -54,23 +54,23 @@ pub(crate) struct FailureRecord {
     pub(crate) promised: Option<Instant>,
 }
 
-/// A kept error and its place in the order of age.
+/// A kept error and the place in the order of age.
 #[derive(Debug)]
 struct Entry {
     age: u64,
     error: LastError,
 }
 
-/// The failures of one object in a row.
+/// The failures of an object in a row.
 #[derive(Debug)]
 struct FailureStreak {
     count: u64,
     /// Hash of the text.
     text: u64,
     gave_up: bool,
-    /// The object changed since it was given up, and is tried again.
+    /// The object changed after the worker gave up, and is tried again.
     is_resumed: bool,
-    /// Version of its spec when it was given up.
+    /// Version of the spec when the worker gave up.
     given_up_at: Option<SpecVersion>,
     promised: Option<Instant>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct LastErrors {
     inner: Mutex<Inner>,
     /// Keeps the end of an object from taking the lock before the first failure.
     is_used: AtomicBool,
-    /// Number of failing objects; while it is 0, a reconcile takes no lock.
+    /// Number of failing objects; while the number is 0, a reconcile takes no lock.
     failing: AtomicUsize,
 }
 
@@ -124,17 +124,17 @@ impl LastErrors {
             FailureStreak { count, text: text_hash, gave_up, is_resumed, given_up_at, promised };
         inner.streaks.insert(key.clone(), streak);
         // Release, under the lock: pairs with the load of the key's next attempt, which the queue
-        // orders after this one; see `given_up`.
+        // orders after this attempt; see `given_up`.
         self.failing.store(inner.streaks.len(), Ordering::Release);
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         record
     }
 
-    /// Returns the version of the spec at which the object was given up, if it is not reconciled
+    /// Returns the version of the spec at which the object was given up, if there was no reconcile
     /// since.
     pub(crate) fn given_up(&self, key: &ObjectKey) -> Option<Option<SpecVersion>> {
-        // Counted under the lock, and read without it: failures of this very key are ordered by the
-        // queue, which hands it to one worker at a time.
+        // Counted under the lock, and read without the lock: failures of this very key are ordered
+        // by the queue, which hands it to a single worker at a time.
         if self.failing.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -150,16 +150,16 @@ impl LastErrors {
         self.failing.store(inner.streaks.len(), Ordering::Release);
     }
 
-    /// Restarts the retries of an object that was given up. If it then fails with another text and
-    /// is given up again, that is reported again.
+    /// Restarts the retries of an object that was given up. If the object then fails with another
+    /// text and is given up again, a new report follows.
     pub(crate) fn resume(&self, key: &ObjectKey) {
         if let Some(streak) = self.inner.lock().streaks.get_mut(key) {
             streak.is_resumed = true;
         }
     }
 
-    /// Marks the object as not retried, or only slowly, while its spec stays the same. After a
-    /// terminal failure, another kind of failure still has its retries.
+    /// Marks the object as not retried, or only slowly, while the spec stays the same. After a
+    /// terminal failure, another kind of failure still has retries.
     pub(crate) fn gave_up(
         &self,
         key: &ObjectKey,
@@ -176,7 +176,7 @@ impl LastErrors {
         }
     }
 
-    /// Notes the time of the object's next retry by its backoff.
+    /// Notes the time of the object's next retry by the backoff.
     pub(crate) fn promise(&self, key: &ObjectKey, retry: Instant) {
         if let Some(streak) = self.inner.lock().streaks.get_mut(key) {
             streak.promised = Some(retry);
@@ -185,7 +185,8 @@ impl LastErrors {
 
     /// Records a successful reconcile of `key`.
     pub(crate) fn succeeded(&self, key: &ObjectKey) {
-        // As in `given_up`: a zero that is read without the lock may miss failures of other keys only.
+        // As in `given_up`: a zero that is read without the lock may miss failures of other keys
+        // only.
         if self.failing.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -199,7 +200,8 @@ impl LastErrors {
 
     /// Forgets an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        // Relaxed: the flag is set by the worker of this key, or it is set for another key and does not matter.
+        // Relaxed: the flag is set by the worker of this key, or is set for another key and does
+        // not matter.
         if self.is_used.load(Ordering::Relaxed) {
             let mut inner = self.inner.lock();
             inner.streaks.remove(key);

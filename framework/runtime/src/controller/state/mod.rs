@@ -1,5 +1,5 @@
-//! State of objects between reconciles: own writes, expected children, errors, versions. It is lost
-//! with the process: losing it costs requests, not correctness.
+//! State of objects between reconciles: own writes, expected children, errors, versions. The state
+//! is lost with the process: losing it costs requests, not correctness.
 
 mod apply_cache;
 mod change_log;

@@ -1,4 +1,4 @@
-//! Everything that a controller remembers of its objects between reconciles.
+//! Everything that a controller remembers of objects between reconciles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

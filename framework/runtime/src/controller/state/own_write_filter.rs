@@ -1,13 +1,13 @@
 //! Filter of own writes: distinguishes the event of an own write from a change by others.
 //!
-//! Writing the status of an object makes its watch deliver the object again. That change is dropped
-//! only when every step of it is known: it leads from the reconciled version, or from a version
-//! that an own write made of it, to a version that the answer to an own write carried.
+//! Writing the status of an object makes the watch deliver the object again. That change is dropped
+//! only when every step is known: the change leads from the reconciled version, or from a version
+//! that an own write made from that version, to a version that the answer to an own write carried.
 //!
 //! The watch may be quicker than the answer. Then the event enqueues the object, and the attempt
 //! that follows is skipped: nothing but own writes happened since the last reconcile. The same
-//! holds for a failed reconcile that wrote its failure to the status: the object keeps the time of
-//! its retry.
+//! holds for a failed reconcile that wrote the failure to the status: the object keeps the time of
+//! the retry.
 
 // DESIGN.md, 48: A reconcile attempt caused only by an own write is skipped
 
@@ -19,15 +19,15 @@ use tokio::time::Instant;
 use super::sparse_lock::ShardedMap;
 use windlass_core::resource::ObjectKey;
 
-/// Most versions kept per object; older ones count as changes by others.
+/// Most versions kept per object; older versions count as changes by others.
 const MAX_VERSIONS: usize = 16;
 
-/// Versions that own writes made of an object since its last reconcile began.
+/// Versions that own writes made of an object since the last reconcile began.
 #[derive(Debug)]
 struct Chain {
-    /// Versions, each made by an own write from the one before.
+    /// Versions, each made by an own write from the version before.
     versions: Vec<String>,
-    /// The follow-up of the reconcile, once it is over.
+    /// The follow-up of the reconcile, once the reconcile is over.
     follow_up: Option<FollowUp>,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct OwnWriteFilter {
 
 impl OwnWriteFilter {
     /// Begins a reconcile of `key` at this version. If an own write made the version, the chain
-    /// that led to it stays known: the watch may still have to deliver it.
+    /// that led to this version stays known: the watch may still have to deliver the version.
     pub(crate) fn begin(&self, key: &ObjectKey, version: &str) {
         let Some(mut chains) = self.chains.of(key).lock_if_any() else { return };
         let Some(chain) = chains.get_mut(key) else { return };
         chain.follow_up = None;
-        // A long chain is dropped early, so that the writes of this reconcile fit into a new one.
+        // A long chain is dropped early, so that the writes of this reconcile fit into a new chain.
         if !chain.ends_with(version) || chain.versions.len() > MAX_VERSIONS / 2 {
             chains.remove(key);
         }
@@ -68,15 +68,15 @@ impl OwnWriteFilter {
         }
     }
 
-    /// Returns the follow-up of the last reconcile if it is over and `version` is the result of its
-    /// own writes: then nothing else happened.
+    /// Returns the follow-up of the last reconcile if that reconcile is over and `version` is the
+    /// result of own writes: then nothing else happened.
     pub(crate) fn own_follow_up(
         &self,
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
     ) -> Option<FollowUp> {
-        // The chain is checked first, because most objects have none; the cache is read without
-        // this lock, which its listener takes, too.
+        // The chain is checked first, because most objects have no chain; the cache is read without
+        // this lock, which the cache's listener takes, too.
         let follow_up = self.chains.of(key).lock_if_any()?.get(key)?.follow_up?;
         let version = version()?;
         let is_ours =

@@ -1,9 +1,9 @@
 //! Per-object state that most objects lack. An atomic length lets lookups skip the lock while the
 //! collection is empty.
 //!
-//! Every reconcile looks such state up. A lock that all workers of a controller take makes them
-//! contend for its cache line, whether or not the collection is empty. Where it often has entries,
-//! objects are spread over several locks: [`ShardedMap`].
+//! Every reconcile looks such state up. A lock that all workers of a controller take makes the
+//! workers contend for the lock's cache line, whether or not the collection is empty. For a
+//! collection that often has entries, objects are spread over several locks: [`ShardedMap`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -19,7 +19,7 @@ use windlass_core::sync::{AtomicUsize, CachePadded, Mutex, Ordering};
 /// Number of locks of a [`ShardedMap`]. A power of two.
 const SHARDS: usize = 16;
 
-/// A collection under a lock, with its length beside the lock.
+/// A collection under a lock, with the length beside the lock.
 #[derive(Default)]
 pub(crate) struct SparseLock<C> {
     all: Mutex<C>,
@@ -51,13 +51,12 @@ impl<K, V, S> Len for HashMap<K, V, S> {
 }
 
 impl<C: Len> SparseLock<C> {
-    /// Locks the collection, to add to it.
+    /// Locks the collection for an addition.
     pub(crate) fn lock(&self) -> Locked<'_, C> {
         Locked { all: self.all.lock(), len: &self.len }
     }
 
-    /// Locks the collection, unless it is empty. An addition that happened before the call is
-    /// found.
+    /// Locks the collection, unless empty. An addition that happened before the call is found.
     pub(crate) fn lock_if_any(&self) -> Option<Locked<'_, C>> {
         // Acquire, with the release in `Locked::drop`: an addition before is seen.
         (self.len.load(Ordering::Acquire) > 0).then(|| self.lock())
@@ -95,7 +94,7 @@ impl<C> fmt::Debug for SparseLock<C> {
     }
 }
 
-/// The locked collection; updates the length when it is dropped.
+/// The locked collection; updates the length on drop.
 pub(crate) struct Locked<'a, C: Len> {
     all: MutexGuard<'a, C>,
     len: &'a AtomicUsize,

@@ -1,6 +1,6 @@
-//! Version of an object's spec as one number: another number means another spec.
+//! Version of an object's spec as a number: another number means another spec.
 //!
-//! Reconciles that repeat without such a change are a loop, and a reconcile during which it happens
+//! Reconciles that repeat without such a change are a loop, and a reconcile with such a change
 //! works on an outdated state. API servers count these changes in `metadata.generation`; for kinds
 //! without a generation (`ConfigMap`s) the number is a hash of everything but `metadata` and
 //! `status`.
@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use windlass_cache::store::{Cached, MetadataRef, Object};
 
-/// Version of one object's spec: a hash of its uid, its deletion mark, and its generation or its
+/// Version of an object's spec: a hash of the uid, the deletion mark, and the generation or the
 /// content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpecVersion(u64);

@@ -1,9 +1,9 @@
-//! Notification of a running reconcile that its object has a newer spec.
+//! Notification of a running reconcile that the object has a newer spec.
 //!
 //! A reconcile is superseded when the object's spec changed since it began (by
-//! `metadata.generation`; in kinds without one, by anything but metadata and status), when the
-//! object was marked for deletion, or when it is gone or replaced by another of the same name.
-//! Writes of others to its status or labels are no reason to drop unfinished work.
+//! `metadata.generation`; in kinds without a generation, by anything but metadata and status), when
+//! the object was marked for deletion, or when the object is gone or replaced by another of the
+//! same name. Writes of others to the status or labels are no reason to drop unfinished work.
 //!
 //! Only reconciles that ask for the notification are registered, so that others cost nothing.
 
@@ -19,11 +19,11 @@ use super::spec_version::SpecVersion;
 use windlass_cache::store::{Event, Object};
 use windlass_core::resource::ObjectKey;
 
-/// Most reconciles of one object in a row that are dropped; the next one runs to its end, because
-/// an object that keeps changing would never be reconciled otherwise.
+/// Most reconciles of an object in a row that are dropped; the next reconcile runs to the end,
+/// because an object that keeps changing would never be reconciled otherwise.
 const MAX_DROPS: u32 = 5;
 
-/// A registered reconcile: the spec that it began with, and the token to cancel.
+/// A registered reconcile: the spec at its beginning, and the token to cancel.
 #[derive(Debug)]
 struct RegisteredReconcile {
     spec_version: SpecVersion,
@@ -34,7 +34,7 @@ struct RegisteredReconcile {
 #[derive(Debug)]
 pub(crate) struct Superseded {
     registered: Mutex<HashMap<ObjectKey, RegisteredReconcile, FixedState>>,
-    /// Length of `registered`, so that changes cost no lock while it is empty.
+    /// Length of `registered`, so that changes cost no lock while the map is empty.
     count: AtomicUsize,
     /// Number of dropped reconciles in a row, by object.
     dropped: Mutex<HashMap<ObjectKey, u32, FixedState>>,
@@ -42,7 +42,7 @@ pub(crate) struct Superseded {
 
 impl Default for Superseded {
     fn default() -> Self {
-        // Never iterated, so its order shows nowhere.
+        // Never iterated, so the map's order shows nowhere.
         let empty = || HashMap::with_hasher(FixedState::with_seed(0));
         Self {
             registered: Mutex::new(empty()),
@@ -58,8 +58,8 @@ impl Superseded {
     pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, spec_version: SpecVersion) -> Watch {
         let token = CancellationToken::new();
         let mut registered = self.registered.lock();
-        // Stored before the reconcile reads its cache, while `observe` loads it after the cache has
-        // changed: with `SeqCst` at least one side sees the other's write.
+        // Stored before the reconcile reads the cache, while `observe` loads the count after the
+        // cache has changed: with `SeqCst` at least one side sees the other's write.
         registered.insert(key.clone(), RegisteredReconcile { spec_version, token: token.clone() });
         self.count.store(registered.len(), Ordering::SeqCst);
         Watch { all: Arc::clone(self), key: key.clone(), token }
@@ -68,7 +68,7 @@ impl Superseded {
     /// Handles changes of the cache.
     pub(crate) fn observe(&self, events: &[Event]) {
         // The store holds the new state already: a reconcile that registers after this load finds
-        // it there itself (`Context::until_superseded`).
+        // that state itself (`Context::until_superseded`).
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -80,7 +80,7 @@ impl Superseded {
         }
     }
 
-    /// Cancels the registered reconcile of a changed object, if its spec changed.
+    /// Cancels the registered reconcile of a changed object if the spec changed.
     fn changed(&self, new: &Object) {
         let registered = self.registered.lock();
         let Some(one) = registered.get(new.key()) else { return };
@@ -100,7 +100,7 @@ impl Superseded {
         }
     }
 
-    /// Whether a reconcile of `key` may be dropped when it is superseded.
+    /// Whether a reconcile of `key` may be dropped when superseded.
     pub(crate) fn may_drop(&self, key: &ObjectKey) -> bool {
         self.dropped.lock().get(key).is_none_or(|dropped| *dropped < MAX_DROPS)
     }
@@ -110,7 +110,7 @@ impl Superseded {
         *self.dropped.lock().entry(key.clone()).or_default() += 1;
     }
 
-    /// Resets the count: a reconcile of `key` ran to its end, or the object is gone.
+    /// Resets the count: a reconcile of `key` ran to completion, or the object is gone.
     pub(crate) fn ended(&self, key: &ObjectKey) {
         let mut dropped = self.dropped.lock();
         if !dropped.is_empty() {
@@ -119,7 +119,7 @@ impl Superseded {
     }
 }
 
-/// A registered reconcile; unregisters when it is dropped.
+/// A registered reconcile; unregisters on drop.
 #[derive(Debug)]
 pub(crate) struct Watch {
     all: Arc<Superseded>,
@@ -138,7 +138,8 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let mut registered = self.all.registered.lock();
         registered.remove(&self.key);
-        // Under the lock, so that the count of a later registration is not overwritten by an earlier one.
+        // Under the lock, so that the count of a later registration is not overwritten by an
+        // earlier registration.
         self.all.count.store(registered.len(), Ordering::SeqCst);
     }
 }

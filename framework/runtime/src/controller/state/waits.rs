@@ -1,8 +1,9 @@
-//! Objects that wait: reason, text and time of each, for the delay of the next check, for reports, and for
-//! debug dumps.
+//! Objects that wait: reason, text and time of each, for the delay of the next check, for reports,
+//! and for debug dumps.
 //!
-//! An entry is kept from the first reconcile that waits to the next one that does not. Texts are kept of as many
-//! objects as a debug dump shows; of the others a hash, so that a repeated text is known.
+//! An entry is kept from the first reconcile that waits to the next that does not. Texts are kept
+//! of as many objects as a debug dump shows; for the others a hash, so that a repeated text is
+//! known.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ const TEXTS: usize = 256;
 const TEXT_LIMIT: usize = 256;
 /// Delay of the first check.
 const FIRST_CHECK: Duration = Duration::from_secs(1);
-/// Longest delay between two checks. A change that a watch shows leads to an earlier one.
+/// Longest delay between two checks. A change that a watch shows leads to an earlier check.
 const LONGEST_CHECK: Duration = Duration::from_secs(60);
 
 /// An object that waits.
@@ -32,7 +33,7 @@ const LONGEST_CHECK: Duration = Duration::from_secs(60);
 pub(crate) struct Waiting {
     /// The object.
     pub(crate) key: ObjectKey,
-    /// Reason in one word.
+    /// Reason in a word.
     pub(crate) reason: Cow<'static, str>,
     /// Text for people, cut at 256 bytes; `None` while very many other objects wait.
     pub(crate) text: Option<String>,
@@ -40,10 +41,10 @@ pub(crate) struct Waiting {
     pub(crate) since: Timestamp,
 }
 
-/// A wait in relation to those before it.
+/// A wait in relation to earlier waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitRecord {
-    /// Whether it is the first in a row, or its reason or text differs from the one before.
+    /// Whether the wait is the first in a row, or reason or text differ from the wait before.
     pub(crate) is_new: bool,
     /// Whether the object did not wait before.
     pub(crate) is_first: bool,
@@ -51,7 +52,7 @@ pub(crate) struct WaitRecord {
     pub(crate) bound: Duration,
 }
 
-/// The waits of one object in a row.
+/// The waits of an object in a row.
 #[derive(Debug)]
 struct WaitStreak {
     reason: Cow<'static, str>,
@@ -61,7 +62,7 @@ struct WaitStreak {
     since: Timestamp,
     /// Checks in a row with this reason and text.
     checks: u32,
-    /// Whether a reconcile has failed since, and its failure was reported.
+    /// Whether a reconcile has failed since, and the failure was reported.
     has_failed: bool,
 }
 
@@ -69,7 +70,7 @@ struct WaitStreak {
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     inner: Mutex<Inner>,
-    /// Number of waiting objects; while it is 0, a reconcile takes no lock.
+    /// Number of waiting objects; while the number is 0, a reconcile takes no lock.
     waiting: AtomicUsize,
 }
 
@@ -102,8 +103,8 @@ impl Waits {
         WaitRecord { is_new, is_first, bound: bound(checks) }
     }
 
-    /// Records a failed reconcile of `key`. It does not end the wait: an object that fails and waits in turn would
-    /// be checked at the shortest delay for ever.
+    /// Records a failed reconcile of `key`. A failure does not end the wait: an object that fails
+    /// and waits in turn would be checked at the shortest delay for ever.
     pub(crate) fn failed(&self, key: &ObjectKey) {
         if self.waiting.load(Ordering::Acquire) > 0
             && let Some(streak) = self.inner.lock().streaks.get_mut(key)
@@ -112,9 +113,9 @@ impl Waits {
         }
     }
 
-    /// Records that `key` does not wait; returns whether it did.
+    /// Records that `key` does not wait; returns whether the key did before.
     pub(crate) fn ended(&self, key: &ObjectKey) -> bool {
-        // One worker at a time holds a key, and the queue orders its reconciles.
+        // A single worker at a time holds a key, and the queue orders the reconciles of a key.
         if self.waiting.load(Ordering::Acquire) == 0 {
             return false;
         }

@@ -1,4 +1,4 @@
-//! One attempt at a key: its number, its reasons, its cancellation and its write gate.
+//! Attempt at a key: number, reasons, cancellation and write gate.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -15,15 +15,16 @@ use windlass_core::resource::ObjectKey;
 
 /// The attempt is running.
 const RUNNING: u8 = 0;
-/// The attempt ended by itself.
+/// The attempt ended without a drop.
 const ENDED: u8 = 1;
-/// The attempt was dropped: at its deadline, at the end of the drain, or because it was superseded.
+/// The attempt was dropped: at the deadline, at the end of the drain, or because the reconcile was
+/// superseded.
 const DROPPED: u8 = 2;
 
-/// One attempt at a key.
+/// An attempt at a key.
 #[derive(Clone, Debug)]
 pub(crate) struct ReconcileAttempt {
-    /// Number of the attempt: 0 unless the last one failed.
+    /// Number of the attempt: 0 unless the last attempt failed.
     pub(crate) number: u32,
     /// The reasons, as bits of the queue.
     pub(crate) reasons: u64,
@@ -31,8 +32,8 @@ pub(crate) struct ReconcileAttempt {
     pub(crate) cancel: AttemptCancel,
 }
 
-/// Cancellation of an attempt; its token is made at the first request, because few reconciles need
-/// it.
+/// Cancellation of an attempt; the token is made at the first request, because few reconciles need
+/// a token.
 #[derive(Clone, Debug)]
 pub(crate) struct AttemptCancel {
     shared: Arc<Shared>,
@@ -51,7 +52,7 @@ struct Shared {
     generation: AtomicI64,
     /// The conditions that the attempt has set.
     collected: Collected,
-    /// Whether its outcome is shown in the conditions of the object.
+    /// Whether the attempt's outcome is shown in the conditions of the object.
     is_shown: AtomicBool,
 }
 
@@ -72,7 +73,7 @@ impl AttemptCancel {
 
     /// Notes the object's version and generation at the start of the attempt.
     pub(crate) fn set_start_version(&self, version: &str, generation: Option<i64>) {
-        // Relaxed: written by the task of the attempt before its context exists.
+        // Relaxed: written by the task of the attempt before the context exists.
         self.shared.start_version.store(number(version), Ordering::Relaxed);
         self.set_generation(generation);
     }
@@ -83,8 +84,8 @@ impl AttemptCancel {
         self.shared.generation.store(generation.unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// Takes the version, the generation and the conditions of another attempt, whose outcome this one
-    /// reports.
+    /// Takes the version, the generation and the conditions of another attempt, whose outcome this
+    /// attempt reports.
     pub(crate) fn report_of(&self, other: &Self) {
         let (to, from) = (&self.shared, &other.shared);
         to.start_version.store(from.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -92,7 +93,7 @@ impl AttemptCancel {
         to.collected.take_from(&from.collected);
     }
 
-    /// The generation that the attempt reconciles, if the object has one.
+    /// The generation that the attempt reconciles, if the object has a generation.
     pub(crate) fn generation(&self) -> Option<i64> {
         Some(self.shared.generation.load(Ordering::Relaxed)).filter(|generation| *generation != 0)
     }
@@ -131,13 +132,13 @@ impl AttemptCancel {
     }
 
     /// Returns a client for code that may outlive the reconcile: once the attempt is dropped before
-    /// its end, writes of all clones are refused.
+    /// the end, writes of all clones are refused.
     pub(crate) fn gated(&self, client: &Client, key: &ObjectKey) -> Client {
         let (attempt, outer) = (self.clone(), client.gate().cloned());
         client.gated(Arc::new(AttemptGate { attempt, key: key.clone(), outer }))
     }
 
-    /// Returns a guard that ends the attempt when it is dropped, and so cancels its token.
+    /// Returns a guard that ends the attempt on drop, and so cancels the attempt's token.
     pub(crate) fn end_guard(&self) -> AttemptEnd {
         AttemptEnd { shared: Arc::clone(&self.shared) }
     }
@@ -148,14 +149,14 @@ fn number(version: &str) -> u64 {
     FixedState::with_seed(0).hash_one(version).max(1)
 }
 
-/// Guard that ends an attempt when it is dropped.
+/// Guard that ends an attempt on drop.
 #[derive(Debug)]
 pub(crate) struct AttemptEnd {
     shared: Arc<Shared>,
 }
 
 impl AttemptEnd {
-    /// Marks the attempt as ended by itself: clones of its client may go on writing.
+    /// Marks the attempt as ended normally: clones of the client may go on writing.
     pub(crate) fn finished(self) {
         self.shared.state.store(ENDED, Ordering::SeqCst);
     }
@@ -182,7 +183,7 @@ struct AttemptGate {
 }
 
 impl AttemptGate {
-    /// Returns the lease's gate behind this one; an error once the attempt was dropped.
+    /// Returns the lease's gate behind this gate; an error once the attempt was dropped.
     fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
         if self.attempt.shared.state.load(Ordering::SeqCst) == DROPPED {
             let text = format!(

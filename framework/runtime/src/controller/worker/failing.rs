@@ -18,7 +18,7 @@ use windlass_core::resource::ObjectKey;
 
 /// Longest time for reporting a failure.
 const REPORT_LIMIT: Duration = Duration::from_secs(10);
-/// Delay of a further attempt at an object whose last failure could not be shown in its conditions.
+/// Delay of a further attempt at an object whose last failure could not be shown in the conditions.
 const REPORT_AGAIN: Duration = Duration::from_secs(30);
 /// Most reconciles of an object in a row that may lose a race with another writer; the next lost
 /// race counts as an ordinary failure.
@@ -26,7 +26,7 @@ const MAX_LOST_RACES: u64 = 5;
 /// Longest wait after a lost race. The object is reconciled earlier when the cache shows the
 /// winner's write.
 const LOST_RACE_DELAY: Duration = Duration::from_secs(1);
-/// Tolerance for retries: a retry that comes at most this much before its promised time is on time,
+/// Tolerance for retries: a retry that comes at most this much before the promised time is on time,
 /// because the queue and the promise do not read the clock at the same moment.
 const RETRY_TOLERANCE: Duration = Duration::from_millis(1);
 
@@ -35,8 +35,8 @@ enum NextAttempt {
     /// Not before a change.
     Never,
     After(Duration),
-    /// By its backoff; as after a first failure, when the object had been given up and changed
-    /// since.
+    /// By the backoff; as after a first failure, when retries had been given up and the object
+    /// changed since.
     Backoff {
         delay: Duration,
         draw: f64,
@@ -72,7 +72,7 @@ impl Worker {
             let is_for_good = matches!(next, NextAttempt::Never);
             self.last_errors.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
         }
-        // A lost race is part of ordinary work: it is not reported.
+        // A lost race is part of ordinary work, and is not reported.
         if !matches!(next, NextAttempt::LostRace) {
             let is_new = record.is_new || gave_up_now;
             let reported =
@@ -97,7 +97,7 @@ impl Worker {
         let after = |delay| self.environment.clock.after(delay);
         let again = match *next {
             // The winner's write is a change that must be reconciled, so nothing is noted that
-            // could skip it.
+            // could skip that change.
             NextAttempt::LostRace => return,
             NextAttempt::Never | NextAttempt::GiveUp(None) => None,
             NextAttempt::After(delay) | NextAttempt::GiveUp(Some(delay)) => Some(after(delay)),
@@ -112,8 +112,8 @@ impl Worker {
         self.step.finish(work.key(), FollowUp { again, has_failed: true });
     }
 
-    /// Whether the object had been given up and changed since. Its retries are then counted from
-    /// the start; after a change of its spec, its failures are also reported anew.
+    /// Whether the object had been given up and changed since. The retries are then counted from
+    /// the start; after a change of the spec, the failures are also reported anew.
     fn is_restart(&self, key: &ObjectKey, reasons: u64) -> bool {
         let Some(spec_version) = self.last_errors.given_up(key) else { return false };
         let is_restart = self.trigger_names.includes_change(reasons);
@@ -135,7 +135,7 @@ impl Worker {
         let now = self.environment.clock.now();
         let left = record.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
-            // A wait does not come here: the step has turned it into an outcome of its own.
+            // A wait does not come here: the step has turned it into a separate outcome.
             Retry::Never | Retry::Waiting => NextAttempt::Never,
             Retry::After(delay) => NextAttempt::After(delay),
             Retry::Backoff if record.count <= MAX_LOST_RACES && failure.lost_a_race() => {
@@ -143,7 +143,7 @@ impl Worker {
             }
             Retry::Backoff if left > RETRY_TOLERANCE => NextAttempt::AsPromised(left),
             Retry::Backoff => match self.retry.bound(failures) {
-                // An attempt without a change, on an object that was given up, does not restart its
+                // An attempt without a change, on an object that was given up, does not restart the
                 // retries.
                 Some(bound) if !record.is_given_up => {
                     let draw = work.draw();
@@ -158,8 +158,8 @@ impl Worker {
         }
     }
 
-    /// Reports a failure or a wait; returns whether the conditions of the object show it. Errors, panics and
-    /// delays of the report are logged.
+    /// Reports a failure or a wait; returns whether the conditions of the object show the report.
+    /// Errors, panics and delays of the report are logged.
     pub(super) async fn report<'a>(
         &self,
         work: &Work<ObjectKey>,
@@ -192,7 +192,7 @@ impl Worker {
     }
 }
 
-/// Logs a failure, and completes its key; returns the kind of end for the metrics.
+/// Logs a failure, and completes the key; returns the kind of end for the metrics.
 fn complete(
     work: Work<ObjectKey>,
     (failure, failures): (&Failure, u32),
@@ -206,7 +206,7 @@ fn complete(
             return ReconcileResult::Terminal;
         }
         NextAttempt::LostRace => {
-            // The winner's change is on its way through the watch, and makes the key due earlier.
+            // The winner's change arrives soon through the watch, and makes the key due earlier.
             work.retry_after(LOST_RACE_DELAY);
             tracing::debug!(error = %failure, "another writer was first: waiting for its write to appear");
             return how;

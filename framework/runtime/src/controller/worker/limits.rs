@@ -1,11 +1,12 @@
-//! Limits on the reconciles of one object: the guard against endless reconciling, and a rate.
+//! Limits on the reconciles of an object: the guard against endless reconciling, and a rate.
 //!
-//! The guard is for mistakes: it is on by default, and logs a warning. A rate is for resources that
-//! must not be used too often for one object, however often the object changes, such as a system
-//! that bills each call.
+//! The guard is for mistakes: the guard is on by default, and logs a warning. A rate is for
+//! resources that must not be used too often for an object, however often the object changes, such
+//! as a system that bills each call.
 //!
-//! Not included: a limit over all objects of a controller. The number of workers is such a limit, and so
-//! are the client's requests per second; `windlass::fifo` has rate limiters for other queues.
+//! Not included: a limit over all objects of a controller. The number of workers is such a limit,
+//! and so are the client's requests per second; `windlass::fifo` has rate limiters for other
+//! queues.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,13 +27,13 @@ pub(crate) const SPACING: Duration = Duration::from_secs(1);
 /// Lower bound of a window and of the interval of a rate.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Limit from which on an object counts as reconciled endlessly, and the rate to which it is slowed
-/// down.
+/// Limit from which on an object counts as reconciled endlessly, and the rate to which the object
+/// is slowed down.
 ///
-/// Default: more than 50 reconciles within a minute without a change of its spec; then one a
-/// second, until its spec changes, or its reconciles stayed below that rate for a minute.
-/// Reconciles for which timers and resyncs are the only reasons do not count: their interval is
-/// a setting, and is at least a second.
+/// Default: more than 50 reconciles within a minute without a change of the spec; then one a
+/// second, until the spec changes, or the reconciles stayed below that rate for a minute.
+/// Reconciles for which timers and resyncs are the only reasons do not count: the interval is a
+/// setting, and is at least a second.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -72,8 +73,8 @@ impl LoopGuard {
         self
     }
 
-    /// Disables the guard: an object that causes its own reconciles is reconciled as fast as
-    /// possible, without a warning, and a test of the operator cannot name it.
+    /// Disables the guard: an object that causes itself to be reconciled is reconciled as fast as
+    /// possible, without a warning, and a test of the operator cannot name the object.
     pub fn off() -> Self {
         Self { is_on: false, ..Self::default() }
     }
@@ -90,7 +91,7 @@ impl fmt::Display for LoopGuard {
     }
 }
 
-/// A number of reconciles of one object within a time.
+/// A number of reconciles of an object within a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     most: u32,
@@ -103,7 +104,7 @@ impl Rate {
     }
 }
 
-/// Reconciles of one object since its interval began.
+/// Reconciles of an object since the interval began.
 #[derive(Clone, Copy, Debug)]
 struct IntervalCount {
     since: Instant,
@@ -118,7 +119,7 @@ pub(crate) struct Rates {
 
 /// Reconciles in the current interval of each object, and the time of the last sweep.
 struct Inner {
-    /// Iterated only for removing, so its order shows nowhere.
+    /// Iterated only for removing, so the map's order shows nowhere.
     counts: HashMap<ObjectKey, IntervalCount, FixedState>,
     swept: Option<Instant>,
 }
@@ -129,7 +130,7 @@ impl Rates {
         Self { rate, inner: Mutex::new(Inner { counts, swept: None }) }
     }
 
-    /// Returns the time that the object has to wait; `None` if it may be reconciled.
+    /// Returns the time that the object has to wait; `None` if the object may be reconciled.
     pub(crate) fn wait(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
         let inner = self.inner.lock();
         let count = inner.counts.get(key).filter(|count| count.count >= self.rate.most)?;
@@ -142,7 +143,7 @@ impl Rates {
         let within = self.rate.within;
         let is_over = |since: Instant| now.saturating_duration_since(since) >= within;
         let mut inner = self.inner.lock();
-        // One sweep per interval bounds the map by the objects of two intervals.
+        // A sweep per interval bounds the map by the objects of two intervals.
         if inner.swept.is_none_or(is_over) {
             inner.swept = Some(now);
             inner.counts.retain(|_, count| !is_over(count.since));
@@ -197,7 +198,7 @@ mod tests {
         let record = |key, seconds| rates.record(key, start + seconds * SECOND);
         record(&two, 0);
         record(&one, 4);
-        // Sweeps, and the interval of the other one is not over yet.
+        // Sweeps, and the interval of the other object is not over yet.
         record(&two, 10);
         record(&one, 15);
         assert_eq!(rates.wait(&one, start + 15 * SECOND), None);

@@ -1,16 +1,15 @@
 //! Guard against reconcile loops: slows down an object whose reconciles cause each other.
 //!
-//! A reconcile that writes something new each time (a time stamp, a random name) is caused again by
-//! its own write, for ever. After 50 reconciles within a minute **without a change of its spec** an
-//! object is limited to one per second and a warning names the reasons, so that a mistake costs one
-//! request per second and not a storm. The limit is lifted once its spec changes, or when its
-//! reconciles stayed below that rate for a minute. These numbers belong to the [`LoopGuard`]; a
-//! configured rate limit per object is checked first.
+//! A reconcile that writes something new each time (a time stamp, a random name) causes itself
+//! again by that write, for ever. After 50 reconciles within a minute **without a change of the
+//! spec** an object is limited to a reconcile per second and a warning names the reasons, so that a
+//! mistake costs a request per second and not a storm. The limit is lifted once the spec changes,
+//! or when the reconciles stayed below that rate for a minute. These numbers belong to the
+//! [`LoopGuard`]; a configured rate limit per object is checked first.
 //!
 //! Most objects are reconciled a few times a minute. They are counted in a table of small counters
-//! that several objects may share; an object gets an entry of its own when its counter is half
-//! full, so that a million quiet objects cost nothing. Only from there on is the object's spec
-//! read.
+//! that several objects may share; an object gets a separate entry when that counter is half full,
+//! so that a million quiet objects cost nothing. Only from there on is the object's spec read.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -28,22 +27,22 @@ use windlass_core::resource::ObjectKey;
 
 /// Number of shared counters, of a byte each. A power of two.
 const COUNTERS: usize = 1 << 15;
-/// One in this many objects is counted into `total`, with this weight: if each object were counted,
-/// all workers would contend for that counter.
+/// An object out of this many is counted into `total`, with this weight: if each object were
+/// counted, all workers would contend for that counter.
 const SAMPLE: u64 = 16;
 
-/// Recent reconciles of one object that has a counter of its own.
+/// Recent reconciles of one object with its own counter.
 #[derive(Clone, Copy, Debug)]
 struct RecentRuns {
     since: Instant,
     count: u32,
     last: Instant,
-    /// Version of its spec; `None` when there is none.
+    /// Version of the spec; `None` for an object without a spec.
     spec_version: Option<SpecVersion>,
-    /// When the object is slowed down: the time of the last deferred attempt, or of the first one
-    /// beyond the limit.
+    /// When the object is slowed down: the time of the last deferred attempt, or of the first
+    /// attempt beyond the limit.
     throttled_at: Option<Instant>,
-    /// All reasons of its reconciles.
+    /// All reasons of the reconciles.
     reasons: u64,
     /// Reasons of attempts that were deferred.
     deferred_reasons: u64,
@@ -73,7 +72,7 @@ impl RecentRuns {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HotKey {
     pub(crate) key: ObjectKey,
-    /// Reconciles without a change of its spec.
+    /// Reconciles without a change of the spec.
     pub(crate) count: u32,
     pub(crate) reasons: u64,
 }
@@ -87,8 +86,8 @@ pub(crate) struct LoopGuardState {
     start: OnceLock<Instant>,
     /// Number of the time window that the counters belong to.
     window: AtomicU64,
-    /// Approximate number of reconciles in this window: one in [`SAMPLE`] objects is counted, with
-    /// that weight.
+    /// Approximate number of reconciles in this window: an object out of [`SAMPLE`] is counted,
+    /// with that weight.
     total: AtomicU64,
     /// Objects that have a counter of their own.
     keys: Mutex<HashMap<ObjectKey, RecentRuns, FixedState>>,
@@ -104,7 +103,7 @@ impl Default for LoopGuardState {
 
 impl LoopGuardState {
     pub(crate) fn new(guard: LoopGuard, rate: Option<Rate>) -> Self {
-        // Iterated only for removing and before sorting, so its order shows nowhere.
+        // Iterated only for removing and before sorting, so the map's order shows nowhere.
         let hasher = FixedState::with_seed(0);
         Self {
             guard,
@@ -140,9 +139,9 @@ pub(crate) enum ThrottleDecision {
 }
 
 impl LoopGuardState {
-    /// Decides whether a reconcile may begin, and counts it if so. `spec_version` returns the
-    /// version of the object's spec, if it is needed; `reasons` gains the reasons of attempts that
-    /// were deferred. Reconciles by timers and resyncs alone are no loop.
+    /// Decides whether a reconcile may begin, and counts an admitted reconcile. `spec_version`
+    /// returns the version of the object's spec, if needed; `reasons` gains the reasons of attempts
+    /// that were deferred. Reconciles by timers and resyncs alone are no loop.
     pub(crate) fn admit(
         &self,
         key: &ObjectKey,
@@ -158,7 +157,7 @@ impl LoopGuardState {
             };
         };
         if let Some(wait) = rates.wait(key, now) {
-            // A deleted object has no spec: its reconcile only forgets the key, and need not wait.
+            // A deleted object has no spec: the reconcile only forgets the key, and need not wait.
             return if spec_version().is_some() {
                 ThrottleDecision::Wait(wait)
             } else {
@@ -180,7 +179,7 @@ impl LoopGuardState {
         self.guard
     }
 
-    /// Value of a shared counter from which on its objects get counters of their own.
+    /// Value of a shared counter from which on the objects get counters of their own.
     fn shared_limit(&self) -> u8 {
         u8::try_from(self.guard.burst / 2).unwrap_or(u8::MAX)
     }
@@ -206,7 +205,7 @@ impl LoopGuardState {
         let counter = &self.counters[hash as usize % COUNTERS];
         let count = counter.load(Ordering::Relaxed);
         if count < self.shared_limit() && !self.is_throttled(key) {
-            // Two workers at once may count one reconcile: an error of one does not matter.
+            // Two workers at once may count one reconcile: a count that is off by one is harmless.
             counter.store(count + 1, Ordering::Relaxed);
             return ThrottleDecision::Go;
         }
@@ -227,7 +226,8 @@ impl LoopGuardState {
         if window <= known {
             return;
         }
-        // Relaxed: the counters are approximate; the exchange only elects one worker for the reset.
+        // Relaxed: the counters are approximate; the exchange only elects a single worker for the
+        // reset.
         let exchange =
             self.window.compare_exchange(known, window, Ordering::Relaxed, Ordering::Relaxed);
         if exchange.is_ok() {
@@ -243,8 +243,9 @@ impl LoopGuardState {
     /// Whether the object is slowed down.
     fn is_throttled(&self, key: &ObjectKey) -> bool {
         let is_throttled = |recent: &RecentRuns| recent.throttled_at.is_some();
-        // The atomic keeps workers off the lock while no object is slowed down. Relaxed: the counter of
-        // a key is changed by the worker that holds this key, and the queue orders its attempts.
+        // The atomic keeps workers off the lock while no object is slowed down. Relaxed: the
+        // counter of a key is changed by the worker that holds this key, and the queue orders the
+        // attempts of a key.
         self.throttled.load(Ordering::Relaxed) > 0
             && self.keys.lock().get(key).is_some_and(is_throttled)
     }
@@ -252,11 +253,11 @@ impl LoopGuardState {
     /// Recounts the objects that are slowed down.
     fn count_throttled(&self, keys: &HashMap<ObjectKey, RecentRuns, FixedState>) {
         let throttled = keys.values().filter(|recent| recent.throttled_at.is_some()).count();
-        // The caller holds the lock of `keys`, as all who change the number do.
+        // The caller holds the lock of `keys`, as all callers that change the number do.
         self.throttled.store(throttled, Ordering::Relaxed);
     }
 
-    /// Decides for an object that has a counter of its own; `new_entry` is inserted if it has no
+    /// Decides for an object with its own counter; `new_entry` is inserted if the object has no
     /// entry yet.
     fn decide_alone(
         &self,
@@ -343,8 +344,8 @@ mod tests {
         state.admit(key, now, (&mut reasons, false), || Some(SpecVersion::test(spec_version)))
     }
 
-    /// Requests reconciles without a pause until `end`; returns the number of admitted ones, and of
-    /// those with a warning.
+    /// Requests reconciles without a pause until `end`; returns the number of admitted reconciles,
+    /// and of reconciles with a warning.
     fn admit_until(
         state: &LoopGuardState,
         key: &ObjectKey,

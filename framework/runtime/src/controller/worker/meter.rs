@@ -1,7 +1,7 @@
 //! Metrics of a controller, under controller-runtime's names.
 //!
-//! Each worker counts its reconciles for itself; the counts become metrics when the metrics are
-//! read. A number that all workers change would move between processors with each reconcile.
+//! Each worker counts reconciles separately; the counts become metrics when the metrics are read. A
+//! number that all workers change would move between processors with each reconcile.
 
 // DESIGN.md, 69: Workers share few cache lines beside those of the queue
 
@@ -17,7 +17,7 @@ use windlass_core::sync::{CachePadded, Mutex};
 /// Most shards; with more workers, some share a shard.
 const SHARDS: usize = 16;
 
-/// End of a reconcile, as `controller_runtime_reconcile_total` labels it.
+/// End of a reconcile, a label of `controller_runtime_reconcile_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
     Success,
@@ -30,7 +30,7 @@ pub(crate) enum ReconcileResult {
     Timeout,
 }
 
-/// Recorder of `controller_runtime_*` for one controller.
+/// Recorder of `controller_runtime_*` for a controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     all: Arc<SharedMeter>,
@@ -46,11 +46,11 @@ struct SharedMeter {
     /// The shard of the next worker.
     next: AtomicUsize,
     /// Number of busy workers in the last reading, which is this controller's share of the gauge:
-    /// another operator may use the same metrics. The lock admits one reading at a time.
+    /// another operator may use the same metrics. The lock admits a single reading at a time.
     reported_busy: Mutex<usize>,
 }
 
-/// Counts of one worker, or of several.
+/// Counts of a worker, or of several.
 #[derive(Debug)]
 struct Shard {
     ends: Mutex<Ends>,
@@ -67,7 +67,7 @@ struct Ends {
     took: Durations,
 }
 
-/// Metric series of one controller.
+/// Metric series of a controller.
 #[derive(Debug)]
 struct ControllerSeries {
     success: CounterSeries,
@@ -114,7 +114,7 @@ impl Meter {
         Self { all, shard: 0 }
     }
 
-    /// Returns a recorder for one worker of the same controller.
+    /// Returns a recorder for a worker of the same controller.
     pub(crate) fn for_one_worker(&self) -> Self {
         // Relaxed, as all counters here: no other data depends on them.
         let next = self.all.next.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Meter {
         self.all.series.given_up.count(1);
     }
 
-    /// Counts a finished reconcile, before its follow-up, which may take its time.
+    /// Counts a finished reconcile, before the follow-up, which may be slow.
     pub(crate) fn count_finished(&self) {
         self.shard().reconciles.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! Workers: take keys from the queue, run the step for each key, and complete it. Knows no
-//! types of objects.
+//! Workers: take keys from the queue, run the step for each key, and complete the key. The module
+//! knows no types of objects.
 //!
 //! Faults inside a step stay inside: a panic, a deadline and an error differ in metrics and logs
 //! only.
@@ -54,10 +54,11 @@ use windlass_core::resource::ObjectKey;
 /// Interval at which the gauges on long work are refreshed.
 const TICK: Duration = Duration::from_secs(5);
 /// Longest wait before an object that was found to have ended is checked again. The check comes
-/// earlier when the cache shows the end; it is needed if the object was there after all.
+/// earlier when the cache shows the end; this later check is needed if the object existed after
+/// all.
 const ENDED_LIMIT: Duration = Duration::from_secs(10);
 
-/// Outcome of one step.
+/// Outcome of a step.
 #[derive(Debug)]
 pub(super) enum ReconcileOutcome {
     /// There is no such object: the key can be forgotten.
@@ -68,13 +69,14 @@ pub(super) enum ReconcileOutcome {
     Waiting(Box<Wait>),
     /// Not reconciled.
     Failed(Failure),
-    /// The reconcile was dropped, because its object changed meanwhile.
+    /// The reconcile was dropped, because the object changed meanwhile.
     Superseded,
     /// The object does not decode. The cache logs that once; nothing else does.
     Undecodable(Failure),
-    /// Skipped, because its annotation pauses it.
+    /// Skipped, because an annotation pauses the object.
     Paused,
-    /// Not reconciled, because the object is gone, or being deleted: the cache is about to show it.
+    /// Not reconciled, because the object is gone, or being deleted: the cache is about to show
+    /// that.
     Ended(Failure),
 }
 
@@ -86,7 +88,7 @@ pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failur
 
 /// Handles a key; the worker's view of a controller.
 pub(super) trait KeyHandler: Send + Sync + 'static {
-    /// Looks the key up and reconciles it.
+    /// Looks the key up and reconciles the object.
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a>;
 
     /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
@@ -120,7 +122,7 @@ pub(super) trait KeyHandler: Send + Sync + 'static {
         false
     }
 
-    /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
+    /// Returns a copy for a single worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
         None
@@ -157,8 +159,8 @@ impl Worker {
     /// Returns another worker, with its own copies of the data that every attempt touches.
     pub(super) fn for_another_task(&self) -> Self {
         let step = self.step.for_one_worker().unwrap_or_else(|| Arc::clone(&self.step));
-        // Checking a token takes its lock: each worker has a child token, so that workers do not
-        // contend for the parent's lock.
+        // Checking a token takes the token's lock: each worker has a child token, so that workers
+        // do not contend for the parent's lock.
         let stop = Arc::new(self.stop.child_token());
         Self { step, stop, meter: self.meter.for_one_worker(), ..self.clone() }
     }
@@ -202,8 +204,9 @@ impl Worker {
         }
     }
 
-    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose completion
-    /// is still to be given: one pass through the queue's lock is enough for both.
+    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose
+    /// completion is still to be given: one pass through the queue's lock is enough for the
+    /// completion and the next key.
     async fn next_after(
         &self,
         finished: Option<Work<ObjectKey>>,
@@ -216,7 +219,7 @@ impl Worker {
             yield_now().await;
             return self.next().await;
         }
-        // After a stop `next` returns `None`, so the work is completed by dropping it.
+        // After a stop `next` returns `None`, so the work is completed by its drop.
         let finished = finished.filter(|_| !self.stop.is_cancelled());
         let Some(work) = finished else { return self.next().await };
         match work.finish_then_next(now) {
@@ -247,7 +250,7 @@ impl Worker {
         }
     }
 
-    /// Runs one attempt at a key. Returns the time, and the work if its completion is still to be
+    /// Runs an attempt at a key. Returns the time, and the work if the completion is still to be
     /// given.
     async fn attempt(
         &self,
@@ -256,7 +259,7 @@ impl Worker {
     ) -> (Option<Work<ObjectKey>>, Instant) {
         let started = work.taken_at();
         if let Some((again_in, has_failed)) = self.own_follow_up(reasons, work.key(), started) {
-            // The watch delivered an own write before it was answered: nothing is left to
+            // The watch delivered an own write before the write was answered: nothing is left to
             // reconcile.
             let finished = match again_in {
                 Some(delay) if has_failed => {
@@ -334,7 +337,7 @@ impl Worker {
         }
         let FollowUp { again, has_failed } = self.step.own_follow_up(key)?;
         let again_in = again.map(|again| again.saturating_duration_since(now));
-        // A requeue that is due is a reason of its own.
+        // A requeue that is due is a separate reason.
         again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
     }
 
@@ -348,7 +351,7 @@ impl Worker {
         ReconcileAttempt { number, reasons, cancel: AttemptCancel::new(&self.stop) }
     }
 
-    /// Runs the step to its end, its panic or its deadline, whichever comes first.
+    /// Runs the step to the end, a panic or the deadline, whichever comes first.
     async fn run_guarded(
         &self,
         key: &ObjectKey,
@@ -361,8 +364,8 @@ impl Worker {
             Err(panic) => return GuardedOutcome::Panicked(panic_text(&*panic)),
         };
         let mut step = pin!(caught(step));
-        // Rebound after `step`, so that it is dropped before `step`: the token is cancelled and the
-        // write gate closed while the step's future still exists.
+        // Rebound after `step`, so that this binding is dropped before `step`: the token is
+        // cancelled and the write gate closed while the step's future still exists.
         let ending = ending;
         // `Duration::MAX` means no deadline, and overflows an `Instant`.
         let deadline = started.checked_add(self.timeout);
@@ -370,7 +373,7 @@ impl Worker {
         let mut tick = started;
         while tick < deadline {
             tick = (tick + TICK).min(deadline);
-            // The step is polled first: a step that is ready at its deadline has not failed.
+            // The step is polled first: a step that is ready at the deadline has not failed.
             tokio::select! {
                 biased;
                 end = step.as_mut() => {
@@ -428,7 +431,7 @@ impl Worker {
                 (ReconcileResult::Success, Some(ENDED_LIMIT))
             }
             ReconcileOutcome::Superseded => {
-                // Neither success nor failure: the key is due again at once, and its backoff is
+                // Neither success nor failure: the key is due again at once, and the backoff is
                 // unchanged.
                 work.hold(Duration::ZERO);
                 tracing::debug!("dropped: the object changed meanwhile");
@@ -438,15 +441,14 @@ impl Worker {
                 tracing::debug!(error = %failure, "not reconciled");
                 (ReconcileResult::Terminal, None)
             }
-            // Handled by `wait_with`, which reports it.
+            // Handled by `wait_with`, which reports the wait.
             ReconcileOutcome::Waiting(wait) => (ReconcileResult::RequeueAfter, wait.check_after),
         };
         (ended, Some(work.with_success(again_in)))
     }
 }
 
-/// Makes a reconcile's id for logs: the numbers of one worker follow from its seed, and look
-/// random.
+/// Makes a reconcile's id for logs: the numbers of a worker follow from a seed, and look random.
 fn reconcile_id(seed: u64, attempt: u64) -> u64 {
     let mixed = (seed ^ attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)

@@ -2,11 +2,11 @@
 //! (B14): the keys are tried again when that namespace is deleted or created, and not only when
 //! their backoff is over.
 //!
-//! Such a namespace is watched alone, by its name, for as long as a key waits for it. If the
-//! operator may not read namespaces, only the backoff remains.
+//! Such a namespace is watched alone, by name, for as long as a key waits. If the operator may not
+//! read namespaces, only the backoff remains.
 //!
-//! A namespace that merely changes causes no retry, and one state of it causes at most one retry of
-//! a key: a server whose cache of namespaces lags is not queried in a loop.
+//! A namespace that merely changes causes no retry, and a state of a namespace causes at most one
+//! retry of a key: a server whose cache of namespaces lags is not queried in a loop.
 
 // DESIGN.md, 32: Keys that failed because of a namespace wait for this namespace
 
@@ -29,8 +29,8 @@ use windlass_core::error::{Error, MissingNamespace};
 use windlass_core::resource::{ObjectKey, Selector};
 use windlass_core::sync::{Mutex, Notify};
 
-/// Most namespaces that are watched at once, and most keys that wait for one of them. Keys beyond
-/// have their backoff only.
+/// Most namespaces that are watched at once, and most keys that wait for a namespace. Keys beyond
+/// that only have the backoff.
 const MAX_NAMESPACES: usize = 16;
 const MAX_KEYS: usize = 4096;
 
@@ -42,7 +42,7 @@ enum NamespaceState {
     Absent,
     /// Being deleted.
     Terminating,
-    /// Existing; its uid.
+    /// Existing, with this uid.
     Active(String),
 }
 
@@ -53,7 +53,7 @@ impl NamespaceState {
     }
 }
 
-/// The keys of one controller that wait for a namespace.
+/// The keys of a controller that wait for a namespace.
 #[derive(Default)]
 pub(crate) struct Namespaces {
     waiting: Mutex<WaitingKeys>,
@@ -62,7 +62,7 @@ pub(crate) struct Namespaces {
     changed: Notify,
 }
 
-/// By namespace, the waiting keys, each with the state for which it was last tried.
+/// By namespace, the waiting keys, each with the state of the last try.
 type WaitingKeys = BTreeMap<String, BTreeMap<ObjectKey, NamespaceState>>;
 
 /// A watched namespace.
@@ -73,7 +73,7 @@ struct Watched {
 }
 
 impl Namespaces {
-    /// Handles a failed reconcile of `key`: it waits if the failure is due to a namespace.
+    /// Handles a failed reconcile of `key`: the key waits if the failure is due to a namespace.
     pub(crate) fn failed(&self, key: &ObjectKey, failure: &Failure) {
         let missing = missing_namespace(failure).filter(|_| failure.retry != Retry::Never);
         let Some(missing) = missing else { return self.ended(key) };
@@ -83,12 +83,12 @@ impl Namespaces {
         }
         let mut waiting = self.waiting.lock();
         // The watch may already show a state newer than the start of this reconcile: a key that did
-        // not wait before has seen only the answer to its own request.
+        // not wait before has seen only the answer to the key's own request.
         let seen =
             if missing.is_missing { NamespaceState::Absent } else { NamespaceState::Unknown };
         let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned();
         // A key that goes on waiting changes no watch: the next change of the namespace enqueues
-        // it.
+        // the key.
         let is_new = tried.is_none();
         remove(&mut waiting, key);
         if waiting.len() >= MAX_NAMESPACES && !waiting.contains_key(namespace) {
@@ -104,7 +104,7 @@ impl Namespaces {
         }
     }
 
-    /// Handles another end of a reconcile of `key`: it waits no longer.
+    /// Handles another end of a reconcile of `key`: the key waits no longer.
     pub(crate) fn ended(&self, key: &ObjectKey) {
         // Relaxed: `failed` for this key was called by the worker that had the key before, and the
         // queue orders the two.
@@ -115,13 +115,13 @@ impl Namespaces {
         let watched = waiting.len();
         remove(&mut waiting, key);
         self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
-        // A namespace without waiting keys: its watch can end.
+        // A namespace without waiting keys: the watch can end.
         if waiting.len() < watched {
             self.changed.notify_one();
         }
     }
 
-    /// Watches the namespaces that keys wait for, and enqueues the keys. Runs until it is dropped.
+    /// Watches the namespaces that keys wait for, and enqueues the keys. Runs until dropped.
     pub(crate) async fn run(
         self: Arc<Self>,
         informers: InformerRegistry,
@@ -159,7 +159,7 @@ impl Namespaces {
         }
     }
 
-    /// Starts to watch one namespace.
+    /// Starts to watch a namespace.
     fn watch(self: &Arc<Self>, informers: &InformerRegistry, namespace: &str) -> Watched {
         let options = CacheOptions::default()
             .fields(format!("metadata.name={namespace}"))
@@ -238,7 +238,7 @@ async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
     .await
 }
 
-/// Removes a key from every namespace that it waits for.
+/// Removes a key from every namespace that the key waits for.
 fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
     waiting.retain(|_, keys| {
         keys.remove(key);
@@ -246,7 +246,7 @@ fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
     });
 }
 
-/// Returns the namespace that caused the failure, if one did.
+/// Returns the namespace that caused the failure, if any.
 fn missing_namespace(failure: &Failure) -> Option<MissingNamespace<'_>> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
     while let Some(error) = cause {
@@ -259,7 +259,7 @@ fn missing_namespace(failure: &Failure) -> Option<MissingNamespace<'_>> {
     None
 }
 
-/// Whether the name is a valid label: it comes from a server's text and goes into a selector.
+/// Whether the name is a valid label: the name comes from a server's text and goes into a selector.
 fn is_label(name: &str) -> bool {
     let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !name.is_empty() && name.len() <= 63 && name.chars().all(is_fine)
@@ -290,7 +290,7 @@ mod tests {
             Self { namespaces: Namespaces::default(), queue }
         }
 
-        /// A reconcile of that object ends: its namespace was not there.
+        /// A reconcile of that object ends: the namespace did not exist.
         fn not_there(&self, name: &str) {
             self.not_there_in(name, "tn");
         }
@@ -344,7 +344,7 @@ mod tests {
         rig.not_there("a");
         assert!(rig.enqueued(&NamespaceState::Absent).is_empty(), "it has seen that itself");
         assert_eq!(rig.enqueued(&open), ["a"]);
-        // It was answered before the namespace came.
+        // The reconcile was answered before the namespace came.
         rig.not_there("b");
         assert_eq!(rig.enqueued(&open), ["b"]);
         // The server's memory lags: each state enqueues a key once.

@@ -1,4 +1,4 @@
-//! The workers of one run: their start, the replacement of a worker that died, their drain.
+//! The workers of a run: their start, the replacement of a worker that died, their drain.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
             biased;
             () = worker.stop.cancelled() => break,
             ended = workers.join_next() => match ended {
-                // Panics of user code are caught in the step; this one does not stop the
+                // Panics of user code are caught in the step; this panic does not stop the
                 // controller, either.
                 Some(Err(error)) if error.is_panic() => {
                     tracing::error!(controller = %worker.controller, %error, "a worker died; starting another");
@@ -54,7 +54,7 @@ pub(crate) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
         "reconciles were still running at the end of the drain and are dropped"
     );
     workers.abort_all();
-    // A reconcile that blocks its thread cannot be dropped before it yields: the wait for it is
+    // A reconcile that blocks its thread cannot be dropped before a yield: the wait for its end is
     // bounded.
     let gone = async { while workers.join_next().await.is_some() {} };
     worker.environment.clock.timeout(ABORT_LIMIT, gone).await;

@@ -1,4 +1,4 @@
-//! A failure as Events and conditions report it.
+//! A failure in the form of Events and conditions.
 
 use crate::controller::Failure;
 use crate::controller::conditions::reasons::{FAILED, GAVE_UP, TERMINAL, TERMINATING, WAITING};
@@ -10,11 +10,12 @@ use windlass_core::conditions::{Condition, unmet};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReportedFailure<'a> {
     pub(crate) failure: &'a Failure,
-    /// Failures in a row, this one included.
+    /// Failures in a row, this failure included.
     pub(crate) failures: u32,
-    /// Whether it is the first in a row, has another text than before, or gave up just now.
+    /// Whether the failure is the first in a row, has another text than before, or gave up just
+    /// now.
     pub(crate) is_new: bool,
-    /// Whether it gave up just now.
+    /// Whether the worker gave up just now.
     pub(crate) gave_up: bool,
 }
 
@@ -40,8 +41,8 @@ impl ReportedFailure<'_> {
     }
 }
 
-/// Returns the condition of that type for a wait. The reason of the wait is in the message, because a reason of
-/// its own would look as if the reconciler had set the condition.
+/// Returns the condition of that type for a wait. The reason of the wait is in the message, because
+/// a separate reason would look as if the reconciler had set the condition.
 pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Condition {
     let reason = if is_terminating { TERMINATING } else { WAITING };
     unmet(type_, reason, format!("{}: {}", wait.reason, wait.text))

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use crate::controller::Failure;
 
-/// Action for an object when the retries of its
+/// Action for an object when the retries of the
 /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most) are used up.
 ///
 /// The end of the retries is reported by a Warning Event `GaveUp`, in the log, by the metric
 /// `windlass_reconcile_given_up_total`, and by the failure settings of the
-/// [`ControllerBuilder`](crate::controller::ControllerBuilder). The next change of the object, of
-/// its children or of an object mapped to it reconciles it as usual, and its retries are counted
-/// from the start; resyncs, timers and requeues do not count as a change. After a change of its
-/// spec, a further end of its retries is reported again.
+/// [`ControllerBuilder`](crate::controller::ControllerBuilder). The next change of the object, of a
+/// child or of an object mapped to the object causes a usual reconcile, and retries are counted
+/// from the start; resyncs, timers and requeues do not count as a change. After a change of the
+/// spec, a further end of the retries is reported again.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum AfterMaxRetries {
     /// No attempt until something changes.
@@ -21,8 +21,8 @@ pub enum AfterMaxRetries {
     /// An attempt after each such time, for as long as the object fails.
     Every(Duration),
     /// The function is given the failure and the number of failures in a row, and returns the time
-    /// until the next attempt; `None` is [`Rest`](Self::Rest). It is called again after the next
-    /// failure.
+    /// until the next attempt; `None` is [`Rest`](Self::Rest). The function is called again after
+    /// the next failure.
     Ask(fn(&Failure, u32) -> Option<Duration>),
 }
 

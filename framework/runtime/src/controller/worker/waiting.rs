@@ -19,7 +19,7 @@ impl Worker {
         wait: &Wait,
     ) -> (ReconcileResult, Work<ObjectKey>) {
         self.namespaces.ended(work.key());
-        // The failures before are over: what failed then was reached and passed now.
+        // The failures before are over, because the failed part was passed now.
         self.last_errors.succeeded(work.key());
         let record = self.waits.note(work.key(), wait, self.environment.clock.wall());
         if record.is_first {

@@ -1,4 +1,4 @@
-//! Limit on attempts that a worker runs in a row before it yields to the other tasks of its thread.
+//! Limit on attempts that a worker runs in a row before yielding to the other tasks of its thread.
 //!
 //! Reconciles that never wait would keep a thread for themselves. tokio's budget demands a yield
 //! after 128 operations; each yield makes tokio wake an idle thread for which there is no work, and
@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 /// Most attempts in a row: with a paused clock, as in tests, the time never ends them.
 const MAX_ATTEMPTS: u32 = 4096;
-/// An attempt that begins later than this exhausts the budget. A tenth of the time slice of a goroutine
-/// in Go.
+/// An attempt that begins later than this exhausts the budget. A tenth of the time slice of a
+/// goroutine in Go.
 const MAX_TIME: Duration = Duration::from_millis(1);
 
 /// Number of polls of a worker's task. A new poll means that the task has waited, and other tasks
@@ -27,7 +27,7 @@ const MAX_TIME: Duration = Duration::from_millis(1);
 pub(super) struct PollCount(AtomicU32);
 
 impl PollCount {
-    /// Runs `task`, and counts its polls.
+    /// Runs `task`, and counts the polls.
     pub(super) async fn count<F: Future>(&self, task: F) -> F::Output {
         let mut task = pin!(task);
         poll_fn(|context| {

@@ -1,10 +1,10 @@
 //! Handing a lease over on request: a process asks, the holder lends.
 //!
 //! The machine does not handle requests for the lease. [`Handover`] reads the records that the
-//! machine has seen and the requests that it makes. It sends a request for the lease when the
-//! machine has nothing more to send, declines a lease that the machine may take, and sets the field
-//! `requested_by`, which no decision of the machine reads. So whatever it does, two processes lead
-//! at once only if their machines allow it.
+//! machine has seen and the requests that the machine makes. A handover sends a request for the
+//! lease when the machine has nothing more to send, declines a lease that the machine may take, and
+//! sets the field `requested_by`, which no decision of the machine reads. So whatever a handover
+//! does, two processes lead at once only if their machines allow it.
 
 // DESIGN.md, 115: Handing over wraps the election machine
 
@@ -19,11 +19,11 @@ use windlass_core::clock::ClockReading;
 pub struct HandoverPolicy {
     /// Asks a holder for the lease.
     pub asks: bool,
-    /// Gives the lease to a process that asks, and lets it have the lease first.
+    /// Gives the lease to a process that asks, and lets that process lead first.
     pub lends: bool,
 }
 
-/// A machine whose process asks for the lease, or lends it.
+/// A machine whose process asks for the lease, or lends the lease.
 #[derive(Debug)]
 pub struct Handover {
     #[doc(hidden)]
@@ -37,18 +37,18 @@ impl Handover {
         Self { machine, policy }
     }
 
-    /// While leading: whether another process asks for the lease, and this one lends it.
+    /// While leading: whether another process asks for the lease, and this process lends the lease.
     pub fn is_asked(&self) -> bool {
         self.machine.held().is_some() && self.lends_to().is_some()
     }
 
-    /// Returns the process that asks for the lease, if this one lends it.
+    /// Returns the process that asks for the lease, if this process lends the lease.
     fn lends_to(&self) -> Option<&str> {
         let seen = self.machine.seen().filter(|_| self.policy.lends)?;
         self.requester(&seen.record)
     }
 
-    /// Returns the process that asks for the lease, unless that is this one.
+    /// Returns the process that asks for the lease, unless this process itself asks.
     fn requester<'a>(&self, record: &'a LeaderElectionRecord) -> Option<&'a str> {
         let requester = record.requested_by.as_deref();
         requester.filter(|requester| *requester != self.machine.identity())
@@ -71,7 +71,7 @@ impl Handover {
     }
 
     /// Takes in the answer to `request`, as [`Machine::answered`]. Returns the next request of this
-    /// attempt, if there is one.
+    /// attempt, if any.
     pub fn answered(
         &mut self,
         request: &LockRequest,
@@ -80,7 +80,8 @@ impl Handover {
         now: &ClockReading,
         wall: Timestamp,
     ) -> Option<LockRequest> {
-        // A leader that finds another holder has lost the lease; it asks for it in a later attempt.
+        // A leader that finds another holder has lost the lease, and asks for the lease in a later
+        // attempt.
         let was_held = self.machine.held().is_some();
         let is_seen = matches!(answer, LockResponse::Lease(_));
         let was_read = *request == LockRequest::Read;
@@ -98,8 +99,8 @@ impl Handover {
         }
     }
 
-    /// Stops asking if the lock does not store requests: repeated requests would only change it
-    /// again and again.
+    /// Stops asking if the lock does not store requests: repeated requests would only change the
+    /// lock again and again.
     fn stop_asking_if_unsupported(&mut self) {
         let Some(ObservedRecord { record, .. }) = self.machine.seen() else { return };
         let is_ours = record.holder.as_deref() == Some(self.machine.identity());
@@ -108,7 +109,7 @@ impl Handover {
         }
     }
 
-    /// Whether this process leaves a lease that it may take to the process that asks for it.
+    /// Whether this process leaves a lease that it may take to the requester.
     fn declines(&self, now: &ClockReading) -> bool {
         let Some(seen) = self.machine.seen().filter(|_| self.lends_to().is_some()) else {
             return false;
@@ -119,13 +120,14 @@ impl Handover {
         self.machine.is_ours(&seen.record) && self.leaves_to_requester(now)
     }
 
-    /// Whether the free lease is left to the requester, for as long as it needs to read again.
+    /// Whether the free lease is left to the requester, for as long as the requester needs to read
+    /// again.
     fn defers_to_requester(&self, now: &ClockReading) -> bool {
         self.machine.unchanged(now) < self.machine.time_to_notice()
     }
 
     /// Whether the record is the remainder of a term of this process whose work was cut. The
-    /// requester then has the lease as soon as it is over, and this process comes after it.
+    /// requester then has the lease as soon as that term is over, and this process comes second.
     fn leaves_to_requester(&self, now: &ClockReading) -> bool {
         self.machine.held().is_none() && !self.machine.is_over_for_others(now)
     }
@@ -145,7 +147,7 @@ impl Handover {
     }
 
     /// Returns the request that gives the Lease back, as [`Machine::release`]. A request for the
-    /// lease stays in the released record: it says which process comes next.
+    /// lease stays in the released record, and says which process comes next.
     pub fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         let request = self.machine.release(wall)?;
         let LockRequest::Replace { version, record } = request else { return Some(request) };
@@ -156,8 +158,8 @@ impl Handover {
         })
     }
 
-    /// Returns the request that withdraws our request for the lease, if there is one; the record
-    /// must be current (else the request is a read).
+    /// Returns the request that withdraws our request for the lease, if there is a request; the
+    /// record must be current (else the request is a read).
     pub(in crate::leader) fn withdraw(&self) -> Option<LockRequest> {
         if !self.policy.asks {
             return None;

@@ -2,9 +2,9 @@
 //! answer.
 //!
 //! An attempt is a short exchange: [`Machine::attempt`] gives the first request, and
-//! [`Machine::answered`] the next one, until there is none; then the caller waits for a retry
-//! period. Every decision that safety rests on is here, so that a simulation can run it a million
-//! times.
+//! [`Machine::answered`] the next request, until none is left; then the caller waits for a retry
+//! period. Every decision that safety rests on is here, so that a simulation can run the election a
+//! million times.
 
 // DESIGN.md, 67: A candidate whose answers are lost yields the lease
 // DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
@@ -34,40 +34,41 @@ pub enum LockRequest {
 /// Outcome of a request.
 #[derive(Clone, Debug)]
 pub enum LockResponse {
-    /// The Lease as it was read, or as it is after our write.
+    /// The Lease as read from the API server, or as our write left it.
     Lease(ObservedRecord),
     /// There is no Lease.
     Missing,
     /// Another process wrote first; nothing of ours was stored.
     Conflict,
-    /// No answer, or one that leaves open whether the write was executed.
+    /// No answer, or an answer that leaves open whether the write was executed.
     Failed,
 }
 
 /// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Loss {
-    /// Another process holds the lock: its identity, empty if there is none.
+    /// Another process holds the lock: the holder's identity, empty if the lock has none.
     Taken(String),
     /// No renewal succeeded in time.
     NotRenewed,
 }
 
-/// A candidate that finds this many records of its own in a row, of which it knows none to have
-/// been stored, leaves the lease to others.
+/// A candidate that finds this many records of its own in a row, none of them known to have been
+/// stored, leaves the lease to others.
 const MOST_UNACKNOWLEDGED: u8 = 3;
 
 /// Next step of an attempt.
 #[derive(Debug)]
 pub(super) enum Next {
     Send(LockRequest),
-    /// The lease may be taken or renewed by [`Machine::take`]. Leaving it is as safe.
+    /// The lease may be taken or renewed by [`Machine::take`]. Leaving the lease alone is as safe.
     Take(Permit),
     /// The attempt is over.
     End,
 }
 
-/// Permission to take or renew the lease as it was last seen. Only [`Machine::answered`] grants it.
+/// Permission to take or renew the lease in its last observed state. Only [`Machine::answered`]
+/// grants this permission.
 #[derive(Debug)]
 pub(super) struct Permit(());
 
@@ -75,15 +76,15 @@ pub(super) struct Permit(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Reaction {
     Nothing,
-    /// A newer record of this process: it still leads.
+    /// A newer record of this process: the process still leads.
     Renewed,
-    /// Read the lock: it may have changed hands.
+    /// Read the lock: the lock may have changed hands.
     Read,
     /// Another process holds the lock.
     Overtaken,
 }
 
-/// The lock as it was last seen.
+/// Last observed state of the lock.
 #[derive(Debug)]
 struct Observation {
     lease: ObservedRecord,
@@ -109,15 +110,15 @@ pub struct Machine {
     began: Option<ClockReading>,
     /// Reads of the current attempt.
     reads: u8,
-    /// Number of its own records that this process found since the last success without an answer
-    /// that they were stored.
+    /// Number of own records that this process found since the last success without an answer that
+    /// these records were stored.
     unacknowledged: u8,
     /// Version of the last of these records.
     found: Option<String>,
     /// While leading: the time at which the lock was acquired, and the transitions, as they are
     /// stored.
     tenure: Option<(Timestamp, i32)>,
-    /// Time at which the lock was first found missing after it was last seen.
+    /// Time at which the lock was first found missing after its last observation.
     missing: Option<ClockReading>,
 }
 
@@ -146,12 +147,12 @@ impl Machine {
         &self.identity
     }
 
-    /// The record as it was last seen.
+    /// Last observed record.
     pub(super) fn seen(&self) -> Option<&ObservedRecord> {
         self.observation.as_ref().map(|observation| &observation.lease)
     }
 
-    /// The record as it was last seen, if it is, as far as this process knows, still stored.
+    /// Last observed record, if that record, as far as this process knows, is still stored.
     pub(super) fn current(&self) -> Option<&ObservedRecord> {
         self.observation
             .as_ref()
@@ -170,7 +171,7 @@ impl Machine {
     }
 
     /// Returns the time for which this process must not write yet although it holds the lock,
-    /// because it created it; `None` when it holds no such lock.
+    /// because this process created the lock; `None` when this process holds no such lock.
     pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
         let observation = self.observation.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&observation.lease.record) || self.missing.is_some() {
@@ -180,8 +181,8 @@ impl Machine {
         Some(wait.left(now).unwrap_or_default())
     }
 
-    /// While leading: returns the reaction to a record that the lock reported. The record may be an
-    /// old one.
+    /// While leading: returns the reaction to a record that the lock reported. The record may be
+    /// outdated.
     pub(in crate::leader) fn reaction(&self, reported: &ObservedRecord) -> Reaction {
         let seen = self.observation.as_ref().map(|observation| observation.lease.version.as_str());
         // Versions of API objects are numbers; those of other locks say nothing about order.
@@ -190,7 +191,7 @@ impl Machine {
                 (reported.version.parse::<u64>().ok()?, seen.parse::<u64>().ok()?);
             Some(reported.cmp(&seen))
         });
-        // A reported record may be older than the one that this process read or wrote itself.
+        // A reported record may be older than the record that this process read or wrote itself.
         if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
             return Reaction::Nothing;
         }
@@ -229,7 +230,7 @@ impl Machine {
         Some(valid.min(renewing)).filter(|left| !left.is_zero())
     }
 
-    /// Ends leadership whose time is up; returns whether it did.
+    /// Ends leadership whose time is up; returns whether leadership ended.
     pub fn expire(&mut self, now: &ClockReading) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
@@ -279,7 +280,7 @@ impl Machine {
             LockResponse::Missing => self.missing(now, wall).map_or(Next::End, Next::Send),
             LockResponse::Conflict => {
                 self.mark_stale();
-                // One more read shows the winner; a second conflict waits for the next attempt.
+                // A second read shows the winner; a second conflict waits for the next attempt.
                 if self.reads < 2 { Next::Send(self.read()) } else { Next::End }
             }
             LockResponse::Failed => {
@@ -298,8 +299,8 @@ impl Machine {
         self.observation.as_ref().map(|observation| self.write(observation, wall))
     }
 
-    /// Returns the request that gives the Lease back, if it is ours; the record must be current
-    /// (else the request is a read).
+    /// Returns the request that gives the Lease back, if the Lease is ours; the record must be
+    /// current (else the request is a read).
     pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         self.held = None;
         self.failing = None;
@@ -319,14 +320,14 @@ impl Machine {
             duration: RELEASED,
             acquired: Some(wall),
             renewed: Some(wall),
-            // A request is made to one holder, and ends with its term.
+            // A request is made to a single holder, and ends with its term.
             requested_by: None,
             ..observation.lease.record.clone()
         };
         Some(LockRequest::Replace { version: observation.lease.version.clone(), record })
     }
 
-    /// Takes in the answer to a request outside of an attempt, such as one of
+    /// Takes in the answer to a request outside of an attempt, such as the request of
     /// [`release`](Self::release); returns true when nothing is left to do.
     pub(in crate::leader) fn released(
         &mut self,
@@ -348,7 +349,7 @@ impl Machine {
         }
     }
 
-    /// Returns a read, and counts it.
+    /// Returns a read, and counts the read.
     fn read(&mut self) -> LockRequest {
         self.reads += 1;
         LockRequest::Read
@@ -363,7 +364,7 @@ impl Machine {
             self.own_records.set_wait(&lease.record, None);
         }
         match &mut self.observation {
-            // The same version was seen before: its time of first observation stays, because the
+            // The same version was seen before: the time of first observation stays, because the
             // wait of a candidate counts from there.
             Some(observation) if observation.lease.version == lease.version => {
                 observation.current = true
@@ -372,7 +373,7 @@ impl Machine {
         }
     }
 
-    /// Notes that the stored version may no longer be the one that was seen.
+    /// Notes that the stored version may no longer be the observed version.
     pub(in crate::leader) fn mark_stale(&mut self) {
         if let Some(observation) = &mut self.observation {
             observation.current = false;
@@ -390,13 +391,13 @@ impl Machine {
     /// Takes in the answer to a write of ours that was stored.
     fn confirm_write(&mut self, request: &LockRequest, sent: &ClockReading, now: &ClockReading) {
         if self.holder() != Some(&self.identity) {
-            // Something between us and the store changed the holder, or the write left it as it
-            // was.
+            // Something between us and the store changed the holder, or the write left the holder
+            // as before.
             return self.decide_loss();
         }
-        // A write of another origin may leave the holder as it is, and the holder may be another
-        // process of this name: only a record that this process sent as its own makes it the
-        // leader.
+        // A write of another origin may leave the holder unchanged, and the holder may be another
+        // process of this name: only a record that this process sent as its own makes this process
+        // the leader.
         let record = match request {
             LockRequest::Create(record) | LockRequest::Replace { record, .. } => record,
             LockRequest::Read => return,
@@ -430,15 +431,15 @@ impl Machine {
         else {
             return true;
         };
-        // A leader that recreates its lock while its validity lasts held it all the time: no other
-        // process can have waited for long enough meanwhile.
+        // A leader that recreates its lock while its validity lasts held the lock all the time: no
+        // other process can have waited for long enough meanwhile.
         let is_led = self.held.is_some_and(|held| remaining(&self.timing, &held, now).is_some());
         let is_over = is_led || wait.left(now).is_none();
         self.own_records.set_wait(record, Some(wait).filter(|_| !is_over));
         is_over
     }
 
-    /// Counts the record that was read if it is ours and this process does not lead by it.
+    /// Counts the record that was read if this process wrote the record and does not lead by it.
     fn count_own_record(&mut self) {
         let Some(observation) = self.observation.as_ref().filter(|_| self.held.is_none()) else {
             return;
@@ -461,7 +462,7 @@ impl Machine {
         }
     }
 
-    /// Decides, after the Lease was read, whether it may be renewed or taken.
+    /// Decides, after the Lease was read, whether the Lease may be renewed or taken.
     fn decide(&mut self, now: &ClockReading) -> Next {
         let Some(observation) = &self.observation else { return Next::End };
         let record = &observation.lease.record;
@@ -477,16 +478,16 @@ impl Machine {
         if is_free { Next::Take(Permit(())) } else { Next::End }
     }
 
-    /// Whether this process wrote the record again and again, and never got an answer that it was
-    /// stored. A process that cannot lead must not keep the lease from those that can: they have it
-    /// as soon as it is over.
+    /// Whether this process wrote the record repeatedly without an answer that the record was
+    /// stored. A process that cannot lead must not keep the lease from others that can: the lease
+    /// is theirs as soon as it expires.
     fn yields_after_lost_answers(&self, now: &ClockReading) -> bool {
         let is_unacknowledged = self.held.is_none() && self.unacknowledged >= MOST_UNACKNOWLEDGED;
         is_unacknowledged && !self.is_over_for_others(now)
     }
 
-    /// Whether the record was seen unchanged for its whole duration, and for as long as others need
-    /// to read again.
+    /// Whether the record was observed unchanged for its whole duration, and for as long as others
+    /// need to read again.
     pub(super) fn is_over_for_others(&self, now: &ClockReading) -> bool {
         self.unchanged(now) >= self.timing.lease_duration + self.time_to_notice()
     }
@@ -504,15 +505,15 @@ impl Machine {
             .map_or(Duration::ZERO, |observation| observation.first.steady_until(now))
     }
 
-    /// Handles a Lease that does not exist: creates one, unless its last holder is likely to do so.
-    /// A lease duration passes before its holder may write: the holder of a deleted Lease may have
-    /// renewed it until then, whatever this process saw of it.
+    /// Handles a Lease that does not exist: creates the Lease, unless its last holder is likely to
+    /// do so. A lease duration passes before its holder may write: the holder of a deleted Lease
+    /// may have renewed it until then, whatever this process observed.
     fn missing(&mut self, now: &ClockReading, wall: Timestamp) -> Option<LockRequest> {
         let since = *self.missing.get_or_insert(*now);
         let mut lasts = self.timing.lease_duration;
         if let Some(Observation { lease: ObservedRecord { record, .. }, .. }) = &self.observation {
             let is_of_another = record.holder.is_some() && !self.is_ours(record);
-            // The last holder, if it lives, recreates its lock within a retry period.
+            // A last holder that still runs recreates its lock within a retry period.
             if is_of_another && since.steady_until(now) < self.timing.retry_period {
                 return None;
             }
@@ -529,7 +530,7 @@ impl Machine {
         Some(LockRequest::Create(record))
     }
 
-    /// Whether this process wrote the record, even if its time of renewal was changed.
+    /// Whether this process wrote the record, even if the time of renewal was changed.
     pub(super) fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
         // Another process of this name would have acquired the lock at another time.
         let tenure = record.acquired.map(|acquired| (acquired, record.transitions));
@@ -559,8 +560,8 @@ impl Machine {
         };
         let wait = match ours {
             true => self.own_records.wait(old).map(|wait| wait.seen(observation.first)),
-            // The lock was not given back: it was created, or emptied by hand, and its last holder
-            // may still write.
+            // The lock was not given back: the lock was created, or emptied by hand, and its last
+            // holder may still write.
             false if old.holder.is_none() && !old.is_released() => Some(self.wait()),
             false => None,
         };
@@ -571,9 +572,8 @@ impl Machine {
     }
 }
 
-/// Returns a renewal time later than the last one. Two renewals must differ even when the wall
-/// clock stands still or is set back: a lock may distinguish versions by the text of the record
-/// alone.
+/// Returns a renewal time later than the last. Two renewals must differ even when the wall clock
+/// stands still or is set back: a lock may distinguish versions by the text of the record alone.
 fn after(last: Option<Timestamp>, wall: Timestamp) -> Timestamp {
     let next = last.and_then(|last| last.checked_add(jiff::SignedDuration::from_micros(1)).ok());
     next.map_or(wall, |next| next.max(wall))

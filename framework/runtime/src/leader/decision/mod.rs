@@ -1,5 +1,5 @@
 //! The decisions of an election, without I/O: [`Machine`] runs the race for the lock, and
-//! [`Handover`] lets processes ask for a lease and lend it.
+//! [`Handover`] lets processes ask for a lease and lend the lease.
 
 mod handover;
 mod machine;

@@ -1,15 +1,15 @@
-//! The records that this process has sent, over all its campaigns, and the wait that each of them
+//! The records that this process has sent, over all campaigns, and the wait that each record
 //! carries.
 //!
 //! A record under our identity need not be ours: a process that was started under the name of
 //! another, which may still be running, must wait like any other candidate. So a record counts as
-//! ours only when it is one of these; a forgotten record costs a wait, not safety.
+//! ours only when found among these; a forgotten record costs a wait, not safety.
 //!
 //! A record that goes back to the creation of a lock proves nothing about the holder of an earlier
-//! lock, which may have been deleted while its holder hangs. So such a record lets its holder write
-//! only when a lease duration has passed since it was first seen in the store, and each renewal of
-//! it inherits the rest of that wait. Not included: the decision about which records these are,
-//! which the machine makes.
+//! lock, which may have been deleted while that holder hangs. So such a record lets the present
+//! holder write only when a lease duration has passed since the record was first seen in the store,
+//! and each renewal inherits the rest of that wait. Not included: the decision about which records
+//! these are, which the machine makes.
 
 // DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
 
@@ -35,11 +35,11 @@ struct Records {
     unheld_since: Option<ClockReading>,
 }
 
-/// Renewal time and transitions: distinguish two records of one holder, as precisely as a Lease
+/// Renewal time and transitions: distinguish two records of a holder, as precisely as a Lease
 /// stores them.
 type Fingerprint = (Option<i64>, i64);
 
-/// Time for which the holder of a lock that it created writes nothing.
+/// Time for which the holder of a lock created by the holder writes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::leader) struct Wait {
     /// Time at which a record of the lock was first seen in the store: an earlier holder has not
@@ -49,18 +49,18 @@ pub(in crate::leader) struct Wait {
 }
 
 impl Wait {
-    /// Creates a wait that begins when a record of it is first seen.
+    /// Creates a wait that begins when a record with this wait is first seen.
     pub(in crate::leader) fn new(lasts: Duration) -> Self {
         Self { since: None, lasts }
     }
 
-    /// Starts the wait at `first`, unless an earlier record of it was seen.
+    /// Starts the wait at `first`, unless an earlier record with this wait was seen.
     pub(in crate::leader) fn seen(self, first: ClockReading) -> Self {
         Self { since: self.since.or(Some(first)), ..self }
     }
 
     /// Returns the rest of the wait, by a clock that does not count the machine's sleep; `None`
-    /// when it is over.
+    /// when the wait is over.
     pub(in crate::leader) fn left(&self, now: &ClockReading) -> Option<Duration> {
         let waited = self.since.map_or(Duration::ZERO, |since| since.steady_until(now));
         self.lasts.checked_sub(waited).filter(|left| !left.is_zero())
@@ -91,7 +91,7 @@ impl OwnRecords {
         self.0.lock().kept.iter().any(|(print, _)| *print == sought)
     }
 
-    /// Returns the wait that a record of ours carries; `None` when its holder may write at once.
+    /// Returns the wait that a record of ours carries; `None` when the holder may write at once.
     pub(in crate::leader) fn wait(&self, record: &LeaderElectionRecord) -> Option<Wait> {
         let sought = fingerprint(record);
         self.0.lock().kept.iter().find_map(|(print, wait)| wait.filter(|_| *print == sought))
@@ -109,9 +109,9 @@ impl OwnRecords {
         self.0.lock().unheld_since = Some(at);
     }
 
-    /// Takes in that a record was seen; returns whether, if it is ours, no other process can have
-    /// held the lock before. Others that created it since then are still waiting for `duration`.
-    /// True for the first record at most.
+    /// Takes note of a seen record; returns whether, if the record is ours, no other process can
+    /// have held the lock before. Others that created the lock since then are still waiting for
+    /// `duration`. True for the first record at most.
     pub(in crate::leader) fn take_unheld(&self, duration: Duration, now: &ClockReading) -> bool {
         let since = self.0.lock().unheld_since.take();
         since.is_some_and(|since| since.longest_until(now) < duration)

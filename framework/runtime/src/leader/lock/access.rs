@@ -1,21 +1,21 @@
-//! Reachability of the lock: whether this process could have it, if no other process did.
+//! Reachability of the lock: whether this process could get the lock if no other process held it.
 //!
-//! A candidate whose lock is refused to it, cannot be read, or is in a namespace that does not
-//! exist, waits for ever. The candidate must not be called ready: a roll-out would end the replica
-//! that works. An API server that is away is another matter: it takes no replica out of service.
+//! A candidate whose lock is refused, cannot be read, or is in a namespace that does not exist,
+//! waits for ever. The candidate must not be called ready: a roll-out would end the replica that
+//! works. An API server that is away is another matter, and takes no replica out of service.
 
 use parking_lot::Mutex;
 
 use windlass_core::error::{Error, ErrorKind};
 
-/// Result of the attempts so far, as far as it depends on the lock itself.
+/// Result of the attempts so far, as far as that depends on the lock itself.
 #[derive(Debug, Default)]
 pub(in crate::leader) struct LockAccess(Mutex<State>);
 
 /// Last known state of the lock.
 #[derive(Debug)]
 enum State {
-    /// No attempt was answered yet; with the reason why the last one failed.
+    /// No attempt was answered yet; with the reason why the last attempt failed.
     Unknown(String),
     /// An attempt was answered, and none was refused since then.
     Answered,
@@ -30,7 +30,7 @@ impl Default for State {
 }
 
 impl LockAccess {
-    /// Notes that an attempt was answered to its end.
+    /// Notes that an attempt was answered completely.
     pub(in crate::leader) fn answered(&self) {
         *self.0.lock() = State::Answered;
     }
@@ -54,8 +54,7 @@ impl LockAccess {
         }
     }
 
-    /// Returns the reason why this process could not lead; `None` when it could, for all that is
-    /// known.
+    /// Returns the reason why this process could not lead; `None` when nothing known prevents it.
     pub(in crate::leader) fn failure(&self) -> Option<String> {
         match &*self.0.lock() {
             State::Answered => None,

@@ -90,7 +90,7 @@ struct Annotated<K> {
     namespace: String,
     name: String,
     identity: String,
-    /// The object as last seen: an update keeps all other parts of it.
+    /// The object as last seen: an update keeps all other parts.
     last: Mutex<Option<K>>,
 }
 
@@ -118,7 +118,7 @@ impl<K: Whole> Annotated<K> {
         format!("the leader annotation of {} {:?} in {:?}", self.kind, self.name, self.namespace)
     }
 
-    /// Keeps the object for the next update, and reads its record.
+    /// Keeps the object for the next update, and reads the record.
     fn remember(&self, object: K) -> Result<ObservedRecord, Error> {
         let text = object.annotation(LEADER_ANNOTATION).unwrap_or_default().to_owned();
         // Remembered also when the record cannot be read: events still refer to the object.
@@ -233,8 +233,8 @@ where
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// Reads a time; `None` when it is unreadable. Times are for people, and an unreadable one must not
-/// block the lock for every candidate.
+/// Reads a time; `None` if unreadable. Times are for people, and an unreadable time must not block
+/// the lock for every candidate.
 fn time_if_it_is_one<'de, D>(from: D) -> Result<Option<Timestamp>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -243,7 +243,7 @@ where
     Ok(value.as_str().and_then(times::read))
 }
 
-/// Reads the annotation; none, or an empty one, is a free lock.
+/// Reads the annotation; a missing or empty annotation is a free lock.
 fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
     let decoded = if text.is_empty() { Ok(Text::default()) } else { serde_json::from_str(text) };
     let text: Text =

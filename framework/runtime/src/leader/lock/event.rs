@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
 use windlass_client::client::Client;
 
-/// Returns an event with the reason `LeaderElection`, as client-go records it.
+/// Returns an event with the reason `LeaderElection`, as in client-go.
 pub(super) fn about(
     client: &Client,
     regarding: ObjectReference,

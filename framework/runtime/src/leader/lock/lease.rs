@@ -20,10 +20,10 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, ResourceExt, ResourceInfo};
 use windlass_core::wire::times;
 
-/// Annotation of a Lease with the name of a process that asks its holder for it.
+/// Annotation of a Lease with the name of a process that asks the holder for the lease.
 pub const REQUEST_ANNOTATION: &str = "windlass.dev/requested-by";
 
-/// Lifetime of a watch of the Lease; the server ends it then, and another one begins.
+/// Lifetime of a watch of the Lease; then the server ends the watch, and another begins.
 const WATCH: Duration = Duration::from_secs(300);
 
 /// A lock in a `coordination.k8s.io/v1` Lease, client-go's `leases`. An update keeps labels,
@@ -38,7 +38,7 @@ pub struct LeaseLock {
     namespace: String,
     name: String,
     identity: String,
-    /// The last Lease seen: a replace keeps its labels, annotations and other fields.
+    /// The last Lease seen: a replace keeps the Lease's labels, annotations and other fields.
     last: Mutex<Option<DynamicObject>>,
 }
 
@@ -57,7 +57,7 @@ impl LeaseLock {
         }
     }
 
-    /// Keeps the Lease for the next update, and reads its record.
+    /// Keeps the Lease for the next update, and reads the record.
     fn remember(&self, lease: DynamicObject) -> ObservedRecord {
         let seen = seen_of(&lease);
         *self.last.lock() = Some(lease);
@@ -136,7 +136,7 @@ impl ResourceLock for LeaseLock {
 
     fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         Some(Box::pin(async move {
-            // A field selector by name is enough for a right that is limited to one Lease.
+            // A field selector by name is enough for a right that is limited to a single Lease.
             let only = format!("metadata.name={}", self.name);
             let mut changes = self.api.watch().fields(&only).timeout(WATCH).await?;
             while let Some(event) = changes.next().await {
@@ -144,7 +144,8 @@ impl ResourceLock for LeaseLock {
                     WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
                         listener(seen_of(&lease))
                     }
-                    // Reported as a free lock: a leader recreates it before another process does.
+                    // Reported as a free lock: a leader recreates the lock before another process
+                    // does.
                     WatchEvent::Deleted(gone) => {
                         let nothing = LeaderElectionRecord::default();
                         listener(ObservedRecord::new(nothing, gone.resource_version()));

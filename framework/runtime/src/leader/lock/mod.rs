@@ -2,9 +2,9 @@
 //! versioned writes.
 //!
 //! New operators use [`LeaseLock`]. [`ConfigMapLock`] and [`EndpointsLock`] keep the record in the
-//! annotation `control-plane.alpha.kubernetes.io/leader`, as client-go did until 1.23; they are
-//! here to take an election over from an operator that still uses one. [`MultiLock`] holds two
-//! locks at once: run every replica with the old and the new one together, then drop the old one.
+//! annotation `control-plane.alpha.kubernetes.io/leader`, as client-go did until 1.23, for taking
+//! an election over from an operator that still uses such a lock. [`MultiLock`] holds two locks at
+//! once: run every replica with the old and the new lock together, then drop the old lock.
 
 mod access;
 mod annotation;
@@ -37,14 +37,14 @@ pub type LockFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Sen
 /// Listener to which a [`ResourceLock`] reports records as they are stored.
 pub type LockListener<'a> = &'a (dyn Fn(ObservedRecord) + Send + Sync);
 
-/// Keeps one [`LeaderElectionRecord`] under optimistic concurrency: client-go's
+/// Keeps a [`LeaderElectionRecord`] under optimistic concurrency: client-go's
 /// `resourcelock.Interface`.
 ///
-/// A lock of your own must refuse a write whose version is not the stored one, or two may lead.
+/// A custom lock must refuse a write whose version is not the stored version, or two may lead.
 ///
-/// The answers of all methods decide who leads, so a write that may have succeeded must not be
-/// reported as refused: any error but those of a conflict, an existing and a missing object makes the
-/// election read the lock again.
+/// The answers of all methods decide which process leads, so a write that may have succeeded must
+/// not be reported as refused: any error but those of a conflict, an existing and a missing object
+/// makes the election read the lock again.
 pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// Returns the name of this process in the record.
     fn identity(&self) -> &str;
@@ -52,7 +52,7 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// Describes the lock for logs and errors: `lease "website-operator" in "websites"`.
     fn describe(&self) -> String;
 
-    /// Reads the record; `None` when there is none, and [`create`](Self::create) can make one.
+    /// Reads the record; `None` when there is none, and [`create`](Self::create) can make a record.
     ///
     /// # Errors
     /// Any; the attempt counts as failed.
@@ -61,37 +61,40 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// Stores the first record.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] when there is one; others leave open whether it was stored.
+    /// [`ErrorKind::AlreadyExists`] when a record exists; others leave open whether the record was
+    /// stored.
     fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord>;
 
     /// Replaces the record of that version.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when the stored version is another, [`ErrorKind::NotFound`] when
-    /// there is none; others leave open whether it was stored.
+    /// there is none; others leave open whether the record was stored.
     fn update(&self, version: &str, record: LeaderElectionRecord)
     -> LockFuture<'_, ObservedRecord>;
 
-    /// Reports records as they are stored, beginning with the present one, until the server ends
-    /// the watch. Reports may come late or be left out: they make an election read earlier, and
+    /// Reports records in their stored form, beginning with the present one, until the server ends
+    /// the watch. Reports may come late or be left out: reports make an election read earlier, and
     /// only the read counts. Default: `None`, this lock cannot be followed, and elections read once
     /// in a retry period.
     ///
     /// # Errors
-    /// [`ErrorKind::Forbidden`] when rights are missing; after any error it is tried again later.
+    /// [`ErrorKind::Forbidden`] when rights are missing; after any error the election tries again
+    /// later.
     fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         let _ = listener;
         None
     }
 
-    /// Records an event for people, where the lock has a place for it.
+    /// Records an event for people, where the lock has a place for events.
     ///
     /// # Errors
     /// Any; they are logged.
     fn record_event(&self, note: String) -> LockFuture<'_, ()>;
 }
 
-/// Kind of lock that an election uses, by client-go's names, those of `--leader-elect-resource-lock`.
+/// Kind of lock that an election uses, by client-go's names, those of
+/// `--leader-elect-resource-lock`.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -119,7 +122,7 @@ pub enum LockKind {
 }
 
 impl LockKind {
-    /// Returns the name, as client-go's flags have it.
+    /// Returns the name, as in client-go's flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Leases => "leases",
@@ -130,8 +133,8 @@ impl LockKind {
         }
     }
 
-    /// Returns the resources that the lock reads and writes: API group and plural; the first one
-    /// decides.
+    /// Returns the resources that the lock reads and writes: API group and plural; the first
+    /// resource decides.
     pub fn resources(self) -> &'static [(&'static str, &'static str)] {
         const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
         const CONFIG_MAPS: (&str, &str) = ("", "configmaps");

@@ -1,12 +1,12 @@
-//! Two locks held as one: the step between an old kind of lock and a new one.
+//! Two locks held together: the step between an old kind of lock and a new kind.
 //!
-//! A process that knows only one of the locks cannot lead beside a holder of both: both name their
+//! A process that knows only one of the locks cannot lead beside a holder of both: both name the
 //! holder, and a lock whose two records name different holders is held by [`UNKNOWN_LEADER`], which
 //! is no process. A candidate then waits until neither record changes any more.
 //!
-//! A lock that cannot be written must not keep the other one from candidates that could lead with
-//! it. So the lock that refused last is written first: while it refuses, the other is left alone
-//! and runs out.
+//! A lock that cannot be written must not keep the other lock from candidates that could lead with
+//! the other lock. So the lock that refused last is written first: while this lock refuses, the
+//! other is left alone and runs out.
 
 // DESIGN.md, 96: `MultiLock`: the lock that refused last is written first
 
@@ -24,8 +24,8 @@ pub const UNKNOWN_LEADER: &str = "leaderelection.k8s.io/unknown";
 /// A primary and a secondary lock; both must be won.
 ///
 /// client-go's `MultiLock`. To migrate, run every replica with both locks first, and with the new
-/// one alone afterwards: a replica with only the old lock and one with only the new lock would both
-/// lead.
+/// lock alone afterwards: a replica with only the old lock and a replica with only the new lock
+/// would both lead.
 #[derive(Debug)]
 pub struct MultiLock {
     /// Lock whose record counts.
@@ -38,7 +38,7 @@ pub struct MultiLock {
     last: Mutex<Option<Parts>>,
 }
 
-/// A joined version, and the versions of the two locks behind it.
+/// A joined version, and the versions of the two locks behind the joined version.
 #[derive(Clone, Debug)]
 struct Parts {
     /// Version that was handed out for both.
@@ -54,7 +54,8 @@ impl MultiLock {
         Self { primary, secondary, second_first, last }
     }
 
-    /// Joins the two records into one, and remembers their versions for the next update.
+    /// Joins the two records into a single record, and remembers their versions for the next
+    /// update.
     fn join(&self, primary: ObservedRecord, secondary: Option<ObservedRecord>) -> ObservedRecord {
         let mut record = primary.record;
         if let Some(second) = &secondary
@@ -81,7 +82,8 @@ impl MultiLock {
         Ok(Some(self.join(primary, secondary)))
     }
 
-    /// Creates the primary, and the secondary or takes it if it is free; a conflict if it is held.
+    /// Creates the primary, and the secondary or takes a free secondary; a conflict if another
+    /// holds the secondary.
     async fn create_both(&self, record: LeaderElectionRecord) -> Result<ObservedRecord, Error> {
         let second = self.secondary.get().await?;
         if second.as_ref().is_some_and(|second| second.record.holder.is_some()) {
@@ -109,7 +111,7 @@ impl MultiLock {
         self.write_both(Some(&parts.primary), parts.secondary.as_deref(), record).await
     }
 
-    /// Writes both records; without a version it creates the lock.
+    /// Writes both records; without a version the call creates the lock.
     async fn write_both(
         &self,
         first: Option<&str>,
@@ -117,8 +119,8 @@ impl MultiLock {
         record: LeaderElectionRecord,
     ) -> Result<ObservedRecord, Error> {
         // `Relaxed`, here and below: the flag orders only later writes of this process, and a stale
-        // value costs one attempt.
-        // Relaxed: one campaign writes at a time, and the flag guards no other data.
+        // value costs an attempt. Relaxed: one campaign writes at a time, and the flag guards no
+        // other data.
         let second_first = self.second_first.load(Ordering::Relaxed);
         let is_release = record.holder.is_none();
         let primary = || self.put(false, first, record.clone());
@@ -138,8 +140,8 @@ impl MultiLock {
         Ok(self.join(primary, Some(secondary)))
     }
 
-    /// Writes one of the locks, which is written first next time if it refuses or does not answer.
-    /// A conflict with another writer is no refusal.
+    /// Writes one of the locks, which is written first next time after a refusal or a missing
+    /// answer. A conflict with another writer is no refusal.
     async fn put(
         &self,
         is_second: bool,
@@ -158,7 +160,7 @@ impl MultiLock {
             !matches!(error.kind(), Conflict | AlreadyExists | NotFound)
         });
         if !refused {
-            // No refusal: the order stays as it was.
+            // No refusal: the order stays unchanged.
             self.second_first.store(before, Ordering::Relaxed);
         }
         answer

@@ -1,13 +1,13 @@
-//! The election record: the leader and the time since which it leads, as stored in the lock.
+//! The election record: the leader and the beginning of the leadership, as stored in the lock.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The leader and the time since which it leads: client-go's `LeaderElectionRecord`.
+/// The leader and the beginning of the leadership: client-go's `LeaderElectionRecord`.
 ///
-/// A [`LeaseLock`](super::LeaseLock) keeps it in the fields of a Lease, the legacy locks as JSON in
-/// an annotation.
+/// A [`LeaseLock`](super::LeaseLock) keeps the record in the fields of a Lease, the legacy locks as
+/// JSON in an annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaderElectionRecord {
     /// Identity of the holder; `None` when the lock is free.
@@ -18,14 +18,14 @@ pub struct LeaderElectionRecord {
     pub acquired: Option<Timestamp>,
     /// Time of the holder's last renewal, by the holder's wall clock.
     pub renewed: Option<Timestamp>,
-    /// Number of times that the lock has passed from one holder to another.
+    /// Number of times that the lock has passed to another holder.
     pub transitions: i32,
-    /// Strategy by which a coordinated election picks its leader; kept as found.
+    /// Strategy by which a coordinated election picks the leader; kept as found.
     pub strategy: Option<String>,
     /// Holder that a coordinated election prefers; kept as found.
     pub preferred_holder: Option<String>,
     /// Process that asked the holder for the lease, in an annotation of our own; `None` without a
-    /// request, and in locks that have no place for it. See
+    /// request, and in locks that have no place for a request. See
     /// [`LeaderElection::ask`](crate::leader::LeaderElection::ask).
     pub requested_by: Option<String>,
 }
@@ -41,7 +41,7 @@ impl LeaderElectionRecord {
     }
 }
 
-/// A record and the version in which it was seen.
+/// A record and the version in which the record was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedRecord {
     /// The record.
@@ -49,14 +49,14 @@ pub struct ObservedRecord {
     /// Changes with every write of the record, and with no other write if the lock can distinguish
     /// them.
     pub version: String,
-    /// Whether a part of the lock is missing, which an update creates. The process that creates it
-    /// waits for a lease duration before it leads, as after the creation of a whole lock: a holder
-    /// of that part may still be writing.
+    /// Whether a part of the lock is missing, which an update creates. The process that creates
+    /// that part waits for a lease duration before leading, as after the creation of a whole lock:
+    /// a holder of that part may still be writing.
     pub is_partial: bool,
 }
 
 impl ObservedRecord {
-    /// Creates an observation of a record that is all of its lock.
+    /// Creates an observation of a record that is the whole content of a lock.
     pub fn new(record: LeaderElectionRecord, version: impl Into<String>) -> Self {
         Self { record, version: version.into(), is_partial: false }
     }

@@ -1,4 +1,4 @@
-//! Changes that a lock reports, so that an election need not wait for its next read.
+//! Changes that a lock reports, so that an election need not wait for the next read.
 //!
 //! Reports are hints. They may be late, old or missing: the right to watch may be missing, and
 //! legacy locks cannot be followed. An election that never receives any reads once in a retry
@@ -18,13 +18,14 @@ use super::record::ObservedRecord;
 use windlass_core::environment::Environment;
 use windlass_core::error::ErrorKind;
 
-/// Bounds of the pause before a lock is followed again; it doubles while no change is reported.
+/// Bounds of the pause before a lock is followed again; the pause doubles while no change is
+/// reported.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 /// Pause after a refusal: a right that is missing is not granted within seconds.
 const FORBIDDEN: Duration = Duration::from_secs(600);
 
-/// Newest record that a lock reported. Dropping it ends the following.
+/// Newest record that a lock reported. A drop ends the watch.
 #[derive(Debug)]
 pub(in crate::leader) struct LockWatch {
     latest: watch::Receiver<Option<ObservedRecord>>,

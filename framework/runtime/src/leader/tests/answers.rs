@@ -1,4 +1,4 @@
-//! Answers that are errors: the election's reaction, and its reports.
+//! Answers that are errors: the election's reaction, and the reports.
 
 use super::*;
 use windlass_client::client::test_support::Captured;
@@ -8,7 +8,7 @@ use windlass_core::error::ApiStatus;
 #[derive(Debug)]
 struct Refusing {
     handle: Handle,
-    /// Code of the answer to the next update, under a kind that does not say it.
+    /// Code of the answer to the next update, under a kind that hides the code.
     once: Mutex<Option<u16>>,
     /// Name of the requests that find no namespace.
     always: Option<&'static str>,
@@ -79,7 +79,7 @@ fn elector(bench: &Bench, always: Option<&'static str>) -> (Elector, Arc<Refusin
     (bench.introduce(elector, &environment), lock)
 }
 
-/// A client that sent a write twice may receive an error about its own first try.
+/// A client that sent a write twice may receive an error about its first attempt.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_answered_by_a_conflict_or_not_found_reads_the_lock_at_once() {
     for code in [409, 404] {

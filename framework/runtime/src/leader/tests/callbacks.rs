@@ -1,4 +1,4 @@
-//! The election with callbacks, and its health check.
+//! The election with callbacks, and the health check.
 
 use super::*;
 
@@ -15,7 +15,7 @@ impl Log {
     }
 }
 
-/// Returns callbacks whose work ends `delay` after its cancellation.
+/// Returns callbacks whose work ends `delay` after the cancellation.
 fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
     let (started, stopped, leaders) = (log.clone(), log.clone(), log.clone());
     LeaderCallbacks::new(

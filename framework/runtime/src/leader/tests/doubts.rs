@@ -4,14 +4,14 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lets a write out whose timeout at the server is `server_timeout`, and gives it up.
+/// Lets a write out whose timeout at the server is `server_timeout`, and gives the write up.
 fn give_up(gate: &LeaseGate, server_timeout: Duration) {
     let mut out = gate.begin_write().unwrap();
     out.sent(Instant::now() + server_timeout);
 }
 
 impl Bench {
-    /// A term of `a`, and its elector.
+    /// A term of `a`, and the elector.
     async fn lead(&self) -> (Elector, Term) {
         let (elector, _) = self.elector("a");
         let term = elector.campaign(&self.stop).await.unwrap();
@@ -81,7 +81,7 @@ async fn l8_a_write_that_nobody_answers_holds_a_stop_up_for_two_seconds() {
     assert_eq!(bench.store.holder().as_deref(), Some("a"));
 }
 
-/// The doubt belongs to the process: a later term knows the writes of an earlier one.
+/// The doubt belongs to the process: a later term knows the writes of an earlier term.
 #[tokio::test(start_paused = true)]
 async fn l8_a_write_of_an_earlier_term_counts_as_one_of_the_last() {
     let bench = Bench::new();
@@ -95,7 +95,7 @@ async fn l8_a_write_of_an_earlier_term_counts_as_one_of_the_last() {
     assert_eq!(bench.store.holder().as_deref(), Some("a"), "left to expire");
 }
 
-/// A stop while the lease is acquired gives it back, too.
+/// A stop while the lease is acquired gives the lease back, too.
 #[tokio::test(start_paused = true)]
 async fn l8_a_lease_that_is_won_during_a_stop_is_not_given_back_while_there_is_doubt() {
     let bench = Bench::new();

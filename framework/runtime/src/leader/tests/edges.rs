@@ -1,4 +1,4 @@
-//! The election without I/O, at the very end of each of its waits.
+//! The election without I/O, at the very end of each wait.
 
 use super::super::decision::{
     Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords, Reaction,
@@ -27,7 +27,7 @@ impl Probe {
         self.handover.answered(&LockRequest::Read, answer, &now, &now, wall)
     }
 
-    /// The write is stored as it is.
+    /// The write is stored unchanged.
     fn stores(&mut self, ask: &LockRequest) {
         let (LockRequest::Create(record) | LockRequest::Replace { record, .. }) = ask else {
             panic!("{ask:?}")
@@ -139,7 +139,7 @@ impl Probe {
         self.handover.answered(ask, answer, &now, &now, wall)
     }
 
-    /// Returns a machine that leads, and the record as it is stored at version 5.
+    /// Returns a machine that leads, and the record as stored at version 5.
     fn leading(policy: HandoverPolicy) -> (Self, LeaderElectionRecord) {
         let mut probe = Self::new(policy);
         let free = ObservedRecord::new(released(), "4");

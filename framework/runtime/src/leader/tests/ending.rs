@@ -116,7 +116,7 @@ async fn a_stop_while_the_lease_is_being_acquired_leaves_it_to_nobody() {
 }
 
 /// An answer that is lost leaves open whether the lease was won: a process that stops reads the
-/// lock, and gives it back.
+/// lock, and gives the lease back.
 #[tokio::test(start_paused = true)]
 async fn a_stop_while_the_answer_is_lost_leaves_the_lease_to_nobody() {
     for is_there in [false, true] {

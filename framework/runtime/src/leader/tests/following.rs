@@ -1,8 +1,8 @@
-//! Elections over a lock that reports its changes.
+//! Elections over a lock that reports changes.
 
 use super::*;
 
-/// The store in memory; it reports changes, if the rights are there.
+/// The store in memory; reports changes if the rights are there.
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) handle: Handle,

@@ -1,4 +1,4 @@
-//! A process that asks the holder for the lease, and holders that lend it or do not.
+//! A process that asks the holder for the lease, and holders that lend or do not.
 
 use super::*;
 
@@ -15,7 +15,7 @@ impl Bench {
         self.store.stored.lock().as_ref()?.record.requested_by.clone()
     }
 
-    /// Leads whenever it can; the work ends when it is cancelled.
+    /// Leads whenever possible; the work ends on cancellation.
     fn operate(&self, elector: Elector) -> tokio::task::JoinHandle<Vec<Outcome>> {
         let stop = self.stop.clone();
         tokio::spawn(async move {

@@ -14,7 +14,7 @@ impl Bench {
         self.store.reports.send_replace(Some(nothing));
     }
 
-    /// Campaigns, and returns the time that it took.
+    /// Campaigns, and returns the time until it leads.
     async fn led_after(&self, elector: &Elector) -> (Term, Duration) {
         let since = Instant::now();
         let term = elector.campaign(&self.stop).await.unwrap();
@@ -133,7 +133,7 @@ async fn an_answer_that_is_lost_shortens_no_wait() {
         *bench.store.misled.lock() = None;
     };
     let ((_term, waited), ()) = tokio::join!(bench.led_after(&ann), told);
-    // The process sees its record when it reads again.
+    // The process sees its record at the next read.
     assert!(waited >= 17 * SECOND, "{waited:?}");
     assert!(waited <= 18 * SECOND, "{waited:?}");
 }
@@ -194,7 +194,7 @@ async fn l5_a_candidate_that_has_seen_the_holder_waits_a_lease_duration_after_it
     let (term, deleted) = tokio::join!(ann.campaign(&bench.stop), renewed_and_deleted);
     let waited = deleted.elapsed();
     assert!(waited >= 15 * SECOND, "{waited:?}");
-    // Two reads, and the time that a living leader has to recreate it.
+    // Two reads, and the time that a living leader has to recreate the lock.
     assert!(waited <= Duration::from_millis(15_000 + 3 * 2_450), "{waited:?}");
     drop(term);
 }

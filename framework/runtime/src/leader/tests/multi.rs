@@ -1,4 +1,4 @@
-//! Two locks held as one.
+//! Two locks held together.
 
 use super::*;
 
@@ -180,7 +180,7 @@ async fn l5_who_makes_a_missing_half_waits_for_who_may_have_held_it() {
         let expected = if is_held { 30 } else { 15 };
         assert!(waited >= Duration::from_secs(expected), "{is_held}: {waited:?}");
         assert_eq!(pair.new.holder().as_deref(), Some("ann"));
-        // The one that leads makes it again and goes on.
+        // The leader makes the lock again and goes on.
         *pair.new.stored.lock() = None;
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert!(term.gate().admit().is_ok());

@@ -1,4 +1,5 @@
-//! Records that a process takes for its own: those that it wrote, not those under its name.
+//! Records that a process takes for its own: the records that it wrote, not all records under its
+//! name.
 
 use super::*;
 
@@ -38,7 +39,7 @@ async fn a_process_leads_again_at_once_when_the_record_is_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_whose_writes_are_never_acknowledged_leaves_the_lease_to_others() {
-    // A conflict: the client sent it again, and met its own first try.
+    // A conflict: the client sent it again, and met its own first attempt.
     let errors = [ErrorKind::Server, ErrorKind::Conflict];
     for (has_led, error) in errors.into_iter().flat_map(|error| [(false, error), (true, error)]) {
         let bench = Bench::new();
@@ -58,7 +59,7 @@ async fn a_process_whose_writes_are_never_acknowledged_leaves_the_lease_to_other
         let limit = Duration::from_secs(60);
         let term = tokio::time::timeout(limit, bob.campaign(&bench.stop)).await;
         let term = term.expect("nobody else leads").unwrap();
-        // Once it gets answers again, it leads as soon as it may.
+        // Once answers arrive again, the process leads as soon as permitted.
         *bench.store.misled.lock() = None;
         term.end(true).await;
         let led = tokio::time::timeout(Duration::from_secs(5), ann).await;

@@ -1,4 +1,4 @@
-//! An election does not queue behind the requests of the workers whose writes it gates.
+//! An election does not queue behind the requests of the workers whose writes the election gates.
 
 use std::io;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use super::*;
 use windlass_client::client::{BoxIo, Client, Connect, Permit, RateLimiter};
 
-/// A limiter whose permits are all taken; counts the requests that wait for one.
+/// A limiter whose permits are all taken; counts the requests that wait for a permit.
 #[derive(Debug, Default)]
 struct Exhausted(AtomicU32);
 

@@ -1,4 +1,4 @@
-//! Contents of the records that a holder writes, and its reports when it stops.
+//! Contents of the records that a holder writes, and the reports of its stop.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn seconds(second: i64) -> Option<Timestamp> {
     Some(Timestamp::from_second(second).unwrap())
 }
 
-/// Returns the seconds of a time; its fraction is that of the answers.
+/// Returns the seconds of a time; the fraction comes from the answers.
 fn second(time: Option<Timestamp>) -> i64 {
     time.unwrap().as_second()
 }

@@ -1,10 +1,10 @@
-//! The debug page: the operator's internal state as one JSON document, for people with a problem
-//! and for tools.
+//! The debug page: the operator's internal state as a JSON document, for people with a problem and
+//! for tools.
 //!
 //! Served at `/debug` beside the metrics, if those are on the loopback interface: the names of
 //! objects and the texts of errors must not be readable from the network, though no secret is among
-//! them. Each list in it has a bound, `?limit=`, so that a queue of a million keys costs no more
-//! than one of a hundred. Times are seconds.
+//! them. Each list has a bound, `?limit=`, so that a queue of a million keys costs no more than a
+//! queue of a hundred. Times are seconds.
 //!
 //! Not included: profiles, and any operation that changes state.
 
@@ -59,7 +59,7 @@ fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
-/// Returns the state of the election; null without one.
+/// Returns the state of the election; null without an election.
 fn leadership(status: &OperatorStatus) -> Value {
     let Some(elector) = &status.elector else { return Value::Null };
     let (state, holder) = match status.leadership() {
@@ -78,7 +78,7 @@ fn leadership(status: &OperatorStatus) -> Value {
     })
 }
 
-/// Returns the caches of one cluster.
+/// Returns the caches of a cluster.
 fn caches(informers: &InformerRegistry, limit: usize) -> Value {
     informers.status().iter().take(limit).map(|one| cache(one, limit)).collect()
 }
@@ -108,7 +108,7 @@ fn cache(status: &InformerStatus, limit: usize) -> Value {
     })
 }
 
-/// Returns the state of one runnable.
+/// Returns the state of a runnable.
 fn runnable(runnable: &Runnable) -> Value {
     let record = runnable.record.lock().clone();
     let stage = match runnable.stage() {

@@ -1,10 +1,10 @@
-//! Liveness and readiness: the checks, and the missing condition and its reason for each that
-//! fails.
+//! Liveness and readiness: the checks, and the missing condition and the reason for each failing
+//! check.
 //!
-//! A check is computed when it is asked for, from state that the parts of the operator publish:
-//! nothing is cached, so an answer is never older than its request. A failing readiness check takes
-//! the Pod out of its Services; only a check of `/healthz` has the kubelet restart it, so that page
-//! has the few states that a restart repairs.
+//! A check is computed on request, from state that the parts of the operator publish: nothing is
+//! cached, so an answer is never older than the request. A failing readiness check takes the Pod
+//! out of all Services; only a check of `/healthz` has the kubelet restart it, so that page has the
+//! few states that a restart repairs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -29,10 +29,10 @@ const LAG_THRESHOLD: Duration = Duration::from_secs(180);
 /// believes in the lease.
 const STUCK_THRESHOLD: Duration = Duration::from_secs(20);
 
-/// One condition of being alive or ready.
+/// A condition of being alive or ready.
 ///
-/// A line of `/healthz` or `/readyz`: `[+]` for a condition that holds, `[-]` for one that does
-/// not.
+/// A line of `/healthz` or `/readyz`: `[+]` for a condition that holds, `[-]` for a condition that
+/// does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The condition: `cache websites.example.dev`.
@@ -61,7 +61,7 @@ pub struct Readiness {
 impl Readiness {
     /// Whether all conditions hold.
     ///
-    /// Without checks it is ready.
+    /// Without checks the operator is ready.
     pub fn is_ready(&self) -> bool {
         self.checks.iter().all(|check| check.ok)
     }
@@ -92,7 +92,7 @@ pub(crate) struct OperatorStatus {
 }
 
 impl OperatorStatus {
-    /// Returns the state of the election; `None` without one.
+    /// Returns the state of the election; `None` without an election.
     pub(crate) fn leadership(&self) -> Option<Leadership> {
         self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
     }
@@ -126,8 +126,8 @@ impl OperatorStatus {
     }
 
     /// Whether the cache waits for a definition that only the leader installs. A follower must be
-    /// ready without it, or a roll-out that waits for the follower would never reach the leader
-    /// that it replaces.
+    /// ready without that cache, or a roll-out that waits for the follower would never reach the
+    /// leader that the follower replaces.
     fn is_installed_by_another(&self, informer: &InformerStatus) -> bool {
         let leads = self.leadership() == Some(Leadership::Leading);
         self.elector.is_some() && !leads && self.installs.contains(&informer.info.group_resource())
@@ -156,7 +156,7 @@ impl OperatorStatus {
     pub(crate) fn ready(&self) -> Readiness {
         let mut checks = Vec::new();
         if self.stop.is_cancelled() {
-            // A Service takes the Pod out while it drains.
+            // A Service takes the Pod out while the operator drains.
             checks.push(failed("shutdown", "stopping".to_owned()));
         }
         if let Some(waiting) = self.starting.lock().clone() {
@@ -200,7 +200,7 @@ impl OperatorStatus {
             };
             let waits = matches!(leadership, Leadership::Candidate { .. } | Leadership::Holding);
             let elector = self.elector.as_ref().filter(|_| waits);
-            // A replica whose caches are filled is ready, if it could lead.
+            // A replica whose caches are filled is ready, if able to lead.
             checks.push(match elector.and_then(Elector::unreachable) {
                 Some(why) => failed("leaderElection", format!("cannot lead: {why}")),
                 None => passed("leaderElection", &detail),
@@ -220,8 +220,8 @@ impl OperatorStatus {
     }
 }
 
-/// Describes the contents of a filled cache, and their age. A cache that lags stays ready: if many
-/// replicas lose one cache at the same time, all of them would go out of service, and the stale
+/// Describes the contents of a filled cache, and the age. A cache that lags stays ready: if many
+/// replicas lose a cache at the same time, all of them would go out of service, and the stale
 /// objects are still the best that there is. Alarms look at the metrics of the same name.
 fn cached(informer: &InformerStatus) -> String {
     let mut text = format!("{} objects", informer.objects);
@@ -276,7 +276,7 @@ pub(crate) fn print(
     (ok, text)
 }
 
-/// Keeps the checks that the address asks for: one check by its path, all but those excluded.
+/// Keeps the checks that the address asks for: a single check by path, all but those excluded.
 pub(crate) fn selected(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
     checks
         .into_iter()

@@ -5,8 +5,8 @@
 //! interface, at both ends: a process of this machine or Pod, `kubectl port-forward`,
 //! `kubectl exec`. The origin is read from the connection's own two addresses and not from the
 //! listener's, because probes listen on every interface; both must be loopback, because a sidecar
-//! may hand the network's connections on from one (but to the Pod's own address), and a node may be
-//! set up to route the network to the other.
+//! may hand the network's connections on from a loopback address (but to the Pod's own address),
+//! and a node may be set up to route the network to a loopback address.
 //!
 //! A browser of this machine comes over loopback, too, on behalf of any page: a page's name may be
 //! pointed at 127.0.0.1 ("DNS rebinding"), and then the page may read the answer. The page cannot
@@ -48,23 +48,23 @@ use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::Metrics;
 
-/// Connections served at once. A further connection ends the one that has waited for its request
-/// for longest; when all of them are being answered, the new one waits.
+/// Connections served at once. A further connection ends the connection that has waited for a
+/// request for longest; when all of them are being answered, the new connection waits.
 const CONNECTIONS: usize = 64;
-/// Connections that may be answered with metrics or the debug page at once; one more is refused.
-/// Those answers are long, and a client that does not read its answer keeps the connection, and the
-/// server the answer, for [`LIFETIME`]. Answers to probes fit into the kernel's buffers, so the
-/// other connections are theirs.
+/// Connections that may be answered with metrics or the debug page at once; a further connection is
+/// refused. Those answers are long, and a client that does not read the answer keeps the
+/// connection, and the server the answer, for [`LIFETIME`]. Answers to probes fit into the kernel's
+/// buffers, so the other connections remain for probes.
 const READERS: usize = 8;
-/// Time in which a client must send its request line and headers; a slower one is cut off.
+/// Time in which a client must send the request line and headers; a slower client is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
-/// Longest time for which a connection is open, so that idle ones cannot starve a probe.
+/// Longest time for which a connection is open, so that idle connections cannot starve a probe.
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// Connections that the kernel keeps until they are accepted; tokio's own number.
 const BACKLOG: i32 = 1024;
 
-/// Endpoints that one server answers.
+/// Endpoints of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) status: SharedStatus,
@@ -124,27 +124,27 @@ pub(crate) fn is_one(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port() && (one.ip() == other.ip() || is_everywhere)
 }
 
-/// State of a connection while it is served.
+/// State of a connection while the server handles its request.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionState {
     /// Whether the connection came over the loopback interface.
     pub(crate) is_local: bool,
-    /// Whether its request has been read.
+    /// Whether the request has been read.
     is_asked: Arc<AtomicBool>,
     /// Permits for readers of long answers.
     readers: Arc<Semaphore>,
-    /// The permit that it has taken, until it is closed.
+    /// The permit that the connection holds until closed.
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
 }
 
 impl ConnectionState {
-    /// Creates the state of a connection that has not sent its request yet.
+    /// Creates the state of a connection that has not sent a request yet.
     pub(crate) fn new(is_local: bool, readers: &Arc<Semaphore>) -> Self {
         let readers = Arc::clone(readers);
         Self { is_local, is_asked: Arc::default(), readers, permit: Arc::default() }
     }
 
-    /// Takes a permit for a long answer; returns whether one was free.
+    /// Takes a permit for a long answer; returns whether a permit was free.
     fn takes_permit(&self) -> bool {
         let free = Arc::clone(&self.readers).try_acquire_owned();
         free.is_ok_and(|permit| self.permit.set(permit).is_ok())
@@ -180,7 +180,7 @@ pub(crate) async fn serve(listener: TcpListener, endpoints: Endpoints) {
                 connections.make_room().await;
                 let state = ConnectionState::new(is_local(&stream), &permits);
                 connections.add(stream, &endpoints, state);
-                // Lets the new task read its request before a further connection could displace it.
+                // Lets the new task read the request before a further connection could displace it.
                 tokio::task::yield_now().await;
             }
             Err(error) => {
@@ -199,10 +199,10 @@ struct Connections {
     open: VecDeque<Connection>,
 }
 
-/// A connection and its task.
+/// A connection and the task that serves the connection.
 struct Connection {
     task: AbortHandle,
-    /// Whether its request has been read.
+    /// Whether the request has been read.
     is_asked: Arc<AtomicBool>,
 }
 
@@ -233,25 +233,25 @@ impl Connections {
     }
 }
 
-/// Serves one connection.
+/// Serves a connection.
 pub(crate) async fn serve_connection(
     stream: impl Io,
     endpoints: Endpoints,
     state: ConnectionState,
 ) {
     let clock = endpoints.clock.clone();
-    // The state lives here, too, so the permit is given up when the connection is closed, not when
-    // its answer is ready.
+    // This reference keeps the state alive, so the permit is given up when the connection is
+    // closed, not when the answer is ready.
     let asking = state.clone();
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        // `Relaxed`: the flag orders no other memory; it only marks the connection as not idle.
+        // `Relaxed`: the flag orders no other memory and only marks the connection as not idle.
         asking.is_asked.store(true, Ordering::Relaxed);
         let answer = endpoints.answer(&request, &asking);
         async move { Ok::<_, Infallible>(answer) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // One request per connection, so that no idle connection keeps a permit.
+        // A single request per connection, so that no idle connection keeps a permit.
         .keep_alive(false)
         .header_read_timeout(HEADERS)
         // Bounds of the memory that any client can make the server use.
@@ -295,7 +295,7 @@ impl Endpoints {
     }
 }
 
-/// Returns an answer that may be long, if the connection may have one.
+/// Returns an answer that may be long, if the connection may have a long answer.
 fn limited(
     state: &ConnectionState,
     in_detail: bool,
@@ -326,13 +326,13 @@ fn is_by_address<B>(request: &http::Request<B>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter().peekable();
     hosts.peek().is_some()
         && hosts
-            // Every `Host` header counts, and the target as well: one address among them proves
+            // Every `Host` header counts, and the target as well: an address among them proves
             // nothing.
             .all(|host| Authority::try_from(host.as_bytes()).is_ok_and(|host| is_address(&host)))
         && request.uri().authority().is_none_or(is_address)
 }
 
-/// Answers a probe: all checks of an endpoint, or the one named in the path.
+/// Answers a probe: all checks of an endpoint, or the check named in the path.
 fn probe(
     endpoint: &str,
     checks: Vec<Check>,
@@ -382,7 +382,7 @@ fn debug_page(status: &OperatorStatus, uri: &Uri) -> FullResponse {
     typed(StatusCode::OK, body, "application/json")
 }
 
-/// Answers with the metrics of the operator and of its process.
+/// Answers with the metrics of the operator and of the process.
 fn exposition(metrics: &Metrics) -> FullResponse {
     let body = metrics.encode();
     // The process metrics go before the end marker.

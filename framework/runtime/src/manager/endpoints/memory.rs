@@ -1,12 +1,12 @@
-//! Memory budget of the process, and a warning before it is used up.
+//! Memory budget of the process, and a warning before exhaustion.
 //!
-//! Queues and frames have bounds; caches are as large as the objects that they cache. A process
-//! that uses more than its container may is killed without a message, so this one reports in time
-//! which caches fill its memory. The budget is the limit of its control group, which is the
+//! Queues and frames have bounds; caches are as large as the objects in them. A process that uses
+//! more than its container may is killed without a message, so this module reports in time which
+//! caches fill the memory. The budget is the limit of the process's control group, which is the
 //! container's, or the number that the program gives.
 //!
-//! Not included: any countermeasure. A cache that left objects out would show a cluster that does not
-//! exist.
+//! Not included: any countermeasure. A cache that left objects out would show a cluster that does
+//! not exist.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -33,8 +33,8 @@ const LIMITS: [&str; 2] =
 /// Version 1 writes a number that no machine has when there is no limit.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Returns the bytes that the process may use: those that the program `configured`, else the limit
-/// of its control group; `None` when there is no limit.
+/// Returns the bytes that the process may use: the number that the program `configured`, else the
+/// limit of the control group; `None` when there is no limit.
 pub(crate) fn budget(configured: Option<u64>) -> Option<u64> {
     configured.or_else(limit).filter(|bytes| *bytes > 0)
 }
@@ -49,7 +49,7 @@ fn bytes_of(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| (1..NO_LIMIT).contains(bytes))
 }
 
-/// Publishes the budget, and watches its use until the handle is dropped.
+/// Publishes the budget, and watches the memory in use until the handle is dropped.
 pub(crate) fn watch_budget(budget: u64, status: &SharedStatus) -> AbortOnDropHandle<()> {
     let environment = status.client.environment();
     environment.metrics.set(&names::MEMORY_BUDGET, &[&status.name], budget as f64);
@@ -66,13 +66,13 @@ pub(crate) fn watch_budget(budget: u64, status: &SharedStatus) -> AbortOnDropHan
     AbortOnDropHandle::new(tokio::spawn(watch(clock, budget, process::resident, warn)))
 }
 
-/// Calls `warn` when much of `budget` is in use, and again once it was less in between. Ends if the
-/// use cannot be read.
+/// Calls `warn` when much of `budget` is in use, and again once the use was lower in between. Ends
+/// if the use cannot be read.
 async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, warn: impl Fn(u64)) {
     let mut has_warned = false;
     while let Some(bytes) = used() {
         let part = bytes as f64 / budget as f64;
-        // Two thresholds: use that swings around a single one would be logged at each check.
+        // Two thresholds: use that swings around a single threshold would be logged at each check.
         if part >= WARN_FROM && !has_warned {
             warn(bytes);
             has_warned = true;

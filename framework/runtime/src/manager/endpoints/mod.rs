@@ -1,5 +1,5 @@
-//! Probes, metrics and the debug page: their server, and the state of the operator and of its
-//! process that they show.
+//! Probes, metrics and the debug page: the server, and the shown state of the operator and the
+//! process.
 
 pub(super) mod debug;
 pub(super) mod health;

@@ -1,4 +1,4 @@
-//! The `process_*` metrics, from `/proc`; empty on systems without it.
+//! The `process_*` metrics, from `/proc`; empty on systems without `/proc`.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ const TICKS: f64 = 100.0;
 pub(crate) fn encode() -> String {
     let mut text = String::new();
     let Some(stat) = std::fs::read_to_string("/proc/self/stat").ok() else { return text };
-    // The command's name may hold spaces and parentheses; the numbers follow the last one.
+    // The command's name may hold spaces and parentheses; the numbers follow the last parenthesis.
     let fields: Vec<f64> = stat
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect())

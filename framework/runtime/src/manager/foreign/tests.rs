@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A definition of one version with this schema of `spec`.
+/// A definition of a version with this schema of `spec`.
 fn definition(spec: &Value) -> Value {
     let schema = json!({
         "type": "object",
@@ -113,7 +113,7 @@ fn a_schema_that_keeps_any_field_loses_nothing_and_its_end_is_a_loss() {
     assert_eq!(losses_of(&any, &map), [""; 0]);
     assert_eq!(losses_of(&map, &any), lost);
     assert_eq!(losses_of(&any, &closed), [""; 0]);
-    // Fields in the schema are pruned by it, though other fields are kept.
+    // Fields in the schema are pruned by the schema, though other fields are kept.
     let mut known = any.clone();
     known["properties"] = json!({ "tls": object(json!({})) });
     let stored = object(json!({ "tls": object(json!({ "issuer": text })), "other": text }));

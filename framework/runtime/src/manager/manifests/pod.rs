@@ -1,4 +1,4 @@
-//! The Pod, its namespace, and the connections it may have: namespace, network policy, Deployment.
+//! The Pod, the namespace, and the permitted connections: namespace, network policy, Deployment.
 
 // DESIGN.md, 83: Manifests restrict the namespace and the network
 
@@ -10,11 +10,11 @@ use super::ManifestBuilder;
 const HEALTH: &str = "health";
 const METRICS: &str = "metrics";
 
-/// Ports of API servers: the Service's and that of most providers, kubeadm's and its relatives',
+/// Ports of API servers: the Service's and that of most providers, kubeadm's and related tools',
 /// `minikube`'s and `microk8s`'s.
 const API_PORTS: [u16; 4] = [443, 6443, 8443, 16443];
 
-/// Ports of DNS, and the port of `OpenShift`'s DNS behind its Service.
+/// Ports of DNS, and the port of `OpenShift`'s DNS behind the Service.
 const DNS_PORTS: [(u16, &str); 4] = [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")];
 
 /// Returns the labels of the Pods of an operator.
@@ -42,9 +42,9 @@ impl ManifestBuilder<'_> {
     /// runnable or a reconciler.
     ///
     /// No rule names its peers by their addresses or labels, except that for metrics: kubelets send
-    /// probes from addresses of nodes, an API server mostly has the address of a node or one
+    /// probes from addresses of nodes, an API server mostly has the address of a node or an address
     /// outside of the cluster, and DNS may be a cache on the node. Some network plugins see the
-    /// Service's port of the API server, others the port that it listens on.
+    /// Service's port of the API server, others the port on which the server listens.
     pub(super) fn network_policy(&self) -> Value {
         let port = |port: Value, protocol: &str| json!({ "port": port, "protocol": protocol });
         let ingress: Vec<Value> = self
@@ -88,11 +88,11 @@ impl ManifestBuilder<'_> {
         labels(self.name)
     }
 
-    /// Returns the Deployment: one replica, without privileges.
+    /// Returns the Deployment: a single replica, without privileges.
     pub(super) fn deployment(&self) -> Value {
         let labels = self.labels();
-        // The process must have ended by itself before the kubelet kills it: after the drain come
-        // events, writes that may still be executed, the Lease and the caches, 12 s at the most.
+        // The process must have ended before the kubelet kills it: after the drain come events,
+        // writes that may still be executed, the Lease and the caches, 12 s at the most.
         let grace = self.manager.drain.as_secs().saturating_add(15).min(i64::MAX as u64);
         let mut pod = json!({
             "serviceAccountName": self.name,

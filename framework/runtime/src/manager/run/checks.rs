@@ -1,4 +1,4 @@
-//! Checks of an operator's settings before it starts.
+//! Checks of an operator's settings before the start.
 
 // DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
 // DESIGN.md, 178: The type of an outcome condition is kept as a declared one is
@@ -44,8 +44,8 @@ pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
     }
 }
 
-/// Checks that no two controllers of one kind keep a condition of the same type: each would undo
-/// the writes of the other, without end.
+/// Checks that no two controllers of the same kind keep a condition of the same type: each would
+/// undo the writes of the other, without end.
 pub(in crate::manager) fn conditions(manager: &Manager) -> Result<(), Error> {
     for (place, one) in manager.controllers.iter().enumerate() {
         let kept = one.kept_conditions();

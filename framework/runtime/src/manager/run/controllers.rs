@@ -1,9 +1,9 @@
 //! Controllers at work, from their start to the end of the drain.
 //!
-//! On any end of the work (a stop, a lost lease, a request for the lease, a controller that ends by
-//! itself), all controllers and runnables are cancelled at once, have their time, and are dropped
-//! after it. The result says whether everything ended by itself, which decides about the release of
-//! the lease.
+//! On any end of the work (a stop, a lost lease, a request for the lease, a controller that ends
+//! unexpectedly), all controllers and runnables are cancelled at once, have their time, and are
+//! dropped after that time. The result says whether everything ended without being cut off, which
+//! decides about the release of the lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::leader::LOST;
 use windlass_client::client::Client;
 
 /// Time beyond the drain time that controllers were given, for the Events of reconciles that ended
-/// in its last moment (2 s at the most), and to drop the reconciles that did not end.
+/// in the last moment (2 s at the most), and to drop the reconciles that did not end.
 const EVENT_FLUSH: Duration = Duration::from_secs(3);
 
 impl Operator {
     /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when
-    /// every reconcile ended by itself.
+    /// every reconcile ended without being dropped.
     pub(super) async fn run_controllers(
         &self,
         client: Client,
@@ -91,8 +91,8 @@ impl Operator {
         writing
     }
 
-    /// Waits for all controllers, for at most `limit`; returns whether every reconcile ended by
-    /// itself.
+    /// Waits for all controllers, for at most `limit`; returns whether every reconcile ended
+    /// without being dropped.
     async fn drained(&self, running: &mut JoinSet<(String, bool)>, limit: Duration) -> bool {
         let mut all_ended = true;
         let drain = async {

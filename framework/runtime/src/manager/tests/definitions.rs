@@ -32,7 +32,7 @@ impl Connect for Strict {
             let answer =
                 format!("HTTP/1.1 {code} -\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}");
             theirs.write_all(answer.as_bytes()).await?;
-            // Until the client has read it.
+            // Until the client has read the answer.
             while theirs.read(&mut request).await? > 0 {}
             Ok::<_, io::Error>(())
         });
@@ -41,7 +41,7 @@ impl Connect for Strict {
 }
 
 /// Returns the result of a look at a definition that no replica has installed yet, and the requests
-/// for it.
+/// for that definition.
 async fn looked(code: u16) -> (Result<bool, Error>, Vec<String>) {
     let seen = Arc::default();
     let connector = Arc::new(Strict { code, seen: Arc::clone(&seen) });

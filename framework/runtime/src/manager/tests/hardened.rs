@@ -1,4 +1,4 @@
-//! Limits that printed manifests put on an operator, and the freedoms that they leave it.
+//! Limits that printed manifests put on an operator, and the freedoms that remain.
 
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ async fn metrics_that_leave_the_pod_are_let_through_to_pods_of_the_cluster() {
     let (rules, ports) = ingress(manager().metrics("[::]:8080".parse().unwrap()));
     assert_eq!(rules, json!([probes, from_pods("metrics")]));
     assert_eq!(ports[1], json!({ "name": "metrics", "containerPort": 8080 }));
-    // One port for both is open to kubelets, so it is open to every client.
+    // A port for both is open to kubelets, so that port is open to every client.
     let (rules, ports) = ingress(manager().metrics("[::]:8081".parse().unwrap()));
     assert_eq!((rules, ports.as_array().unwrap().len()), (json!([probes]), 1));
     let (rules, ports) = ingress(manager().without_health().without_metrics());

@@ -11,7 +11,7 @@ use super::*;
 use windlass_client::api::{Api, Patch};
 use windlass_client::client::test_support::Captured;
 
-/// A follower has looked for the new version in vain before it leads and installs it.
+/// A follower has looked for the new version in vain before leading and installing that version.
 #[tokio::test(start_paused = true)]
 async fn mechanism_69_a_leader_works_when_it_sees_the_objects_of_a_version_that_it_installed() {
     let (world, story) = (World::start().await, Story::default());

@@ -18,7 +18,7 @@ impl Story {
         self.0.lock().unwrap().clone()
     }
 
-    /// Returns a runnable that logs its start and its end, and runs until it must stop.
+    /// Returns a runnable that logs start and end, and runs until the stop.
     fn patient(&self, name: &'static str) -> Runnable {
         let story = self.clone();
         Runnable::new(name, move |cx| {

@@ -7,7 +7,8 @@ fn get_from(host: &str, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
 }
 
-/// S10: a page open in a browser may have its own name pointed at 127.0.0.1, and asks with it.
+/// S10: a page open in a browser may have its own name pointed at 127.0.0.1, and asks with that
+/// name.
 #[tokio::test(start_paused = true)]
 async fn the_debug_page_and_metrics_on_loopback_are_refused_to_a_foreign_name() {
     let endpoints = endpoints();
@@ -82,7 +83,7 @@ async fn a_connection_over_loopback_gets_details_from_a_server_of_every_interfac
     server.abort();
 }
 
-/// The network may have every page that the operator serves to it, under any name.
+/// The network may have every page that the operator serves to the network, under any name.
 #[tokio::test(start_paused = true)]
 async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
     let answer = ask_from(false, &endpoints(), &get_from("ops.sites.svc:8080", "/metrics")).await;

@@ -6,7 +6,7 @@ use super::world::{SECOND, Story, Trip, World, definition, elected, until};
 use super::*;
 use crate::controller::{Action, Context, ControllerBuilder, ObjectTask, Result, TaskContext};
 
-/// A task for each object, which does not end by itself.
+/// A task for each object, which does not end without a stop.
 struct Probes(Story);
 
 impl Reconciler for Probes {
@@ -17,7 +17,7 @@ impl Reconciler for Probes {
     }
 }
 
-/// Logs its end, in whatever way it ends.
+/// Logs the end of the work, whatever its cause.
 struct Ends(Story);
 
 impl Drop for Ends {

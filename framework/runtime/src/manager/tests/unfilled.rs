@@ -13,7 +13,7 @@ use crate::controller::{Action, Context, ControllerBuilder, Result};
 use windlass_client::client::test_support::Captured;
 use windlass_core::resource::ResourceExt;
 
-/// Reconciles a kind that it may not list, or owns one.
+/// Reconciles a kind that may not be listed, or owns such a kind.
 struct Maps(Story);
 
 impl Reconciler for Maps {
@@ -78,7 +78,7 @@ async fn b12_a_list_that_is_forbidden_holds_up_the_controllers_that_use_it_alone
     }
 }
 
-/// A candidate that has its caches asks for the lease first.
+/// A candidate with filled caches asks for the lease first.
 #[tokio::test(start_paused = true)]
 async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
     let (world, story) = (world_with_a_map().await, Story::default());
@@ -86,10 +86,10 @@ async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
     let mut operator = world
         .operator(&story, definition(&["v1", "v2"]))
         .controller_with(Maps(story.clone()), ControllerBuilder::new().name("maps"));
-    // No definition to install: its caches come before the lease.
+    // No definition to install: the caches come before the lease.
     operator.definitions.clear();
     install::install_all(&world.client, &[definition(&["v1", "v2"])], false).await.unwrap();
-    // Nor a lease to create: a process that creates one waits.
+    // Nor a lease to create: a process that creates a lease waits.
     let released = json!({
         "metadata": { "name": "trips" },
         "spec": { "leaseDurationSeconds": 1, "acquireTime": "2026-01-01T00:00:00.000000Z" },
@@ -103,7 +103,7 @@ async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// The cache of its children is one of its own; and it stops while it waits.
+/// The cache of the children is separate; and the controller stops while waiting.
 #[tokio::test(start_paused = true)]
 async fn b12_a_controller_waits_for_the_kinds_that_it_owns_and_of_other_clusters() {
     let (_logged, _guard) = Captured::at(tracing::Level::WARN);
@@ -130,7 +130,7 @@ async fn b12_a_controller_waits_for_the_kinds_that_it_owns_and_of_other_clusters
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// Follows a kind that it never acts on.
+/// Follows a kind without acting on changes.
 struct Following;
 
 impl Reconciler for Following {
@@ -141,7 +141,8 @@ impl Reconciler for Following {
     }
 }
 
-/// The readers of such a cache are not known, also when a controller waits for it by itself.
+/// The readers of such a cache are not known, also when a controller waits for that cache by
+/// itself.
 #[tokio::test(start_paused = true)]
 async fn every_controller_waits_for_a_cache_that_the_program_added_itself() {
     for is_elected in [false, true] {

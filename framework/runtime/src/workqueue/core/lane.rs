@@ -1,25 +1,25 @@
-//! A lane: ready keys of one priority, in the order of their sequence numbers.
+//! A lane: ready keys of one priority, in the order of sequence numbers.
 //!
-//! Sequence numbers count up, so a lane is a FIFO queue: a key that becomes ready goes to its end.
+//! Sequence numbers count up, so a lane is a FIFO queue: a key that becomes ready goes to the end.
 //! Two cases differ. A key that is added while in work gets an entry at the end at once, before the
-//! outcome of its work is known; the entry is passed over while the key is in work. A key whose
+//! outcome of the work is known; the entry is passed over while the key is in work. A key whose
 //! entry was passed over goes before all others when it becomes ready.
 //!
-//! When the priority of a key rises, its old entry stays in the old lane and is outdated: an entry
-//! is live if its sequence number is the one that its key stores.
+//! When the priority of a key rises, the old entry stays in the old lane and is outdated: an entry
+//! is live if the key stores its sequence number.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::slots::Ticket;
 
-/// An entry of a lane: the key's sequence number, and its ticket.
+/// An entry of a lane: the key's sequence number, and the key's ticket.
 pub(super) type LaneEntry = (u64, Ticket);
 
-/// One of the two lanes of a priority: keys whose last work failed, or all others.
+/// Either of the two lanes of a priority: keys whose last work failed, or all others.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Entries in the order of their sequence numbers, outdated ones included.
+    /// Entries in the order of sequence numbers, outdated entries included.
     entries: VecDeque<LaneEntry>,
     /// Entries that were passed over; few.
     overdue: BinaryHeap<Reverse<LaneEntry>>,
@@ -31,7 +31,7 @@ impl Lane {
         self.entries.push_back((seq, ticket));
     }
 
-    /// Adds an entry that is sorted by its sequence number.
+    /// Adds an entry that is sorted by sequence number.
     pub(super) fn push_overdue(&mut self, seq: u64, ticket: Ticket) {
         self.overdue.push(Reverse((seq, ticket)));
     }
@@ -70,7 +70,7 @@ impl Lane {
         !self.overdue.is_empty()
     }
 
-    /// Returns whether there is no entry, not even an outdated one.
+    /// Returns whether there is no entry, not even an outdated entry.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.overdue.is_empty()
@@ -100,7 +100,7 @@ impl Lane {
         self.overdue.retain(|Reverse(entry)| is_live(entry));
     }
 
-    /// Number of entries, outdated ones included.
+    /// Number of entries, outdated entries included.
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.overdue.len()
     }

@@ -2,7 +2,7 @@
 //!
 //! The lanes of the highest priority go first. A flood of urgent keys must not starve other keys,
 //! so a key that has waited for the ageing time competes again: of [`SHARE`] turns in a row one
-//! goes to the key that has waited the longest, whatever its priority (G-Q7: no ready key starves
+//! goes to the key that has waited the longest, whatever the priority (G-Q7: no ready key starves
 //! behind others of higher priority).
 
 // DESIGN.md, 42: Aged low-priority keys get every fourth turn
@@ -12,8 +12,8 @@ use super::slot::{Again, Nanos, Stage};
 use super::slots::{Slots, Ticket};
 use crate::workqueue::Priority;
 
-/// One of this many turns goes to an aged key of a lower priority: keys of higher priority lose a
-/// quarter of the turns at most, and an aged key with `n` aged ones before it waits for at most
+/// Of this many turns one goes to an aged key of a lower priority: keys of higher priority lose a
+/// quarter of the turns at most, and an aged key with `n` aged keys before it waits for at most
 /// `4 * (n + 1)` turns.
 const SHARE: u32 = 4;
 /// Outdated entries, beyond the number of live ones, that do not justify a sweep.
@@ -22,9 +22,9 @@ const SLACK: usize = 64;
 /// Ready keys of every priority.
 #[derive(Debug)]
 pub(super) struct PriorityLanes {
-    /// One pair of lanes per priority, the highest first.
+    /// A pair of lanes per priority, the highest first.
     pairs: Vec<LanePair>,
-    /// Index of the pair that was used last: most often it is the next one too.
+    /// Index of the pair used last, which is most often the next pair too.
     last: usize,
     ageing: Nanos,
     /// Turns in a row for which an aged key was passed over.
@@ -35,7 +35,7 @@ pub(super) struct PriorityLanes {
     pub(super) failing_ready: usize,
 }
 
-/// The two lanes of one priority.
+/// The two lanes of a priority.
 #[derive(Debug)]
 struct LanePair {
     priority: Priority,
@@ -47,7 +47,7 @@ struct LanePair {
     live: usize,
     /// Number of ready keys.
     ready: usize,
-    /// Number of priorities that were seen before this one.
+    /// Number of priorities that were seen before this priority.
     seen_before: usize,
 }
 
@@ -75,7 +75,7 @@ impl PriorityLanes {
     /// Returns the index of a priority's lanes, which are created if necessary.
     #[cold]
     fn find(&mut self, priority: Priority) -> usize {
-        // A linear search: there are one or two priorities.
+        // A linear search: most queues have one or two priorities.
         let at = self.pairs.iter().position(|pair| pair.priority <= priority);
         let at = at.unwrap_or(self.pairs.len());
         if self.pairs.get(at).is_none_or(|pair| pair.priority != priority) {
@@ -92,7 +92,7 @@ impl PriorityLanes {
         lane.push(entry.0, entry.1);
     }
 
-    /// Adds an entry by its sequence number, for a key that was passed over.
+    /// Adds an entry by sequence number, for a key that was passed over.
     pub(super) fn push_overdue(&mut self, priority: Priority, failing: bool, entry: LaneEntry) {
         let pair = self.pair(priority);
         pair.live += 1;
@@ -100,11 +100,11 @@ impl PriorityLanes {
         lane.push_overdue(entry.0, entry.1);
     }
 
-    /// Counts one entry of this priority as outdated: its key got another entry.
+    /// Counts an entry of this priority as outdated: the key got another entry.
     pub(super) fn outdate<T>(&mut self, priority: Priority, slots: &Slots<T>) {
         let pair = self.pair(priority);
         pair.live -= 1;
-        // Swept when outdated entries outnumber the live ones, so that a sweep costs a constant per
+        // Swept when outdated entries outnumber live entries, so that a sweep costs a constant per
         // entry.
         if pair.healthy.len() + pair.failing.len() > 2 * pair.live + SLACK {
             let is_live = |entry: &LaneEntry| is_live(slots, entry);
@@ -130,7 +130,7 @@ impl PriorityLanes {
         now: Nanos,
     ) -> Option<Ticket> {
         if let [pair] = &mut self.pairs[..] {
-            // One priority: no key is passed over.
+            // A single priority: no key is passed over.
             if let Some(ticket) = pair.take_plain(slots) {
                 return Some(ticket);
             }
@@ -141,7 +141,7 @@ impl PriorityLanes {
         let mut aged: Option<(u64, usize)> = None;
         for (at, pair) in self.pairs.iter_mut().enumerate().filter(|(_, pair)| pair.live > 0) {
             let Some((seq, ticket)) = pair.first(slots, may_fail) else { continue };
-            // Pairs are sorted by priority: the first one with a key is the highest.
+            // Pairs are sorted by priority: the first pair with a key is the highest.
             if first.is_none() {
                 first = Some(at);
                 continue;
@@ -155,8 +155,8 @@ impl PriorityLanes {
             }
         }
         let at = match aged {
-            // Only turns for which an aged key was passed over count: without one, keys of higher
-            // priority lose no turn.
+            // Only turns for which an aged key was passed over count: without an aged key, keys of
+            // higher priority lose no turn.
             Some((_, aged)) if self.passed_over + 1 >= SHARE => {
                 self.passed_over = 0;
                 aged
@@ -178,7 +178,7 @@ impl PriorityLanes {
         pairs.into_iter().map(|pair| (pair.priority, pair.ready)).collect()
     }
 
-    /// Number of entries, outdated ones included.
+    /// Number of entries, outdated entries included.
     #[cfg(test)]
     pub(super) fn entry_count(&self) -> usize {
         self.pairs.iter().map(|pair| pair.healthy.len() + pair.failing.len()).sum()
@@ -191,7 +191,7 @@ impl LanePair {
         Self { priority, healthy, failing, live: 0, ready: 0, seen_before }
     }
 
-    /// Returns the key at the front in the common case, in which it is certainly next.
+    /// Returns the key at the front in the common case, in which that key is certainly next.
     #[inline]
     fn take_plain<T>(&mut self, slots: &Slots<T>) -> Option<Ticket> {
         if !self.failing.is_empty() || self.healthy.has_overdue() {
@@ -239,7 +239,7 @@ impl LanePair {
     }
 
     /// Passes over entries at the front of the healthy lane whose key cannot be taken from there:
-    /// the key is still in work, its work failed, or it has another entry.
+    /// the key is still in work, the work failed, or the key has another entry.
     #[inline]
     fn tidy_front<T>(&mut self, slots: &mut Slots<T>) {
         if self.healthy.has_overdue() {
@@ -265,7 +265,7 @@ impl LanePair {
     }
 }
 
-/// Returns whether this is still the entry of its key.
+/// Returns whether this is still the entry of the key.
 fn is_live<T>(slots: &Slots<T>, (seq, ticket): &LaneEntry) -> bool {
     slots.lane_seq(*ticket) == Some(*seq)
 }

@@ -85,7 +85,7 @@ impl<T: Eq + Clone> Core<T> {
         ranked.filter_map(|(stage, .., ticket)| self.state(stage, ticket, now)).collect()
     }
 
-    /// Describes one key.
+    /// Describes a key.
     fn state(&self, stage: KeyStage, ticket: Ticket, now: Nanos) -> Option<KeyState<T>> {
         let key = self.slots.key(ticket)?.clone();
         let slot = self.slots.get(ticket);

@@ -1,31 +1,31 @@
-//! The state of one key.
+//! The state of a key.
 
 use std::time::Duration;
 
 use super::{Completion, Ticket};
 use crate::workqueue::{Priority, RetryPolicy};
 
-/// Time since the queue was made, in nanoseconds; it overflows after 584 years.
+/// Time since the queue was made, in nanoseconds; overflows after 584 years.
 pub(in crate::workqueue) type Nanos = u64;
 
-/// Converts a duration to nanoseconds; a longer one than `u64` holds saturates.
+/// Converts a duration to nanoseconds; a duration beyond `u64` saturates.
 pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
     time.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(time.subsec_nanos()))
 }
 
-/// The state of one key.
+/// The state of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Slot {
     pub(super) stage: Stage,
-    /// Reasons of its next attempt; of a key in work, those that were added since it was taken.
+    /// Reasons of the next attempt; of a key in work, reasons added since the take.
     pub(super) reasons: u64,
     /// Failures in a row.
     pub(super) failures: u32,
-    /// Priority of its next attempt; of a key in work, of this attempt.
+    /// Priority of the next attempt; of a key in work, of this attempt.
     pub(super) priority: Priority,
-    /// Whether its last work failed.
+    /// Whether the last work failed.
     pub(super) failing: bool,
-    /// Whether the key was delayed by a `Hold` before it was worked on.
+    /// Whether the key was delayed by a `Hold` before work began.
     pub(super) on_hold: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Stage {
     Idle,
     Ready {
         since: Nanos,
-        /// Sequence number of the key's entry in its lane.
+        /// Sequence number of the key's entry in a lane.
         seq: u64,
     },
     Working {

@@ -1,8 +1,8 @@
 //! A slab of slots and a hash table that finds a key's slot; the table's order is never visible.
-//! Callers pass the hash of each key: it is computed before the queue's lock is taken.
+//! Callers pass the hash of each key: the hash is computed before the queue's lock is taken.
 //!
-//! An idle key keeps its slot for its next add, which then costs a table lookup and no change of
-//! the table. When there are very many slots, a new key gets the slot of an idle one.
+//! An idle key keeps its slot for the next add, which then costs a table lookup and no change of
+//! the table. When there are very many slots, a new key gets the slot of an idle key.
 
 // DESIGN.md, 64: A worker's attempt moves its state once
 // DESIGN.md, 68: A key keeps its queue slot and notes the slot number
@@ -12,13 +12,14 @@ use hashbrown::HashTable;
 
 use super::slot::{Again, Nanos, Slot, Stage, Working};
 
-/// Number of slots from which a new key gets the slot of an idle one. A key of unknown kind may
+/// Number of slots from which a new key gets the slot of an idle key. A key of unknown kind may
 /// never be added again.
 const RETAINED: usize = 4096;
 /// The same for keys of objects, which are added again for as long as the object exists: ten
 /// megabytes.
 const RETAINED_OF_OBJECTS: usize = 1 << 17;
-/// Most slots that a search for an idle one reads; if all of these are in use, a new slot is added.
+/// Most slots that a search for an idle slot reads; if all of these are in use, a new slot is
+/// added.
 const PROBES: usize = 16;
 
 /// The number of a slot. A ticket names the same key until the key is idle.
@@ -41,7 +42,7 @@ impl Ticket {
     }
 
     /// Returns a 64-bit hash for the table, which picks a bucket by the lower bits and compares the
-    /// upper ones; hence the same 32 bits twice.
+    /// upper ones; hence the repeated 32 bits.
     fn hash(self) -> u64 {
         u64::from(self.hash) << 32 | u64::from(self.hash)
     }
@@ -53,22 +54,22 @@ pub(super) struct Slots<T> {
     table: HashTable<u32>,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
-    /// Slot at which the next search for an idle one begins.
+    /// Slot at which the next search for an idle slot begins.
     next_probe: usize,
     /// Number of keys that are not idle.
     in_use: usize,
     /// Keys in work, in no order. They are few, so the data that change most lie close together.
     in_work: Vec<Working>,
-    /// Number of slots from which a new key gets the slot of an idle one.
+    /// Number of slots from which a new key gets the slot of an idle key.
     retained: usize,
     slot_hint: Option<SlotHint<T>>,
 }
 
 /// Accessors of the slot number that a key stores. The number may belong to another queue or be
-/// outdated, so it is checked before use.
+/// outdated, so callers check the number before use.
 #[derive(Debug)]
 pub(crate) struct SlotHint<T> {
-    /// Reads the number that was stored last with the key or a clone of it.
+    /// Reads the number that was stored last for the key or a clone of it.
     pub(crate) read: fn(&T) -> Option<u32>,
     /// Stores a number with the key.
     pub(crate) write: fn(&T, u32),
@@ -83,7 +84,7 @@ impl<T> Clone for SlotHint<T> {
     }
 }
 
-/// Slots that are no longer needed, or the key of one; to be dropped outside of locks.
+/// Slots that are no longer needed, or the key of a slot; to be dropped outside of locks.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(in crate::workqueue) enum Discarded<T> {
@@ -92,7 +93,7 @@ pub(in crate::workqueue) enum Discarded<T> {
     Slots(Vec<Entry<T>>),
 }
 
-/// A slot with its key.
+/// A slot with the key.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Entry<T> {
     hash: u32,
@@ -111,7 +112,7 @@ impl<T> Slots<T> {
         Self::retaining(retained, slot_hint)
     }
 
-    /// Returns an empty slab; from `retained` slots on, a new key gets the slot of an idle one.
+    /// Returns an empty slab; from `retained` slots on, a new key gets the slot of an idle key.
     pub(super) fn retaining(retained: usize, slot_hint: Option<SlotHint<T>>) -> Self {
         Self {
             table: HashTable::new(),
@@ -125,7 +126,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Number of slots, free ones too.
+    /// Number of slots, including free slots.
     #[cfg(test)]
     pub(super) fn slot_count(&self) -> usize {
         self.entries.len()
@@ -142,13 +143,13 @@ impl<T> Slots<T> {
         &self.entries[ticket.index()].slot
     }
 
-    /// Returns a slot, to change it.
+    /// Returns a slot for a change.
     pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
         &mut self.entries[ticket.index()].slot
     }
 
-    /// Returns the key of a slot for the worker that takes it, `None` if the slot is free, and the
-    /// slot, to change it.
+    /// Returns the key of a slot for the worker that takes the key, `None` if the slot is free, and
+    /// the slot for changes.
     #[inline]
     pub(super) fn entry_mut(&mut self, ticket: Ticket) -> (Option<T>, &mut Slot)
     where
@@ -159,7 +160,7 @@ impl<T> Slots<T> {
         (key, &mut entry.slot)
     }
 
-    /// Returns the sequence number of a key in its lane; `None` also when there is no such key any
+    /// Returns the sequence number of a key in a lane; `None` also when there is no such key any
     /// more.
     pub(super) fn lane_seq(&self, ticket: Ticket) -> Option<u64> {
         match self.find_slot(ticket)?.stage {
@@ -182,7 +183,7 @@ impl<T> Slots<T> {
         &mut self.in_work[index as usize]
     }
 
-    /// Adds a key to those in work; returns its index.
+    /// Adds a key to the keys in work; returns the index.
     #[inline]
     pub(super) fn begin_work(&mut self, ticket: Ticket, since: Nanos) -> u32 {
         let index = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
@@ -201,7 +202,7 @@ impl<T> Slots<T> {
         ended
     }
 
-    /// Returns a slot, if it still exists.
+    /// Returns a slot, if still present.
     #[inline]
     pub(super) fn find_slot(&self, ticket: Ticket) -> Option<&Slot> {
         Some(&self.entries.get(ticket.index())?.slot)
@@ -235,14 +236,14 @@ impl<T> Slots<T> {
         true
     }
 
-    /// Makes a key idle, which keeps its slot.
+    /// Makes a key idle and keeps the slot.
     pub(super) fn make_idle(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
         self.entries[ticket.index()].slot = Slot::idle();
         self.take_unused().map_or(Discarded::Nothing, Discarded::Slots)
     }
 
-    /// Makes a key idle and frees its slot for another key.
+    /// Makes a key idle and frees the slot for another key.
     #[cold]
     pub(super) fn release(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
@@ -252,7 +253,7 @@ impl<T> Slots<T> {
             return Discarded::Slots(all);
         }
         self.free.push(ticket.at);
-        // The worker has a clone of its own.
+        // The worker has a clone of the key.
         self.entries[ticket.index()].key.take().map_or(Discarded::Nothing, Discarded::Key)
     }
 
@@ -278,9 +279,9 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Returns the probable slot of a key: the one that the key stores, otherwise the one that the
-    /// table has for its hash; [`NO_SLOT`] if there is none. The lookups of several keys overlap,
-    /// because none depends on the result of another.
+    /// Returns the probable slot of a key: the slot that the key stores, otherwise the table's slot
+    /// for the hash; [`NO_SLOT`] if there is none. The lookups of several keys overlap, because
+    /// none depends on the result of another.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
         if let Some(hint) = &self.slot_hint
@@ -301,9 +302,9 @@ impl<T> Slots<T> {
 }
 
 impl<T: Eq> Slots<T> {
-    /// Returns the slot of `key` and whether the key was idle until now. The key is taken unless it
-    /// is in use already; the key that replaces it in the argument is to be dropped outside of
-    /// locks. `None` when there is no key.
+    /// Returns the slot of `key` and whether the key was idle until now. The key is taken unless
+    /// already in use; the key that replaces it in the argument is to be dropped outside of locks.
+    /// `None` when there is no key.
     #[inline]
     pub(super) fn get_or_insert(
         &mut self,
@@ -316,7 +317,7 @@ impl<T: Eq> Slots<T> {
         let is_key = |at: &u32| {
             self.entries.get(*at as usize).is_some_and(|entry| entry.key.as_ref() == Some(wanted))
         };
-        // A guess is only a hint: the key itself decides.
+        // A guess is only a hint: the comparison of keys decides.
         let at = if is_key(&guess) {
             guess
         } else if let Some(at) = self.table.find(sought.hash(), is_key) {
@@ -330,7 +331,7 @@ impl<T: Eq> Slots<T> {
         if was_idle {
             self.in_use += 1;
             // The newer of two equal keys is stored, since equal keys may differ in other fields.
-            // Keys that store their slot do not differ, so the newer one becomes the spare and
+            // Keys that store their slot do not differ, so the newer key becomes the spare and
             // saves a clone.
             let stored = if self.slot_hint.is_some() { &mut entry.spare } else { &mut entry.key };
             std::mem::swap(stored, key);
@@ -370,7 +371,7 @@ impl<T: Eq> Slots<T> {
         Ticket { at, ..sought }
     }
 
-    /// Returns the slot of an idle key when there are very many slots; its key is moved into `old`.
+    /// Returns the slot of an idle key when there are very many slots; the key is moved into `old`.
     fn reuse_idle(&mut self, old: &mut Option<T>) -> Option<u32> {
         if self.entries.len() < self.retained {
             return None;
@@ -504,14 +505,14 @@ mod tests {
             assert_eq!((ticket.at, key), (tickets[old].at, Some(old)), "the old key is returned");
             assert_eq!(slots.find(&old, hash_of(old)), None);
         }
-        // All slots are in use: a new one is added.
+        // All slots are in use: a new slot is added.
         assert_eq!(add(&mut slots, MANY + 2, hash_of(MANY + 2)).0.at as usize, MANY);
         assert_eq!((slots.in_use(), slots.table.len()), (MANY + 1, MANY + 1));
     }
 
     #[test]
     fn slots_are_as_many_as_were_in_use_at_once_or_as_are_retained() {
-        // One key is never idle, like a key with a delay.
+        // A single key is never idle, like a key with a delay.
         let (mut slots, tickets) = slots_of(MANY + MANY / 2);
         tickets.iter().skip(1).for_each(|ticket| drop(slots.make_idle(*ticket)));
         for key in 0..20 * MANY {

@@ -271,7 +271,7 @@ fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     assert_eq!(order, [0, 10, 1, 11, 2, 12, 3, 13]);
 }
 
-/// A naive implementation of the queue: one list of entries, searched from the front.
+/// A naive implementation of the queue: a list of entries, searched from the front.
 #[derive(Debug, Default)]
 struct Naive {
     limit: usize,
@@ -288,12 +288,12 @@ struct Entry {
     failing: bool,
     on_hold: bool,
     working: bool,
-    /// Priority of its next attempt; of a key in work, of this attempt.
+    /// Priority of the next attempt; of a key in work, of this attempt.
     priority: Priority,
     /// Priority of the next attempt, when the key was added while in work.
     requested: Option<Priority>,
     reasons: u64,
-    /// Added: its sequence number, and since when.
+    /// Added: the sequence number, and the time.
     wanted: Option<(u64, Duration)>,
     /// Delayed: due time, and sequence number among equal times.
     due: Option<(Duration, u64)>,
@@ -506,8 +506,8 @@ fn steps_and_end() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The queue hands out the same keys as the naive one, whatever happens (G-Q1 to Q6, Q8 and Q9:
-    /// exclusive work, no lost or repeated keys, order, delays, shutdown and backoff).
+    /// The queue hands out the same keys as the naive queue, whatever happens (G-Q1 to Q6, Q8 and
+    /// Q9: exclusive work, no lost or repeated keys, order, delays, shutdown and backoff).
     #[test]
     fn g_q1_to_g_q6_the_queue_agrees_with_a_naive_one(
         workers in 1_usize..6,

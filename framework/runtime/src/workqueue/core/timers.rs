@@ -26,21 +26,21 @@ impl Timers {
         self.live += 1;
     }
 
-    /// Counts one entry as outdated; `is_live` selects the entries that are not.
+    /// Counts an entry as outdated; `is_live` selects the entries that are not.
     pub(super) fn outdate(&mut self, is_live: impl Fn(&Timer) -> bool) {
         self.live -= 1;
-        // Swept when outdated entries outnumber the live ones, so that a sweep costs a constant per
+        // Swept when outdated entries outnumber live entries, so that a sweep costs a constant per
         // entry.
         if self.heap.len() > 2 * self.live + SLACK {
             self.heap.retain(|Reverse(timer)| is_live(timer));
         }
-        // The first entry must be a live one, so that `next` needs no search.
+        // The first entry must be live, so that `next` needs no search.
         while self.heap.peek().is_some_and(|Reverse(timer)| !is_live(timer)) {
             self.heap.pop();
         }
     }
 
-    /// Returns the next entry, due or not. The first entry is never an outdated one.
+    /// Returns the next entry, due or not. The first entry is never outdated.
     pub(super) fn next(&self) -> Option<Timer> {
         self.heap.peek().map(|Reverse(timer)| *timer)
     }
@@ -56,7 +56,7 @@ impl Timers {
         self.live
     }
 
-    /// Takes out all entries, outdated ones included.
+    /// Takes out all entries, outdated entries included.
     pub(super) fn clear(&mut self) -> impl Iterator<Item = Timer> + use<> {
         self.live = 0;
         std::mem::take(&mut self.heap).into_iter().map(|Reverse(timer)| timer)

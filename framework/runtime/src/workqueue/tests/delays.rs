@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Bytes per delayed key of 4 bytes: its slot, its entry in the table and its timer, each with
+/// Bytes per delayed key of 4 bytes: the slot, the entry in the table and the timer, each with
 /// space to grow.
 const MOST_BYTES: u64 = 200;
 

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use super::*;
 
-/// A key that equals others of its number, whatever else it carries.
+/// A key that equals others of the same number, whatever else the key carries.
 #[derive(Clone, Debug)]
 struct Key<P> {
     number: u32,
@@ -40,7 +40,7 @@ async fn of_equal_keys_the_one_that_was_added_while_idle_is_worked_on_and_retrie
     assert_eq!(queue.get().await.expect("open").key().more, "new");
 }
 
-/// A key that locks its queue when it is dropped: under the queue's lock that would be a deadlock.
+/// A key that locks the queue on drop: under the queue's lock that would be a deadlock.
 #[derive(Clone)]
 struct LocksOnDrop(Option<WorkQueue<Key<LocksOnDrop>>>);
 
@@ -55,7 +55,7 @@ const FLOOD: u32 = 9000;
 
 fn drop_keys_in_every_way(queue: &WorkQueue<Key<LocksOnDrop>>) {
     let key = |number| Key { number, more: LocksOnDrop(Some(queue.clone())) };
-    // Known keys, singly and in lists; new keys in the slots of old ones.
+    // Known keys, singly and in lists; new keys in the slots of old keys.
     for from in [0, 0, 3000] {
         queue.add(key(from));
         queue.add_all((from..from + 4500).map(key));
@@ -65,7 +65,7 @@ fn drop_keys_in_every_way(queue: &WorkQueue<Key<LocksOnDrop>>) {
             next = work.done_then_next();
         }
     }
-    // The memory of a flood is released: with its last key, by `gone`, and by a shutdown.
+    // The memory of a flood is released: with the last key, by `gone`, and by a shutdown.
     queue.add_all((0..FLOOD).map(key));
     for others in (0..FLOOD).rev() {
         let work = queue.try_get().expect("a key");

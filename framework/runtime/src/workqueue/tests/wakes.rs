@@ -39,8 +39,8 @@ async fn a_burst_of_adds_wakes_one_worker_for_each_doubling_and_not_one_for_each
         (0..200).for_each(|key| queue.add(key));
         settle().await;
         assert_eq!(queue.counts(), QueueCounts::default());
-        // One wake-up for the first key, one each when the backlog reaches 2, 4, 8, 16, 32, 64 and
-        // 128 keys, and one when the first worker takes a key.
+        // A wake-up for the first key, one each when the backlog reaches 2, 4, 8, 16, 32, 64 and
+        // 128 keys, and another when the first worker takes a key.
         assert!(woken.load(Ordering::SeqCst) <= 9 * burst, "{woken:?} after {burst} bursts");
     }
 }
@@ -65,7 +65,7 @@ async fn g_q5_a_notified_worker_that_is_not_polled_does_not_hold_up_the_others()
     queue.add(1);
     settle().await;
     assert_eq!(queue.counts().queued, 1, "the worker that parked last is notified first");
-    // One more key: another worker is notified and takes all of them.
+    // Another key: another worker is notified and takes all of them.
     queue.add(2);
     settle().await;
     assert_eq!(queue.counts(), QueueCounts::default());

@@ -27,8 +27,8 @@ pub(super) fn as_json<K: CustomResource>(
     examples.into_iter().map(whole).collect()
 }
 
-/// Writes each example as a dry run: a refused one is a mistake of its author, which the values made
-/// from it would hide.
+/// Writes each example as a dry run: a refused example is a mistake of the author, which the values
+/// made from it would hide.
 pub(super) async fn accepted(
     api: &Api<DynamicObject>,
     examples: &[Value],

@@ -1,4 +1,4 @@
-//! Comparison of two judges of one value: serde, and an API server.
+//! Comparison of two judges of a value: serde, and an API server.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,16 +8,16 @@ use windlass_core::rng::Rng;
 
 use super::values::{Path, Values};
 
-/// Judgement of serde: the value as it is written again, or the reason against it.
+/// Judgement of serde: the value in its rewritten form, or the reason against the value.
 pub type Decoder<'a> = dyn Fn(&Value) -> Result<Value, String> + Sync + 'a;
-/// Judgement of an API server: the value as it is stored, or the reason against it.
+/// Judgement of an API server: the value in its stored form, or the reason against the value.
 pub type Store<'a> =
     dyn Fn(Value) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>> + Sync + 'a;
 
 /// A type whose judges are compared.
 #[allow(missing_debug_implementations, reason = "the judges are functions")]
 pub struct Target<'a> {
-    /// Structural schema of its values.
+    /// Structural schema of the values.
     pub schema: &'a Value,
     /// Places that the schema checks less strictly than serde, as `.spec.host: reason`.
     pub warnings: &'a [String],
@@ -25,30 +25,30 @@ pub struct Target<'a> {
     pub decode: &'a Decoder<'a>,
     /// The API server.
     pub store: &'a Store<'a>,
-    /// Values from which a part of the tried ones is made.
+    /// Values from which a part of the tried values is made.
     pub examples: &'a [Value],
-    /// Whether every value that serde writes must be stored: the type has no conditions of its own.
+    /// Whether every value that serde writes must be stored: the type has no additional conditions.
     pub is_exact: bool,
 }
 
-/// Counts of one comparison.
+/// Counts of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Values that were tried.
     pub values: usize,
     /// Values that the API server stored.
     pub stored: usize,
-    /// Values that it stored and serde refused, at places with a warning.
+    /// Values that the server stored and serde refused, at places with a warning.
     pub unchecked: usize,
     /// The first refusal of a value that fits the schema.
     pub refusal: Option<String>,
     /// Differences without a warning.
     pub differences: Vec<String>,
-    /// Values that serde itself does not read as it wrote them, and the server stored unchanged.
+    /// Values that serde itself does not read as written, and the server stored unchanged.
     pub misread: Vec<String>,
 }
 
-/// Tries `count` values of the target, one half of which fits the schema.
+/// Tries `count` values of the target, half of which fit the schema.
 pub async fn judge(target: &Target<'_>, rng: Rng, count: usize) -> Tally {
     let values = Values::new(rng, target.examples);
     let mut tally = Tally::default();
@@ -64,7 +64,7 @@ pub async fn judge(target: &Target<'_>, rng: Rng, count: usize) -> Tally {
     tally
 }
 
-/// Tries one value.
+/// Tries a value.
 async fn one(target: &Target<'_>, value: Value, changed: &[String], tally: &mut Tally) {
     let stored = match (target.store)(value.clone()).await {
         Ok(stored) => stored,
@@ -86,7 +86,7 @@ async fn one(target: &Target<'_>, value: Value, changed: &[String], tally: &mut 
     }
 }
 
-/// Stores what serde wrote: it comes back as it was written.
+/// Stores a value that serde wrote: the value comes back as written.
 async fn again(target: &Target<'_>, written: &Value, tally: &mut Tally) {
     let plain = |value: &Value| plain(value, target.schema);
     match (target.store)(written.clone()).await {
@@ -111,10 +111,10 @@ async fn again(target: &Target<'_>, written: &Value, tally: &mut Tally) {
     }
 }
 
-/// Compares a refusal with the judgement of serde, where it must be the same.
+/// Compares a refusal with the judgement of serde, where both must agree.
 async fn refused(target: &Target<'_>, value: &Value, refusal: &str, tally: &mut Tally) {
     let Ok(written) = (target.decode)(value) else { return };
-    // serde reads more than it writes: numbers as texts of a map's keys, fields it does not know.
+    // serde reads more than serde writes: numbers as texts of a map's keys, unknown fields.
     if target.is_exact && (target.store)(written.clone()).await.is_err() {
         tally.differences.push(format!(
             "serde reads {value} and writes {written}, and the API server refuses it: {refusal}"
@@ -122,9 +122,9 @@ async fn refused(target: &Target<'_>, value: &Value, refusal: &str, tally: &mut 
     }
 }
 
-/// Whether a warning names the place that serde refuses or the one that was changed, or one above or
-/// below it. Of an enum without a tag serde says no more than "none of its variants": then a warning
-/// about a place at which there is a value counts.
+/// Whether a warning names the place that serde refuses or the changed place, or a place above or
+/// below. For an enum without a tag serde reports no more than "none of its variants": then a
+/// warning about a place at which there is a value counts.
 fn is_warned(target: &Target<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
     let refused = place_of(reason);
     let is_near = |place: &[String], found: &[String]| {
@@ -151,7 +151,7 @@ fn is_there(value: &Value, place: &[String]) -> bool {
     }
 }
 
-/// The steps of the place at the beginning of a message; none if it names none.
+/// The steps of the place at the beginning of a message; empty for a message without a place.
 fn place_of(message: &str) -> Path {
     let place = message.split_once(": ").map_or("", |(place, _)| place);
     if place.contains(' ') {
@@ -164,8 +164,8 @@ fn place_of(message: &str) -> Path {
         .collect()
 }
 
-/// A value without the nulls in its objects, which API servers drop at times, with whole numbers as
-/// integers (0 and 0.0 are one number), and with sets in order: a `HashSet` has none.
+/// A value without the nulls in objects, which API servers drop at times, with whole numbers as
+/// integers (0 and 0.0 are the same number), and with sets in order: a `HashSet` has no order.
 fn plain(value: &Value, schema: &Value) -> Value {
     match value {
         Value::Object(fields) => fields

@@ -1,4 +1,4 @@
-//! A test for free: a kind's definition, its defaults and its rules, against an API server.
+//! A test for free: a kind's definition, with defaults and rules, against an API server.
 
 mod examples;
 pub mod judge;
@@ -31,18 +31,18 @@ const VALUES: usize = 200;
 /// Seed of the values.
 const SEED: u64 = 1;
 
-/// Checks a kind: its definition against an API server, its values against serde and the server.
+/// Checks a kind: the definition against an API server, the values against serde and the server.
 ///
-/// The definition is installed on the embedded server, or on the real one with
-/// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from its schema by a fixed seed, one half
-/// of which fits it and the other half has one change, and each is written as a dry run. An object that
-/// the server stores must be one that the type reads, with the server's defaults in it, and must come
-/// back unchanged when the type writes it. A status is tried in the same way, 200 times, by updates of an
-/// object that was stored. Objects of a kind with several versions are converted from each version to each
-/// other one and back, and must come back unchanged.
+/// The definition is installed on the embedded server, or on the real server with
+/// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from the schema by a fixed seed,
+/// half of which fit the schema while the others have a single change, and each is written as a dry
+/// run. An object that the server stores must be readable by the type, with the server's defaults,
+/// and must come back unchanged when the type writes it. A status is tried in the same way, 200
+/// times, by updates of an object that was stored. Objects of a kind with several versions are
+/// converted from each version to each other version and back, and must come back unchanged.
 ///
 /// The report lists the places that serde checks and the server does not, and the size of the
-/// definition; print it, or compare it in a test.
+/// definition; print the report, or compare it in a test.
 ///
 /// ```no_run
 /// # extern crate windlass_testing as windlass;
@@ -63,11 +63,11 @@ pub async fn check<K: CustomResource>() -> CheckReport {
     check_from::<K>([]).await
 }
 
-/// Checks a kind as [`check`] does, with objects and statuses that are made from `examples` beside the
+/// Checks a kind as [`check`] does, with objects and statuses made from `examples` beside the
 /// generated ones: for rules that hardly any generated object fits.
 ///
-/// The server must accept each example as it is. The generated objects have the metadata of the first
-/// one.
+/// The server must accept each example unchanged. The generated objects have the metadata of the
+/// first example.
 ///
 /// # Panics
 /// As [`check`], and when the server refuses an example.
@@ -81,8 +81,8 @@ pub async fn check_from<K: CustomResource>(examples: impl IntoIterator<Item = K>
 /// Checks a kind as [`check`] does.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] with the differences, or when the server stored no object, or no status; the
-/// error of the definition; errors of the server.
+/// [`ErrorKind::Usage`] with the differences, or when the server stored no object, or no status;
+/// the error of the definition; errors of the server.
 pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
     try_check_from::<K>([]).await
 }
@@ -110,7 +110,8 @@ pub async fn try_check_from<K: CustomResource>(
     let api = api(&cluster, &info);
     let mut head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
     examples::accepted(&api, &examples, &head).await?;
-    // Rules may name the metadata: the objects that are made from examples have that of the first one.
+    // Rules may name the metadata: the objects made from examples have the metadata of the first
+    // example.
     if let Some(metadata) = examples.first().and_then(|it| it.get("metadata")) {
         head["metadata"] = metadata.clone();
     }
@@ -134,7 +135,7 @@ pub async fn try_check_from<K: CustomResource>(
     report.with_versions(versions).into_result()
 }
 
-/// The definition with one version: the server of a check converts nothing.
+/// The definition with a single version: the server of a check converts nothing.
 fn alone<K: CustomResource>(
     definition: &CustomResourceDefinition,
     version: &str,
@@ -150,7 +151,8 @@ fn alone<K: CustomResource>(
     alone
 }
 
-/// The schema of what users write: without metadata, which the server checks, and without the status.
+/// The schema of the fields that users write: without metadata, which the server checks, and
+/// without the status.
 fn schema_of(definition: &CustomResourceDefinition, version: &str) -> Value {
     without(whole_schema(definition, version), &["apiVersion", "kind", "metadata", "status"])
 }
@@ -176,7 +178,7 @@ fn whole_schema(definition: &CustomResourceDefinition, version: &str) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
-/// The API of the kind, in the cluster's namespace if it has one.
+/// The API of the kind, in the cluster's namespace if the kind is namespaced.
 fn api(cluster: &TestCluster, info: &ResourceInfo) -> Api<DynamicObject> {
     let namespace = (info.scope == Scope::Namespaced).then(|| cluster.namespace());
     cluster.client().dynamic(info.clone(), namespace)
@@ -196,12 +198,12 @@ fn with_head(value: &Value, head: &Value) -> Value {
     Value::Object(object)
 }
 
-/// Reads and writes an object as its type does; returns what users write of it.
+/// Reads and writes an object like the kind's type; returns the part that users write.
 fn decode<K: CustomResource>(object: &Value) -> Result<Value, String> {
     rewritten::<K>(object).map(without_head)
 }
 
-/// Reads and writes a whole object as its type does.
+/// Reads and writes a whole object like the kind's type.
 fn rewritten<K: CustomResource>(object: &Value) -> Result<Value, String> {
     let decoded = serde_json::from_value::<K>(object.clone())
         .map_err(|error| Undecodable::explain_value::<K>(object, &error).to_string())?;
@@ -215,7 +217,7 @@ fn without_head(object: Value) -> Value {
     Value::Object(fields.into_iter().filter(|(key, _)| own(key)).collect::<Map<_, _>>())
 }
 
-/// Writes an object as a dry run, and returns what the server would store.
+/// Writes an object as a dry run, and returns the object that the server would store.
 async fn store(api: &Api<DynamicObject>, object: Value) -> Result<Value, String> {
     let object: DynamicObject =
         serde_json::from_value(object).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use super::judge::Tally;
 use super::status::StatusTally;
 use super::versions::VersionTally;
 
-/// Most differences that an error lists: one mistake of a type gives many.
+/// Most differences that an error lists: a single mistake of a type gives many.
 const SHOWN: usize = 5;
 
 /// The result of [`check`](super::check).
@@ -26,7 +26,7 @@ pub struct CheckReport {
     status: StatusTally,
     /// Places that the server checks less strictly than serde.
     unchecked: Vec<String>,
-    /// Counts of conversions; `None` for a kind with one version.
+    /// Counts of conversions; `None` for a kind with a single version.
     versions: Option<VersionTally>,
 }
 
@@ -64,13 +64,13 @@ impl CheckReport {
         (!shown.is_empty()).then(|| Error::new(ErrorKind::Usage, message))
     }
 
-    /// Returns the number of objects that were converted to another version and back, and of those that
-    /// had no equal there. Zero for a kind with one version.
+    /// Returns the number of objects that were converted to another version and back, and of
+    /// objects without an equal there. Zero for a kind with a single version.
     pub fn converted(&self) -> (usize, usize) {
         self.versions.as_ref().map_or((0, 0), |tally| (tally.converted, tally.refused))
     }
 
-    /// Returns the report, or its differences as an error.
+    /// Returns the report, or the differences as an error.
     pub(super) fn into_result(self) -> Result<Self, Error> {
         let all = |tally: &Tally| [tally.differences.as_slice(), tally.misread.as_slice()].concat();
         let of_status = match &self.status {
@@ -119,7 +119,7 @@ impl CheckReport {
     }
 
     /// Returns the places that the API server checks less strictly than serde, with the reasons: an
-    /// object that passes the server may be one that the operator cannot read.
+    /// object that passes the server may be unreadable for the operator.
     pub fn unchecked(&self) -> &[String] {
         &self.unchecked
     }

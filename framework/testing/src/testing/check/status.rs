@@ -12,7 +12,7 @@ use super::judge::{Tally, Target, judge};
 use super::values::Values;
 use super::{SEED, VALUES, rewritten, whole_schema, with_head};
 
-/// Generated objects of which one must be stored.
+/// Generated objects of which at least one must be stored.
 const ATTEMPTS: usize = 50;
 
 /// Counts of the values of a status.
@@ -26,7 +26,8 @@ pub(super) enum StatusTally {
     Tried(Tally),
 }
 
-/// Tries values of the status of `K`, if it is a subresource; a part of them is made from `examples`.
+/// Tries values of the status of `K` if the status is a subresource; a part of the values is made
+/// from `examples`.
 pub(super) async fn judge_status<K: CustomResource>(
     api: &Api<DynamicObject>,
     definition: &CustomResourceDefinition,
@@ -75,7 +76,7 @@ pub(super) async fn judge_status<K: CustomResource>(
     Ok(StatusTally::Tried(tally))
 }
 
-/// Stores an object that fits the schema and its rules.
+/// Stores an object that fits the schema and the rules.
 async fn stored_object(
     api: &Api<DynamicObject>,
     whole: &Target<'_>,
@@ -97,8 +98,9 @@ async fn stored_object(
     Ok(None)
 }
 
-/// Whether a list stands where the schema describes a text with a format. An API server stores it, and the
-/// schema of a status has no bounds against that: the operator's types alone write a status.
+/// Whether a list stands where the schema describes a text with a format. An API server stores such
+/// a list, and the schema of a status has no bounds against that: the operator's types alone write
+/// a status.
 fn has_list_for_text(schema: &Value, status: &Value) -> bool {
     match status {
         Value::Array(_) if schema["type"] == "string" => schema.get("format").is_some(),
@@ -120,7 +122,7 @@ fn with_status(object: &Value, status: &Value) -> Value {
     object
 }
 
-/// Reads and writes an object as its type does; returns its status.
+/// Reads and writes an object like the kind's type; returns the status.
 fn decode<K: CustomResource>(object: &Value) -> Result<Value, String> {
     match rewritten::<K>(object) {
         Ok(mut written) => Ok(written["status"].take()),
@@ -133,7 +135,7 @@ fn below_status(message: &str) -> Option<String> {
     message.strip_prefix(".status").map(str::to_owned)
 }
 
-/// Updates the status as a dry run, and returns what the server would store.
+/// Updates the status as a dry run, and returns the status that the server would store.
 async fn store(api: &Api<DynamicObject>, object: Value) -> Result<Value, String> {
     let object: DynamicObject =
         serde_json::from_value(object).map_err(|error| error.to_string())?;

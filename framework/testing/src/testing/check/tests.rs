@@ -186,7 +186,7 @@ async fn a_value_that_serde_reads_otherwise_than_it_wrote_it_is_an_error() {
     let error = try_check::<Halved>().await.unwrap_err().to_string();
     assert!(error.contains("serde writes {"), "{error}");
     assert!(error.contains(" and reads that as {"), "{error}");
-    // What is lost at the first reading is written no more, and comes back alike.
+    // A part that is lost at the first read is not written again, and comes back alike.
     try_check::<Chosen>().await.unwrap();
 }
 
@@ -341,7 +341,7 @@ kind!(Tagged, "taggeds", TaggedSpec);
 
 #[tokio::test]
 async fn the_order_of_a_set_is_no_difference() {
-    // Each set has an order of its own: of 200 objects some would differ.
+    // Each set has a separate order: of 200 objects some would differ.
     let report = check::<Tagged>().await;
     assert!(report.tried().1 > 50, "{report}");
 }

@@ -8,15 +8,15 @@ const LONGEST: usize = 4096;
 /// Most repetitions beyond those that the pattern demands.
 const MORE: u64 = 3;
 
-/// Returns a text that the pattern matches, if it looks at nothing but its characters; `None` for a
-/// pattern that cannot be read, or that demands a text of more than 4,096 bytes.
+/// Returns a text that the pattern matches, if the pattern depends on nothing but the characters;
+/// `None` for a pattern that cannot be read, or that demands a text of more than 4,096 bytes.
 pub(super) fn matching(pattern: &str, rng: &Rng) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = String::new();
     write(&hir, rng, &mut text).then_some(text)
 }
 
-/// Appends a text for an expression; returns whether one was found.
+/// Appends a text for an expression; returns whether a text was found.
 ///
 /// The recursion is as deep as the expression, whose depth the parser bounds.
 fn write(hir: &Hir, rng: &Rng, text: &mut String) -> bool {
@@ -50,7 +50,7 @@ fn write(hir: &Hir, rng: &Rng, text: &mut String) -> bool {
     }
 }
 
-/// Draws a character of a class, one of the printable ones of ASCII if there is any.
+/// Draws a character of a class, preferably a printable character of ASCII.
 fn character(class: &Class, rng: &Rng) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.iter().map(|it| (it.start(), it.end())).collect(),
@@ -70,7 +70,7 @@ fn character(class: &Class, rng: &Rng) -> Option<char> {
     Some(u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(start))
 }
 
-/// Draws one of several.
+/// Draws an element of several.
 fn one<'a, T>(all: &'a [T], rng: &Rng) -> Option<&'a T> {
     let count = u64::try_from(all.len()).ok().filter(|count| *count > 0)?;
     all.get(usize::try_from(rng.below(count)).ok()?)

@@ -1,4 +1,4 @@
-//! Values for a structural schema: some that fit it, and some that almost do.
+//! Values for a structural schema: some fit, others almost fit.
 
 use serde_json::{Map, Value, json};
 use windlass_core::crd::misfit;
@@ -34,10 +34,10 @@ const TEXTS: &[&str] = &[
     "sha256:0000000000000000000000000000000000000000000000000000000000000000",
 ];
 
-/// A schema, or conditions beside one.
+/// A schema, or conditions beside a schema.
 type Node = Map<String, Value>;
 
-/// One position in a value: names of fields, `[]` for items.
+/// A position in a value: names of fields, `[]` for items.
 pub(super) type Path = Vec<String>;
 
 /// A generator of values.
@@ -50,12 +50,13 @@ pub(super) struct Values<'a> {
 }
 
 impl<'e> Values<'e> {
-    /// Returns a generator whose values follow from `rng`, half of them from `examples` if there are any.
+    /// Returns a generator whose values follow from `rng`, half of them from `examples` if there
+    /// are any.
     pub(super) fn new(rng: Rng, examples: &'e [Value]) -> Self {
         Self { rng, examples }
     }
 
-    /// A value that fits the schema, as far as one is found.
+    /// A value that fits the schema, as far as such a value is found.
     pub(super) fn fitting(&self, schema: &Value) -> Value {
         if let Some(example) = self.pick(self.examples)
             && self.one_in(2)
@@ -65,7 +66,7 @@ impl<'e> Values<'e> {
         self.generated(schema)
     }
 
-    /// A generated value that fits the schema, as far as one is found.
+    /// A generated value that fits the schema, as far as such a value is found.
     fn generated(&self, schema: &Value) -> Value {
         let mut found = Value::Null;
         for _ in 0..ATTEMPTS {
@@ -77,8 +78,8 @@ impl<'e> Values<'e> {
         found
     }
 
-    /// A value with one change that the schema may forbid, and the changed position; without a position
-    /// if no value was found that is readable before the change.
+    /// A value with a single change that the schema may forbid, and the changed position; without a
+    /// position if no value was found that is readable before the change.
     pub(super) fn near_miss(
         &self,
         schema: &Value,
@@ -100,18 +101,18 @@ impl<'e> Values<'e> {
         (value, path)
     }
 
-    /// Draws one of several.
+    /// Draws an element of several.
     fn pick<'a, T>(&self, all: &'a [T]) -> Option<&'a T> {
         let count = u64::try_from(all.len()).ok().filter(|count| *count > 0)?;
         all.get(usize::try_from(self.rng.below(count)).ok()?)
     }
 
-    /// Whether one in `n` draws.
+    /// True for one in `n` draws.
     fn one_in(&self, n: u64) -> bool {
         self.rng.below(n) == 0
     }
 
-    /// A value for a schema with conditions beside it.
+    /// A value for a schema with conditions beside the schema.
     fn value(&self, nodes: &[&Value], depth: usize) -> Value {
         let nodes = self.chosen(nodes);
         let any = |key: &str| nodes.iter().any(|node| node.get(key) == Some(&Value::Bool(true)));
@@ -135,7 +136,7 @@ impl<'e> Values<'e> {
         }
     }
 
-    /// The conditions of a schema with one branch of each alternative.
+    /// The conditions of a schema with a branch of each alternative.
     fn chosen<'a>(&self, nodes: &[&'a Value]) -> Vec<&'a Node> {
         let mut chosen = Vec::new();
         let mut open: Vec<&Value> = nodes.to_vec();
@@ -187,7 +188,7 @@ impl<'e> Values<'e> {
         self.pick(&values).cloned().unwrap_or_default()
     }
 
-    /// A text that fits the conditions, if one is known.
+    /// A text that fits the conditions, if such a text is known.
     fn text(&self, nodes: &[&Node]) -> Value {
         let start = usize::try_from(self.rng.below(3)).unwrap_or_default();
         let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());
@@ -197,7 +198,7 @@ impl<'e> Values<'e> {
             (0..ATTEMPTS).filter_map(move |_| texts::matching(pattern, &self.rng))
         });
         let texts = texts.map(|text| (*text).to_owned());
-        // First those of the pattern: each look at a text compiles it.
+        // First those of the pattern: each look at a text compiles the pattern.
         let mut texts = matching.chain(texts).chain([long]).map(Value::from);
         let fits = |text: &Value| {
             nodes.iter().all(|node| misfit(text, &Value::Object((*node).clone())).is_none())
@@ -238,7 +239,7 @@ impl<'e> Values<'e> {
         }
         let keys = nodes.iter().find_map(|it| it.get("x-kubernetes-list-map-keys")?.as_array());
         if keys.is_some() {
-            // Different keys need more than different items: one item has one key.
+            // Different keys need more than different items: an item has a single key.
             list.truncate(1);
         }
         Value::Array(list)
@@ -271,7 +272,7 @@ impl<'e> Values<'e> {
                 ("metadata", json!({ "name": "a" })),
             ];
             for (name, value) in head {
-                // What the schema describes was generated by it.
+                // Fields that the schema describes were already generated.
                 object.entry(name).or_insert(value);
             }
         }
@@ -293,7 +294,7 @@ impl<'e> Values<'e> {
         if schemas.is_empty() { self.anything() } else { self.value(&schemas, depth + 1) }
     }
 
-    /// Changes a value a little; returns the name of a field that was changed inside of it.
+    /// Changes a value a little; returns the name of a field that was changed inside the value.
     fn change(&self, target: &mut Value, other: Option<&Value>) -> Option<String> {
         if let Value::Object(fields) = target
             && !self.one_in(3)

@@ -19,7 +19,7 @@ pub(super) struct VersionTally {
     pub(super) differences: Vec<String>,
 }
 
-/// Converts values of each version to each other one and back.
+/// Converts values of each version to each other version and back.
 pub(super) fn judge_versions(
     versions: &Versions,
     definition: &CustomResourceDefinition,
@@ -46,14 +46,14 @@ fn judge_pair(
     let head = serde_json::json!({
         "apiVersion": format!("{}/{from}", info.group), "kind": info.kind,
     });
-    // Examples are of one version.
+    // Examples are of a single version.
     let own = examples.iter().filter(|example| example["apiVersion"] == head["apiVersion"]);
     let own: Vec<Value> = own.cloned().collect();
     let values = Values::new(Rng::seeded(SEED), &own);
     let (mut converted, mut refusal) = (0, None);
     for _ in 0..VALUES {
         let object = with_head(&values.fitting(&schema), &head);
-        // What serde does not read is judged elsewhere.
+        // Objects that serde does not read are judged elsewhere.
         let Ok(object) = versions.rewrite(object) else { continue };
         let there = match versions.convert(object.clone(), to) {
             Ok(there) => there,

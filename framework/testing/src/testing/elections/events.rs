@@ -13,13 +13,13 @@ pub(super) enum EventKind {
     Wake,
     /// A request about the lease arrives at the server.
     ///
-    /// `id` is the number of the request, `sent` the time at which the node sent it. It is executed
-    /// even if the node crashed meanwhile.
+    /// `id` is the number of the request, `sent` the time at which the node sent it. The server
+    /// executes the request even if the node crashed meanwhile.
     Execute { id: u64, request: LockRequest, sent: u64 },
     /// The answer arrives.
     Response {
-        /// Number of the request. A node drops an answer to any other request than the one it waits
-        /// for.
+        /// Number of the request. A node drops an answer to any other request than the awaited
+        /// request.
         id: u64,
         /// The request, which the election's machine needs to judge the answer.
         request: LockRequest,
@@ -51,13 +51,14 @@ pub(super) enum EventKind {
 pub(super) struct Event {
     /// Time of the event.
     pub(super) at: u64,
-    /// Number of creation; decides between events of one moment, so that a seed gives one history.
+    /// Number of creation; decides between events of the same moment, so that a seed determines the
+    /// history.
     order: u64,
     /// Index of the node in the world.
     pub(super) node: usize,
     /// Number of the node's restart to which the event belongs.
     pub(super) life: u32,
-    /// Kind, with the data that it needs.
+    /// Kind, with data.
     pub(super) kind: EventKind,
 }
 
@@ -78,10 +79,10 @@ impl Ord for Event {
     }
 }
 
-/// Events by time; those of one moment in the order of their creation.
+/// Events by time; those of the same moment in the order of their creation.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    /// Reversed, because the heap pops its largest element first.
+    /// Reversed, because the heap pops the largest element first.
     events: BinaryHeap<Reverse<Event>>,
     /// The last number that was given to an event or a request; starts at 0, so that no event has
     /// number 0.

@@ -1,25 +1,25 @@
 //! Simulated elections under faults, and an oracle that counts framework writes of two processes
 //! that the server executes at the same time. The promise is that there are none.
 //!
-//! The simulation runs the election's own `Machine` with its `Handover`, and the arithmetic of its
+//! The simulation runs the election's own `Machine` with `Handover`, and the arithmetic of the
 //! gate, millions of times, without tasks and sockets. Real time is counted in microseconds. Every
-//! node has clocks of its own: they run slower than real time, stop while the machine sleeps, or
-//! are set by hand. The server stores one versioned record.
+//! node has separate clocks: they run slower than real time, stop while the machine sleeps, or are
+//! set by hand. The server stores a single versioned record.
 //!
 //! Faults: nodes freeze, sleep, crash, restart and release the lease; requests and answers are
-//! delayed or lost; other writers change the record, and delete the Lease, mostly while its holder
+//! delayed or lost; other writers change the record, and delete the Lease, mostly while the holder
 //! hangs.
 //!
-//! Every node attempts writes all the time, as the work of a leader does, and its gate admits or
-//! refuses them. An admitted write takes time to reach the server. The server executes it for at
-//! most its timeout, counted from the arrival by the server's clock, even if the node crashes
-//! meanwhile. Some writes are given up by their callers before they are answered.
+//! Every node attempts writes all the time, as the work of a leader does, and the node's gate
+//! admits or refuses them. An admitted write takes time to reach the server. The server executes it
+//! for at most the write's timeout, counted from the arrival by the server's clock, even if the
+//! node crashes meanwhile. Some writes are given up by callers before the answer.
 //!
 //! The oracle has two counts. *Overlaps* are writes that began while a write of another node was
 //! executing. *Chances* are moments at which a gate was open while a write that another node had
-//! admitted could still have been executing, had it lasted for its whole timeout; they reveal an
-//! unsafe world long before an overlap does. A [`Defect`] breaks the framework on purpose: the
-//! oracle must then count overlaps.
+//! admitted could still have been executing, had that write lasted for the whole timeout; they
+//! reveal an unsafe world long before an overlap does. A [`Defect`] breaks the framework on
+//! purpose: the oracle must then count overlaps.
 //!
 //! Absent from safe worlds: writes that take longer from the gate to the server than the promise
 //! covers ([`Elections::late`] adds them, and the oracle counts), and a server that is restored
@@ -37,9 +37,9 @@ pub use oracle::Tally;
 
 use windlass_runtime::leader::simulated::LeaseDurations;
 
-/// Number of elections in one world before the next seed's world begins.
+/// Number of elections in a world before the next seed's world begins.
 ///
-/// Many short worlds cover more combinations of clock rates and numbers of nodes than one long
+/// Many short worlds cover more combinations of clock rates and numbers of nodes than a single long
 /// world; a fault that needs a long history still has dozens of terms.
 const PER_WORLD: u64 = 50;
 
@@ -50,18 +50,18 @@ pub enum Defect {
     NoMargin,
     /// Validity counts from the answer to a renewal instead of from before the request was sent.
     CountedFromAnswer,
-    /// A leader writes until it is notified of the end of its term, and does not ask its gate.
+    /// A leader writes until notified of the end of its term, and does not ask the gate.
     GateNotAsked,
     /// Durations are differences of the wall clock, which can be set.
     WallClock,
     /// Durations leave out the time that the machine slept.
     SleepNotCounted,
-    /// The lease is written without its resourceVersion: the last writer wins.
+    /// The lease is written without the resourceVersion: the last writer wins.
     NoVersions,
     /// The lease is released while writes are in flight.
     ReleasedEarly,
     /// The lease is released when all work has ended, though the server may still execute a write
-    /// that its caller gave up.
+    /// that the caller gave up.
     DroppedWritesForgotten,
     /// A process that creates the lease leads at once, without the wait of a lease duration.
     MakersDoNotWait,
@@ -83,8 +83,8 @@ impl Defect {
 }
 
 /// Settings of simulated elections: rates of clocks, and the time that a write may take from the
-/// gate to the server (pauses of its process included), within the bounds of the promise or beyond
-/// them.
+/// gate to the server (pauses of the node's process included), within the bounds of the promise or
+/// beyond them.
 #[derive(Clone, Copy, Debug)]
 pub struct Elections {
     /// Lease duration, renewal and margin of all nodes; the defaults of the framework.
@@ -95,7 +95,7 @@ pub struct Elections {
     pub(super) pause: Duration,
     /// Time from the gate to the server beyond the promise.
     pub(super) late: Duration,
-    /// The defect that all nodes have; `None` for the framework as it is.
+    /// The defect that all nodes have; `None` for the framework without a defect.
     pub(super) defect: Option<Defect>,
 }
 

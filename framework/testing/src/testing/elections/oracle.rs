@@ -11,7 +11,7 @@ pub struct Tally {
     pub writes: u64,
     /// Writes that a gate refused.
     pub refused: u64,
-    /// Writes that began while one of another node was executing.
+    /// Writes that began while a write of another node was executing.
     pub overlaps: u64,
     /// Moments at which a write could have begun while a write of another node could have been
     /// executing.
@@ -59,7 +59,7 @@ impl Tally {
         self.digest = (self.digest ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
     }
 
-    /// Whether there was neither an overlap nor a chance of one.
+    /// Whether there was neither an overlap nor a chance of an overlap.
     pub fn is_safe(&self) -> bool {
         self.overlaps == 0 && self.chances == 0
     }
@@ -88,19 +88,19 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Times until which writes of one node are executed at the server.
+/// Times until which writes of a node are executed at the server.
 #[derive(Clone, Copy, Debug, Default)]
 struct NodeWrites {
     /// The end of the node's last write.
     until: u64,
-    /// The last moment at which a write that it may have admitted can be executing.
+    /// The last moment at which a write that the gate may have admitted can be executing.
     horizon: u64,
 }
 
-/// Checks the writes of all nodes of one world.
+/// Checks the writes of all nodes of a world.
 #[derive(Debug)]
 pub(super) struct Oracle {
-    /// Writes of each node, by its index.
+    /// Writes of each node, by node index.
     nodes: Vec<NodeWrites>,
     /// The counts so far.
     pub(super) tally: Tally,
@@ -114,23 +114,23 @@ impl Oracle {
 
     /// Notes that the server begins to execute a write.
     ///
-    /// An overlap is counted for each other node whose write is executing at `at`; writes of one
-    /// node may overlap freely, since one leader may send several at a time.
+    /// An overlap is counted for each other node whose write is executing at `at`; writes of the
+    /// same node may overlap freely, since a leader may send several at a time.
     pub(super) fn write_begins(&mut self, at: u64, node: usize, until: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
         let overlaps = others.filter(|(_, writes)| writes.until > at).count() as u64;
         let writes = &mut self.nodes[node];
-        // A later write of the node may end before an earlier one.
+        // A later write of the node may end before an earlier write.
         writes.until = writes.until.max(until);
         self.tally.writes += 1;
         self.tally.overlaps += overlaps;
         self.tally.note(at ^ until.rotate_left(32) ^ node as u64);
     }
 
-    /// Notes that a gate is open: a write that it lets out now can be executing until `horizon`.
+    /// Notes that a gate is open: a write that it admits now can be executing until `horizon`.
     ///
-    /// Called after every step of a node, and not once per write: an unsafe moment counts even if
-    /// no write was attempted in it.
+    /// Called after every step of a node, instead of once per write: an unsafe moment counts even
+    /// if no write was attempted at that moment.
     pub(super) fn gate_is_open(&mut self, at: u64, node: usize, horizon: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
         self.tally.chances += others.filter(|(_, writes)| writes.horizon > at).count() as u64;
@@ -138,7 +138,7 @@ impl Oracle {
         writes.horizon = writes.horizon.max(horizon);
     }
 
-    /// Notes that all work of the node has ended: no write of it can be executing.
+    /// Notes that all work of the node has ended: no write of the node can be executing.
     ///
     /// Ends the horizon early: a lease that is released in order lets the next leader write at
     /// once.

@@ -26,7 +26,8 @@ fn d6_clocks_that_jump_and_drift_let_no_two_processes_write_at_once() {
     assert!(fooled.overlaps > 0, "clocks did not jump: {fooled}");
 }
 
-/// The condition that the promise names is necessary: the same elections beyond it are not safe.
+/// The condition that the promise names is necessary: the same elections beyond that condition are
+/// not safe.
 #[test]
 fn l5_writes_that_are_longer_on_their_way_than_promised_are_counted() {
     let late = Elections::paused().late(Duration::from_secs(8)).hold(1, 2_000);

@@ -19,46 +19,46 @@ use windlass_runtime::leader::simulated::{
 /// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
 
-/// One process on one machine.
+/// A process on a machine.
 struct Node {
-    /// The framework's election of this process, with its rules for asking for a lease and lending
-    /// it.
+    /// The framework's election of this process, with the rules for asking for and lending a lease.
     handover: Handover,
     /// Records that this process wrote; shared with the election's machine.
     own_records: OwnRecords,
     /// Number of restarts so far; events of an earlier process are void.
     life: u32,
-    /// Rate of its clocks against real time.
+    /// Rate of the node's clocks against real time.
     rate: f64,
     /// Lag of the monotonic clock, because the machine slept.
     ///
-    /// Only the steady clock has it: the clock that counts sleep does not fall behind.
+    /// Only the steady clock has this lag: the clock that counts sleep does not fall behind.
     lag: Duration,
     /// Offset of the wall clock, in seconds.
     wall: i64,
-    /// Time until which its process is frozen, in microseconds.
+    /// Time until which the process is frozen, in microseconds.
     frozen_until: u64,
-    /// Number of the request whose answer it waits for.
+    /// Number of the request whose answer the node waits for.
     waiting_for: Option<u64>,
-    /// Whether its lease was valid at the last check; a change to that counts as an election.
+    /// Whether the lease was valid at the last check; a change to that counts as an election.
     led: bool,
-    /// Whether the node is to release the lease: it begins no new writes.
+    /// Whether the node is to release the lease: such a node begins no new writes.
     drains: bool,
-    /// Time at which its work has ended: its last write was answered or given up.
+    /// Time at which the node's work has ended: the last write was answered or given up.
     ///
-    /// Time of the node's own knowledge: it has no work left then, though the server may have.
+    /// Time of the node's own knowledge: from then on the node has no work left, though the server
+    /// may have.
     busy_until: u64,
-    /// Time until which its gate assumes that a write that was given up may still be executed.
+    /// Time until which the gate assumes that a write that was given up may still be executed.
     ///
-    /// Microseconds of real time, as all times of the world; the node reads it through its own
-    /// rate.
+    /// Microseconds of real time, as all times of the world; the node reads it through the rate of
+    /// its clock.
     doubt_until: u64,
 }
 
 /// All state of a simulation.
 ///
-/// Times are microseconds since the beginning of the world. The state is changed by one event at a
-/// time, so that a run depends on nothing but its seed and its settings.
+/// Times are microseconds since the beginning of the world. The state is changed by a single event
+/// at a time, so that a run depends on nothing but the seed and the settings.
 struct World {
     /// Lease durations, rates and defect.
     settings: Elections,
@@ -70,18 +70,18 @@ struct World {
     origin: Instant,
     /// Events to come.
     queue: EventQueue,
-    /// Two to five nodes; one that crashes keeps its index and its clocks.
+    /// Two to five nodes; a crashed node keeps index and clocks.
     nodes: Vec<Node>,
-    /// The Lease at the server; `None` before the first election, and after it was deleted.
+    /// The Lease at the server; `None` before the first election, and after a deletion.
     stored: Option<ObservedRecord>,
     /// resourceVersion of the last write; increases also over deletions, as that of a real server
     /// does.
     version: u64,
-    /// Observer in real time. No node reads it.
+    /// Observer in real time. No node reads the oracle.
     oracle: Oracle,
 }
 
-/// Runs `elections` in the world of one seed.
+/// Runs `elections` in the world of a seed.
 pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
     let mut world = World::new(seed, settings);
     while world.oracle.tally.elections < elections {
@@ -92,14 +92,14 @@ pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
 }
 
 impl World {
-    /// Creates a world of two to five nodes, each with clocks of a rate of its own.
+    /// Creates a world of two to five nodes, each with clocks of a separate rate.
     ///
     /// All nodes start within two seconds, in an order that the seed decides.
     fn new(seed: u64, settings: Elections) -> Self {
         let rng = Rng::seeded(seed);
         let nodes = 2 + rng.below(4) as usize;
         // No clock is faster than real time: the promise is about the ratio of two clocks, and real
-        // time only has to be as fast as the fastest one.
+        // time only has to be as fast as the fastest clock.
         let slowest = 1.0 / settings.rate;
         let rate = || slowest + (1.0 - slowest) * rng.unit();
         // Five rates are drawn in any case: the draws that follow are the same for every number of
@@ -137,7 +137,7 @@ impl World {
         world
     }
 
-    /// Creates a process without state; some lend the lease, a few ask for it.
+    /// Creates a process without state; some lend the lease, a few ask for the lease.
     fn new_process(&self, node: usize, life: u32) -> (Handover, OwnRecords) {
         let policy = HandoverPolicy { asks: self.random(8) == 0, lends: self.random(2) == 0 };
         let (own_records, identity) = (OwnRecords::default(), format!("{node}.{life}"));
@@ -172,12 +172,12 @@ impl World {
 
     /// Reads the clocks of a node.
     ///
-    /// The reading is the input of the election's machine; two of the defects change it instead of
-    /// the machine, since the machine has no way to measure time wrongly.
+    /// The reading is the input of the election's machine; two of the defects change the reading
+    /// instead of the machine, since the machine has no way to measure time wrongly.
     fn read_clocks(&self, node: usize, at: u64) -> ClockReading {
         let local = self.local(node, at);
         let wall = self.wall(node, at);
-        // An offset, so that a clock that slept or was set back stays after its origin.
+        // An offset, so that a clock that slept or was set back stays after the origin.
         let steady = self.origin + Duration::from_secs(10_000_000) + local - self.nodes[node].lag;
         match self.settings.defect {
             Some(Defect::WallClock) => {
@@ -203,7 +203,7 @@ impl World {
         Timestamp::UNIX_EPOCH + local + SignedDuration::from_secs(self.nodes[node].wall)
     }
 
-    /// Handles an event: at the server, at a running node, or later at a frozen one.
+    /// Handles an event: at the server, at a running node, or later at a frozen node.
     fn handle(&mut self, event: Event) {
         let Event { at, node, life, kind, .. } = event;
         match kind {
@@ -212,12 +212,13 @@ impl World {
             EventKind::Execute { id, request, sent } => {
                 self.execute(at, node, life, id, request, sent)
             }
-            // Counted also when the process is gone: the server executes what has reached it.
+            // Counted also when the process is gone: the server executes every write that has
+            // arrived.
             EventKind::Begin { until } => self.oracle.write_begins(at, node, until),
-            // An answer or a timer of a process that crashed: no code is left to receive it.
+            // An answer or a timer of a process that crashed: no code is left to receive the event.
             _ if life != self.nodes[node].life => {}
-            // Delivered in the old order after the freeze, all at one moment: a process that wakes
-            // up finds its answers and its timers due at the same time.
+            // Delivered in the old order after the freeze, all at a single moment: a process that
+            // wakes up finds answers and timers due at the same time.
             kind if at < self.nodes[node].frozen_until => {
                 self.push(self.nodes[node].frozen_until, node, kind);
             }
@@ -249,14 +250,14 @@ impl World {
             EventKind::GiveUp { id, request, sent } => (id, request, sent, LockResponse::Failed),
             EventKind::Execute { .. } | EventKind::Write | EventKind::Begin { .. } => return,
         };
-        // An answer that comes after its timeout, or a timeout after the answer.
+        // An answer that comes after the timeout, or a timeout after the answer.
         if self.nodes[node].waiting_for != Some(id) {
             return;
         }
         self.nodes[node].waiting_for = None;
         let (now, wall) = (self.read_clocks(node, at), self.wall(node, at));
-        // The server may have stored the renewal directly after it was sent: other nodes count from
-        // then.
+        // The server may have stored the renewal directly after the node sent it: other nodes count
+        // from then.
         let counted = if self.is_broken(Defect::CountedFromAnswer) { at } else { sent };
         let sent = self.read_clocks(node, counted);
         let next = self.nodes[node].handover.answered(&request, answer, &sent, &now, wall);
@@ -275,8 +276,8 @@ impl World {
         let (now, wall) = (self.read_clocks(node, at), self.wall(node, at));
         self.nodes[node].handover.machine.expire(&now);
         self.observe(at, node);
-        // The machine assumes that no lease was held before, so that it leads as soon as it has
-        // created one.
+        // The machine assumes that no lease was held before, so that leadership begins as soon as
+        // the machine has created a lock.
         if self.is_broken(Defect::MakersDoNotWait) {
             self.nodes[node].own_records.set_unheld_since(now);
         }
@@ -284,7 +285,7 @@ impl World {
         self.send(at, node, request);
     }
 
-    /// Schedules the next attempt of a node, no later than the end of its lease.
+    /// Schedules the next attempt of a node, no later than the end of the node's lease.
     fn schedule_attempt(&mut self, at: u64, node: usize, now: &ClockReading) {
         // Jitter of up to a fifth: nodes that started together do not stay in step.
         let pause = self.settings.timing.retry_period.mul_f64(1.0 + 0.2 * self.rng.unit());
@@ -312,7 +313,7 @@ impl World {
         }
     }
 
-    /// Sends a request about the lease, and schedules its timeout.
+    /// Sends a request about the lease, and schedules the timeout.
     fn send(&mut self, at: u64, node: usize, request: LockRequest) {
         let id = self.queue.number();
         self.nodes[node].waiting_for = Some(id);
@@ -331,8 +332,8 @@ impl World {
 
     /// Executes a request at the server, and sends the answer.
     ///
-    /// As a Kubernetes API server does with optimistic concurrency: a replacement counts only if it
-    /// names the stored version, a creation only if there is no Lease.
+    /// As a Kubernetes API server does with optimistic concurrency: a replacement counts only if
+    /// the request names the stored version, a creation only if there is no Lease.
     fn execute(
         &mut self,
         at: u64,
@@ -358,7 +359,7 @@ impl World {
             self.version += 1;
             self.stored = Some(ObservedRecord::new(record, self.version.to_string()));
         }
-        // Taken now, delivered later: the answer may be out of date when it arrives.
+        // Taken now, delivered later: the answer may be out of date on arrival.
         let answer = self.stored.clone().map(Box::new);
         if let Some(delay) = self.delay() {
             let kind = EventKind::Response { id, request, sent, answer, conflict };
@@ -389,13 +390,13 @@ impl World {
             self.oracle.tally.refused += 1;
             return;
         };
-        // The gate's decision and the sending are one step: a pause between the two is part of the
-        // way to the server.
+        // The gate's decision and the sending are a single step: a pause between the two is part of
+        // the way to the server.
         self.begin_write(at, node, left);
     }
 
-    /// Sends a write while `left` of the lease is left by its node's clock, and schedules its
-    /// execution. The server counts the timeout from the arrival, by its own clock.
+    /// Sends a write while `left` of the lease is left by the node's clock, and schedules its
+    /// execution. The server counts the timeout from the arrival, by the server's clock.
     fn begin_write(&mut self, at: u64, node: usize, left: Duration) {
         let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
         // Whole seconds, as the `timeout` parameter of a request has them.
@@ -408,9 +409,9 @@ impl World {
         let until = if self.random(4) == 0 { end } else { quick.min(end) };
         self.push(begin, node, EventKind::Begin { until });
         let state = &mut self.nodes[node];
-        // No node waits for longer than its lease lasts.
+        // No node waits for longer than the duration of its lease.
         let waits_until = at + micros(left, state.rate);
-        // A caller that drops its future, as a `select!` does: the request is under way all the
+        // A caller that drops the future, as a `select!` does: the request is under way all the
         // same.
         let given_up = self.rng.below(8) == 0;
         let answered = if given_up { at + self.rng.below(1 + until - at) } else { until };
@@ -422,7 +423,7 @@ impl World {
         }
     }
 
-    /// Injects a random fault: the node freezes, sleeps, crashes, has its wall clock set or
+    /// Injects a random fault: the node freezes, sleeps, crashes, gets another wall-clock time or
     /// releases the lease, or another writer changes or deletes the Lease.
     ///
     /// Faults of a node come twice a minute on average and last up to 45 s, which is longer than a
@@ -434,7 +435,7 @@ impl World {
         match self.random(8) {
             0 => self.freeze(at + long, node),
             1 => {
-                // The machine sleeps: the process stands still, and its steady clock with it.
+                // The machine sleeps: the process stands still, and so does the steady clock.
                 self.freeze(at + long, node);
                 let local = long as f64 * self.nodes[node].rate;
                 self.nodes[node].lag += Duration::from_micros(local as u64);
@@ -458,7 +459,7 @@ impl World {
         self.nodes[node].frozen_until = until;
     }
 
-    /// Labels the Lease by hand: the record stays, its version does not.
+    /// Labels the Lease by hand: the record stays, the version changes.
     ///
     /// The renewal in flight is answered with a conflict, though the node still holds the lease.
     fn touch_lease(&mut self) {
@@ -469,21 +470,21 @@ impl World {
         }
     }
 
-    /// Deletes the Lease by hand, mostly while its holder hangs.
+    /// Deletes the Lease by hand, mostly while the holder hangs.
     fn delete(&mut self, until: u64) {
         let Some(lease) = self.stored.take() else { return };
         self.oracle.tally.deleted += 1;
         let holder = lease.record.holder.as_deref().and_then(|name| name.split_once('.'));
         let node = holder.and_then(|(node, _)| node.parse().ok());
-        // The holder cannot see the deletion while it hangs: the next node must wait although there
+        // The holder cannot see the deletion while hanging: the next node must wait although there
         // is no record of a holder.
         if let Some(node) = node.filter(|_| self.random(4) > 0) {
             self.freeze(until, node);
         }
     }
 
-    /// Begins the drain of a node: it begins no more writes, and releases the lease when its writes
-    /// have ended.
+    /// Begins the drain of a node: the node begins no more writes, and releases the lease when all
+    /// its writes have ended.
     fn drain(&mut self, at: u64, node: usize) {
         if self.nodes[node].handover.machine.held().is_none() || self.nodes[node].drains {
             return;
@@ -506,8 +507,9 @@ impl World {
         let doubt = self.nodes[node].doubt_until;
         let is_held = self.nodes[node].handover.machine.held().is_some();
         if is_careful && doubt > at {
-            // A write that is uncertain for a short time is waited for; otherwise the lease is left to expire, since a
-            // release would let the next leader write beside the unanswered write.
+            // A write that is uncertain for a short time is waited for; otherwise the lease is left
+            // to expire, since a release would let the next leader write beside the unanswered
+            // write.
             if doubt <= at + WRITE_DRAIN.as_micros() as u64 {
                 return self.push(doubt, node, EventKind::Release);
             }
@@ -515,7 +517,7 @@ impl World {
         } else if is_held {
             let wall = self.wall(node, at);
             if is_careful {
-                // With a defect the horizon stays: the node only believes that its work has ended.
+                // With a defect the horizon stays: the node only believes that the work has ended.
                 self.oracle.work_has_ended(at, node);
             }
             let request = self.nodes[node].handover.release(wall);
@@ -545,10 +547,10 @@ impl World {
         self.start_process(at + long, node, 1);
     }
 
-    /// Reports to the oracle, after every step of the node, whether its gate is open.
+    /// Reports to the oracle, after every step of the node, whether the node's gate is open.
     ///
     /// An election is counted when the gate opens, and not when the Lease is written: a node may
-    /// acquire a lease whose validity has already ended by its clock.
+    /// acquire a lease whose validity has already ended by the node's clock.
     fn observe(&mut self, at: u64, node: usize) {
         let now = self.read_clocks(node, at);
         let held = self.nodes[node].handover.machine.held();
@@ -559,8 +561,7 @@ impl World {
         if !std::mem::replace(&mut self.nodes[node].led, true) {
             self.oracle.tally.elections += 1;
         }
-        // The server executes no write for longer than was left, and its clock may be the slower
-        // one.
+        // The server executes no write for longer than was left, and its clock may be slower.
         let last = (left.as_micros() as f64 / self.rate.min(self.nodes[node].rate)) as u64;
         let way = (self.settings.pause + self.settings.late).as_micros() as u64;
         self.oracle.gate_is_open(at, node, at + last + way);

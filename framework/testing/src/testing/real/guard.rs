@@ -1,8 +1,9 @@
-//! Guard of a program: it lives no longer than the process that started it, in whatever way that
-//! ends.
+//! Guard of a program: the program lives no longer than the process that started it, however that
+//! process ends.
 //!
 //! A shell stands between the two. The shell obeys words on its standard input, and at the end of
-//! the input, which comes when our process is gone, it kills the program and removes the folder.
+//! the input, which comes when our process is gone, the shell kills the program and removes the
+//! folder.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,9 +12,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// Source of the shell, run as `sh -c SCRIPT guard FOLDER PROGRAM ARGUMENT…`.
 ///
 /// The program's standard input is empty, and its output is appended to `log`, so that a second
-/// start keeps the log of the first. `INT` has an empty handler: Ctrl-C in a terminal reaches the whole
-/// process group, and the shell must outlive the test process to clean up. Each word is answered by
-/// `done` once it was obeyed.
+/// start keeps the log of the first. `INT` has an empty handler: Ctrl-C in a terminal reaches the
+/// whole process group, and the shell must outlive the test process to clean up. Each word is
+/// answered by `done` once obeyed.
 const SCRIPT: &str = r#"folder="$1"; shift
 trap : INT
 child=
@@ -35,10 +36,10 @@ done
 [ -z "$child" ] || { kill -s KILL "$child"; wait "$child"; } 2>/dev/null
 rm -rf "$folder""#;
 
-/// A program that runs until it is ended by a word, or until this is dropped.
+/// A program that runs until ended by a word, or until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The shell; its end is waited for when this is dropped.
+    /// The shell; the drop of the guard waits for its end.
     shell: Child,
     /// Input of the shell; `None` while this is dropped.
     words: Option<ChildStdin>,
@@ -62,10 +63,10 @@ pub(super) enum Word {
 }
 
 impl Guard {
-    /// Starts `command`; its output goes to the file `log` in `folder`.
+    /// Starts `command`; the output goes to the file `log` in `folder`.
     ///
     /// Returns when the shell was started, which is before the program is ready, and also when the
-    /// program does not exist: its log has the reason then.
+    /// program does not exist: the log has the reason then.
     pub(super) fn start(folder: &Path, program: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "guard"])
@@ -81,11 +82,11 @@ impl Guard {
         Ok(Self { shell, words, answers })
     }
 
-    /// Sends a command and waits, blocking the thread, until it was obeyed: after
+    /// Sends a command and waits, blocking the thread, until the shell has obeyed: after
     /// [`Word::Terminate`] and [`Word::Kill`] until the program is gone.
     ///
-    /// A failure is [`BrokenPipe`](io::ErrorKind::BrokenPipe): the shell is gone, and the program
-    /// with it.
+    /// A failure is [`BrokenPipe`](io::ErrorKind::BrokenPipe): the shell is gone, and so is the
+    /// program.
     pub(super) fn send(&mut self, word: Word) -> io::Result<()> {
         let word = match word {
             Word::Begin => "begin\n",
@@ -109,7 +110,7 @@ impl Guard {
 impl Drop for Guard {
     /// Waits for the end, which takes milliseconds: the next test may want the port.
     fn drop(&mut self) {
-        // Ends the shell's input, at which it kills the program and removes the folder.
+        // Ends the shell's input, at which the shell kills the program and removes the folder.
         self.words = None;
         let _ = self.shell.wait();
     }

@@ -1,10 +1,10 @@
-//! A real kube-apiserver with an etcd of its own, on loopback, ended when its owner or the test
+//! A real kube-apiserver with a separate etcd, on loopback, ended when the owning value or the test
 //! process ends.
 //!
-//! The server takes 3 s to start, so tests share one per process, and only those that stop or
-//! replace it start their own. Its clients authenticate by client certificates, tokens of a file,
-//! and tokens of service accounts. Not included: controllers (no process acts on stored objects), and
-//! kubelets.
+//! The server takes 3 s to start, so tests share a server per process, and only tests that stop or
+//! replace a server start their own. Clients authenticate by client certificates, tokens of a file,
+//! and tokens of service accounts. Not included: controllers (no process acts on stored objects),
+//! and kubelets.
 
 mod guard;
 mod pki;
@@ -50,19 +50,19 @@ pub(super) fn as_user(
             Error::new(ErrorKind::Usage, text).because(error)
         })
     };
-    // The request is sent with the administrator's credentials, and the server grants it the rights
-    // of the impersonated user only.
+    // The request is sent with the administrator's credentials, and the server grants the request
+    // the rights of the impersonated user only.
     config.headers.insert("impersonate-user", value(user)?);
     for group in groups {
-        // Appended: a user may have several groups, each in a header of its own.
+        // Appended: a user may have several groups, each in a separate header.
         config.headers.append("impersonate-group", value(group)?);
     }
     Ok(config)
 }
 
-/// An error of the equipment itself.
+/// An error of the test equipment.
 ///
-/// It is of kind [`Config`](ErrorKind::Config): the environment of the tests lacks a part.
+/// The error is of kind [`Config`](ErrorKind::Config): the environment of the tests lacks a part.
 fn failed(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, text)
 }

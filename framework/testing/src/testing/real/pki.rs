@@ -1,7 +1,7 @@
-//! Certificates for the real API server and its clients.
+//! Certificates for the real API server and the server's clients.
 //!
-//! Keys are made anew for each server and never leave its folder; a certificate of one server is
-//! worth nothing at another.
+//! Keys are made anew for each server and never leave the server's folder; a certificate of one
+//! server is worth nothing at another.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use super::failed;
 use windlass_client::client::SecretString;
 use windlass_core::error::Error;
 
-/// A client certificate and its key, PEM.
+/// A client certificate with the key, PEM.
 #[derive(Clone, Debug)]
 pub struct ClientCertificate {
     /// The certificate.
     ///
-    /// As [`ClientConfig`](windlass_client::client::ClientConfig) takes it.
+    /// As [`ClientConfig`](windlass_client::client::ClientConfig) takes the certificate.
     pub certificate: String,
-    /// Its key.
+    /// Private key.
     pub key: SecretString,
 }
 
@@ -31,22 +31,22 @@ pub struct ClientCertificate {
 pub(super) struct Authority {
     /// Name and private key of the authority, which sign certificates.
     issuer: Issuer<'static, KeyPair>,
-    /// Its own certificate, PEM.
+    /// Certificate of the authority, PEM.
     pub(super) certificate: String,
 }
 
-/// A certificate and its key, PEM.
+/// A certificate and the private key, PEM.
 pub(super) struct PemIdentity {
     /// The certificate.
     pub(super) certificate: String,
-    /// Its private key.
+    /// Private key of the authority.
     pub(super) key: String,
 }
 
 impl Authority {
     /// Creates an authority with a new key.
     ///
-    /// `name` is the common name in its certificate, by which a failed verification is recognized.
+    /// `name` is the common name in the certificate, by which a failed verification is recognized.
     pub(super) fn new(name: &str) -> Result<Self, Error> {
         let make = || -> Result<Self, rcgen::Error> {
             let mut params = named(name);
@@ -63,7 +63,7 @@ impl Authority {
 
     /// Creates a certificate for a server on loopback.
     ///
-    /// It is valid for `127.0.0.1` and `localhost`, and for no other host.
+    /// The certificate is valid for `127.0.0.1` and `localhost`, and for no other host.
     pub(super) fn server(&self) -> Result<PemIdentity, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let params = CertificateParams::new(hosts).map_err(unmade)?;
@@ -97,7 +97,7 @@ impl Authority {
         mut params: CertificateParams,
         usage: ExtendedKeyUsagePurpose,
     ) -> Result<PemIdentity, Error> {
-        // One usage only: a client's certificate must not pass for a server's.
+        // A single usage: a client's certificate must not pass for a server's.
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().map_err(unmade)?;
         let certificate = params.signed_by(&key, &self.issuer).map_err(unmade)?;

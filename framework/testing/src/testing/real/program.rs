@@ -8,8 +8,8 @@ use windlass_core::error::Error;
 /// Returns `WINDLASS_KUBE_BIN/name`, or the program beside the newest kube-apiserver in the cache
 /// folder.
 ///
-/// The variable takes precedence, and there is no fallback from it: a misspelt folder is an error
-/// instead of a test against another version.
+/// The variable takes precedence, and there is no fallback: a misspelt folder is an error instead
+/// of a test against another version.
 pub(super) fn find(name: &str) -> Result<PathBuf, Error> {
     let (found, looked) = match std::env::var_os("WINDLASS_KUBE_BIN") {
         Some(folder) => {
@@ -46,7 +46,8 @@ fn cache() -> PathBuf {
 
 /// Returns the kube-apiserver of the newest build in the cache folder.
 ///
-/// By the time of the program file, and not by its version: a rebuilt program is the one meant.
+/// By the time of the program file, and not by its version: a rebuilt program is the intended
+/// program.
 fn newest_build(cache: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let builds = entries.filter(|path| {

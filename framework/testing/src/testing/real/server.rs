@@ -1,4 +1,4 @@
-//! One real API server: its folder, its port, its processes.
+//! A real API server: folder, port and processes.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,7 +20,7 @@ use windlass_client::client::{Client, ClientConfig, Prepared};
 use windlass_core::clock::Clock;
 use windlass_core::error::Error;
 
-/// Longest time from the start of the process until it reports that it is ready.
+/// Longest time from the start of the process until its report of readiness.
 ///
 /// An idle machine needs 3 s.
 const READY: Duration = Duration::from_secs(60);
@@ -34,12 +34,12 @@ const USERS: &[(&str, &str, &str)] = &[
     ("bob", "bob-uid", ""),
 ];
 
-/// A real kube-apiserver 1.36 with an etcd of its own, on loopback.
+/// A real kube-apiserver 1.36 with a separate etcd, on loopback.
 ///
 /// Static tokens are `token-of-admin` (may do everything), `token-of-alice` (groups `readers` and
-/// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping it
-/// kills the processes and removes its folder, also when a test panics; so does any end of this
-/// process.
+/// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping the
+/// value kills the processes and removes the server's folder, also when a test panics; so does any
+/// end of this process.
 ///
 /// ```no_run
 /// # extern crate windlass_testing as windlass;
@@ -60,7 +60,7 @@ pub struct RealServer {
     address: SocketAddr,
     /// Certificates, keys and the data of etcd.
     ///
-    /// The guard removes it when the processes have ended.
+    /// The guard removes the folder when the processes have ended.
     folder: PathBuf,
     /// Authority whose client certificates the server accepts.
     clients: Authority,
@@ -72,30 +72,30 @@ pub struct RealServer {
 }
 
 impl RealServer {
-    /// Starts a server of the caller's own: for tests that stop it.
+    /// Starts a separate server, for tests that stop it.
     ///
     /// # Panics
-    /// When it cannot be started; the text gives the reason and the remedy.
+    /// When the server cannot be started; the text gives the reason and the remedy.
     pub async fn start() -> Self {
         Self::try_start().await.unwrap_or_else(|error| cannot("start", &error))
     }
 
     /// Does the same as [`start`](Self::start), with more flags of kube-apiserver.
     ///
-    /// A flag that is given twice counts with its last value.
+    /// A flag that is given twice counts with the last value.
     ///
     /// # Panics
-    /// When it cannot be started; the text gives the reason and the remedy.
+    /// When the server cannot be started; the text gives the reason and the remedy.
     pub async fn start_with(flags: &[&str]) -> Self {
         Self::launch(flags).await.unwrap_or_else(|error| cannot("start", &error))
     }
 
     /// Returns the server that the tests of this process share; started by the first caller.
     ///
-    /// Never stop it: other tests of the process use it at the same time.
+    /// Never stop this server: other tests of the process use the server at the same time.
     ///
     /// # Panics
-    /// When it cannot be started; the text gives the reason and the remedy.
+    /// When the server cannot be started; the text gives the reason and the remedy.
     pub async fn shared() -> &'static Self {
         Self::try_shared().await.unwrap_or_else(|error| cannot("start", &error))
     }
@@ -103,10 +103,10 @@ impl RealServer {
     /// Does the same as [`shared`](Self::shared).
     ///
     /// # Errors
-    /// When it cannot be started; the text gives the reason and the remedy.
+    /// When the server cannot be started; the text gives the reason and the remedy.
     ///
-    /// It ends with the process: a static is never dropped, and the guard sees the end of its
-    /// input.
+    /// The server ends with the process: a static is never dropped, and the guard sees the end of
+    /// the guard's input.
     pub async fn try_shared() -> Result<&'static Self, Error> {
         static SHARED: OnceCell<RealServer> = OnceCell::const_new();
         // A failure is not kept: the next test tries again.
@@ -116,7 +116,7 @@ impl RealServer {
     /// Does the same as [`start`](Self::start).
     ///
     /// # Errors
-    /// When it cannot be started; the text gives the reason and the remedy.
+    /// When the server cannot be started; the text gives the reason and the remedy.
     pub async fn try_start() -> Result<Self, Error> {
         Self::launch(&[]).await
     }
@@ -145,12 +145,12 @@ impl RealServer {
         Ok(server)
     }
 
-    /// Returns its address; the same after a restart.
+    /// Returns the server's address; the same after a restart.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns its URL, `https://127.0.0.1:PORT`.
+    /// Returns the server's URL, `https://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("https://{}", self.address)
     }
@@ -173,7 +173,7 @@ impl RealServer {
         }
     }
 
-    /// Returns the configuration of a client of one of the users that have a static token.
+    /// Returns the configuration of a client for a user with a static token.
     ///
     /// `admin`, `alice` or `bob`.
     pub fn user(&self, name: &str) -> ClientConfig {
@@ -193,7 +193,7 @@ impl RealServer {
     /// Creates a client certificate of `user` in `group`, which the server accepts for `lifetime`.
     ///
     /// # Panics
-    /// When it cannot be created.
+    /// When the certificate cannot be created.
     pub fn certificate(
         &self,
         user: &str,
@@ -231,16 +231,16 @@ impl RealServer {
     /// Kills the server, as `kill -9` does: connections are reset without a message.
     ///
     /// # Panics
-    /// When it does not obey.
+    /// When the guard does not obey.
     pub async fn kill(&self) {
         self.send(Word::Kill).await;
     }
 
-    /// Asks the server to end, as `kill` does, and waits until it has: it finishes requests and
-    /// closes its connections in order.
+    /// Asks the server to end, as `kill` does, and waits until the server has ended: a terminating
+    /// server finishes requests and closes connections in order.
     ///
     /// # Panics
-    /// When it does not obey.
+    /// When the guard does not obey.
     pub async fn terminate(&self) {
         self.send(Word::Terminate).await;
     }
@@ -248,7 +248,7 @@ impl RealServer {
     /// Stops the server's execution: connections stay open, no request is answered.
     ///
     /// # Panics
-    /// When it does not obey.
+    /// When the guard does not obey.
     pub async fn freeze(&self) {
         self.send(Word::Stop).await;
     }
@@ -256,15 +256,15 @@ impl RealServer {
     /// Lets the server go on after [`freeze`](Self::freeze).
     ///
     /// # Panics
-    /// When it does not obey.
+    /// When the guard does not obey.
     pub async fn thaw(&self) {
         self.send(Word::Continue).await;
     }
 
-    /// Starts the server again, on the same port, with the same data, and waits until it is ready.
+    /// Starts the server again, on the same port, with the same data, and waits until ready.
     ///
     /// # Panics
-    /// When it does not become ready.
+    /// When the server does not become ready.
     pub async fn start_again(&self) {
         self.send(Word::Begin).await;
         if let Err(error) = self.ready().await {
@@ -272,11 +272,11 @@ impl RealServer {
         }
     }
 
-    /// Gives the server, while it is ended, a certificate of a new CA; [`ca`](Self::ca) returns
-    /// that one from now on.
+    /// Gives the server, while stopped, a certificate of a new CA; [`ca`](Self::ca) returns the new
+    /// CA from now on.
     ///
     /// # Panics
-    /// When its folder cannot be written.
+    /// When the server's folder cannot be written.
     pub fn replace_certificate(&self) {
         match write_server_certificate(&self.folder) {
             Ok(ca) => *self.server_ca.lock() = ca,
@@ -284,10 +284,10 @@ impl RealServer {
         }
     }
 
-    /// Keeps a copy of the server's store, while it is ended; only the last one is kept.
+    /// Keeps a copy of the server's store, while stopped; only the last copy is kept.
     ///
     /// # Panics
-    /// When its folder cannot be copied.
+    /// When the server's folder cannot be copied.
     pub fn back_up(&self) {
         self.replace_store("etcd.backup", Some("etcd"));
     }
@@ -296,22 +296,22 @@ impl RealServer {
     /// backup does: versions go backwards.
     ///
     /// # Panics
-    /// When there is no copy, or it cannot be put there.
+    /// When there is no copy, or the copy cannot be restored.
     pub fn restore(&self) {
         self.replace_store("etcd", Some("etcd.backup"));
     }
 
-    /// Removes the server's store, while it is ended: versions begin anew.
+    /// Removes the server's store, while stopped: versions begin anew.
     ///
     /// # Panics
-    /// When it cannot be removed.
+    /// When the store cannot be removed.
     pub fn empty(&self) {
         self.replace_store("etcd", None);
     }
 
-    /// Replaces a folder of the server by a copy of another, or removes it.
+    /// Replaces a folder of the server by a copy of another, or removes that folder.
     ///
-    /// The processes must be ended: etcd keeps its files open, and would write into removed ones.
+    /// The processes must be ended: etcd keeps files open, and would write into removed files.
     fn replace_store(&self, name: &str, by: Option<&str>) {
         let place = self.folder.join(name);
         let replace = || {
@@ -327,7 +327,7 @@ impl RealServer {
         }
     }
 
-    /// Sends a command to the guard, and panics when it is not obeyed.
+    /// Sends a command to the guard, and panics when the guard does not obey.
     ///
     /// The lock is held until the command was obeyed, so that commands take effect one after
     /// another.
@@ -351,7 +351,7 @@ impl RealServer {
         let wait = async {
             loop {
                 // A new client for each look: no backoff and no connection of an earlier attempt
-                // delays it, and it trusts the present CA.
+                // delays the look, and the client trusts the present CA.
                 let client = Client::builder().config(self.admin()).build()?;
                 let request = Prepared::get("/readyz", "ask whether the real API server is ready");
                 if client.send(request).await.is_ok() {
@@ -374,9 +374,9 @@ impl RealServer {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Returns the error about a server that does not start, with the end of its log.
+    /// Returns the error about a server that does not start, with the end of the server's log.
     ///
-    /// Its last 15 lines have the reason in most cases, and fit on a screen.
+    /// The log's last 15 lines have the reason in most cases, and fit on a screen.
     fn not_ready(&self, what: &str) -> Error {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
@@ -396,12 +396,12 @@ impl fmt::Debug for RealServer {
 
 /// Fails the test with the attempted action and the error.
 ///
-/// The text names the remedy if the error has one.
+/// The text names the remedy if the error has a remedy.
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
 }
 
-/// Copies a folder and its contents.
+/// Copies a folder and the contents.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -418,14 +418,15 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Creates a folder that no other running server uses.
 ///
-/// It is in the system's folder for temporary files; the name has the process id and a number.
+/// The folder lies in the system's folder for temporary files; the name has the process id and a
+/// number.
 fn new_folder() -> Result<PathBuf, Error> {
     /// Number of folders that this process has created.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     // `Relaxed`: the number need only be unique.
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("windlass-kube-{}-{count}", std::process::id()));
-    // A former process with the same id may have left its folder.
+    // A former process with the same id may have left a folder.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("certificates")).map_err(|error| {
         failed(format!("cannot prepare the folder {}", folder.display())).because(error)
@@ -451,7 +452,7 @@ fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
 
 /// Writes a certificate of a new CA for the server; returns the CA's certificate.
 ///
-/// A new CA each time, so that a client which trusts the former one rejects the new certificate.
+/// A new CA each time, so that a client which trusts the former CA rejects the new certificate.
 fn write_server_certificate(folder: &Path) -> Result<String, Error> {
     let authority = Authority::new("windlass test servers")?;
     let pair = authority.server()?;
@@ -494,7 +495,7 @@ fn arguments(folder: &Path, port: u16) -> Vec<String> {
         // The address is loopback, which is not valid in the Endpoints of the `kubernetes` Service.
         "--endpoint-reconciler-type=none",
         "--shutdown-delay-duration=0",
-        // Without it one open watch keeps the server for a minute after SIGTERM.
+        // Without this flag an open watch keeps the server for a minute after SIGTERM.
         "--shutdown-watch-termination-grace-period=1s",
         "--allow-privileged",
     ];
@@ -502,8 +503,8 @@ fn arguments(folder: &Path, port: u16) -> Vec<String> {
     files.into_iter().chain(others).chain([format!("--secure-port={port}")]).collect()
 }
 
-/// Returns a free port below those that the kernel gives to outgoing connections, so that none of
-/// them takes it while the server is down.
+/// Returns a free port below those that the kernel gives to outgoing connections, so that no
+/// connection takes the port while the server is down.
 ///
 /// The port may be taken between the check and the server's start; ports of different processes and
 /// calls differ, which makes that unlikely.

@@ -18,8 +18,8 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::CanCache;
 use windlass_core::resource::{Resource, Selector};
 
-/// A way to read objects by a value of the type `Q`, for [`Context::watch_by`]: an [`Index`] by one of its values, or
-/// [`WatchScope`] by a [`Selector`]. Sealed.
+/// A way to read objects by a value of the type `Q`, for [`Context::watch_by`]: an [`Index`] by a
+/// value of the index, or [`WatchScope`] by a [`Selector`]. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` reads no objects by a value of the type `{Q}`",
     label = "expected an index and a value of it, or `WatchScope` and a `Selector`",
@@ -31,8 +31,8 @@ pub trait WatchTarget<Q: ?Sized>: sealed::TargetRead<Q> {}
 #[diagnostic::do_not_recommend]
 impl<Q: ?Sized, B: sealed::TargetRead<Q>> WatchTarget<Q> for B {}
 
-/// Objects by their labels, for [`Context::watch_by`]: those of some namespaces that a [`Selector`] matches, or all of
-/// them by [`Selector::everything`].
+/// Objects by their labels, for [`Context::watch_by`]: those of some namespaces that a [`Selector`]
+/// matches, or all of them by [`Selector::everything`].
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -88,17 +88,17 @@ impl<'a, K> WatchScope<'a, K> {
         Self { place, kind: PhantomData }
     }
 
-    /// Objects of the reconciled object's namespace. For a reconciled object without a namespace, and for kinds
-    /// without namespaces, all objects.
+    /// Objects of the reconciled object's namespace. For a reconciled object without a namespace,
+    /// and for kinds without namespaces, all objects.
     pub const fn nearby() -> Self {
         Self::at(Place::Near)
     }
 
-    /// Objects of that namespace; the read is an error for a kind without namespaces, and for a namespace that the
-    /// operator does not read.
+    /// Objects of that namespace; the read is an error for a kind without namespaces, and for a
+    /// namespace that the operator does not read.
     ///
-    /// If users choose the namespace through the reconciled object, they thereby read with the rights of the
-    /// operator: check first that they may.
+    /// If users choose the namespace through the reconciled object, they thereby read with the
+    /// rights of the operator: check first that they may.
     pub const fn in_namespace(namespace: &'a str) -> Self {
         Self::at(Place::Named(namespace))
     }
@@ -205,7 +205,7 @@ impl<K: Resource> sealed::TargetRead<Selector> for WatchScope<'_, K> {
             );
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        // All namespaces of an operator are those that it reads.
+        // All namespaces of an operator are the namespaces that it reads.
         if let Some(namespace) = namespace {
             super::check_covered(source, Some(namespace), &format_args!("{namespace}/{labels}"))?;
         }
@@ -218,14 +218,16 @@ impl<K: Resource> sealed::TargetRead<Selector> for WatchScope<'_, K> {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Reads objects from the cache, by an index and a value of it in all namespaces of the operator, or by
-    /// [`WatchScope`] and a [`Selector`], and watches them: when an object changes that matches before or after the
-    /// change, appears or disappears, this object is reconciled again. In everything else as
-    /// [`watch`](Self::watch); one value, and one selector, counts as one read. Returned in key order.
+    /// Reads objects from the cache, by an index and a value of the index in all namespaces of the
+    /// operator, or by [`WatchScope`] and a [`Selector`], and watches them: when an object changes
+    /// that matches before or after the change, appears or disappears, this object is reconciled
+    /// again. In everything else as [`watch`](Self::watch); a value, or a selector, counts as a
+    /// single read. Returned in key order.
     ///
-    /// A write of this reconcile to an object that matches, this object included, wakes this object once more: what was
-    /// read is older than the write, so that a number of ready objects, say, would miss this one. The next reconcile
-    /// reads what was written, and the wakes end with a reconcile that writes nothing.
+    /// A write of this reconcile to an object that matches, this object included, wakes this object
+    /// once more: the read state is older than the write, so that a number of ready objects, say,
+    /// would miss this object. The next reconcile reads the written state, and the wakes end with a
+    /// reconcile that writes nothing.
     ///
     /// # Errors
     /// As [`watch`](Self::watch), and for an index those of

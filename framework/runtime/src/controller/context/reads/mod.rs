@@ -28,8 +28,8 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
 /// Longest wait of a read for a cache that is not filled.
 const FILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// A registered read that waits for its cache. If the wait ends early, the read counts as one that
-/// found nothing: the first list then wakes the reader.
+/// A registered read that waits for the cache. If the wait ends early, the read counts as a read
+/// without a result: the first list then wakes the reader.
 struct AwaitedRead<'a, C: Reconciler> {
     cx: &'a Context<C>,
     source: &'a ReadSourceRef,
@@ -50,13 +50,14 @@ impl<C: Reconciler> Drop for AwaitedRead<'_, C> {
     }
 }
 
-/// A read of one object that becomes a watch, from [`Context::watch`]; await it for the object.
+/// A read of one object that becomes a watch, from [`Context::watch`]; await this read for the
+/// object.
 ///
 /// Created by [`Context::watch`], which describes the effects and errors.
 #[must_use = "nothing is read until it is awaited"]
 pub struct WatchRead<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
-    /// The namespace, if it is not that of the reconciled object.
+    /// The namespace, if other than that of the reconciled object.
     namespace: Option<&'a str>,
     name: &'a str,
     kind: PhantomData<fn() -> K>,
@@ -98,11 +99,12 @@ impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
 
 /// The future of a [`WatchRead`].
 ///
-/// It is ready at once, without an allocation, when the former reconcile has read the same state of the object.
+/// The future is ready at once, without an allocation, when the former reconcile has read the same
+/// state of the object.
 pub struct WatchFuture<'a, K>(WatchState<'a, K>);
 
 enum WatchState<'a, K> {
-    /// `None` once it was polled.
+    /// `None` after the first poll.
     Done(Option<Result<Option<Cached<K>>, Error>>),
     Running(ApiFuture<'a, Option<Cached<K>>>),
 }
@@ -126,9 +128,9 @@ impl<K> Future for WatchFuture<'_, K> {
 
 /// A read that may have been made by a former reconcile.
 enum Again<K: Resource> {
-    /// It was, and found the same state.
+    /// The read was registered, and found the same state.
     Found(Option<Cached<K>>),
-    /// It has to be registered.
+    /// A registration is needed.
     Differs(Arc<ReadSource<K>>, ObjectKey),
 }
 
@@ -151,22 +153,23 @@ fn check_covered<K: Resource>(
 impl<C: Reconciler> Context<C> {
     /// Reads an object of kind `K` from the cache, and watches it: when it appears, changes or
     /// disappears, this object is reconciled again, for the reason `reads KIND NAMESPACE/NAME`.
-    /// `name` is that of an object in this object's namespace, or of a cluster-scoped one; for
-    /// another namespace see [`in_namespace`](WatchRead::in_namespace). `None` when there is no such
-    /// object; its appearance is watched, too.
+    /// `name` is that of an object in this object's namespace, or of a cluster-scoped object; for
+    /// another namespace see [`in_namespace`](WatchRead::in_namespace). `None` when there is no
+    /// such object; the appearance of such an object is watched, too.
     ///
     /// Only readers are woken, and only by objects that they read. The reads of a successful
-    /// reconcile replace those of earlier ones; a reconcile that fails or waits adds to them. They
-    /// end with the object, with this process's leadership and with the process: the first reconcile
-    /// afterwards registers them again.
+    /// reconcile replace those of earlier reconciles; a reconcile that fails or waits adds to them.
+    /// Reads end with the object, with the leadership of this process and with the process: the
+    /// first reconcile afterwards registers them again.
     ///
-    /// The first read of a kind starts its cache, if nobody else did, and waits up to 10 s until it
-    /// is filled; the cache stops with its last reader. Own writes are visible at once, and do not
-    /// wake a reader that has read them. The grant is `can(list watch K)`, or `owns(K)`, or
-    /// `watches(K, …)`.
+    /// The first read of a kind starts the kind's cache, if none runs, and waits up to 10 s until
+    /// the cache is filled; the cache stops with the last reader. Own writes are visible at once,
+    /// and do not wake a reader that has read them. The grant is `can(list watch K)`, or `owns(K)`,
+    /// or `watches(K, …)`.
     ///
-    /// An object may have 1000 such reads, and those of one controller together 250 000; beyond that
-    /// a reader is woken by every change of the kind, which `windlass_reads_widened_total` counts.
+    /// An object may have 1000 such reads, and the objects of one controller together 250 000;
+    /// beyond that a reader is woken by every change of the kind, which
+    /// `windlass_reads_widened_total` counts.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -192,8 +195,9 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`](windlass_core::ErrorKind::Timeout) when the cache is not filled after
-    /// 10 s, with the reason; [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this object
-    /// has no namespace and `K` is namespaced, or when the operator does not read the namespace.
+    /// 10 s, with the reason; [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this
+    /// object has no namespace and `K` is namespaced, or when the operator does not read the
+    /// namespace.
     /// # Cancel safety
     /// Safe: the object stays watched until the next successful reconcile.
     /// # Panics
@@ -226,7 +230,8 @@ impl<C: Reconciler> Context<C> {
         Err(Error::new(ErrorKind::Usage, format!("cannot watch {name:?}: {fault}")))
     }
 
-    /// Returns the source of a read type. The first one is kept for the reconcile, because most read one kind.
+    /// Returns the source of a read type. The first source is kept for the reconcile, because most
+    /// reconciles read a single kind.
     fn read_source<K: Resource>(&self) -> Arc<ReadSource<K>> {
         let kept = self.read_source.get().and_then(|kept| Arc::clone(kept).downcast().ok());
         kept.unwrap_or_else(|| {
@@ -236,7 +241,7 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Reads the object of that key, if it is as a former read has found it.
+    /// Reads the object of that key, if unchanged since a former read.
     fn read_again<K: Resource>(&self, key: ObjectKey) -> Result<Again<K>, Error> {
         let source = self.read_source::<K>();
         check_covered(&source, key.namespace(), &key)?;
@@ -252,7 +257,7 @@ impl<C: Reconciler> Context<C> {
         Ok(Again::Differs(source, key))
     }
 
-    /// Registers the read of an object, and reads it.
+    /// Registers the read of an object, and reads the object.
     async fn watch_anew<K: Resource>(
         &self,
         source: Arc<ReadSource<K>>,
@@ -269,7 +274,7 @@ impl<C: Reconciler> Context<C> {
         Ok(object)
     }
 
-    /// Registers a read, and waits until its cache is filled. A read of the cache afterwards misses
+    /// Registers a read, and waits until the cache is filled. A read of the cache afterwards misses
     /// no change that does not wake this object.
     async fn register<K: Resource>(
         &self,
@@ -279,7 +284,7 @@ impl<C: Reconciler> Context<C> {
         let reference = source.reference();
         let registered = &self.shared.reads.registered;
         if !source.is_filled() {
-            // Before the wait: the next attempt finds the cache running if this one gives up.
+            // Before the wait: the next attempt finds the cache running if this attempt gives up.
             registered.register(self.reader(), &reference, target.clone(), false);
             let mut awaited =
                 AwaitedRead { cx: self, source: &reference, target, is_filled: false };
@@ -314,7 +319,8 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns this attempt as a reader.
     fn reader(&self) -> RunRef<'_> {
-        // Relaxed: only this attempt uses the number; of two first reads at once, one number wins.
+        // Relaxed: only this attempt uses the number; of two first reads at once, only one number
+        // wins.
         let run = match self.read_run.load(Ordering::Relaxed) {
             0 => {
                 let new = self.shared.reads.registered.new_run();

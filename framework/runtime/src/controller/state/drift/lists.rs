@@ -21,7 +21,7 @@ pub(super) struct Items<'a> {
     kind: ListKind,
     /// Names of the members that tell items apart, in order; none for a set.
     names: Vec<String>,
-    /// The fields of each item, by its identity.
+    /// The fields of each item, by identity.
     owned: BTreeMap<String, &'a Value>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Items<'a> {
         self.owned.len()
     }
 
-    /// Returns what tells an item apart from the others; `None` if it lacks a key.
+    /// Returns the identity of an item among the others; `None` if the item lacks a key.
     fn identity(&self, item: &Value) -> Option<String> {
         if self.kind == ListKind::Values {
             return Some(item.to_string());
@@ -69,7 +69,7 @@ impl<'a> Items<'a> {
         Some(keys.collect::<Option<Vec<_>>>()?.join(","))
     }
 
-    /// Returns identity and fields of an item of the child, if it is owned.
+    /// Returns identity and fields of an item of the child, if owned.
     pub(super) fn find(&self, item: &Value) -> Option<(&str, &'a Value)> {
         let (identity, fields) = self.owned.get_key_value(&self.identity(item)?)?;
         Some((identity, fields))
@@ -80,9 +80,9 @@ impl<'a> Items<'a> {
         intent.iter().filter_map(|item| self.identity(item)).collect()
     }
 
-    /// Returns identity and fields of an item of the intent, which may lack keys that have defaults; it is none of
-    /// those that the intent has `named` by all keys, as no two items may be equal. `None` when it is not
-    /// owned, or could be one of several.
+    /// Returns identity and fields of an item of the intent, which may lack keys that have
+    /// defaults; not among the items that the intent has `named` by all keys, as no two items may
+    /// be equal. `None` when the item is not owned, or could be any of several.
     pub(super) fn wanted(
         &self,
         item: &Value,
@@ -103,7 +103,8 @@ impl<'a> Items<'a> {
         fitting.next().is_none().then_some((identity.as_str(), *fields))
     }
 
-    /// Returns the places of a child's items by identity; `None` when two are equal or one has no identity.
+    /// Returns the places of a child's items by identity; `None` when two are equal or an item has
+    /// no identity.
     pub(super) fn places(&self, live: &[Value]) -> Option<BTreeMap<String, usize>> {
         let mut places = BTreeMap::new();
         for (place, item) in live.iter().enumerate() {

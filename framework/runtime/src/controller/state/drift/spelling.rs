@@ -1,11 +1,13 @@
 //! Values that the API server stores in another form than they were applied in.
 //!
-//! Only for Kubernetes' own kinds: the API server reads them into types and writes them back, which drops zero
-//! values, fills in defaults and spells quantities anew. Custom resources are stored as they come.
+//! Only for Kubernetes' own kinds: the API server reads them into types and writes them back, which
+//! drops zero values, fills in defaults and spells quantities anew. Custom resources are stored as
+//! they come.
 
 use serde_json::Value;
 
-/// Groups of Kubernetes' own kinds. Other groups may end in `.k8s.io`, too, and are served by definitions.
+/// Groups of Kubernetes' own kinds. Other groups may end in `.k8s.io`, too, and are served by
+/// definitions.
 const GROUPS: [&str; 16] = [
     "",
     "admissionregistration.k8s.io",
@@ -25,8 +27,8 @@ const GROUPS: [&str; 16] = [
     "storage.k8s.io",
 ];
 
-/// Text defaults within values that are owned as a whole: the field above, the field, its default. A value that
-/// equals the default is never lost by an apply that leaves it out.
+/// Text defaults within values that are owned as a whole: the field above, the field, the default.
+/// A value that equals the default is never lost by an apply that leaves the field out.
 const DEFAULTS: [(&str, &str, &str); 11] = [
     ("fieldRef", "apiVersion", "v1"),
     ("onPodConditions", "status", "True"),
@@ -40,7 +42,7 @@ const DEFAULTS: [(&str, &str, &str); 11] = [
     ("volumeClaimTemplates", "apiVersion", "v1"),
     ("volumeClaimTemplates", "kind", "PersistentVolumeClaim"),
 ];
-/// Fields whose values are maps wherever they stand: an empty one is left out.
+/// Fields whose values are maps wherever they stand: an empty map is left out.
 const MAPS: [&str; 9] = [
     "annotations",
     "binaryData",
@@ -52,7 +54,8 @@ const MAPS: [&str; 9] = [
     "requests",
     "stringData",
 ];
-/// Fields whose values are objects with members of their own owners wherever they stand, and with defaults.
+/// Fields whose values are objects with members of their own owners wherever they stand, and with
+/// defaults.
 const MERGED: [&str; 8] = [
     "behavior",
     "ordinals",
@@ -100,7 +103,7 @@ pub(super) fn is_zero(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether the API server fills in this value of a field, below the field `above`, when it is absent.
+/// Whether the API server fills in this value of a field, below the field `above`, when absent.
 pub(super) fn is_default(above: &str, name: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => DEFAULTS.contains(&(above, name, text)),
@@ -117,16 +120,16 @@ pub(super) fn is_default(above: &str, name: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether `live` is the API server's spelling of the quantity `intent`, at a place where quantities are. At
-/// others the text counts.
+/// Whether `live` is the API server's spelling of the quantity `intent`, at a place where
+/// quantities are. At others the text counts.
 pub(super) fn is_same_amount((above, name): (&str, &str), intent: &str, live: &str) -> bool {
     let is_amount = matches!(above, "limits" | "requests" | "hard" | "capacity" | "overhead")
         || (above, name) == ("emptyDir", "sizeLimit");
     is_amount && spelled(intent).is_some_and(|intent| intent == live)
 }
 
-/// Returns the API server's spelling of a quantity: the largest suffix of its family that loses nothing. `None`
-/// for texts that are no quantities, have an exponent, or are very long.
+/// Returns the API server's spelling of a quantity: the largest suffix of the same family that
+/// loses nothing. `None` for texts that are no quantities, have an exponent, or are very long.
 fn spelled(text: &str) -> Option<String> {
     let (sign, text) = match text.strip_prefix('-') {
         Some(text) => (-1, text),

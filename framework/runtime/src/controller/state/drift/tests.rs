@@ -88,15 +88,15 @@ fn an_item_is_ours_with_its_keys_and_not_by_its_fields_alone() {
     let of = |below: Value| json!({ "f:containers": { "k:{\"name\":\"web\"}": below } });
     let whole = of(json!({ ".": {}, "f:name": {}, "f:image": {} }));
     assert_eq!(app(list.clone(), list.clone(), whole), None);
-    // Another manager removed the item and made it anew: its end would not be ours.
+    // Another manager removed the item and made the item anew: the item's end would not be ours.
     let fields = of(json!({ "f:name": {}, "f:image": {} }));
     let found = app(list.clone(), list.clone(), fields);
     assert_eq!(found.as_deref(), Some(".spec.containers[name=web]"));
-    // Another manager has taken a field of it.
+    // Another manager has taken a field of the item.
     let taken = of(json!({ ".": {}, "f:name": {} }));
     let found = app(list.clone(), list.clone(), taken);
     assert_eq!(found.as_deref(), Some(".spec.containers[name=web].image"));
-    // It has only the others of the list.
+    // The object has only the others of the list.
     let theirs = json!({ "containers": [{ "name": "theirs" }] });
     let applied = of(json!({ ".": {}, "f:name": {}, "f:image": {} }));
     assert_eq!(app(list, theirs, applied).as_deref(), Some(".spec.containers[name=web]"));
@@ -109,7 +109,7 @@ fn a_member_of_a_set_that_another_manager_removed_is_a_difference() {
     let compare = |live: &[&str]| app(tags(&["a", "b"]), tags(live), applied.clone());
     assert_eq!(compare(&["theirs", "a", "b"]), None);
     assert_eq!(compare(&["a", "theirs"]).as_deref(), Some(".spec.tags[b]"));
-    // Another manager has taken it for its own.
+    // Another manager has taken the item.
     let fewer = json!({ "f:tags": { "v:\"a\"": {} } });
     let found = app(tags(&["a", "b"]), tags(&["a", "b"]), fewer);
     assert_eq!(found.as_deref(), Some(".spec.tags[b]"));

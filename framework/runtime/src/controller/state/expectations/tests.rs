@@ -101,7 +101,7 @@ async fn one_child_does_not_stand_for_another_whose_answer_was_lost() {
 async fn a_child_that_was_answered_before_does_not_stand_for_one_whose_answer_was_lost() {
     let world = World::new();
     world.creating().succeeded(&child("web-1"), "a", Instant::now());
-    // The cache may show the child before its event is delivered.
+    // The cache may show the child before the child's event is delivered.
     world.begin();
     drop(world.creating());
     world.expectations.observe_new(&key(), &info(), "a");
@@ -251,11 +251,11 @@ async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
     sent(WriteEffect::Created);
     sent(WriteEffect::Changed);
     assert_eq!(what(), Some(WriteEffect::Created), "no cache has shown it yet");
-    // The caches show the child, by an event that came before the answer to its create.
+    // The caches show the child, by an event that came before the answer to the create.
     world.begin();
     sent(WriteEffect::Changed);
     assert_eq!(what(), Some(WriteEffect::Changed));
-    // Its event may still come, and must not be taken for another child's.
+    // The child's event may still come, and must not be taken for another child's.
     tokio::time::advance(Duration::from_secs(5)).await;
     world.begin();
     assert_eq!(what(), Some(WriteEffect::Changed));

@@ -1,14 +1,14 @@
 //! Registered reads: the objects and index values that the last reconcile of each object read, and
 //! the way back from a change to the readers.
 //!
-//! Each read is registered before the cache is asked, and carries the number of its run. A run that
-//! succeeds removes the reads of earlier runs; a run that fails, or is dropped, removes none, so the
-//! union of both is kept. A read holds its source, and thereby the cache: with the last read of a
-//! kind its cache stops. Sources are dropped outside of the lock, because their end runs code of the
-//! cache.
+//! Each read is registered before the cache is asked, and carries the number of the run. A run that
+//! succeeds removes the reads of earlier runs; a run that fails, or is dropped, removes none, so
+//! the union of both is kept. A read holds a source, and thereby the cache: with the last read of a
+//! kind the cache stops. Sources are dropped outside of the lock, because the end of a source runs
+//! code of the cache.
 //!
-//! Bounds: an object with too many reads, or one that comes when all objects together have too many,
-//! reads the whole kind instead: each change of the kind then wakes it.
+//! Bounds: an object with too many reads, or a new object when all objects together have too many,
+//! reads the whole kind instead: each change of the kind then wakes the object.
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
 
@@ -27,19 +27,19 @@ use windlass_core::metrics::{CounterSeries, GaugeSeries};
 use windlass_core::resource::ObjectKey;
 use windlass_core::sync::Mutex;
 
-/// Most reads of one object; with more it reads whole kinds.
+/// Most reads of one object; with more the object reads whole kinds.
 const MOST_PER_OBJECT: usize = 1_000;
 /// Most reads of all objects of a controller; further reads are of whole kinds.
 const MOST: usize = 250_000;
-/// Most changes that are named as reasons of one reconcile.
+/// Most changes that are named as reasons of a reconcile.
 const MOST_CAUSES: usize = 4;
 
-/// Target of a read within its source.
+/// Target of a read within a source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReadTarget {
     /// All objects of the kind.
     Kind,
-    /// One object, whether it exists or not.
+    /// An object, whether it exists or not.
     Object(ObjectKey),
     /// The objects with a value in the index of that number.
     Value(usize, Arc<str>),
@@ -50,7 +50,7 @@ pub(crate) enum ReadTarget {
 /// State that a reader found, which is compared with later changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The cache is not filled: the reader waits for it, and reads it afterwards.
+    /// The cache is not filled: the reader waits, and reads the cache afterwards.
     Awaited,
     /// The reader is about to read: every change counts.
     Unread,
@@ -69,21 +69,21 @@ impl Found {
             Self::Awaited => false,
             Self::Unread | Self::Several => true,
             Self::Absent => new.is_some(),
-            // The watch shows what was read already, as after a write of the reader. A server that
-            // was set back may use one version for two states.
+            // The watch shows a state that was read already, as after a write of the reader. A
+            // server that was set back may use a version for two states.
             Self::Version(version) => new != Some(version) || old == Some(version),
         }
     }
 }
 
-/// A source of changes: its number, and what keeps it running.
+/// A source of changes: the number, and a reference that keeps the source running.
 #[derive(Clone)]
 pub(crate) struct ReadSourceRef {
     pub(crate) number: u64,
     pub(crate) holder: Arc<dyn Any + Send + Sync>,
 }
 
-/// A reader in one run.
+/// A reader in a run.
 #[derive(Clone, Copy)]
 pub(crate) struct RunRef<'a> {
     pub(crate) key: &'a ObjectKey,
@@ -91,7 +91,7 @@ pub(crate) struct RunRef<'a> {
     pub(crate) run: u64,
 }
 
-/// A change of one object, for readers.
+/// A change of an object, for readers.
 #[derive(Debug)]
 pub(crate) struct ReadChange<'a> {
     pub(crate) key: &'a ObjectKey,
@@ -101,8 +101,8 @@ pub(crate) struct ReadChange<'a> {
     pub(crate) new: Option<&'a str>,
     /// Values before and after the change, with the numbers of their indexes.
     pub(crate) values: Vec<(usize, String)>,
-    /// Labels before and after the change, of the states that existed; not read for a source without
-    /// selections.
+    /// Labels before and after the change, of the states that existed; not read for a source
+    /// without selections.
     pub(crate) labels: [Option<Labels<'a>>; 2],
 }
 
@@ -158,8 +158,8 @@ impl RegisteredReads {
         self.runs.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Registers a read before it is made. Without `is_ready` the cache is not filled: changes do
-    /// not wake the reader before it has read.
+    /// Registers a read before the read itself. Without `is_ready` the cache is not filled: changes
+    /// do not wake the reader before the read.
     pub(crate) fn register(
         &self,
         reader: RunRef<'_>,
@@ -188,9 +188,9 @@ impl RegisteredReads {
         drop(registered.removed);
     }
 
-    /// Makes a registered read one of this run if it found the version that the reader has found
-    /// now; false if it has to be registered. Such a read needs no registration before it: it was
-    /// registered all the time, and any other version wakes the reader.
+    /// Makes a registered read a read of this run if the read found the version that the reader has
+    /// found now; false if a registration is needed. Such a read needs no registration before the
+    /// read itself: the read was registered all the time, and any other version wakes the reader.
     pub(crate) fn confirm(
         &self,
         reader: RunRef<'_>,
@@ -238,7 +238,8 @@ impl RegisteredReads {
         woken
     }
 
-    /// Makes the changes since the last reconcile of an object the reasons of the one that begins.
+    /// Makes the changes since the last reconcile of an object the reasons of the reconcile that
+    /// begins.
     pub(crate) fn take_causes(&self, key: &ObjectKey) {
         if !self.is_empty() {
             self.tables.lock().take_causes(key);

@@ -1,7 +1,7 @@
 //! Readers of whole namespaces and of label selectors, found by the labels of a changed object.
 //!
-//! A selector with an equality is found by that label alone, so that a change is compared with the selectors that
-//! may match, and not with all.
+//! A selector with an equality is found by that label alone, so that a change is compared with the
+//! selectors that may match, and not with all.
 
 // DESIGN.md, 175: `watch_by` takes the way to read as a value, and labels are one
 
@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     pub(crate) labels: Selector,
 }
 
-/// Labels of one state of an object, keys and values.
+/// Labels of a state of an object, keys and values.
 pub(crate) type Labels<'a> = Vec<(&'a str, &'a str)>;
 
 impl Selection {
@@ -40,7 +40,7 @@ pub(super) struct Selections {
     namespaces: BTreeMap<Box<str>, Scope>,
 }
 
-/// Readers of the selections of one namespace, or of all.
+/// Readers of the selections of a namespace, or of all.
 #[derive(Default)]
 struct Scope {
     /// By key and value of a label that every selected object has.
@@ -74,8 +74,8 @@ impl Selections {
         }
     }
 
-    /// Calls `each` with the readers of all selections that match a state before or after a change of the object
-    /// `key`; a state that is `None` did not exist.
+    /// Calls `each` with the readers of all selections that match a state before or after a change
+    /// of the object `key`; a state that is `None` did not exist.
     pub(super) fn concerned(
         &self,
         key: &ObjectKey,
@@ -146,7 +146,7 @@ impl Scope {
     }
 }
 
-/// Removes a reader of a selection, and the selection with its last reader.
+/// Removes a reader of a selection, and the selection with the last reader.
 fn remove_from(all: &mut Readers, selection: &Selection, reader: &ObjectKey) {
     if let Some(readers) = all.get_mut(selection) {
         readers.remove(reader);

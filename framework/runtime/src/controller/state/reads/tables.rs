@@ -39,7 +39,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// Reads of one object.
+/// Reads of an object.
 struct Reader {
     uid: Box<str>,
     reads: BTreeMap<(u64, ReadTarget), Read>,
@@ -49,17 +49,17 @@ struct Reader {
     current: Vec<Arc<str>>,
 }
 
-/// One registered read.
+/// A registered read.
 struct Read {
     found: Found,
     /// The last run that made this read.
     run: u64,
-    /// The last run that made it with a filled cache; 0 for none.
+    /// The last run that made the read with a filled cache; 0 for none.
     ready_run: u64,
     holder: Arc<dyn Any + Send + Sync>,
 }
 
-/// Readers of one source, by target.
+/// Readers of a source, by target.
 #[derive(Default)]
 struct SourceTable {
     kind: BTreeSet<ObjectKey>,
@@ -71,7 +71,7 @@ struct SourceTable {
 /// Result of a registration.
 #[derive(Default)]
 pub(super) struct Registered {
-    /// Whether the reads of single objects became one of the kind.
+    /// Whether the reads of single objects became a read of the kind.
     pub(super) is_widened: bool,
     /// Dropped after the lock.
     pub(super) removed: Removed,
@@ -132,7 +132,7 @@ impl SourceTable {
     }
 }
 
-/// Removes a reader of a target, and the target with its last reader.
+/// Removes a reader of a target, and the target with the last reader.
 fn remove_from<T: Ord>(
     targets: &mut BTreeMap<T, BTreeSet<ObjectKey>>,
     target: &T,
@@ -170,7 +170,7 @@ impl Tables {
         (is_ready, limits): (bool, &Limits),
     ) -> Registered {
         let mut registered = Registered::default();
-        // Reads of an earlier object of that name say nothing about this one.
+        // Reads of an earlier object of that name say nothing about this object.
         if self.readers.get(reader.key).is_some_and(|known| *known.uid != *reader.uid) {
             registered.removed.extend(self.forget(reader.key));
         }
@@ -240,7 +240,7 @@ impl Tables {
         }
     }
 
-    /// Records the found state; two different states in one run make every change count.
+    /// Records the found state; two different states in a run make every change count.
     pub(super) fn found(
         &mut self,
         reader: RunRef<'_>,
@@ -278,7 +278,7 @@ impl Tables {
         removed
     }
 
-    /// Removes some reads of a reader, and the reader with its last read.
+    /// Removes some reads of a reader, and the reader with the last read.
     fn remove_where(
         &mut self,
         key: &ObjectKey,
@@ -367,11 +367,11 @@ impl Reader {
 }
 
 impl Read {
-    /// Registers a known read in another run, or once its cache is filled.
+    /// Registers a known read in another run, or once the cache is filled.
     fn again(&mut self, run: u64, is_ready: bool) {
         self.run = run;
         if is_ready && self.ready_run != run {
-            // An earlier state is replaced by the one that is about to be read.
+            // An earlier state is replaced by the state that is about to be read.
             self.found = Found::Unread;
             self.ready_run = run;
         }

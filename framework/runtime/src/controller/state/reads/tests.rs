@@ -6,7 +6,7 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::new(Some("shop"), name)
 }
 
-/// A source that is running while a read, or the test, holds it.
+/// A source that is running while a read, or the test, holds a reference.
 struct Source(ReadSourceRef);
 
 impl Source {
@@ -14,7 +14,7 @@ impl Source {
         Self(ReadSourceRef { number, holder: Arc::new(()) })
     }
 
-    /// Number of reads that hold it.
+    /// Number of reads that hold the source.
     fn holders(&self) -> usize {
         Arc::strong_count(&self.0.holder) - 1
     }
@@ -90,7 +90,7 @@ fn a_reader_that_waits_for_its_cache_is_not_woken_by_the_first_list() {
     let target = ReadTarget::Object(key("app"));
     reads.register(reader, &source.0, target.clone(), false);
     assert!(woken(&reads, "app", None, Some("1")).is_empty());
-    // It gave up: the first list is what it waits for.
+    // The reader gave up, and now waits for the first list.
     reads.found(reader, 1, &target, Found::Absent);
     assert_eq!(woken(&reads, "app", None, Some("1")), ["home"]);
     reads.register(reader, &source.0, target, true);

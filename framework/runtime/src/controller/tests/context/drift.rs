@@ -1,4 +1,4 @@
-//! Children that are as intended cost no request, and what others changed of them is set back.
+//! Children that are as intended cost no request, and changes by others are set back.
 
 use super::*;
 use windlass_cache::store::Transform;
@@ -14,7 +14,7 @@ fn child_writes(world: &World) -> Vec<String> {
     writes
 }
 
-/// Starts an operator, lets it make the children of `names`, and stops it.
+/// Starts an operator, lets it make the children of `names`, and stops the operator.
 async fn made(world: &World, names: &[&str]) {
     let running = world.run(plain(&Sites::default())).await;
     for name in names {
@@ -173,7 +173,7 @@ async fn a_field_that_left_the_intent_during_a_restart_is_removed() {
     let mut older = child("home", "a");
     older.metadata.owner_references = Some(vec![owner.controller_reference(&info).expect("a uid")]);
     older.data.get_or_insert_default().insert("old".into(), "x".into());
-    // As an earlier version of the operator has left it.
+    // As left by an earlier version of the operator.
     world.maps().apply("home", &older).manager("site").force().await.expect("applied");
     world.writes();
     let running = world.run(plain(&Sites::default())).await;

@@ -1,4 +1,5 @@
-//! Graphs at rest: children that nothing has changed are neither applied nor decoded, and all others are.
+//! Graphs at rest: children that nothing has changed are neither applied nor decoded, and all
+//! others are.
 
 // DESIGN.md, 206: A child at rest is recognized by its description and its version
 

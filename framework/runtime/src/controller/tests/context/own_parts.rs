@@ -6,7 +6,7 @@ use windlass_cache::store::Representation;
 use windlass_core::rbac::{Can, verbs};
 use windlass_core::resource::Selector;
 
-/// A config map without its labels, and without the field of an index.
+/// A config map without labels, and without the field of an index.
 #[derive(crate::Projection, Clone, Debug)]
 #[projection(of = ConfigMap, skip(labels))]
 struct Bare {
@@ -26,7 +26,7 @@ struct Needy {
 
 const ZONE: Index<Bare, String> = Index::on_path("zone", &["data", "zone"]);
 
-/// Takes one action per reconcile of `one`, by its number, and notes the content of the caches.
+/// Takes an action per reconcile of `one`, by number, and notes the content of the caches.
 #[derive(Clone, Default)]
 struct Zoned {
     turns: Arc<Mutex<Vec<String>>>,

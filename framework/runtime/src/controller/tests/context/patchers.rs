@@ -4,7 +4,7 @@ use super::*;
 use windlass_core::rbac::{Can, verbs};
 use windlass_core::sync::Notify;
 
-/// Annotates its object, or the config map `one`, once, and notes what is visible.
+/// Annotates its object, or the config map `one`, once, and notes the visible state.
 #[derive(Clone, Default)]
 struct Patching {
     turns: Arc<Mutex<Vec<String>>>,
@@ -92,7 +92,7 @@ async fn a_patch_by_a_patcher_of_the_context_does_not_enqueue_its_object() {
     running.stop().await;
 }
 
-/// Labels its site once, in one of several ways.
+/// Labels its site once, in any of several ways.
 #[derive(Clone, Default)]
 struct Replacing(Arc<Mutex<Vec<String>>>);
 

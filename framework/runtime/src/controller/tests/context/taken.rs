@@ -16,7 +16,7 @@ impl World {
         reasons
     }
 
-    /// Returns the host in the config map of that name, and its controller's uid.
+    /// Returns the host in the config map of that name, and the uid of the controlling object.
     async fn map(&self, name: &str) -> (String, Option<String>) {
         let map = self.maps().get(name).await.expect("it is there");
         let owners = map.metadata.owner_references.unwrap_or_default();

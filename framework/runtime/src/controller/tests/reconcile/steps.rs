@@ -110,7 +110,7 @@ async fn all_steps_of_a_group_end_and_all_their_errors_are_reported() {
     running.stop.cancel();
 }
 
-/// A terminal failure does not keep a step beside it from being retried.
+/// A terminal failure does not keep a step beside the failed step from being retried.
 #[tokio::test(start_paused = true)]
 async fn a_step_beside_one_that_failed_for_good_is_tried_again() {
     for (host, told_first) in [("left is terminal", "right"), ("right is terminal", "left")] {
@@ -125,7 +125,7 @@ async fn a_step_beside_one_that_failed_for_good_is_tried_again() {
     }
 }
 
-/// The step's failure decides about the retry, and not the error of writing its condition.
+/// The step's failure decides about the retry, and not the error of writing the condition.
 #[tokio::test(start_paused = true)]
 async fn a_steps_failure_is_not_lost_when_its_condition_cannot_be_written() {
     use windlass_apiserver::faults::{Action as Do, Fault};

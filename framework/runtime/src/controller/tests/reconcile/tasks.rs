@@ -4,7 +4,7 @@ use super::*;
 use crate::controller::Predicate;
 use windlass_cache::informer::Change;
 
-/// Its tasks note the versions that they see.
+/// The tasks note the versions that they see.
 #[derive(Clone, Default)]
 struct Attending {
     log: Arc<Mutex<Vec<String>>>,
@@ -157,7 +157,7 @@ async fn a_task_that_does_not_end_is_dropped_after_ten_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_asks_for_a_reconcile_says_so() {
-    // Without a reason of its own the request would be taken for part of another cause.
+    // Without a separate reason the request would be taken for part of another cause.
     let (_world, attending, running) = start(ControllerBuilder::new(), "asks").await;
     let asked = ["changed", "starts home asks", "asked by another reconcile", "sees asks"];
     assert_eq!(attending.log(), asked);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Takes a second for each object, and notes the state that it saw.
+/// Takes a second for each object, and notes the state that was visible.
 #[derive(Clone, Default)]
 struct Patient(Arc<Mutex<Seen>>);
 
@@ -14,7 +14,7 @@ struct Seen {
     now: Vec<String>,
     at_once: usize,
     twice: Vec<String>,
-    /// The last reconciled state of each object and of its child.
+    /// The last reconciled state of each object and of the child.
     last: BTreeMap<String, (Option<String>, bool)>,
     runs: usize,
 }
@@ -59,7 +59,7 @@ async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_chan
         }
         tokio::time::sleep(Duration::from_millis(130)).await;
     }
-    // The last change is a change of a child, while its owner's reconcile runs.
+    // The last change is a change of a child, while the owner's reconcile runs.
     let info = ResourceInfo::of::<Site>();
     for site in &sites {
         let mut child = child(site.name(), "-");
@@ -79,7 +79,7 @@ async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_chan
     }
 }
 
-/// Takes two seconds per host, and panics at one.
+/// Takes two seconds per host, and panics at a certain host.
 #[derive(Clone, Default)]
 struct Looking(Arc<Mutex<Vec<String>>>);
 
@@ -94,7 +94,7 @@ impl Reconciler for Looking {
     }
 }
 
-/// The queue holds keys, not objects: the object is looked up when its key is taken.
+/// The queue holds keys, not objects: the object is looked up when the key is taken.
 #[tokio::test(start_paused = true)]
 async fn mechanism_67_a_key_shows_its_newest_object_when_its_turn_comes_and_none_if_it_is_gone() {
     let (world, looking) = (World::start().await, Looking::default());

@@ -115,7 +115,7 @@ async fn a_trigger_accepts_keys_between_two_runs_and_enqueues_them_in_every_cont
     other.stop().await;
 }
 
-/// An external system: its values, and its behaviour.
+/// An external system: values and behaviour.
 #[derive(Clone, Default)]
 struct Outside {
     values: Arc<Mutex<BTreeMap<ObjectKey, u32>>>,
@@ -449,7 +449,7 @@ async fn a_poll_lists_once_per_interval_and_up_to_a_tenth_later() {
     running.stop().await;
 }
 
-/// A reconcile that lost its lease did not fail.
+/// A reconcile that lost the lease did not fail.
 #[tokio::test(start_paused = true)]
 async fn l9_a_reconcile_that_the_end_of_a_term_cut_is_repeated_in_the_next_term() {
     struct Hanging(AtomicU32);

@@ -6,7 +6,7 @@ use super::*;
 use crate::controller::Predicate;
 use windlass_cache::informer::Change;
 
-/// Blocks its thread until the test opens it, as user code may.
+/// Blocks the thread until the test opens the gate, as user code may.
 #[derive(Clone)]
 struct Gate {
     opened: Arc<Mutex<mpsc::Receiver<()>>>,

@@ -118,8 +118,8 @@ async fn two_predicates_of_one_builder_both_have_to_pass_a_change() {
     running.stop().await;
 }
 
-/// If it could hold back deletions, as controller-runtime's predicates do, the object would stay
-/// for ever.
+/// If a predicate could hold back deletions, as controller-runtime's predicates do, the object
+/// would stay for ever.
 #[tokio::test(start_paused = true)]
 async fn no_predicate_keeps_a_clean_up_from_running() {
     let (world, notes) = (World::start().await, Noting::default());

@@ -6,7 +6,7 @@ use super::*;
 use windlass_core::rbac::{Can, verbs};
 use windlass_core::resource::ObjectKey;
 
-/// Takes one action on children per reconcile, by its number, and notes the visible children.
+/// Takes an action on children per reconcile, by number, and notes the visible children.
 #[derive(Clone, Default)]
 struct Writer {
     turns: Arc<Mutex<Vec<String>>>,
@@ -163,7 +163,7 @@ async fn g_c8_deletions_are_seen_after_every_kind_of_answer() {
     let turns = run(&world, &script).await;
     let ones: Vec<_> = turns.iter().map(|turn| turn.contains("one: a")).collect();
     assert_eq!(ones, [false, true, false, true, false, false], "{turns:?}");
-    // The deletion of a Service is answered with its last state.
+    // The deletion of a Service is answered with the last state.
     let world = World::start().await;
     let turns = run(&world, &["create service", "delete service", "look"]).await;
     let services: Vec<_> = turns.iter().map(|turn| turn.contains("services 1")).collect();
@@ -256,7 +256,7 @@ async fn a_deletion_past_the_context_is_expected_until_the_watch_shows_it() {
     assert_eq!(writer.turns().last().expect("one"), "0 owned, one: -, services 0");
 }
 
-/// The create is executed and its answer lost: the child's name is unknown.
+/// The create is executed and the answer lost: the child's name is unknown.
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_create_was_not_answered_is_expected_until_it_appears() {
     use windlass_apiserver::faults::{Action as Do, Fault};
@@ -284,7 +284,7 @@ struct Host {
     host: Option<String>,
 }
 
-/// Creates one child of a generated name, and counts it; its children are cached as parts.
+/// Creates a child of a generated name, and counts the children; they are cached as parts.
 #[derive(Clone, Default)]
 struct Projecting(Arc<Mutex<Vec<String>>>);
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Takes a minute, and notes whether it was superseded.
+/// Takes a minute, and notes whether the reconcile was superseded.
 #[derive(Clone, Default)]
 struct Slow {
     log: Arc<Mutex<Vec<String>>>,

@@ -15,7 +15,7 @@ impl Reconciler for Restless {
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
         let run = self.runs.fetch_add(1, Ordering::SeqCst);
         match site.spec.host.as_str() {
-            // Without the context, so that it is not known as an own write.
+            // Without the context, so that the write is not known as an own write.
             "label" | "slow label" => {
                 if site.spec.host != "label" {
                     pass_ms(200).await;

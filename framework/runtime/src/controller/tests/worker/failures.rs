@@ -201,7 +201,7 @@ async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew
     assert!(running.stop().await);
 }
 
-/// Other causes reconcile a failing object earlier, and do not lengthen its backoff.
+/// Other causes reconcile a failing object earlier, and do not lengthen the backoff.
 #[tokio::test(start_paused = true)]
 async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
     let (world, failing) = (World::start().await, Failing::default());
@@ -258,7 +258,7 @@ async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
         pass(100).await;
         let reports = failing.reports().len();
         assert!(reports > 5, "{how}: {reports}");
-        // One reconcile may be running.
+        // A reconcile may be running.
         let errors = world.counted(&names::RECONCILE_ERRORS);
         assert!(failing.tries() as u64 - errors <= 1, "{how}: {errors}");
         assert_eq!(world.counted(&names::RECONCILE_PANICS), 0);
@@ -345,7 +345,7 @@ impl Reconciler for Labelling {
     }
 }
 
-/// The watch lags: a retry before it has caught up loses again.
+/// The watch lags: a retry before the watch has caught up loses again.
 #[tokio::test(start_paused = true)]
 async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner() {
     let (world, labelling) = (World::start().await, Labelling::default());
@@ -412,7 +412,7 @@ async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
     running.stop.cancel();
 }
 
-/// The watch delivers the write before it is answered.
+/// The watch delivers the write before the answer arrives.
 #[tokio::test(start_paused = true)]
 async fn c2_writes_of_a_failing_reconcile_do_not_repeat_it_before_its_backoff() {
     let mut tries = Vec::new();

@@ -117,7 +117,7 @@ async fn b14_without_the_right_to_read_namespaces_there_is_the_backoff() {
     assert!(running.stop().await);
 }
 
-/// The cache of one namespace outlives it: its watch goes on, and shows later objects.
+/// The cache of a namespace outlives the namespace: the watch goes on, and shows later objects.
 #[tokio::test(start_paused = true)]
 async fn b14_a_cache_of_one_namespace_follows_it_through_its_end_and_its_return() {
     let world = World::start().await;

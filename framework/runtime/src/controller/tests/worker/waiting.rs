@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Waits as the host of the site says: `REASON` and a number of runs, after which it is ready.
+/// Waits as the host of the site says: `REASON` and a number of runs, before readiness.
 #[derive(Clone, Default)]
 struct Waits {
     tries: Arc<Mutex<Vec<tokio::time::Instant>>>,

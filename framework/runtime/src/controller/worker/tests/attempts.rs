@@ -47,7 +47,7 @@ async fn only_a_turn_for_a_change_alone_can_be_the_echo_of_an_own_write() {
     assert_eq!(asked(&[changed], at), None, "another writer was first");
 }
 
-/// A change restarts the retries of an object that was given up, and not of one that is still
+/// A change restarts the retries of an object that was given up, and not of an object that is still
 /// retried.
 #[tokio::test(start_paused = true)]
 async fn a_change_of_an_object_that_is_still_retried_is_one_more_attempt() {
@@ -72,7 +72,7 @@ async fn a_reconcile_that_was_ended_is_logged_as_an_error_and_a_failure_as_a_war
         let (lines, runs) = (logged.with("the reconcile"), stage.script.runs(name));
         assert!(runs > 1 && lines.len() >= runs - 1, "{name} {runs}: {lines:?}");
         assert!(lines.iter().all(|line| line.starts_with(level)), "{name}: {lines:?}");
-        // Stopped here, so that its log lines do not reach the next stage.
+        // Stopped here, so that the stage's log lines do not reach the next stage.
         stage.stop().await;
     }
 }

@@ -1,10 +1,12 @@
-//! An object of the intent that becomes empty is there after the apply, though the API server removes it first.
+//! An object of the intent that becomes empty is there after the apply, though the API server
+//! removes the empty object first.
 
 use k8s_openapi::api::apps::v1::Deployment;
 
 use super::*;
 
-/// Applies a Deployment whose container has a setting if the host is `a`, and an empty object of settings else.
+/// Applies a Deployment whose container has a setting if the host is `a`, and an empty object of
+/// settings else.
 struct Apps;
 
 impl Owns<Deployment> for Apps {}

@@ -1,9 +1,9 @@
-//! Random intents and foreign edits: whenever the comparison finds nothing to do, a forced apply changes nothing but
-//! owners.
+//! Random intents and foreign edits: whenever the comparison finds nothing to do, a forced apply
+//! changes nothing but owners.
 //!
 //! `WINDLASS_DRIFT_CASES` sets the number of objects per kind, `WINDLASS_DRIFT_SEED` the seed.
-//! `WINDLASS_DRIFT_NEEDLESS` prints applies that would not be needed. The ignored test takes a server of its own:
-//! `WINDLASS_DRIFT_KUBECONFIG`.
+//! `WINDLASS_DRIFT_NEEDLESS` prints applies that would not be needed. The ignored test takes a
+//! separate server: `WINDLASS_DRIFT_KUBECONFIG`.
 
 mod choices;
 mod custom;
@@ -51,7 +51,7 @@ fn paths(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A walk of one object through intents and edits.
+/// A walk of an object through intents and edits.
 struct Walk<'a, K> {
     api: &'a Api<K>,
     info: &'a ResourceInfo,
@@ -88,7 +88,7 @@ impl Verdicts {
 }
 
 impl<K: Resource> Walk<'_, K> {
-    /// Edits the object as somebody else; edits that the server refuses are none.
+    /// Edits the object as another manager; edits that the server refuses do not count.
     async fn edit(&self, intent: &Value) {
         let (choices, name) = (self.choices, "x");
         let Some(live) = self.api.get_opt(name).await.expect("an answer") else { return };
@@ -116,7 +116,7 @@ impl<K: Resource> Walk<'_, K> {
             1 => patch(Patch::Json(op("remove", Value::Null))).await,
             2 | 3 => patch(Patch::Json(op("replace", other))).await,
             4 => {
-                // Changed and changed back: the value is right, and its owner another.
+                // Changed and changed back: the value is right, and the owner another.
                 let changed = patch(Patch::Json(op("replace", other))).await;
                 if changed.is_ok() {
                     patch(Patch::Json(op("replace", value))).await
@@ -144,8 +144,8 @@ impl<K: Resource> Walk<'_, K> {
         drop(outcome);
     }
 
-    /// Compares the intent with the object, as decoded and as cached. `last` is the hash of the fields of the last
-    /// apply, if that was of the same intent: the memory of a process.
+    /// Compares the intent with the object, as decoded and as cached. `last` is the hash of the
+    /// fields of the last apply, if that was of the same intent: the memory of a process.
     fn difference(&self, live: &K, intent: &Value, last: Option<u64>) -> Compared {
         let direct = applied_in(live, US);
         let bytes = serde_json::to_vec(live).expect("it encodes");
@@ -204,11 +204,11 @@ impl<K: Resource> Walk<'_, K> {
         if fields.is_none_or(|fields| !has_lost(self.info, intent, &state, &fields)) {
             return answer;
         }
-        // Of kinds with maps that the comparison does not know, it changes nothing.
+        // Of kinds with maps that the comparison does not know, the apply changes nothing.
         self.api.apply("x", intent).manager(US).force().await.expect("applied")
     }
 
-    /// Judges a comparison by the apply that followed it.
+    /// Judges a comparison by the apply that followed.
     fn judge(
         &self,
         found: &Compared,
@@ -229,7 +229,7 @@ impl<K: Resource> Walk<'_, K> {
             let state = comparable(object).expect("it encodes");
             if is_settled { state } else { without_derived(intent, state) }
         };
-        // Others have filled in an object that we had applied empty: its values are as intended.
+        // Others have filled in an object that we had applied empty: the values are as intended.
         assert!(
             !(is_settled || found.is_untouched) || !is_changed || state(before) == state(after),
             "{}: an apply changed what was thought to be settled\nintent {intent}\nbefore {}\nafter {}",
@@ -242,15 +242,17 @@ impl<K: Resource> Walk<'_, K> {
 
 /// Whether the API server refuses an apply that would change nothing.
 fn is_refusal_of_nothing(error: &str, intent: &Value) -> bool {
-    // Others made a list that no apply can merge, whatever its intent.
+    // Others made a list that no apply can merge, whatever the intent.
     let is_broken = error.contains("typed live object");
-    // It tells an empty map from none, though it stores none, and others made the object immutable.
+    // The server distinguishes an empty map from none, though an empty map is not stored, and
+    // others made the object immutable.
     let is_frozen = error.contains("field is immutable when `immutable` is set");
     is_broken || is_frozen && intent["data"] == json!({})
 }
 
-/// Removes what the API server derived from fields of others at our last apply: the types of a policy that the intent
-/// has as an empty list. They are as that apply left them, and what others do since makes no drift of them.
+/// Removes what the API server derived from fields of others at our last apply: the types of a
+/// policy that the intent has as an empty list. They are as that apply left them, and later changes
+/// by others do not make a drift of them.
 fn without_derived(intent: &Value, mut state: Value) -> Value {
     if intent["spec"]["policyTypes"] == json!([]) {
         state["spec"]["policyTypes"].take();
@@ -262,7 +264,7 @@ fn without_derived(intent: &Value, mut state: Value) -> Value {
 struct Compared {
     /// Path of a difference, by the fields of the intent.
     path: Option<String>,
-    /// Whether nobody has changed the applied fields since the same intent was applied.
+    /// Whether the applied fields are unchanged since the same intent was applied.
     is_untouched: bool,
 }
 

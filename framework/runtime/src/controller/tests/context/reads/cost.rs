@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// Reconciles of one measurement.
+/// Reconciles of a measurement.
 const RUNS: usize = 20_000;
 
-/// Reads one map in each reconcile, and asks for the next one.
+/// Reads a map in each reconcile, and asks for the next reconcile.
 struct Loop {
     is_watched: bool,
     runs: AtomicU32,
@@ -31,7 +31,7 @@ impl Reconciler for Loop {
     }
 }
 
-/// Returns the time of one reconcile.
+/// Returns the time of a reconcile.
 async fn measure(world: &World, is_watched: bool) -> Duration {
     let controller = Loop { is_watched, runs: AtomicU32::new(0) };
     let builder = ControllerBuilder::<Loop>::new().watches::<ConfigMap>(|_| Vec::new());

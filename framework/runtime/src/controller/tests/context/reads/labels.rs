@@ -6,7 +6,8 @@ use windlass_core::resource::{Requirement, Selector};
 
 const BECAUSE: &str = "[reads ConfigMap shop/app]";
 
-/// Makes the read that a word says: `tier:web` is a label, `!tier:web` its absence, and nothing is everything.
+/// Makes the read that a word says: `tier:web` is a label, `!tier:web` the absence of that label,
+/// and an empty word is everything.
 pub(super) async fn read(what: &str, labels: &str, cx: &Context<Reader>) -> Result<Vec<ObjectKey>> {
     let selector = match labels.trim_start_matches('!').split_once(':') {
         None => Selector::everything(),
@@ -27,12 +28,12 @@ pub(super) async fn read(what: &str, labels: &str, cx: &Context<Reader>) -> Resu
         }
         _ => Vec::new(),
     };
-    // The server keeps a map of its own in each namespace.
+    // The server keeps another map in each namespace.
     Ok(found.into_iter().filter(|key| key.name() != "kube-root-ca.crt").collect())
 }
 
 impl World {
-    /// Sets labels of a map, which is created if it is missing; `null` removes one.
+    /// Sets labels of a map, which is created if missing; `null` removes a label.
     async fn label(&self, name: &str, labels: Value) {
         if self.maps().get_opt(name).await.expect("an answer").is_none() {
             let mut map = child(name, "first");

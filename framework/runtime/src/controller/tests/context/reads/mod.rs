@@ -1,5 +1,5 @@
-//! Reads that become watches: the readers of an object run again when it appears, changes or
-//! disappears, and nobody else does.
+//! Reads that become watches: the readers of an object run again when the object appears, changes
+//! or disappears, and no other objects do.
 
 use k8s_openapi::api::core::v1::Namespace;
 

@@ -1,8 +1,8 @@
-//! Changes between a read and its registration.
+//! Changes between a read and the registration.
 
 use super::*;
 
-/// Every tenth change of the map is made while its readers run; none may be lost.
+/// Every tenth change of the map is made while readers run; none may be lost.
 #[tokio::test(start_paused = true)]
 async fn no_change_beside_a_run_is_lost() {
     let (world, reader) = (World::start().await, Reader::default());
