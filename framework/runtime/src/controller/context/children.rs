@@ -168,7 +168,9 @@ impl<C: Reconciler> Context<C> {
     /// that every creator of an object can make, so a foreign namespace may contain an object that
     /// claims to be a child of this name. Of several such objects, the deleted one is the object
     /// that this process applied, or the only object that this controller applied by its
-    /// `managedFields`.
+    /// `managedFields`. After a restart, a client that applies under this controller's name can
+    /// therefore keep the child from being determined, until the child is applied again; such
+    /// an object has no effect on [`delete_owned_in`](Self::delete_owned_in).
     ///
     /// The deletion is in the background: the request returns when the child is marked, and garbage
     /// collection deletes what the child owns.

@@ -185,19 +185,35 @@ async fn a_forged_claim_in_another_namespace_keeps_no_child_from_being_deleted()
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn after_a_restart_a_forged_claim_is_recognised_by_its_field_manager() {
-    let (world, _, running) = forged("mallory").await;
+/// Restarts the controller while a claim of that field manager stands, and prunes `acme`: returns
+/// the first answer to the deletion.
+async fn pruned_after_a_restart(by: &str, how: &str) -> (World, String) {
+    let (world, _, running) = forged(by).await;
     running.stop().await;
-    let prune =
-        json!({ "metadata": { "labels": { "prune": "anywhere" } }, "spec": { "namespaces": [] } });
+    let prune = json!({ "metadata": { "labels": { "prune": how } }, "spec": { "namespaces": [] } });
     world.client.all::<Tenant>().patch("acme", Patch::Merge(prune)).await.expect("patched");
     let tenants = Tenants::default();
     let running = world
         .run(ControllerBuilder::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone()))
         .await;
     running.settled().await;
-    assert_eq!(tenants.0.lock().first().map(String::as_str), Some(""));
-    assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
     running.stop().await;
+    let first = tenants.0.lock().first().cloned().expect("a deletion");
+    (world, first)
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_forged_claim_is_recognised_by_its_field_manager() {
+    let (world, answer) = pruned_after_a_restart("mallory", "anywhere").await;
+    assert_eq!(answer, "");
+    assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_claim_under_the_controllers_name_is_an_error_that_names_the_remedy() {
+    let (_, answer) = pruned_after_a_restart("tenant", "anywhere").await;
+    assert!(answer.contains("name the namespace, by `delete_owned_in`"), "{answer}");
+    let (world, answer) = pruned_after_a_restart("tenant", "in-shop").await;
+    assert_eq!(answer, "");
+    assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
 }
