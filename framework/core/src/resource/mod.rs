@@ -228,6 +228,12 @@ pub trait ResourceExt: Resource {
     /// first.metadata.creation_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
     /// let unsaved = ConfigMap::default();
     /// assert!(first.is_older_than(&unsaved) && !unsaved.is_older_than(&first));
+    ///
+    /// // Of one second: the smaller uid is the older object.
+    /// let mut second = first.clone();
+    /// first.metadata.uid = Some("1f".to_owned());
+    /// second.metadata.uid = Some("2a".to_owned());
+    /// assert!(first.is_older_than(&second) && !second.is_older_than(&first));
     /// ```
     fn is_older_than(&self, other: &Self) -> bool
     where
