@@ -303,8 +303,10 @@ impl LoopGuardState {
         if let Some(rates) = &self.rates {
             rates.forget(key);
         }
-        let gone = self.keys.lock().remove(key);
-        if gone.is_some_and(|gone| gone.throttled_at.is_some()) {
+        // The number changes under the lock: a recount between the two steps would not contain this
+        // object any more, and the subtraction would be one too many.
+        let mut keys = self.keys.lock();
+        if keys.remove(key).is_some_and(|gone| gone.throttled_at.is_some()) {
             self.throttled.fetch_sub(1, Ordering::Relaxed);
         }
     }
