@@ -1,7 +1,7 @@
-//! The form in which texts of the compiler are kept: without what differs between machines and with changes
-//! elsewhere.
+//! The form in which texts of the compiler are kept: without parts that differ between machines or
+//! after changes elsewhere.
 
-/// The package in its workspace.
+/// The package in the workspace.
 const FOLDER: &str = "tests/ui/";
 
 /// Types that the compiler names as alternatives, at most.
@@ -69,12 +69,12 @@ fn other_crate(place: &str) -> String {
     }
     match path.split_once("/library/") {
         Some((_, path)) => format!("$RUST/{path}"),
-        // The compiler is called in the workspace, as cargo does it for members.
+        // The compiler is called in the workspace, as cargo does for members.
         None => format!("$WORKSPACE/{path}"),
     }
 }
 
-/// A line of an excerpt with blanks for its number.
+/// A line of an excerpt with blanks for the number.
 fn blank_number(line: &str) -> String {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
     format!("{}{rest}", " ".repeat(line.len() - rest.len()))
