@@ -39,7 +39,7 @@ enum Phase {
     Pending,
 }
 
-/// Sets a condition first; records the part of the own write that a later reconcile reads.
+/// Sets a condition first; records the part of its write that a later reconcile reads.
 #[derive(Controller)]
 #[controller(for = Demanding)]
 struct Demandings {
