@@ -60,7 +60,7 @@ const LAYERS: &[(&str, u8)] = &[
 ];
 
 /// Layer of each folder or file in `framework/client/src/client`; a file names only files of lower
-/// layers. `Client` itself stands in `mod.rs`, and all may name it.
+/// layers. `Client` itself stands in `mod.rs`, and all may name `Client`.
 const CLIENT_LAYERS: &[(&str, u8)] = &[
     ("secret", 0),
     ("policy", 0),
@@ -294,7 +294,7 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
     );
 }
 
-/// Chapters of the book in which a sentence has a noun as its subject, not "what", "who" or "it is
+/// Chapters of the book in which a sentence has a noun as subject, not "what", "who" or "it is
 /// told".
 const PLAIN_CHAPTERS: [&str; 40] = [
     "api-server",

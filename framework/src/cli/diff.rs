@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// A definition with one field of this schema.
+    /// A definition with a field of this schema.
     fn definition(plural: &str, field: &serde_json::Value) -> CustomResourceDefinition {
         let schema = json!({ "type": "object", "properties": { "a": field } });
         let value = json!({

@@ -32,7 +32,7 @@ fn is_dangerous(c: char) -> bool {
     c.is_control() || is_format
 }
 
-/// `value` as one escaped line.
+/// `value` as a single escaped line.
 pub(super) fn escaped(value: impl fmt::Display) -> String {
     use fmt::Write;
 

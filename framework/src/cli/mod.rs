@@ -234,7 +234,7 @@ impl App {
             return Err(Error::new(ErrorKind::Usage, text));
         }
         if matches!(options.command, Some(Command::Plan(_))) {
-            // The plan is the output: a line about each reconcile would hide it.
+            // The plan is the output: a line about each reconcile would hide the plan.
             options.log.log_level.get_or_insert(tracing::Level::WARN);
         }
         logging::start(&options, false);
@@ -287,7 +287,7 @@ impl App {
         Err(Error::new(ErrorKind::Config, text))
     }
 
-    /// Prints the manifests of the operator under these flags, or the changes of its definitions.
+    /// Prints the manifests of the operator under these flags, or the changes of the definitions.
     fn print_manifests(
         self,
         options: &Options,

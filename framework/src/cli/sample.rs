@@ -9,7 +9,8 @@ use windlass_core::resource::{DynamicObject, ResourceInfo, Scope, Whole};
 pub(super) struct Sample {
     /// Kind of the object; selects the path of the requests.
     pub(super) info: ResourceInfo,
-    /// The object with type and, for a namespaced kind, a namespace: `default` if it had none.
+    /// The object with type and, for a namespaced kind, a namespace: `default` without a given
+    /// namespace.
     pub(super) object: DynamicObject,
 }
 

@@ -187,7 +187,7 @@ fn keywords(types: &mut Types, node: &Node, place: &Place) -> Map<String, Value>
         .collect()
 }
 
-/// A field's schema, with its surroundings.
+/// A field's schema, with the surroundings.
 struct Of<'a> {
     json: &'a str,
     identifier: String,
@@ -195,7 +195,7 @@ struct Of<'a> {
     is_required: bool,
 }
 
-/// Returns a field; a function for its default is added to `functions`.
+/// Returns a field; a function for the field's default is added to `functions`.
 fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -> Field {
     let Of { json, identifier, schema, is_required } = of;
     let is_nullable = schema.get("nullable") == Some(&Value::Bool(true));

@@ -90,7 +90,7 @@ pub struct ImportOutput {
     pub warnings: Vec<String>,
 }
 
-/// Prints Rust types for the definitions in `text`, YAML as `kubectl get crd -o yaml` prints it.
+/// Prints Rust types for the definitions in `text`, YAML in the form of `kubectl get crd -o yaml`.
 ///
 /// # Errors
 /// Those of [`definitions_from_yaml`]; [`ErrorKind::NotFound`] without a definition, or without the

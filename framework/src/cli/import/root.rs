@@ -306,7 +306,7 @@ impl Root<'_> {
         fields
     }
 
-    /// Prints one field.
+    /// Prints a field.
     fn field(
         &mut self,
         json: &str,
