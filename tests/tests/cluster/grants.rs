@@ -176,7 +176,7 @@ async fn an_operator_in_a_test_may_do_what_it_asks_for_and_nothing_else() {
     running.stop().await;
 }
 
-/// A controller that uses a part of the grants, and reads beyond them.
+/// A controller that uses a part of its grants, and reads beyond them.
 #[derive(Controller)]
 #[controller(for = Gadget, name = "sloppy", report_failures)]
 #[controller(can(get list Secret, get Pod["web-0"], patch Deployment/scale, get Deployment/scale))]
