@@ -156,7 +156,7 @@ impl Fleet {
         Self { cache, stop, running }
     }
 
-    /// Removes the listeners, then ends the process.
+    /// Removes the listeners, then ends the fleet.
     async fn end(self) {
         self.cache.silence().await;
         self.stop.cancel();
