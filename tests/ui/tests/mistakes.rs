@@ -8,8 +8,8 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The fixtures of each folder, with the text that is shown for them. `WINDLASS_UI=overwrite` accepts new
-/// texts; read them before you commit them.
+/// The fixtures of each folder, with the text that is shown for them. `WINDLASS_UI=overwrite`
+/// accepts new texts; read them before you commit them.
 ///
 /// No fixture that compiles is among them: those are in `programs.rs`.
 #[test]

@@ -1,5 +1,5 @@
-//! Conditions that a controller declares, and `Ready` computed from them and from the outcome of each reconcile, as
-//! other programs read them.
+//! Conditions that a controller declares, and `Ready` computed from them and from the outcome of
+//! each reconcile, as other programs read them.
 
 mod parts;
 mod readings;

@@ -1,4 +1,5 @@
-//! Plans of graphs: external resources and rollouts are planned as they would be driven, and nothing is done.
+//! Plans of graphs: external resources and rollouts are planned as they would be driven, and
+//! nothing is done.
 
 use windlass::controller::{PlannedObject, PlannedOutcome};
 use windlass::external::External;

@@ -128,7 +128,8 @@ async fn a_wanted_child_that_is_being_deleted_is_not_ready_and_is_made_anew() {
     running.stop().await;
 }
 
-/// The next version of the operator: the shards are gone, the app has another field, and the rest is new.
+/// The next version of the operator: the shards are gone, the app has another field, and the rest
+/// is new.
 mod next {
     use super::super::*;
 

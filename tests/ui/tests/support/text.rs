@@ -14,7 +14,8 @@ const ENTRY: usize = 12;
 const LIBRARIES: [&str; 8] =
     ["std", "core", "alloc", "windlass", "k8s_openapi", "schemars", "serde", "serde_json"];
 
-/// The kept form of a text: folders have names, lines of other crates no numbers, lists of alternatives an end.
+/// The kept form of a text: folders have names, lines of other crates no numbers, lists of
+/// alternatives an end.
 pub(crate) fn kept(text: &str) -> String {
     let numbered = without_numbers(text);
     let mut lines = Vec::new();
@@ -80,8 +81,9 @@ fn blank_number(line: &str) -> String {
     format!("{}{rest}", " ".repeat(line.len() - rest.len()))
 }
 
-/// Lines with a bounded number of types that implement a trait, without those of libraries that fixtures do not
-/// name: which of these are loaded depends on the features of all packages that cargo builds together.
+/// Lines with a bounded number of types that implement a trait, without those of libraries that
+/// fixtures do not name: which of these are loaded depends on the features of all packages that
+/// cargo builds together.
 fn shortened(lines: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut lines = lines.iter().peekable();
