@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Types every command of README, quickstart and tutorial into empty folders, line by line.
-# Every line of a block marked `sh` is run as it stands and must succeed; `TABLE` lists the lines for
+# Every line of a block marked `sh` is run literally and must succeed; `TABLE` lists the lines for
 # which that is not enough. A new line therefore needs no entry here, and cannot be forgotten.
 #
-# A page begins in an empty folder. A block is a shell of its own, in the folder where the block before
+# A page begins in an empty folder. A block is a separate shell, in the folder where the block before
 # ended. A paragraph that begins with "Ctrl-C" ends the program that is being served. In the tutorial, a
-# `toml` block replaces `Cargo.toml`, the `rust` blocks are, one after the other, `src/main.rs`, and the
-# lines of a `text` block must stand in the output of the command before it; numbers may differ, and so
+# `toml` block replaces `Cargo.toml`, the `rust` blocks are, in sequence, `src/main.rs`, and the
+# lines of a `text` block must stand in the output of the command before; numbers may differ, and so
 # may the rest of a line behind `…`.
 #
 #     tests/pages.sh          # all pages; needs cargo-generate and kubectl, and ports 6443, 8080, 8081
@@ -15,7 +15,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache="${WINDLASS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/windlass}"
 # A fixed place, because cargo distinguishes packages by their path: the next run finds the compiled
-# code. It lies outside of the tree: a project inside would be taken for a member of the workspace.
+# code. The place lies outside of the tree: a project inside would be taken for a member of the workspace.
 work="${WINDLASS_PAGES:-$cache/pages}"
 
 # folder$ line | how | why
@@ -72,7 +72,7 @@ serve() { # LINE TEXT
   stop
   rm -f "$work/code"
   : >"$work/served"
-  # A process group of its own, as at a terminal, so that it can be sent the signal of Ctrl-C.
+  # A separate process group, as at a terminal, so that it can be sent the signal of Ctrl-C.
   set -m
   (trap : INT; code=0; eval "$1" >>"$work/served" 2>&1 || code=$?; echo "$code" >"$work/code") &
   echo $! >"$work/pid"
@@ -107,7 +107,7 @@ type_line() { # LINE
     *) eval "$line" >"$work/said" 2>&1 || { cat "$work/said"; fail "that failed"; } ;;
   esac
   if [ -d "$desk/windlass" ] && [ ! -f "$work/dated" ]; then
-    # The clone as this tree is, with the times of its files, so that nothing is compiled again.
+    # The clone with the content of this tree and the times of the files, so that nothing is compiled again.
     (cd "$root" && git ls-files -z | tar --null --ignore-failed-read -T - -cf - 2>/dev/null) |
       tar -xf - -C "$desk/windlass"
     touch "$work/dated"
@@ -134,7 +134,7 @@ page() { # PAGE
   for file in "$work"/blocks/*; do
     case $file in
       *.sh)
-        # A shell of its own; only the folder is kept.
+        # A separate shell; only the folder is kept.
         (
           cd "$(cat "$work/folder")"
           while IFS= read -r line <&3; do
@@ -190,7 +190,7 @@ desk="$work/desk"
 rm -rf "$work/origin" "$work/home" "$work/pid"
 mkdir -p "$work/origin" "$work/home" "$work/.cargo"
 : >"$work/typed"
-# The source of `git clone`. Changes that are not committed are added to it.
+# The source of `git clone`. Changes that are not committed are added to that clone.
 git clone --quiet --bare --shared "$root" "$work/origin/windlass.git"
 # A reader's machine: no cluster, nothing in the environment; tools and compiled code are kept.
 export CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}"
@@ -198,7 +198,7 @@ export CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOM
 export USER="${USER:-reader}" CARGO_INSTALL_ROOT="$cache/tools" PATH="$cache/tools/bin:$PATH"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}" HOME="$work/home"
 unset KUBECONFIG KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT RUST_LOG
-# Debug information as in the workspace, so that projects share its compiled dependencies.
+# Debug information as in the workspace, so that projects share the compiled dependencies.
 cat >"$work/.cargo/config.toml" <<'CONFIG'
 [profile.dev]
 debug = "line-tables-only"
@@ -214,7 +214,7 @@ wanted=${1:-all}
 if [ "$wanted" = all ] || [ "$wanted" = README.md ]; then
   start_page
   page "$root/README.md"
-  # The project that it made has commands of its own.
+  # The project that the command made has separate commands.
   page "$desk/my-operator/README.md"
   refuses_sessions
   stop

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks a project made from the template beyond the commands of its README, which tests/pages.sh has
-# typed in it: its manifests, the build of its Dockerfile, the steps of its CI workflow, the other way to
+# Checks a project made from the template beyond the commands of the README, which tests/pages.sh has
+# typed there: the manifests, the build of the Dockerfile, the steps of the CI workflow, the other way to
 # name windlass.
 #
 #     tests/template.sh PROJECT    # PROJECT is called `my-operator`
@@ -69,5 +69,5 @@ run "cargo generate --silent --path '$root/templates/operator' --destination '$c
   --define windlass='git = \"file://$clone\"'"
 cp "$root/Cargo.lock" "$copy/by-git"
 (cd "$copy/by-git" && run "cargo metadata --format-version 1")
-# Cargo reads every manifest of a repository, and complains of one that is none, though it goes on.
+# Cargo reads every manifest of a repository, and complains of an invalid manifest, though cargo goes on.
 ! grep -q '^error' "$copy/said" || { grep -A5 '^error' "$copy/said"; fail "a manifest that cargo cannot read"; }

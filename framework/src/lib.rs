@@ -1,24 +1,25 @@
 //! A Kubernetes operator framework: derive a resource, write one `reconcile`, run a correct
 //! operator.
 //!
-//! A kind of your own is a struct that derives `CustomResource`; a
-//! [`Reconciler`](controller::Reconciler) brings the world in line with its objects; a
+//! A custom kind is a struct that derives `CustomResource`; a
+//! [`Reconciler`](controller::Reconciler) brings the world in line with the kind's objects; a
 //! [`Manager`](manager::Manager) runs the reconciler with caches, queues, leader election, probes,
 //! metrics and shutdown. [`prelude`] holds the names that most operators import.
 //!
-//! The modules lie in crates of their own, which this crate re-exports: [`resource`], [`wire`],
-//! [`crd`] and [`rbac`] are data (`windlass-core`, with the leaves [`clock`], [`rng`], [`metrics`] and
+//! The modules lie in separate crates, which this crate re-exports: [`resource`], [`wire`], [`crd`]
+//! and [`rbac`] are data (`windlass-core`, with the leaves [`clock`], [`rng`], [`metrics`] and
 //! [`error`]); [`client`], [`api`] and [`discovery`] speak to the API server (`windlass-client`);
-//! [`informer`], [`reflector`], [`delta`] and [`store`] keep caches (`windlass-cache`); [`workqueue`]
-//! orders work, [`controller`] and its helpers do it, [`leader`] and [`manager`] run it
-//! (`windlass-runtime`). The module `webhook` judges and changes objects before they are stored, and is
-//! served to API servers (`windlass-webhook`, a feature). [`fifo`] has the queues and rate limiters of client-go that no cache of
-//! windlass uses. A program that only sends requests depends on `windlass-client` alone.
+//! [`informer`], [`reflector`], [`delta`] and [`store`] keep caches (`windlass-cache`);
+//! [`workqueue`] orders work, [`controller`] and its helpers do the work, [`leader`] and
+//! [`manager`] run the controllers (`windlass-runtime`). The module `webhook` judges and changes
+//! objects before they are stored, and is served to API servers (`windlass-webhook`, a feature).
+//! [`fifo`] has the queues and rate limiters of client-go that no cache of windlass uses. A program
+//! that only sends requests depends on `windlass-client` alone.
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
-//! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for
-//! exec, attach and port-forward; `cold` for caches that are compressed; `webhook` for admission
-//! webhooks.
+//! server inside the program when no cluster is configured; `testing` for tests with that server;
+//! `ws` for exec, attach and port-forward; `cold` for caches that are compressed; `webhook` for
+//! admission webhooks.
 
 // DESIGN.md, 118: The framework is seven crates and a façade
 
@@ -58,9 +59,10 @@ pub use windlass_webhook as webhook;
 /// A path of fields, checked by the compiler: `path!(Website: spec.template.replicas)` is a
 /// [`FieldPath<Website, i32>`](resource::FieldPath).
 ///
-/// Segments are Rust fields, of types of `k8s_openapi`, of a derived kind, or of any struct. Options
-/// and boxes are passed by themselves; `ports[]` leads to each element of a list or value of a map,
-/// `ports[0]` to one element, `labels["app"]` to one value of a map. The path is a constant.
+/// Segments are Rust fields, of types of `k8s_openapi`, of a derived kind, or of any struct.
+/// Options and boxes are passed implicitly; `ports[]` leads to each element of a list or value of a
+/// map, `ports[0]` to a single element, `labels["app"]` to a single value of a map. The path is a
+/// constant.
 ///
 /// ```
 /// use k8s_openapi::api::apps::v1::Deployment;

@@ -88,7 +88,7 @@ def play(programs, kubeconfig, pid, objects):
 
 
 def server_of(parent):
-    """Returns the process of the real server, a child of this one."""
+    """Returns the process of the real server, a child of this process."""
     for child in open("/proc/%d/task/%d/children" % (parent, parent)).read().split():
         if open("/proc/%s/comm" % child).read().strip() == "kube-apiserver":
             return int(child)
@@ -96,7 +96,7 @@ def server_of(parent):
 
 
 def real(kube, programs, objects):
-    """Measures the real server: `record.play` starts it and calls this file again."""
+    """Measures the real server: `record.play` starts that server and calls this file again."""
     with tempfile.TemporaryDirectory(prefix="measure-") as name:
         out = pathlib.Path(name) / "figures"
         record.play(kube, pathlib.Path(__file__).resolve(), ["--real", str(programs), str(objects), str(out)])

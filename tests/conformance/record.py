@@ -4,7 +4,7 @@
     record.py FOLDER [conformance's options ...]
 
 FOLDER holds kube-apiserver and kube-controller-manager, as tests/kube-apiserver/build.sh makes them.
-Plays the corpus twice, each time on a server with an empty store, and marks what is not repeated as
+Plays the corpus twice, each time on a server with an empty store, and marks unrepeated parts as
 unstable. Needs target/debug/conformance.
 """
 

@@ -1,5 +1,5 @@
-//! Bodies of the fuzz targets of `windlass-cel`, which `apiserver/cel/tests/fuzz.rs` calls with changed
-//! expressions: no text panics, and what the stages say of one expression agrees.
+//! Bodies of the fuzz targets of `windlass-cel`, which `apiserver/cel/tests/fuzz.rs` calls with
+//! changed expressions: no text panics, and the stages agree about each expression.
 //!
 //! Every target takes any bytes; those that are no UTF-8 are read with replacement characters.
 
@@ -12,7 +12,7 @@ use windlass_cel::syntax::{Ast, Expr, ExprKind, Issues, ParserOptions, Source, p
 use windlass_cel::types::Type;
 use windlass_cel::types::shape::Shape;
 
-/// Budget of an evaluation: what an expression can do within it takes milliseconds.
+/// Budget of an evaluation: an evaluation within the budget takes milliseconds.
 const COST_LIMIT: u64 = 20_000;
 
 /// Longest text that the targets read; the server refuses rules of that length long before.
@@ -88,7 +88,7 @@ fn has_places(text: &str, issues: &Issues) {
     assert!(issues.to_string().contains("ERROR"), "{issues} of {text:?}");
 }
 
-/// Numbers of the tree's expressions that have no entry in its table of positions.
+/// Numbers of the tree's expressions that have no entry in the table of positions.
 fn without_position(ast: &Ast) -> Vec<u32> {
     let mut without = Vec::new();
     let mut rest: Vec<&Expr> = vec![&ast.root];
@@ -132,7 +132,8 @@ fn compiled(text: &str) -> Option<Checked> {
     }
 }
 
-/// An expression with types has a value of its type or an error, each time the same, and stays within its budget.
+/// An expression with types has a value of the expression's type or an error, each time the same,
+/// and stays within the budget.
 pub(crate) fn evaluate_any(data: &[u8]) {
     let text = text(data);
     let Some(checked) = compiled(&text) else { return };

@@ -44,7 +44,7 @@ pub(crate) fn frames(data: &[u8]) {
     }
 }
 
-/// A body in gzip: in pieces as in one, whatever it holds.
+/// A body in gzip: in pieces as in a whole, for any content.
 pub(crate) fn gzip(data: &[u8]) {
     let (lengths, body) = lengths(data);
     assert_eq!(probe::inflate(pieces(body, lengths)), probe::inflate([body]));
@@ -83,7 +83,7 @@ fn frame(line: &[u8]) {
     };
     let read = read.expect("it has both members");
     assert_eq!(read.event, event_type(event));
-    // With lone braces in texts, members behind the object may count as its own.
+    // With lone braces in texts, members behind the object may count as members of the object.
     assert!(read.object.starts_with(object.as_bytes()));
     let is_last = members.last().is_some_and(|(name, _)| name == "object");
     assert!(!is_last || read.object == object.as_bytes(), "and the object's end is found");
@@ -117,7 +117,7 @@ fn look_into(frame: Frame<'_>) {
     }
 }
 
-/// A list: cut anywhere beside in one piece beside `serde_json`.
+/// A list: cut anywhere, beside a whole list, beside `serde_json`.
 pub(crate) fn list(data: &[u8]) {
     let (lengths, body) = lengths(data);
     for limit in [SMALL, LARGE] {
@@ -140,7 +140,7 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
         match name.as_str() {
             "items" => {
                 has_items = true;
-                // Elements that are no objects are items, too: the cache sets each aside by itself.
+                // Elements that are no objects are items, too: the cache sets each aside.
                 let elements: Option<Vec<&RawValue>> = serde_json::from_str(value).ok()?;
                 let elements = elements.unwrap_or_default().into_iter();
                 items.extend(elements.map(|element| element.get().as_bytes().to_vec()));
@@ -161,7 +161,7 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
     })
 }
 
-/// An object's metadata and its kept part, beside `serde_json`.
+/// An object's metadata and the kept part, beside `serde_json`.
 pub(crate) fn scan(data: &[u8]) {
     let (&at, object) = data.split_first().unwrap_or((&0, data));
     let scanned = probe::scan(object);
@@ -266,7 +266,7 @@ fn pieces<'a>(mut body: &'a [u8], lengths: &'a [u8]) -> impl Iterator<Item = &'a
     })
 }
 
-/// Names with escapes are not ours, even when they spell one that is.
+/// Names with escapes are not ours, even when they spell a name that is.
 fn is_escaped(json: &[u8]) -> bool {
     json.windows(2).any(|pair| pair == b"\\u")
 }
@@ -277,7 +277,7 @@ fn repeats(members: &[(String, &str)]) -> bool {
     names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// The members of a JSON object in order, repeated ones too, as `serde_json` finds them.
+/// The members of a JSON object in order, repeated members too, as `serde_json` finds them.
 fn members(json: &[u8]) -> Option<Vec<(String, &str)>> {
     struct Members<'a>(Vec<(String, &'a str)>);
 

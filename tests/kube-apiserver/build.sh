@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds kube-apiserver (with its etcd), kube-controller-manager, kubectl and a fake kubelet from Go
+# Builds kube-apiserver (with etcd), kube-controller-manager, kubectl and a fake kubelet from Go
 # modules, once per version: into $WINDLASS_CACHE (default ~/.cache/windlass) under a folder named
 # after go.sum. A change of the fake kubelet rebuilds that alone.
 # Prints that folder. Cold: about 6 minutes on 2 cores, 2 GB of build cache.

@@ -4,8 +4,8 @@
     describe-types.py FOLDER
 
 FOLDER is a version's folder in the sources of the crate k8s-openapi (Apache-2.0), such as
-~/.cargo/registry/src/*/k8s-openapi-*/src/v1_36; its schemas have the texts that kube-apiserver publishes.
-A line is a type's name, a tab and its text, or a tab, a field's name, a tab and the field's text.
+~/.cargo/registry/src/*/k8s-openapi-*/src/v1_36; the schemas there have the texts that kube-apiserver publishes.
+A line is a type's name, a tab and the text, or a tab, a field's name, a tab and the field's text.
 Texts are escaped as in JSON. Types are sorted: the same sources make the same file.
 """
 
@@ -29,7 +29,7 @@ def unescaped(literal):
 
 
 def read(source):
-    """The text of a type, and those of its fields by name."""
+    """The text of a type, and those of the fields by name."""
     own, fields, current = "", {}, None
     begun = False
     for line in source.splitlines():

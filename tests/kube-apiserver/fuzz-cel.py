@@ -5,8 +5,8 @@
                 [--minutes 60] [--report FILE] [--updates]
 
 Generates schemas, rules and objects of a seed. Both sides judge the definitions and then, with the
-rules that the server takes, the objects. A case is a rule; each of its verdicts is compared: on the
-definition, and on every object. Prints what was compared and every difference, and ends with 1 when
+rules that the server takes, the objects. A case is a rule; each verdict is compared: on the
+definition, and on every object. Prints the comparisons and every difference, and ends with 1 when
 a verdict differs. Differences of messages are counted and written to the report.
 
 With --updates the objects exist before the rules do, and are changed under them: rules read oldSelf,
@@ -45,7 +45,7 @@ NUMBERS = [0, 1, -1, 2, 3, 7, 10, 64, 255, 1000, 86400, 2147483647, -2147483648,
 FLOATS = [0.0, 1.0, -1.5, 0.1, 2.5, 1e10, 1e300, -0.0, 3.0]
 
 # Templates by the type of their value. None makes a list of a map: the server has no order of a map's entries.
-# `<T>` is a hole of that type, and `<T|v:U>` one in which v has type U.
+# `<T>` is a hole of that type, and `<T|v:U>` a hole in which v has type U.
 TEMPLATES = {
     "bool": """<bool> && <bool>;<bool> || <bool>;!<bool>;<bool> ? <bool> : <bool>;<int> < <int>;<int> <= <int>;
         <double> > <double>;<string> >= <string>;<int> == <int>;<string> == <string>;<string> != <string>;
@@ -138,7 +138,7 @@ def quoted(text):
 
 
 class Generator:
-    """Rules and objects of one schema."""
+    """Rules and objects of a schema."""
 
     def __init__(self, rng, updates=False):
         """Makes the schema."""
@@ -202,7 +202,7 @@ class Generator:
         return result
 
     def placed(self, rule):
-        """The schema with its rule at a place within another one."""
+        """The schema with the rule at a place within another schema."""
         ruled = dict(copy.deepcopy(self.schema), **{RULES: [rule]})
         if not self.updates:
             return ruled
@@ -220,7 +220,7 @@ class Generator:
         ])
 
     def changed(self, schema, value):
-        """A value that fits a schema and has some parts of another one."""
+        """A value that fits a schema and has some parts of another schema."""
         rng = self.rng
         if rng.random() < 0.4 or value is None:
             return value
@@ -307,7 +307,7 @@ class Generator:
         return "(" + text + ")" if any(mark in text for mark in " ?-!") else text
 
     def filled(self, template, depth, scope):
-        """A template with its holes filled."""
+        """A template with filled holes."""
         result, rest = "", template
         while "<" in rest:
             head, _, tail = rest.partition("<")
@@ -396,7 +396,7 @@ def type_of(schema):
 
 
 def without_rules(schema):
-    """The schema without its rules."""
+    """The schema without rules."""
     if not isinstance(schema, dict):
         return schema
     return {name: without_rules(part) for name, part in schema.items() if name != RULES}
@@ -413,7 +413,7 @@ class Judge:
     """The program of windlass-cel that judges."""
 
     def __init__(self):
-        """Builds and starts it."""
+        """Builds and starts the process."""
         build = ["cargo", "build", "--quiet", "--release", "-p", "windlass-cel", "--example", "judge",
                  "--message-format=json-render-diagnostics"]
         output = subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
@@ -422,7 +422,7 @@ class Judge:
         self.process = subprocess.Popen([program], stdin=-1, stdout=-1)
 
     def __call__(self, schema, objects, updates=()):
-        """The verdicts on a definition, on objects, and on updates, each with its new and its old object."""
+        """The verdicts on a definition, on objects, and on updates, each with the new and the old object."""
         return self.ask({"schema": schema, "objects": objects, "updates": list(updates)})
 
     def ask(self, document):
@@ -441,7 +441,7 @@ class Comparison:
         self.report = report
 
     def compare(self, what, case, server, ours):
-        """Compares the causes of one rule."""
+        """Compares the causes of a rule."""
         if bool(server) != bool(ours):
             self.verdicts.append((what, case, server, ours))
             print("VERDICT", what, json.dumps(case), "\n  server", server, "\n  ours  ", ours, flush=True)
@@ -477,7 +477,7 @@ def split(causes, prefix):
 
 
 class Run:
-    """One server with one definition, whose schema changes from pack to pack."""
+    """A server with a definition, whose schema changes from pack to pack."""
 
     def __init__(self, server, judge, comparison, updates):
         self.server, self.judge, self.comparison, self.number = server, judge, comparison, 0
@@ -499,7 +499,7 @@ class Run:
         self.comparison.rules += len(rules)
         while True:
             schema["properties"] = {name: schema["properties"][name] for name in names if name in taken}
-            # Rules that are cheap enough one by one may be too expensive together.
+            # Rules that are cheap enough singly may be too expensive together.
             still = self.definition(schema, {name: rules[name] for name in taken})
             if still == taken:
                 break
@@ -545,7 +545,7 @@ class Run:
         return taken
 
     def install(self, schema):
-        """Gives the definition a schema and waits until it is active."""
+        """Gives the definition a schema and waits until the definition is active."""
         self.number += 1
         sentinel = "sentinel%d" % self.number
         installed = copy.deepcopy(schema)

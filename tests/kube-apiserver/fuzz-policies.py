@@ -6,11 +6,11 @@
 
 Generates ValidatingAdmissionPolicies of a seed, with match conditions, variables, messages, audit
 annotations, params and constraints. Both sides judge the policies and then, with those that the
-server takes, creations, updates and deletions of custom resources. Prints what was compared and every
+server takes, creations, updates and deletions of custom resources. Prints the comparisons and every
 difference, and ends with 1 when a verdict differs: whether a policy is taken, a request denied, or a
 client warned. Differences of messages are counted and written to the report.
 
-Where a verdict differs the server is asked again: it goes through maps in no order, and answers
+Where a verdict differs the server is asked again: the server goes through maps in no order, and answers
 that change from one request to the next are counted apart. So are requests without an answer: the
 server's handler panics at some expressions, such as `{?'a': dyn(1)}`.
 """
@@ -51,7 +51,7 @@ LISTS = ["[]", "['*']", "['*', 'a']", "['a', 'b']", "['']", "['a/b', 'a/*']", "[
 
 
 class Policies(fuzz.Generator):
-    """A policy, and the objects that it judges."""
+    """A policy, and the objects that the policy judges."""
 
     def __init__(self, rng):
         """Makes the schema of the objects, which the server does not know."""
@@ -65,12 +65,12 @@ class Policies(fuzz.Generator):
             self.paths.append(("params", "any"))
 
     def text(self, ty):
-        """An expression of a type, mostly; now and then one with a mistake."""
+        """An expression of a type, mostly; now and then with a mistake."""
         text = self.expression(ty, self.rng.choice([1, 1, 2, 2, 3]), [])
         return fuzz.spoiled(self.rng, text) if self.rng.random() < 0.03 else text
 
     def variables(self):
-        """The variables; each may read those before it, and expressions behind them may read all."""
+        """The variables; each may read earlier variables, and later expressions may read all."""
         rng, result = self.rng, []
         for number in range(rng.choice([0, 0, 1, 2, 4])):
             name = rng.choice(["v%d" % number] * 80 + ["v0", "a__b", "a__dash__b", "in", "1a", ""])
@@ -86,7 +86,7 @@ class Policies(fuzz.Generator):
         return result
 
     def policy(self):
-        """The spec of a policy without its constraints."""
+        """The spec of a policy without the constraints."""
         rng = self.rng
         result = {}
         if rng.random() < 0.5:
@@ -106,7 +106,7 @@ class Policies(fuzz.Generator):
         return result
 
     def validation(self):
-        """A validation with its message and reason."""
+        """A validation with message and reason."""
         rng = self.rng
         result = {"expression": self.text("bool")}
         if rng.random() < 0.3:
@@ -146,7 +146,7 @@ class Policies(fuzz.Generator):
 
 
 class Run:
-    """One server, whose policies change from pack to pack."""
+    """A server, whose policies change from pack to pack."""
 
     def __init__(self, server, judge, comparison):
         self.server, self.judge, self.comparison, self.number = server, judge, comparison, 0
@@ -158,7 +158,7 @@ class Run:
         self.sentinel("keeper", {})
 
     def sentinel(self, name, labels):
-        """Creates a policy that denies one object, and waits until it does so with its params."""
+        """Creates a policy that denies an object, and waits until the denial happens with params."""
         rule = {"apiGroups": [record.GROUP], "apiVersions": ["v1"], "resources": ["things"], "resourceNames": [name],
                 "operations": ["CREATE"]}
         self.params(name, {"a": name})
@@ -208,7 +208,7 @@ class Run:
             self.server.must("DELETE", record.POLICIES + kind + "?labelSelector=" + LABEL, None)
 
     def case(self, rng, name, labels):
-        """Creates a policy and what it needs, and compares the verdict on it; None if nobody can use it."""
+        """Creates a policy with all related objects, and compares the verdict; None if the policy is unusable."""
         generator = Policies(rng)
         rules = generator.policy()
         constraints, is_spoiled = generator.constraints(name)
@@ -282,7 +282,7 @@ class Run:
         """Compares the verdicts on a request."""
         verdict = lambda answer: (answer["denial"] is None, not answer["warnings"])
         quoted = lambda text: text.replace("\\", "\\\\").replace('"', '\\"')
-        # The server writes a warning once, however many validations have it.
+        # The server writes a warning once, for any number of validations with that warning.
         ours["warnings"] = list(dict.fromkeys(quoted(text) for text in ours["warnings"]))
         answer = self.answer(case, check)
         if answer is None:

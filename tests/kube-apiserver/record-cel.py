@@ -31,10 +31,10 @@ DRY = "?dryRun=All"
 
 
 class Server:
-    """A kube-apiserver with an etcd and a folder of its own."""
+    """A kube-apiserver with an etcd and a separate folder."""
 
     def __init__(self, program):
-        """Starts the server and waits until it is ready."""
+        """Starts the server and waits until the server is ready."""
         self.folder = tempfile.TemporaryDirectory(prefix="record-cel-")
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
@@ -124,7 +124,7 @@ class Server:
         return document
 
     def stop(self):
-        """Ends the server and removes its folder."""
+        """Ends the server and removes the folder."""
         self.process.terminate()
         self.process.wait()
         self.log.close()
@@ -155,7 +155,7 @@ def outcome(answer, renamed=("", "")):
 
 
 def renamed_cause(cause, renamed):
-    """A cause with its field below the property of a case instead of that of a pack."""
+    """A cause with the field below the property of a case instead of that of a pack."""
     before, after = renamed
     field = cause.get("field", "")
     if before and (field == before or field[len(before):len(before) + 1] in (".", "[")):
@@ -166,7 +166,7 @@ def renamed_cause(cause, renamed):
 
 
 def ruled(case, schemas):
-    """The schema of a case with its rules."""
+    """The schema of a case with the rules."""
     schema = case["schema"]
     schema = copy.deepcopy(schemas[schema] if isinstance(schema, str) else schema)
     if "rules" in case:
@@ -227,7 +227,7 @@ def admissible(server, case, schemas):
 
 
 def install(server, plural, schema, before):
-    """Creates a definition without its rules, calls `before`, and updates it to have them."""
+    """Creates a definition without rules, calls `before`, and adds the rules by an update."""
     # Stored objects may break the rules: they are older than them.
     schema = copy.deepcopy(schema)
     schema.setdefault("properties", {})["sentinel"] = {"type": "boolean", RULES: [{"rule": "false"}]}
@@ -251,7 +251,7 @@ def install(server, plural, schema, before):
 
 
 def record_pack(server, plural, members, schemas):
-    """The outcomes of the checks of cases that share a definition, one property each."""
+    """The outcomes of the checks of cases that share a definition, a property each."""
     if len(members) == 1 and members[0][0].get("whole"):
         case, result = members[0]
         schema, names = ruled(case, schemas), [None]
@@ -321,7 +321,7 @@ def record_rules(server, stem, cases, schemas):
 
 
 def policy(name, case, subject):
-    """A policy and its binding for one case."""
+    """A policy with a binding for a case."""
     spec = dict(case["policy"])
     rule = {
         "apiGroups": [subject["group"]],

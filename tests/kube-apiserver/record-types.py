@@ -3,9 +3,9 @@
 
     record-types.py https://127.0.0.1:6443 TOKEN > apiserver/src/typed/builtin.types
 
-Reads /openapi/v3 and every group document it names, and writes one line per type: field names,
+Reads /openapi/v3 and every named group document, and writes a line per type: field names,
 types, formats, required, defaults, list types and keys, map types, patch strategies. No texts.
-The format is explained in apiserver/src/typed/builtin.rs, which reads it.
+The format is explained in apiserver/src/typed/builtin.rs, the reader.
 """
 
 import json
@@ -20,7 +20,7 @@ PREFIXES = [
 ]
 REF = "#/components/schemas/"
 
-# Optional fields that the server always writes, as null when unset. The documents do not tell
+# Optional fields that the server always writes, as null when unset. The documents do not say
 # them from others; they were found by creating such objects (see the conditions rule in `field`).
 WRITTEN = {
     ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentMetrics"),
@@ -37,8 +37,8 @@ WRITTEN = {
     ("io.k8s.api.storage.v1.VolumeError", "time"),
 }
 
-# Optional fields with a zero default that the server nevertheless omits when unset; it writes all
-# others. So does it every optional `name` with a default.
+# Optional fields with a zero default that the server nevertheless omits when unset; all others are written.
+# An optional `name` with a default is omitted, too.
 OMITTED = {
     ("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
     ("io.k8s.api.core.v1.AzureDiskVolumeSource", "readOnly"),
@@ -49,7 +49,7 @@ OMITTED = {
 
 
 def get(server, token, path):
-    """One document of the server, as JSON; its certificate is not checked."""
+    """A document of the server, as JSON; the certificate is not checked."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -61,7 +61,7 @@ def get(server, token, path):
 
 
 def short(name):
-    """A type's name with its common prefix as one character."""
+    """A type's name with the common prefix as a single character."""
     for prefix, sign in PREFIXES:
         if name.startswith(prefix):
             return sign + name[len(prefix):]
@@ -69,7 +69,7 @@ def short(name):
 
 
 def reference(schema):
-    """The type that a schema refers to, if it does."""
+    """The type that a schema refers to, if any."""
     if "$ref" in schema:
         return schema["$ref"][len(REF):]
     if len(schema.get("allOf", [])) == 1:
@@ -109,7 +109,7 @@ def form(schema):
 
 
 def written(owner, name, schema):
-    """Is it one of WRITTEN, or a time of a condition?"""
+    """Is the field in WRITTEN, or a time of a condition?"""
     time = reference(schema) == "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
     return (owner, name) in WRITTEN or (time and owner.endswith("Condition"))
 

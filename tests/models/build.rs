@@ -1,12 +1,12 @@
-//! Copies the modelled source, with the file that a mutant changes in the place of its own, and hands
-//! it to the compiler.
+//! Copies the modelled source, with the file that a mutant changes instead of the original, and
+//! hands the copy to the compiler.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Folder of the crates with the modelled source.
 const CRATES: &str = "../../framework";
-/// Modules of the source and their folders. The crate `fifo` is a module by itself.
+/// Modules of the source and their folders. The crate `fifo` is a module, too.
 const HOMES: [(&str, &str); 7] = [
     ("client", "client/src/client"),
     ("delta", "cache/src/delta"),
@@ -16,7 +16,7 @@ const HOMES: [(&str, &str); 7] = [
     ("store", "cache/src/store"),
     ("workqueue", "runtime/src/workqueue"),
 ];
-/// Its modules that are modelled whole.
+/// Modules of the source that are modelled whole.
 const MODULES: [&str; 3] = ["delta", "fifo", "workqueue"];
 /// Files that are modelled without the rest of their module.
 const FILES: [&str; 4] = [
@@ -27,7 +27,7 @@ const FILES: [&str; 4] = [
 ];
 
 fn main() {
-    // A folder with the file that `../mutants/change.py` has changed, by its path from `CRATES` on.
+    // A folder with the file that `../mutants/change.py` has changed, by the path from `CRATES` on.
     let mutant = env::var_os("MUTANT").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     for watched in [Path::new("build.rs"), Path::new(CRATES)].into_iter().chain(mutant.as_deref()) {
         println!("cargo::rerun-if-changed={}", watched.display());
@@ -55,7 +55,7 @@ fn main() {
     }
 }
 
-/// Writes a file that has the module when it is included.
+/// Writes a file that has the module when the file is included.
 fn include(out: &Path, module: &str, file: &str) {
     let text = format!(
         "#[path = {:?}]\n#[allow(dead_code, suspicious_double_ref_op)]\npub mod {module};\n",
@@ -80,7 +80,7 @@ fn list(folder: &str, files: &mut Vec<String>) {
     }
 }
 
-/// The path of a file or folder that is named from its module on.
+/// The path of a file or folder that is named from the module on.
 fn source(name: &str) -> PathBuf {
     Path::new(CRATES).join(below_crates(name))
 }
@@ -93,7 +93,7 @@ fn below_crates(name: &str) -> PathBuf {
     Path::new(home).join(rest)
 }
 
-/// The text of a file, with the modules of all crates as those of one.
+/// The text of a file, with the modules of all crates as modules of the same crate.
 fn as_one_crate(name: &str, mut text: String) -> String {
     if name.starts_with("fifo/") {
         if let Some((before, rest)) = text.split_once("// Derives and examples name") {

@@ -2,23 +2,23 @@
 
     mutant NAME in FUNCTION: the fault
     CHANGE, one or several
-    +TEXT of a change that ends with a colon, in as many lines as it takes
+    +TEXT of a change that ends with a colon, in any number of lines
 
-FUNCTION is the end of one function's path in the framework: `ApplyQueue::push`, or with its modules and
-its crate where another function has that name, too. So a mutant stays when a file moves. CHANGEs are
+FUNCTION is the end of a function's path in the framework: `ApplyQueue::push`, or with modules and
+crate where another function has that name, too. So a mutant stays when a file moves. CHANGEs are
 
     without NODE                 takes a statement or an arm out
     NODE before NODE             moves a statement
     after NODE: TEXT             puts text behind a statement
     PLACE becomes: TEXT          replaces
-    only PART of NODE            replaces the node by its part
+    only PART of NODE            replaces the node by the part
     NEW for OLD [COUNT]          replaces a token of the body
 
 and NODEs, with the PARTs of each, are
 
     if, for, let, assignment, arm, statement
     call of NAME                 by the last name of the callee: `call of lock` for `self.state.lock()`
-    OPERATOR                     a binary one: `||`
+    OPERATOR                     a binary operator: `||`
     body                         all of the function
 
     condition, then, else of if; pattern, value of let; value of assignment; pattern, body of arm
@@ -27,7 +27,7 @@ and NODEs, with the PARTs of each, are
 each with a COUNT behind it. A PLACE is a NODE or `PART of NODE`.
 
 COUNT is `2 of 3`: the second of the function's three nodes of that kind, in the order of the source and
-also in its blocks and closures; a node without a count is the only one. `statement` counts those of the
+also in blocks and closures; a node without a count is the only node. `statement` counts those of the
 outermost block, and `assignment` also `|=`. So a renamed variable changes no name of a node, and one
 more `if` is an error of `--check` and no other mutant. In a TEXT `$(PLACE)` stands for the source of
 that place. Other names in a TEXT are those of the source: a change that renames them breaks the mutant,
@@ -53,7 +53,7 @@ PART = re.compile(r"(?P<part>condition|then|else|pattern|value|body|receiver|arg
 
 
 def parse(path):
-    """The mutants of a list; their changes are pairs of the change and the lines of its text."""
+    """The mutants of a list; their changes are pairs of the change and the lines of the text."""
     mutants, lines = [], None  # Lines of the text that `+` continues.
     with open(path, encoding="utf-8") as file:
         numbered = list(enumerate(file.read().splitlines(), 1))
@@ -80,7 +80,7 @@ def parse(path):
 
 
 class Place:
-    """A node, and its parts by their names."""
+    """A node, and the parts by name."""
 
     def __init__(self, function, text):
         self.text, self.parts, self.source = text, {}, function.source
@@ -157,7 +157,7 @@ def filled(function, text):
 
 
 def inside(block, source):
-    """The text of a block without its braces, if it is one."""
+    """The text of a block without braces, if the text is a block."""
     if source.at(block.start) == "{" and source.partner[block.start] == block.end - 1:
         block = Span(block.start + 1, block.end - 1)
     return source.slice(block)
@@ -204,12 +204,12 @@ def edits(function, change, text):
 
 
 def mutate(crates, mutant):
-    """The function that a mutant changes, and the text of its file afterwards."""
+    """The function that a mutant changes, and the text of the file afterwards."""
     function = crates.function(mutant.function)
     if not mutant.changes:
         raise NotFound("it changes nothing")
     found = [edit for change, new in mutant.changes for edit in edits(function, change, new)]
-    # From the end on, so that the offsets before it stay. Of several texts for one place the last goes
+    # From the end on, so that earlier offsets stay. Of several texts for a place the last goes
     # in first, so that they stand in the order of the list.
     order = sorted(range(len(found)), key=lambda at: (*found[at][:2], at), reverse=True)
     text = function.source.text
@@ -232,7 +232,7 @@ def unknown_names(crates, function, text):
         before, behind = added.at(at - 1), added.at(at + 1)
         is_variable = token.text.islower() and before not in (".", "::") and behind not in ("(", "::", "!")
         # Methods and parts of paths may come from anywhere; a field or a type that the function can use
-        # may be new in it, but stands elsewhere in its file.
+        # may be new there, but stands elsewhere in the file.
         is_foreign = before == "::" or token.text.islower() and behind in ("(", "::", "!")
         if is_variable or token.text not in (crates.words() if is_foreign else crates.words(function.file)):
             yield token.text
@@ -259,7 +259,7 @@ def check(crates, path):
 
 
 def write(crates, path, name, folder):
-    """Writes the file that a mutant changes below `folder`; returns its path and the text before."""
+    """Writes the file that a mutant changes below `folder`; returns the path and the text before."""
     mutant = next((mutant for mutant in parse(path) if mutant.name == name), None)
     if mutant is None:
         raise NotFound(f"{os.path.basename(path)} has no mutant {name}")
@@ -275,7 +275,7 @@ def write(crates, path, name, folder):
 
 
 def main(words):
-    """`--check LIST ...` prints the mutants that do not fit; `LIST NAME FOLDER` writes one."""
+    """`--check LIST ...` prints the mutants that do not fit; `LIST NAME FOLDER` writes a mutant."""
     crates = Crates(ROOT)
     try:
         if words[:1] == ["--check"]:

@@ -1,7 +1,7 @@
 """The parts of Rust source that a mutant may name: functions by their path, and the nodes of each.
 
-A node is named by its kind and its number in the function, so renamed variables and moved files leave
-its name as it is. Only as much of the grammar is read as the framework's functions use: no macro with
+A node is named by kind and number in the function, so renamed variables and moved files leave
+the name unchanged. Only as much of the grammar is read as the framework's functions use: no macro with
 braces as a statement, and no function that a macro defines.
 """
 
@@ -12,7 +12,7 @@ import os
 import re
 
 Token = collections.namedtuple("Token", "text start end")
-Span = collections.namedtuple("Span", "start end")  # Indexes of tokens; `end` is not part of it.
+Span = collections.namedtuple("Span", "start end")  # Indexes of tokens; `end` is not part of the range.
 
 TOKENS = re.compile(r"""
     (?P<skipped> \s+ | //[^\n]* | /\*.*?\*/ )
@@ -64,7 +64,7 @@ class Source:
         return self.text[self.tokens[span.start].start:self.tokens[span.end - 1].end]
 
     def after(self, index):
-        """The token behind a token, or behind the group that it opens."""
+        """The token behind a token, or behind the group that the token opens."""
         return self.partner[index] + 1 if self.at(index) in OPENERS else index + 1
 
     def after_generics(self, index):
@@ -85,7 +85,7 @@ class Source:
 
 
 class Function:
-    """A function: its path from its crate on, its first token, and its body without the braces."""
+    """A function: the path from the crate on, the first token, and the body without the braces."""
 
     def __init__(self, path, file, source, begin, body):
         self.path, self.file, self.source, self.begin, self.body = path, file, source, begin, body
@@ -99,11 +99,11 @@ class Function:
 
 
 def functions_of(source, scope, file):
-    """The functions of a file that are not for tests; `scope` is the path of its module."""
+    """The functions of a file that are not for tests; `scope` is the path of the module."""
     found = []
 
     def self_type(index, end):
-        """The last name of the type of an `impl`, whose `for` may stand before it."""
+        """The last name of the type of an `impl`, whose `for` may stand before that name."""
         index = source.after_generics(index) if source.at(index) == "<" else index
         depth, last = 0, ""
         while index < end and source.at(index) != "where":
@@ -156,7 +156,7 @@ class Nodes:
         self.ifs, self.fors, self.arms = [], [], []
         self.top = self.block(*body)
 
-    # What stands in a block.
+    # Contents of a block.
 
     def block(self, index, end):
         """The statements of a block."""
@@ -195,10 +195,10 @@ class Nodes:
             index = self.source.after(index)
 
     def statement(self, index, end):
-        """Reads a statement, and returns the token behind it."""
+        """Reads a statement, and returns the next token."""
         source = self.source
         if source.at(index).startswith("'"):
-            index += 2  # A label and its colon.
+            index += 2  # A label with the colon.
         if source.at(index) in BLOCKS or source.at(index) == "{":
             index = self.construct(index, end)
             if source.at(index) not in (".", "?"):
@@ -208,7 +208,7 @@ class Nodes:
         return min(stop + 1, end)
 
     def construct(self, index, end):
-        """Reads an expression that begins with a keyword or a block; returns the token behind it."""
+        """Reads an expression that begins with a keyword or a block; returns the next token."""
         source, start, text = self.source, index, self.source.at(index)
         if text == "if":
             slot = len(self.ifs)
@@ -241,7 +241,7 @@ class Nodes:
         return source.after(brace)
 
     def condition(self, index, end):
-        """Reads a condition, and returns the brace behind it."""
+        """Reads a condition, and returns the brace behind the condition."""
         source = self.source
         while source.at(index) != "{":
             if index >= end:
@@ -289,7 +289,7 @@ class Nodes:
             if text in BLOCKS and not is_other:
                 index = self.construct(index, end)
             elif text == "{":
-                # Behind a name it is the literal of a struct.
+                # Behind a name the brace begins the literal of a struct.
                 is_literal = re.match(r"\w", before) and before not in KEYWORDS - {"Self"}
                 read = self.expression if is_literal else self.block
                 read(index + 1, source.partner[index])
@@ -363,7 +363,7 @@ class Nodes:
 
 
 def one_of(found, number, total, name):
-    """The node with a number; the number of such nodes must be the one that is known."""
+    """The node with a number; the number of such nodes must be the known number."""
     if len(found) != total:
         count = len(found) or "no"
         raise NotFound(f"{name}: the function has {count} of these, and not {total}")
@@ -386,7 +386,7 @@ class Crates:
             self.module(lib, folder, (crate,))
 
     def module(self, file, folder, scope):
-        """Notes a file and its modules that are not for tests; `folder` has the modules' files."""
+        """Notes a file and the file's modules that are not for tests; `folder` has the modules' files."""
         with open(file, encoding="utf-8") as opened:
             text = opened.read()
         self.files[os.path.relpath(file, self.root)] = (scope, text)
@@ -402,7 +402,7 @@ class Crates:
         """The functions whose path ends with a name; `*` is any last name."""
         wanted, found = name.split("::"), []
         for file, (scope, text) in self.files.items():
-            # Only files that may have it are read: all of them would take seconds.
+            # Only files that may have the function are read: all files would take seconds.
             around = [word for word in wanted[:-1] if word not in scope]
             last = "fn " + wanted[-1].rstrip("*")
             if not all(word in text for word in (last, *around)):

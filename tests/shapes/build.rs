@@ -49,7 +49,7 @@ struct Writer {
     is_flattened: bool,
 }
 
-/// A type, and whether it has a `Default` and is ordered.
+/// A type, and whether the type has a `Default` and is ordered.
 struct Ty {
     text: String,
     has_default: bool,
@@ -73,10 +73,10 @@ impl Writer {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// The root of a shape; whether the type has no conditions of its own.
+    /// The root of a shape; whether the type has no additional conditions.
     fn root(&mut self, i: u64) -> (String, bool) {
         let is_exact = i % 4 != 3;
-        // Small types show which form is wrong; some larger ones show how forms meet.
+        // Small types show which form is wrong; some larger types show how forms meet.
         let depth = 1 + u32::from(self.one_in(4));
         // Every form comes in turn, so that few shapes have all of them.
         let root = match i % 8 {
@@ -183,7 +183,7 @@ impl Writer {
         Ty { text: format!("Box<{}>", ty.text), ..ty }
     }
 
-    /// A struct that is written as its only field.
+    /// A struct that is written as the only field.
     fn newtype(&mut self, depth: u32) -> String {
         let ty = self.ty(depth).text;
         let name = self.name();
@@ -271,7 +271,7 @@ impl Writer {
             3 => "#[serde(rename = \"re-named\")] ",
             _ => "",
         };
-        // One name only once in a struct.
+        // Each name only once in a struct.
         let attribute =
             if attribute.contains("rename") && name != "second" { "" } else { attribute };
         format!("{attribute}{visible}{name}: {},", ty.text)
@@ -296,7 +296,7 @@ impl Writer {
         name
     }
 
-    /// Variants: without data, with one value, with fields, with places.
+    /// Variants: without data, with a value, with fields, with places.
     fn variants(&mut self, depth: u32, forms: &[&str]) -> String {
         let mut variants = String::new();
         let count = 2 + self.below(3) as usize;
@@ -356,7 +356,7 @@ impl Writer {
         self.enumeration("    #[serde(untagged)]\n", depth, &["newtype", "newtype", "fields"])
     }
 
-    /// A struct with another type's fields among its own.
+    /// A struct with another type's fields among the struct's fields.
     fn flattened(&mut self, depth: u32) -> String {
         let outside = std::mem::replace(&mut self.is_flattened, true);
         let inner = match self.below(5) {

@@ -1,6 +1,6 @@
 //! The book's chapters as documentation, so that `cargo test` compiles their code blocks.
 //!
-//! The blocks of "Your first operator" are one program: `examples/src/bin/first_operator.rs`.
+//! The blocks of "Your first operator" are a single program: `examples/src/bin/first_operator.rs`.
 
 #[doc = include_str!("../../book/src/client.md")]
 pub mod client {}

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 pub const NO_KUBECTL: &str =
     "kubectl is not built: tests/kube-apiserver/build.sh builds it (needs Go)";
 
-/// Returns the program in `WINDLASS_KUBE_BIN`, else in the newest build of the cache that has it.
+/// Returns the program in `WINDLASS_KUBE_BIN`, else in the newest build in the cache that has the
+/// program.
 pub fn program(name: &str) -> Option<PathBuf> {
     let found = match std::env::var_os("WINDLASS_KUBE_BIN") {
         Some(folder) => PathBuf::from(folder).join(name),

@@ -23,8 +23,8 @@ pub fn has_ipv6() -> bool {
     TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
 }
 
-/// A condition of tests: the beginning of the source lines that state it, whether the machine lacks
-/// it, and the reason to print then.
+/// A condition of tests: the beginning of the source lines that state the condition, whether the
+/// machine fails the condition, and the reason to print then.
 struct Need {
     mark: &'static str,
     lacks: fn() -> bool,
@@ -79,12 +79,12 @@ pub fn report(left_out: &LeftOut) -> String {
     text
 }
 
-/// Returns whether the line is an attribute by which a test is ignored on this system, and its
-/// reason, if it has one.
+/// Returns whether the line is an attribute by which a test is ignored on this system, and the
+/// reason, if the attribute has a reason.
 fn ignored(line: &str) -> Option<Option<&str>> {
     let line = line.trim();
     let rest = match line.strip_prefix("#[cfg_attr(") {
-        // The one condition that the workspace uses.
+        // The only condition that the workspace uses.
         Some(rest) => rest
             .strip_prefix("not(target_os = \"linux\"), ")
             .filter(|_| cfg!(not(target_os = "linux")))?,
@@ -102,7 +102,7 @@ fn members(root: &Path) -> Vec<PathBuf> {
     listed.split('"').skip(1).step_by(2).map(|folder| root.join(folder)).collect()
 }
 
-/// Returns every Rust file of these packages once, sorted: packages may lie in one another, and others
+/// Returns every Rust file of these packages once, sorted: packages may be nested, and others
 /// beside them.
 fn sources(root: &Path) -> Vec<(PathBuf, String)> {
     let members = members(root);
@@ -114,7 +114,7 @@ fn sources(root: &Path) -> Vec<(PathBuf, String)> {
         for entry in entries {
             let path = entry.expect("an entry of a folder that was just opened").path();
             if path.is_dir() {
-                // A package of its own is looked through if it is a member, and then once.
+                // A nested package is looked through if that package is a member, and then once.
                 if !path.join("Cargo.toml").is_file() {
                     open.push(path);
                 }

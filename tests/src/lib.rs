@@ -1,5 +1,5 @@
 //! Shared parts of the integration tests: a simulated world in which operator and API server run on
-//! one thread, on a clock that moves only when no task can run, with one seed for everything.
+//! a single thread, on a clock that moves only when no task can run, with a single seed.
 
 pub mod book;
 pub mod built;

@@ -12,8 +12,8 @@ use windlass::store::{Index, Representation, Store};
 
 /// Number of objects of a cache.
 pub const OBJECTS: usize = 8_000;
-/// Rounds of updates: one by a thread that has read the first list, the others by a thread that has
-/// not, as when a runtime's threads take an informer's task from each other.
+/// Rounds of updates: the first by a thread that has read the first list, the others by a thread
+/// that has not, as when a runtime's threads take an informer's task from each other.
 const ROUNDS: usize = 4;
 /// The goal of the benchmarks for twenty updates of each object.
 const GOAL: f64 = 1.2;
@@ -69,7 +69,7 @@ fn resident() -> f64 {
     pages.expect("the second number") * 4096.0
 }
 
-/// Fills a cache of `K`, updates all of it from two threads, and returns it.
+/// Fills a cache of `K`, updates all objects from two threads, and returns the cache.
 ///
 /// # Panics
 /// When an object takes more or less than `each` bytes after the first list, or the updates add a
@@ -78,7 +78,7 @@ pub fn updated<K: Resource>(representation: Representation, each: Range<f64>) ->
     let (to_other, from_first) = mpsc::channel::<Cache>();
     let (to_first, from_other) = mpsc::channel::<Cache>();
     let other = thread::spawn(move || {
-        // The thread gets an arena of its own before the measurement.
+        // The thread gets a malloc arena before the measurement.
         drop(String::with_capacity(100));
         for mut cache in from_first {
             (2..=ROUNDS).for_each(|number| round(&mut cache, number));

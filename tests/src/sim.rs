@@ -1,7 +1,7 @@
-//! Operator and API server in one process: duplex streams, paused clock, one seed.
+//! Operator and API server in a process: duplex streams, paused clock, a single seed.
 //!
 //! All bytes that pass between the two are hashed, so two runs of a seed can be compared. An
-//! operator can be crashed at any request: from then on none of its bytes reaches the server.
+//! operator can be crashed at any request: from then on no byte of the operator reaches the server.
 
 use std::future::Future;
 use std::io;
@@ -22,12 +22,12 @@ use windlass_apiserver::ApiServer;
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
 pub const EPOCH: i64 = 1_767_225_600;
 
-/// A world with one API server.
+/// A world with an API server.
 #[derive(Debug)]
 pub struct World {
     /// The API server.
     pub server: ApiServer,
-    /// Randomness of the scenario itself.
+    /// Randomness of the scenario.
     pub rng: Rng,
     trace: Arc<Trace>,
 }
@@ -40,7 +40,7 @@ pub struct Trace {
     requests: AtomicU64,
 }
 
-/// One client's connection to the server; can be cut. Cheap to clone.
+/// A client's connection to the server; can be cut. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Wire {
     state: Arc<WireState>,
@@ -51,13 +51,14 @@ struct WireState {
     server: ApiServer,
     trace: Arc<Trace>,
     cut: AtomicBool,
-    /// Number of requests after which the wire cuts itself.
+    /// Number of requests after which the wire is cut.
     crash_at: AtomicU64,
     sent: AtomicU64,
 }
 
 impl World {
-    /// Creates a world that follows from `seed`. Call it inside a paused, single-threaded runtime.
+    /// Creates a world that follows from `seed`. Call this function inside a paused,
+    /// single-threaded runtime.
     pub fn new(seed: u64) -> Self {
         let server = ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true).start();
         let trace = Trace {
@@ -68,7 +69,7 @@ impl World {
         Self { server, rng: Rng::seeded(seed).fork("scenario"), trace: Arc::new(trace) }
     }
 
-    /// Returns a client with seams of its own, and the wire to cut it off.
+    /// Returns a client with separate seams, and the wire that can cut the client off.
     pub fn client(&self, name: &str) -> (Client, Wire) {
         let wire = Wire {
             state: Arc::new(WireState {
@@ -87,8 +88,8 @@ impl World {
         (Client::over(Arc::new(wire.clone()), environment), wire)
     }
 
-    /// Returns the newest versions of the kinds that an operator should leave alone once it has
-    /// settled; leases are renewed for ever.
+    /// Returns the newest versions of the kinds that an operator should leave alone after settling;
+    /// leases are renewed for ever.
     pub fn written(&self) -> Vec<u64> {
         const KINDS: [(&str, &str); 4] = [
             ("example.dev", "websites"),
@@ -130,8 +131,8 @@ impl Trace {
 }
 
 impl Wire {
-    /// Crashes the client when `requests` more requests have been sent: the last one reaches the
-    /// server, its answer does not come back.
+    /// Crashes the client when `requests` more requests have been sent: the last request reaches
+    /// the server, the answer does not come back.
     pub fn crash_after(&self, requests: u64) {
         self.state
             .crash_at
@@ -180,7 +181,7 @@ impl Connect for Wire {
     }
 }
 
-/// A connection that records its traffic.
+/// A connection that records the traffic.
 struct Tap {
     inner: DuplexStream,
     number: u64,

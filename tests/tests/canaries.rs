@@ -1,9 +1,9 @@
 //! Secrets in the values of every crate that holds some, and their absence from the output of
 //! `Debug`.
 //!
-//! The client's output, its logs and errors included, is checked beside its sources
-//! (`client/tests/configuring/secrets.rs`). The macros hold no secrets: they run in the compiler. The
-//! types of `k8s-openapi` are not ours, and its `Secret` prints its values.
+//! The client's output, logs and errors included, is checked beside the client's sources
+//! (`client/tests/configuring/secrets.rs`). The macros hold no secrets: they run in the compiler.
+//! The types of `k8s-openapi` are not ours, and their `Secret` prints the values.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 

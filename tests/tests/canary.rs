@@ -29,7 +29,7 @@ struct Vault {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-// API servers show no fields that a schema lacks, unless it preserves them.
+// API servers show no fields that a schema lacks, unless the schema preserves them.
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 struct VaultSpec {
     mode: Mode,
@@ -99,7 +99,7 @@ impl io::Write for Log {
     }
 }
 
-/// Returns specs that do not decode, with the canary at a place where it does not belong.
+/// Returns specs that do not decode, with the canary at a place where a secret does not belong.
 fn bad_specs() -> Vec<(&'static str, Value)> {
     let spec = |member: Value| {
         let mut spec = json!({"mode": "Open", "size": 1});

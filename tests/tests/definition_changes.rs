@@ -118,7 +118,7 @@ fn tightened() -> Vec<Case> {
     let below = |kind: Value| json!({ "type": "object", "properties": { "null": kind } });
     let nullable = below(json!({ "type": "string", "nullable": true }));
     let mut null = case(NULL, nullable, below(text()), json!({}));
-    // Creates and updates drop a null, as if the field were absent; an apply of it is refused.
+    // Creates and updates drop a null, as if the field were absent; an apply of a null is refused.
     null.shown = Some(ChangeKind::Compatible);
     cases.push(null);
     let mut retyped = case("type", text(), number(), json!("x"));
@@ -160,7 +160,7 @@ fn changed_data() -> Vec<Case> {
         required(fields(&["x", "z"]), "x"),
         json!({ "z": "z" }),
     );
-    // The object that lacks the field stays unchanged; most updates change it.
+    // The object that lacks the field stays unchanged; most updates change the object.
     below.shown = Some(ChangeKind::Ratcheted);
     vec![
         case("field removed", fields(&["x", "z"]), fields(&["z"]), json!({ "x": "x", "z": "z" })),
@@ -221,7 +221,7 @@ struct Place<'a> {
     cluster: &'a TestCluster,
 }
 
-/// The definition of a case; `marker` shows that the new one is in use.
+/// The definition of a case; `marker` shows that the new definition is in use.
 fn definition(
     plural: &str,
     field: &Value,

@@ -1,5 +1,5 @@
 //! Faults that an operator must survive, each named after the behaviour, on the embedded server
-//! with its paused clock: minutes of waiting cost milliseconds.
+//! with a paused clock: minutes of waiting cost milliseconds.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -348,8 +348,8 @@ async fn d2_k5_two_operators_with_one_lease_never_write_at_the_same_time() {
         }
     };
     work(5).await;
-    // The leader's connection to the lease is cut: its renewals hang. It must stop writing before
-    // the other replica starts.
+    // The leader's connection to the lease is cut: renewals hang. The leader must stop writing
+    // before the other replica starts.
     let fault = Fault::new(Do::Hang).user("one").resource("leases").always();
     let handle = cluster.server().faults().add(fault);
     work(60).await;
@@ -476,7 +476,7 @@ async fn c7_a_cache_of_children_behind_that_of_parents_repeats_and_loses_no_writ
     assert_eq!(writes, 3, "one apply for each text, whatever the cache of children shows");
 }
 
-/// A crash between the child and the condition of its parent.
+/// A crash between the child and the condition of the parent.
 #[tokio::test(start_paused = true)]
 async fn d1_a_process_killed_between_two_writes_leaves_work_that_the_next_completes() {
     let cluster = cluster().await;

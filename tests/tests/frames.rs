@@ -1,5 +1,5 @@
 //! The fuzz targets of `tests/fuzz` on any toolchain: more than a million executions with cases of
-//! proptest. An execution is one call of a target with one input.
+//! proptest. An execution is a call of a target with an input.
 
 #[path = "../fuzz/targets.rs"]
 mod targets;
@@ -135,7 +135,7 @@ fn run(
     cases: u32,
     prefixes: &[Vec<u8>],
 ) -> u64 {
-    // The same cases on every machine; the fuzz targets search for new ones.
+    // The same cases on every machine; the fuzz targets search for new cases.
     let config = Config {
         cases,
         failure_persistence: None,
@@ -168,7 +168,7 @@ const LISTS: u64 = 320_000;
 const OBJECTS: u64 = 200_000;
 const STATUSES: u64 = 100_000;
 
-/// A million and more in all; each test below makes and counts its part.
+/// A million and more in all; each test below makes and counts a part.
 const _: () = assert!(FRAMES + LISTS + OBJECTS + STATUSES >= 1_000_000);
 
 #[test]

@@ -1,9 +1,9 @@
-//! Rust types of public definitions, as `windlass import` prints them: compiled, and with the schemas
-//! that were imported.
+//! Rust types of public definitions, as `windlass import` prints them: compiled, and with the
+//! schemas that were imported.
 //!
 //! `import/fixtures` has small copies of the interesting shapes of public definitions,
-//! `import/types` the printed types, `import/exact` those of some with `--exact`. After a change of the
-//! generator: `WINDLASS_IMPORT=accept cargo test -p windlass-tests --test import`, twice.
+//! `import/types` the printed types, `import/exact` those of some with `--exact`. After a change of
+//! the generator: `WINDLASS_IMPORT=accept cargo test -p windlass-tests --test import`, twice.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
@@ -107,7 +107,7 @@ fn the_compiled_types_are_those_that_the_generator_prints() {
     compare_or_accept("exact", &files("exact"), true);
 }
 
-/// Declares tests that compare the schema of a type with the imported one.
+/// Declares tests that compare the schema of a type with the imported schema.
 macro_rules! equal {
     ($($name:ident $kind:path;)*) => {
         $(

@@ -1,9 +1,9 @@
 //! Acceptance of the website operator's manifests by an API server: through the client, and through
-//! kubectl, which is ignored on machines without it.
+//! kubectl, which is ignored on machines without kubectl.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
-// The example, with its `main`: the printed manifests of users are the checked ones.
+// The example, with `main`: the printed manifests of users are the checked ones.
 #[path = "../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, unused_imports, missing_docs, missing_debug_implementations)]
 mod website;
@@ -56,7 +56,7 @@ fn block_on(test: impl Future<Output = ()>) {
     runtime.block_on(test);
 }
 
-/// Returns the output of `website manifests`, without a cluster; under a name of its own, because
+/// Returns the output of `website manifests`, without a cluster; under a separate name, because
 /// tests share a real server.
 fn printed(namespace: &str) -> String {
     let options = ManifestOptions::default().namespace(namespace);
@@ -105,7 +105,7 @@ async fn a_server_stores_every_document_as_it_was_printed_and_a_second_apply_cha
         let api = cluster.client().dynamic(info_of(document), document.namespace());
         let first = api.apply(document.name(), document).await.unwrap();
         let second = api.apply(document.name(), document).await.unwrap();
-        // A server writes the status of a definition and of a namespace by itself.
+        // A server writes the status of a definition and of a namespace unasked.
         assert_eq!(second.generation(), first.generation(), "{}", document.kind);
         let kept = document.rest.iter().all(|(key, wanted)| within(wanted, &first.rest[key]));
         assert!(kept, "{}: {:#?} became {:#?}", document.kind, document.rest, first.rest);
@@ -164,7 +164,7 @@ async fn kubectl_applies_the_manifests_dry_and_for_real(program: PathBuf) {
     let cluster = TestCluster::start().await;
     let kubectl = Kubectl::new(program, &cluster.kubeconfig().await);
     let text = printed(cluster.namespace());
-    // The namespace of the other documents exists; a dry run would not create it.
+    // The namespace of the other documents exists; a dry run would not create the namespace.
     let dry = kubectl.ok(&["apply", "--dry-run=server", "-f", "-"], &text).await;
     assert_eq!(dry.lines().count(), 11, "{dry}");
     assert!(dry.lines().all(|line| line.ends_with("(server dry run)")), "{dry}");
@@ -179,7 +179,7 @@ async fn kubectl_applies_the_manifests_dry_and_for_real(program: PathBuf) {
     kubectl.ok(&established, "").await;
 }
 
-/// kubectl with a folder of its own.
+/// kubectl with a separate folder.
 struct Kubectl {
     program: PathBuf,
     folder: PathBuf,
@@ -216,7 +216,7 @@ impl Kubectl {
         child.wait_with_output().await
     }
 
-    /// Returns its standard output. Fails the test unless it exits with 0.
+    /// Returns the standard output. Fails the test unless it exits with 0.
     async fn ok(&self, args: &[&str], input: &str) -> String {
         let output = self.run(args, input).await.unwrap();
         let (out, err) =

@@ -6,11 +6,11 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Pages with a table of mechanisms; each row's first cell is its number, and its last cell its
-/// tests: a file in backticks, then the names of tests in it.
+/// Pages with a table of mechanisms; the first cell of a row is the number, and the last cell has
+/// the tests: a file in backticks, then the names of tests in that file.
 const PAGES: [&str; 1] = ["book/src/coming-from/client-go.md"];
 
-/// The mechanisms that must have a row. Grows until it is all 71.
+/// The mechanisms that must have a row. Grows until the list has all 71.
 const OWED: [RangeInclusive<u32>; 2] = [1..=46, 48..=71];
 
 /// The overview, whose last column gives the extent to which a mechanism is there.
@@ -117,7 +117,7 @@ fn cells(page: &str) -> Vec<(u32, Vec<String>)> {
     text.lines().filter_map(row).collect()
 }
 
-/// Parses the words in backticks: a file, then names in it.
+/// Parses the words in backticks: a file, then names in that file.
 fn tests(cell: &str, id: u32) -> Vec<Test> {
     let mut file = None;
     let mut tests = Vec::new();
@@ -133,7 +133,7 @@ fn tests(cell: &str, id: u32) -> Vec<Test> {
     tests
 }
 
-/// Checks that there is a function `name` with a test attribute, and that it runs.
+/// Checks that there is a function `name` with a test attribute, and that the test runs.
 fn has_test(source: &str, name: &str) -> Result<(), String> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let at = lines.iter().position(|line| function(line) == Some(name));

@@ -1,4 +1,4 @@
-//! An operator as a program of its own: effects of flags, environment and signals.
+//! An operator as a separate program: effects of flags, environment and signals.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -72,7 +72,7 @@ impl Program {
         assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
-    /// Returns its exit code, within `limit`.
+    /// Returns the exit code, within `limit`.
     async fn ends_within(&mut self, limit: Duration) -> Option<i32> {
         let ended = timeout(limit, self.child.wait()).await.expect("it ends in time");
         ended.unwrap().code()
@@ -87,8 +87,8 @@ async fn until(condition: &str, mut met: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// With one thread for everything no thread is left that could receive a signal; with more, the end
-/// must not wait for the blocked thread.
+/// With a single thread for everything no thread is left that could receive a signal; with more,
+/// the end must not wait for the blocked thread.
 #[tokio::test]
 async fn s2_d7_a_second_signal_ends_a_process_whose_reconcile_blocks_its_thread() {
     for threads in ["1", "4"] {
@@ -174,7 +174,7 @@ async fn flags_and_environment_say_where_it_works_how_fast_how_it_logs_and_answe
     }
 }
 
-/// Runs `plan` to its end; returns the exit code and the two outputs.
+/// Runs `plan` to the end; returns the exit code and the two outputs.
 async fn plan(kubeconfig: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_operator"));
     command.arg("--kubeconfig").arg(kubeconfig).arg("plan").args(arguments);

@@ -1,12 +1,12 @@
-//! Truth of the book's tables of faults and guarantees: every one has tests, and every test that a
-//! row names exists and is named after it.
+//! Truth of the book's tables of faults and guarantees: every row has tests, and every test that a
+//! row names exists and is named after the row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
-/// Pages with such tables, and the heading that the first one follows.
+/// Pages with such tables, and the heading that the first table follows.
 const PAGES: [(&str, &str); 2] = [
     ("book/src/reference/faults.md", "## Tests of the client's faults"),
     ("book/src/reference/promises.md", "## Tests"),
@@ -63,7 +63,7 @@ fn rows() -> BTreeMap<String, BTreeSet<String>> {
     rows
 }
 
-/// Returns all functions that are named after a fault or a guarantee, by its id.
+/// Returns all functions that are named after a fault or a guarantee, by id.
 fn named() -> BTreeMap<String, BTreeSet<String>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let owed: BTreeSet<String> = owed().into_iter().collect();
@@ -96,8 +96,8 @@ fn ids(name: &str) -> Vec<String> {
     ids
 }
 
-/// Parses one id: its kind and its number. Only a guarantee of the cache needs its `g` to differ
-/// from a fault.
+/// Parses an id: kind and number. Only a guarantee of the cache needs the `g` to differ from a
+/// fault.
 fn id<'a>(words: &mut Peekable<impl Iterator<Item = &'a str>>) -> Option<(String, u32)> {
     let is_guarantee = words.next_if_eq(&"g").is_some();
     let mut letters = words.next()?.chars();

@@ -3,7 +3,7 @@
 //! A pod is bound to a node whose address and port are those of the fake kubelet
 //! (`kube-apiserver/fake-kubelet`), which runs scripted programs on the streaming server of real
 //! kubelets. Each test runs twice: once where kube-apiserver translates to SPDY for the kubelet,
-//! and once where the node declares that it speaks WebSocket itself.
+//! and once where the node declares support of WebSocket.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use windlass_tests::built::program;
 /// Longest time for a step that should take no time.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A program that ends when it is dropped.
+/// A program that ends when dropped.
 struct Kubelet {
     program: Child,
     port: u16,
@@ -216,8 +216,8 @@ async fn attach_joins_what_runs() {
     }
 }
 
-/// Starts a server on a loopback port, which stands for one in the pod: it echoes one line, then
-/// closes.
+/// Starts a server on a loopback port, which stands for a port in the pod: the server echoes a
+/// line, then closes.
 async fn echo_server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
@@ -265,23 +265,24 @@ async fn ports_are_forwarded() {
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
 async fn a_kubelet_that_dies_is_no_end_of_the_command() {
-    // If kube-apiserver translates, its error is the one that arrives.
+    // If kube-apiserver translates, the error of kube-apiserver arrives.
     let kinds = [ErrorKind::Server, ErrorKind::Ambiguous];
     for (mut world, kind) in World::both().await.into_iter().zip(kinds) {
         let mut session = world.pods.exec("db-0", &["cat"], with_stdin()).await.unwrap();
         let (mut stdin, mut stdout) = (session.stdin().unwrap(), session.stdout().unwrap());
-        // The command runs: kube-apiserver waits 30 s for streams that a kubelet was about to accept.
+        // The command runs: kube-apiserver waits 30 s for streams that a kubelet was about to
+        // accept.
         stdin.write_all(b"hello").await.unwrap();
         soon(stdout.read_exact(&mut [0; 5])).await.unwrap();
         world.kubelet.program.kill().unwrap();
         match (soon(session.wait()).await, kind) {
             // Seldom: kube-apiserver takes an error stream that ends without a text for a success
-            // (`watchErrorStream` of client-go), also if it ended with its connection.
+            // (`watchErrorStream` of client-go), also if the stream ended with the connection.
             (Ok(status), ErrorKind::Server) => assert_eq!(status.code(), 0),
             (Ok(status), _) => panic!("the command has ended with {status:?}"),
             (Err(error), kind) => assert_eq!(error.kind(), kind, "{error}"),
         }
-        // Until the process is gone, its socket may yet take a connection.
+        // Until the process is gone, the socket may yet take a connection.
         world.kubelet.program.wait().unwrap();
         // Now no kubelet is there; either the upgrade reports it or the session.
         let again = async {

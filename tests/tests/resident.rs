@@ -1,5 +1,5 @@
-//! Memory that a cache of projections takes of the machine after updates. A process of its own,
-//! because no other test may run beside it.
+//! Memory that a cache of projections takes of the machine after updates. A separate process,
+//! because no other test may run at the same time.
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

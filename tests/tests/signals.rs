@@ -1,4 +1,4 @@
-//! Real signals, sent to this process; alone in its file, because every test of a process receives
+//! Real signals, sent to this process; alone in this file, because every test of a process receives
 //! them.
 
 use std::process::Command;

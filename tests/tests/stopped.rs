@@ -1,5 +1,5 @@
-//! Two processes with one lease; the leader is stopped by SIGSTOP for longer than the lease lasts,
-//! and goes on: the writes that it had queued must be refused, by itself. On the embedded API
+//! Two processes with a common lease; the leader is stopped by SIGSTOP for longer than the lease
+//! lasts, and goes on: the stopped leader must refuse the queued writes. On the embedded API
 //! server, or with `WINDLASS_TEST_SERVER=real` on kube-apiserver.
 
 // Helpers of tests may unwrap, as tests may.
@@ -25,7 +25,7 @@ use windlass::testing::TestCluster;
 
 /// Longer than any lease here takes to run out, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Numbers of a leader's first writes, and of those that it has queued.
+/// Numbers of a leader's first writes, and of the queued writes.
 const FIRST: usize = 3;
 const QUEUED: usize = 20;
 /// Time that they wait in the queue.
@@ -114,7 +114,7 @@ async fn d5_a_leader_stopped_past_its_lease_refuses_its_own_queued_writes() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// One of the two processes.
+/// A process of the two.
 async fn write_as_leader(id: &str) -> Infallible {
     let namespace = std::env::var("STOPPED_NAMESPACE").unwrap();
     let client = Client::infer().await.unwrap();
@@ -129,7 +129,7 @@ async fn write_as_leader(id: &str) -> Infallible {
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     let gated = client.gated(Arc::new(term.gate()));
 
-    // The work ignores cancellation: its queued writes go out, if the gate lets them.
+    // The work ignores cancellation: the queued writes go out, if the gate lets them.
     let mut writes = JoinSet::new();
     for number in 0..FIRST + QUEUED {
         let (gated, namespace, name) = (gated.clone(), namespace.clone(), format!("{id}-{number}"));
@@ -148,6 +148,6 @@ async fn write_as_leader(id: &str) -> Infallible {
     }
     println!("queued");
     while writes.join_next().await.is_some() {}
-    // Until it is killed.
+    // Until the process is killed.
     std::future::pending().await
 }

@@ -15,7 +15,8 @@ mod source;
 
 use source::{FOLDERS, all_sources, read, root, sources};
 
-/// Layer of each module of the framework's crates; a module may import from its own layer and from below.
+/// Layer of each module of the framework's crates; a module may import from the same layer and from
+/// below.
 const LAYERS: &[(&str, u8)] = &[
     ("clock", 0),
     ("rng", 0),
@@ -58,8 +59,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("prelude", 9),
 ];
 
-/// Layer of each folder or file in `framework/client/src/client`; one names only those of lower layers.
-/// `Client` itself stands in `mod.rs`, and all may name it.
+/// Layer of each folder or file in `framework/client/src/client`; a file names only files of lower
+/// layers. `Client` itself stands in `mod.rs`, and all may name `Client`.
 const CLIENT_LAYERS: &[(&str, u8)] = &[
     ("secret", 0),
     ("policy", 0),
@@ -71,8 +72,8 @@ const CLIENT_LAYERS: &[(&str, u8)] = &[
     ("builder", 4),
 ];
 
-/// Layer of each folder or file in `framework/runtime/src/controller`; one names only those of lower layers, and
-/// all may name the traits in `mod.rs`.
+/// Layer of each folder or file in `framework/runtime/src/controller`; a file names only files of
+/// lower layers, and all may name the traits in `mod.rs`.
 const CONTROLLER_LAYERS: &[(&str, u8)] = &[
     ("outcome", 0),
     ("cluster", 0),
@@ -88,7 +89,8 @@ const CONTROLLER_LAYERS: &[(&str, u8)] = &[
     ("builder", 9),
 ];
 
-/// Layer of each folder or file in `framework/cache/src/store`; one names only those of lower layers.
+/// Layer of each folder or file in `framework/cache/src/store`; a file names only files of lower
+/// layers.
 const STORE_LAYERS: &[(&str, u8)] = &[
     ("version", 0),
     ("object", 0),
@@ -292,7 +294,7 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
     );
 }
 
-/// Chapters of the book in which a sentence has a noun as its subject, not "what", "who" or "it is
+/// Chapters of the book in which a sentence has a noun as subject, not "what", "who" or "it is
 /// told".
 const PLAIN_CHAPTERS: [&str; 40] = [
     "api-server",
@@ -336,7 +338,7 @@ const PLAIN_CHAPTERS: [&str; 40] = [
     "running/production",
     "testing/exploring-faults",
 ];
-/// Words that hide the subject of a sentence, and the largest number of one group in 1000 words.
+/// Words that hide the subject of a sentence, and the largest number of a group in 1000 words.
 const RIDDLES: [&[&str]; 3] = [
     &["what", "whatever"],
     &["who", "whoever", "nobody", "somebody", "everybody"],
@@ -344,7 +346,7 @@ const RIDDLES: [&[&str]; 3] = [
 ];
 const MOST_RIDDLES: usize = 5;
 
-/// Returns the words of a chapter, without its code and tables.
+/// Returns the words of a chapter, without code and tables.
 fn prose(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut words = Vec::new();

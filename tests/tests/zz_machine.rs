@@ -1,9 +1,9 @@
 //! Tests that need more of the machine than the Rust toolchain, and the list of all that this
 //! machine leaves out.
 //!
-//! The name makes it nearly the last test program of `cargo test`: packages and their tests run in
-//! the order of their names. The few tests of `windlass-webhook`, which need the toolchain alone,
-//! and documentation tests come after it.
+//! The name makes this nearly the last test program of `cargo test`: packages and their tests run
+//! in the order of their names. The few tests of `windlass-webhook`, which need the toolchain
+//! alone, and documentation tests come later.
 
 // DESIGN.md, 93: Tests that cannot run on a machine are ignored at run time
 
@@ -19,7 +19,7 @@ use windlass::testing::TestCluster;
 use windlass_tests::left_out::{NO_IPV6, has_ipv6, left_out, report};
 use windlass_tests::widget::{Counts, counted};
 
-/// Variable that is set when this program runs itself to check its own output.
+/// Variable that is set when this program is run again to check the output.
 const ONLY_LIST: &str = "WINDLASS_TESTS_LIST";
 
 /// Runs the test of the function's name on machines with IPv6.
@@ -100,12 +100,13 @@ fn no_test_program_runs_after_this_one() {
     }
     let packages = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let ours = packages.lines().filter_map(|line| line.strip_prefix("name = \"windlass"));
-    // Its tests are quick and leave nothing out, so the list still stands near the end.
+    // The tests of that package are quick and leave nothing out, so the list still stands near the
+    // end.
     let ours = ours.filter(|name| *name != "-webhook\"");
     assert_eq!(ours.max(), Some("-tests\""), "packages run in the order of their names");
 }
 
-/// Returns the output of this program with kubectl in `folder`, or not in it.
+/// Returns the output of this program with kubectl in `folder`, or without kubectl.
 fn printed(folder: &Path) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .env("WINDLASS_KUBE_BIN", folder)

@@ -12,7 +12,7 @@ use windlass_core::wire::{
     EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, RawItem,
 };
 
-/// The cache of one kind, with changes that were read and not applied yet.
+/// The cache of a kind, with changes that were read and not applied yet.
 pub struct Cache {
     /// The store.
     core: Arc<store::Core>,
@@ -38,7 +38,7 @@ impl Cache {
         Self::kept_as::<K>(Representation::default())
     }
 
-    /// An empty cache of kind `K` that stores its objects in this representation.
+    /// An empty cache of kind `K` that stores objects in this representation.
     pub fn kept_as<K: Resource>(representation: Representation) -> Self {
         let info = K::static_info().expect("a kind that its type knows");
         let mode = store::Mode::of::<K>(representation, None);
@@ -103,7 +103,7 @@ impl Cache {
     }
 }
 
-/// Splits a list without using its items. Returns their number and bytes.
+/// Splits a list without using the items. Returns the number of items and their bytes.
 pub fn split(pieces: &mut dyn Iterator<Item = &[u8]>) -> (usize, usize) {
     let mut splitter = ListSplitter::with_limit(MAX_PIECE);
     let (mut items, mut bytes) = (0, 0);

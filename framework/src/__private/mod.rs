@@ -1,5 +1,5 @@
-//! Functions for the derive macros and for benchmarks behind the public API. Not public API: they may
-//! change in any release.
+//! Functions for the derive macros and for benchmarks behind the public API. Not public API: they
+//! may change in any release.
 
 pub mod cache;
 pub mod probe;

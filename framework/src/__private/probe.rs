@@ -1,8 +1,7 @@
 //! Entry points of the parsers that read untrusted bytes, for the fuzz targets under `tests/fuzz`
 //! and for benchmarks.
 //!
-//! Each function calls one parser in the way in which the framework calls it, and returns its
-//! result.
+//! Each function calls a parser in the same way as the framework does, and returns the result.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use windlass_core::wire::{
 /// Result of [`list`]: the items and the metadata of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub struct List {
-    /// Bytes of each item; for an item beyond the limit its beginning, as an error.
+    /// Bytes of each item; of an item beyond the limit the beginning, as an error.
     pub items: Vec<Result<Vec<u8>, Vec<u8>>>,
     /// The list's `metadata.resourceVersion`.
     pub resource_version: String,
@@ -25,7 +24,7 @@ pub struct List {
     pub continue_token: Option<String>,
 }
 
-/// Splits a list that arrives in `pieces` into its items, as a reflector does.
+/// Splits a list that arrives in `pieces` into items, as a reflector does.
 ///
 /// # Errors
 /// The reason why the bytes are no list.
@@ -46,7 +45,7 @@ pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Res
     Ok(List { items, resource_version, continue_token })
 }
 
-/// Metadata that the cache reads from an object's bytes without decoding it.
+/// Metadata that the cache reads from an object's bytes without decoding the object.
 #[derive(Debug)]
 pub struct ScannedMetadata {
     /// `metadata.name`.
@@ -81,7 +80,7 @@ pub fn scan(object: &[u8]) -> Option<ScannedMetadata> {
     MetadataScan::of(object).ok().map(|scan| ScannedMetadata::of(&scan))
 }
 
-/// Scans the metadata of the beginning of an object; `None` when it does not hold the metadata.
+/// Scans the metadata of the beginning of an object; `None` when the metadata are incomplete.
 pub fn scan_beginning(object: &[u8]) -> Option<ScannedMetadata> {
     MetadataScan::of_beginning(object).ok().map(|scan| ScannedMetadata::of(&scan))
 }
@@ -99,13 +98,13 @@ pub fn values(object: &[u8], path: &[&'static str]) -> Vec<String> {
     values
 }
 
-/// Decompresses a gzip body that arrives in `pieces`. Returns its bytes, and whether it ends
+/// Decompresses a gzip body that arrives in `pieces`. Returns the bytes, and whether the body ends
 /// between two members; `None` when the body is no gzip.
 pub fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8>, bool)> {
     windlass_client::client::inflate(pieces)
 }
 
-/// Returns the Status of an error response, with its `Retry-After` if it has one.
+/// Returns the Status of an error response, with `Retry-After` if the response has that header.
 pub fn status(code: u16, retry_after: Option<&[u8]>, body: &[u8]) -> ApiStatus {
     let code = StatusCode::from_u16(code).unwrap_or(StatusCode::IM_A_TEAPOT);
     status::of_answer(code, &headers(retry_after), body)

@@ -337,7 +337,7 @@ struct Ruled {
     status: Option<Range>,
 }
 
-/// With a lost rule the API server accepts objects that it should not.
+/// With a lost rule the API server accepts objects that the rule should reject.
 #[test]
 fn rules_on_fields_on_types_and_on_the_roots_of_spec_and_status_are_in_the_definition() {
     let crd = serde_json::to_value(Ruled::crd().unwrap()).unwrap();

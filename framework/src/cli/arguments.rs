@@ -1,9 +1,9 @@
 //! Command line of the container in the manifests.
 //!
-//! `manifests` takes the flags of `run`, and prints the operator as they configure it. The
-//! container must get the same flags, or it would run otherwise than its roles and probes assume.
-//! Not included: `--watch-namespace`, which is in the container's environment, and flags about this
-//! machine.
+//! `manifests` takes the flags of `run`, and prints the operator as these flags configure the
+//! operator. The container must get the same flags, or the operator would run otherwise than the
+//! printed roles and probes assume. Not included: `--watch-namespace`, which is in the container's
+//! environment, and flags about this machine.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -69,12 +69,12 @@ impl Election {
     }
 }
 
-/// A flag with its value; `None` for a flag that was not given.
+/// A flag with a value; `None` for a flag that was not given.
 fn flag(name: &str, value: Option<String>) -> Option<String> {
     value.map(|value| format!("--{name}={value}"))
 }
 
-/// Prints the detail of the change log as a flag takes it.
+/// Prints the detail of the change log in the form that a flag takes.
 fn change_log(detail: ChangeLog) -> String {
     let text = match detail {
         ChangeLog::Off => "off",
@@ -84,12 +84,12 @@ fn change_log(detail: ChangeLog) -> String {
     text.to_owned()
 }
 
-/// Prints a number as a flag takes it.
+/// Prints a number in the form that a flag takes.
 fn number(number: usize) -> String {
     number.to_string()
 }
 
-/// Prints an address as a flag takes it.
+/// Prints an address in the form that a flag takes.
 fn switch(switch: Switch) -> String {
     match switch {
         Switch::Off => "0".to_owned(),

@@ -29,7 +29,7 @@ pub(super) fn run(diff: &Diff, new: &[CustomResourceDefinition]) -> Result<ExitC
     Ok(if breaks { ExitCode::from(BREAKS) } else { ExitCode::SUCCESS })
 }
 
-/// Returns the changes in words, and whether one of them breaks.
+/// Returns the changes in words, and whether any change breaks.
 ///
 /// # Errors
 /// [`ErrorKind::Config`] without a definition on either side.
@@ -67,7 +67,8 @@ fn compare(
         }
     }
     for gone in old.iter().filter(|old| !new.iter().any(|new| new.name() == old.name())) {
-        // A file may have definitions of others: only those of the operator's groups are its own.
+        // A file may have definitions of others: only definitions of the operator's groups belong
+        // to the operator.
         if new.iter().any(|new| new.spec.group == gone.spec.group) {
             counts[0] += 1;
             text.push_str(&format!(
@@ -132,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// A definition with one field of this schema.
+    /// A definition with a field of this schema.
     fn definition(plural: &str, field: &serde_json::Value) -> CustomResourceDefinition {
         let schema = json!({ "type": "object", "properties": { "a": field } });
         let value = json!({

@@ -1,8 +1,9 @@
 //! Escapes foreign text, which could otherwise control a terminal or forge a line of a log.
 //!
-//! A message may quote a field of an object, or the answer of a server: escape sequences in it
-//! would move the cursor and set the window's title, a line feed would begin a line that looks like
-//! one of the operator's, and an override of the writing direction would show a name backwards.
+//! A message may quote a field of an object, or the answer of a server: escape sequences in the
+//! message would move the cursor and set the window's title, a line feed would begin a line that
+//! looks like a line of the operator, and an override of the writing direction would show a name
+//! backwards.
 
 use std::fmt;
 
@@ -31,7 +32,7 @@ fn is_dangerous(c: char) -> bool {
     c.is_control() || is_format
 }
 
-/// `value` as one escaped line.
+/// `value` as a single escaped line.
 pub(super) fn escaped(value: impl fmt::Display) -> String {
     use fmt::Write;
 
@@ -41,7 +42,7 @@ pub(super) fn escaped(value: impl fmt::Display) -> String {
     text
 }
 
-/// `value` in its own lines, each escaped and indented, so that none looks like a new message.
+/// `value` in separate lines, each escaped and indented, so that no line looks like a new message.
 pub(super) fn indented(value: impl fmt::Display) -> String {
     let text = value.to_string();
     text.lines().map(escaped).collect::<Vec<_>>().join("\n    ")

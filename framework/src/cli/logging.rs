@@ -1,5 +1,5 @@
-//! Log lines on standard error: short ones for people at a terminal, full ones for files, JSON for
-//! collectors.
+//! Log lines on standard error: short lines for people at a terminal, full lines for files, JSON
+//! for collectors.
 
 mod fields;
 
@@ -26,11 +26,11 @@ const FIRST_SCREEN: &str = "info,windlass_runtime::controller=debug,\
                             windlass_runtime::manager::install=warn,\
                             windlass_runtime::manager::http=warn";
 
-/// Target of the line that reports the end of a reconcile, and its reasons.
+/// Target of the line that reports the end of a reconcile, and the reasons.
 const WORKER: &str = "windlass_runtime::controller::worker";
 
-/// Starts logging, unless the program has set a subscriber of its own. With `in_detail` every
-/// reconcile and every write has a line.
+/// Starts logging, unless the program has set a subscriber. With `in_detail` every reconcile and
+/// every write has a line.
 pub(super) fn start(options: &Options, in_detail: bool) {
     let least = options.log.least();
     let level = least.map_or(LevelFilter::INFO, LevelFilter::from_level);
@@ -46,7 +46,7 @@ pub(super) fn start(options: &Options, in_detail: bool) {
         (LogFormat::Text, true) => Style::ForPeople { colours: colours() },
         (LogFormat::Text, false) => Style::Lines,
     };
-    // An error means that the program has a subscriber: it is left in place.
+    // An error means that the program has a subscriber, which is left in place.
     let _ = subscriber(filter, style, std::io::stderr).try_init();
 }
 

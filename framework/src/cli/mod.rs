@@ -1,11 +1,11 @@
-//! Command line of an operator: `run`, `plan`, `shadow`, `migrate`, `manifests`, `manifests diff`, and the
-//! usual flags.
+//! Command line of an operator: `run`, `plan`, `shadow`, `migrate`, `manifests`, `manifests diff`,
+//! and the usual flags.
 //!
 //! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
 //! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
-//! configured cluster, and with the feature `local`, it starts the embedded API server, creates the
-//! samples and shows their state. A configured cluster, even a wrong one, is never replaced by the
-//! embedded one.
+//! configured cluster, and with the feature `local`, the `App` starts the embedded API server,
+//! creates the samples and shows their state. A configured cluster, even a wrong cluster, is never
+//! replaced by the embedded server.
 //!
 //! ```no_run
 //! use windlass::{client::Client, manager::Manager};
@@ -66,7 +66,7 @@ type Build = Box<dyn FnOnce(Client) -> Manager>;
 
 /// Runs the command line of the operator that `build` creates for a client.
 ///
-/// An [`App`] can do more: it has a [sample](App::sample), and `--version` and `--help` name its
+/// An [`App`] has further settings: a [sample](App::sample), and for `--version` and `--help` a
 /// [package](App::package).
 ///
 /// ```no_run
@@ -82,14 +82,14 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 
 /// An operator as a program.
 ///
-/// `manifests diff OLD.yaml` compares the definitions with older ones and prints each change with its
-/// consequence. Exit code 0: all changes are compatible; 2: one breaks stored objects or clients; any
-/// other: an error.
+/// `manifests diff OLD.yaml` compares the definitions with older definitions and prints each change
+/// with the consequence. Exit code 0: all changes are compatible; 2: a change breaks stored objects
+/// or clients; any other code: an error.
 ///
-/// `plan [KIND NAMESPACE/NAME…]` prints the changes that a run would make
-/// ([`Manager::plan`]), `--output=json` as JSON. Exit code 0: none; 2: there are changes; 1: an error,
-/// also of a single object. `shadow` runs beside a running operator, writes nothing, and reports lasting
-/// differences ([`Manager::shadow`]).
+/// `plan [KIND NAMESPACE/NAME…]` prints the changes that a run would make ([`Manager::plan`]),
+/// `--output=json` as JSON. Exit code 0: none; 2: there are changes; 1: an error, also of a single
+/// object. `shadow` runs beside a running operator, writes nothing, and reports lasting differences
+/// ([`Manager::shadow`]).
 ///
 /// `migrate` stores all objects of the operator's kinds in their storage versions
 /// ([`StorageMigration`](windlass_runtime::manager::StorageMigration)).
@@ -105,11 +105,11 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 pub struct App {
     /// Creates the operator for a client.
     build: Build,
-    /// Package of the program; `None` if it was not named.
+    /// Package of the program; `None` without a named package.
     package: Option<Package>,
     /// Objects to create on the embedded server, in their order.
     samples: Vec<Result<Sample, Error>>,
-    /// Definitions of kinds that the operator does not install by itself.
+    /// Definitions of kinds that the operator does not install.
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
 }
 
@@ -136,12 +136,12 @@ impl App {
         self
     }
 
-    /// Adds an object to create on the embedded server, of any kind: the operator's own, or a
-    /// Secret that it needs.
+    /// Adds an object to create on the embedded server, of any kind: a kind of the operator, or a
+    /// Secret that the operator needs.
     ///
     /// Several samples are created in the order of the calls, in the namespace `default` unless
     /// they name one. The quickstart shows the objects of all kinds that the operator
-    /// [installs](Manager::install) with the objects that they own, and waits until the samples of
+    /// [installs](Manager::install) and the objects that they own, and waits until the samples of
     /// those kinds are `Ready`, if the kind has a status.
     ///
     /// ```no_run
@@ -157,15 +157,15 @@ impl App {
         self
     }
 
-    /// Adds the definition of a kind that the operator does not [install](Manager::install) by
-    /// itself: it is printed with the manifests, and installed on the embedded server.
+    /// Adds the definition of a kind that the operator does not [install](Manager::install): the
+    /// definition is printed with the manifests, and installed on the embedded server.
     pub fn definition<K: CustomResource>(mut self) -> Self {
         self.definitions.push(definition_of::<K>());
         self
     }
 
-    /// Parses the command line and executes it; errors are printed. The exit code is that of
-    /// [`Exit`](windlass_runtime::manager::Exit) or [`exit_code`].
+    /// Parses the command line and executes the command; errors are printed. The exit code is that
+    /// of [`Exit`](windlass_runtime::manager::Exit) or [`exit_code`].
     pub fn main(self) -> ExitCode {
         let parsed = package::command(self.package)
             .try_get_matches()
@@ -195,7 +195,7 @@ impl App {
         }
     }
 
-    /// Prints manifests, or runs the operator on a runtime of its own.
+    /// Prints manifests, or runs the operator on a new runtime.
     fn execute(self, options: Options) -> Result<ExitCode, Error> {
         if let Some(Command::Manifests(wanted)) = &options.command {
             return self.print_manifests(&options, wanted);
@@ -210,8 +210,8 @@ impl App {
         outcome
     }
 
-    /// Runs the operator on the configured cluster, or on the embedded one if none is configured;
-    /// or plans on the configured one.
+    /// Runs the operator on the configured cluster, or on the embedded API server without a
+    /// configured cluster; or plans on the configured cluster.
     async fn run(self, mut options: Options) -> Result<ExitCode, Error> {
         let config = match &options.kubeconfig {
             Some(path) => Some(ClientConfig::from_file(path, None)?),
@@ -234,7 +234,7 @@ impl App {
             return Err(Error::new(ErrorKind::Usage, text));
         }
         if matches!(options.command, Some(Command::Plan(_))) {
-            // The plan is the output: a line about each reconcile would hide it.
+            // The plan is the output: a line about each reconcile would hide the plan.
             options.log.log_level.get_or_insert(tracing::Level::WARN);
         }
         logging::start(&options, false);
@@ -248,7 +248,7 @@ impl App {
         }
         let client = builder.build()?;
         if let Some(Command::Plan(arguments)) = &options.command {
-            // Before the program gets it: reconcilers may keep clones of the client.
+            // Before the program gets the client: reconcilers may keep clones of the client.
             let manager = options.apply((self.build)(client.dry_run()))?;
             return plan::run(manager, arguments).await;
         }
@@ -263,7 +263,7 @@ impl App {
             }
             _ => options.apply((self.build)(client))?,
         };
-        // A second signal ends the process, even if a reconcile blocks its thread.
+        // A second signal ends the process, even if a reconcile blocks a thread.
         if manager.signals {
             exit_at_second_signal();
         }
@@ -287,7 +287,7 @@ impl App {
         Err(Error::new(ErrorKind::Config, text))
     }
 
-    /// Prints the manifests of the operator under these flags, or the changes of its definitions.
+    /// Prints the manifests of the operator under these flags, or the changes of the definitions.
     fn print_manifests(
         self,
         options: &Options,
@@ -300,7 +300,7 @@ impl App {
         let had_an_election = built.election.is_some();
         let mut manager = options.apply(built)?;
         for definition in self.definitions {
-            // Kinds that the operator does not install are part of its manifests nevertheless.
+            // Kinds that the operator does not install are part of the manifests nevertheless.
             manager = manager.describes(definition?);
         }
         let mut manifest_options = ManifestOptions::default();
@@ -312,11 +312,12 @@ impl App {
         if let Some(options::ManifestsCommand::Diff(diff)) = &wanted.command {
             return diff::run(diff, &definitions);
         }
-        // The manifests describe the operator under these flags: the container needs the same ones.
+        // The manifests describe the operator under these flags: the container needs the same
+        // flags.
         manifest_options.args = options.arguments()?;
         let is_unnamed = !had_an_election && options.election.leader_election_id.is_none();
         if let Some(election) = manager.election.as_ref().filter(|_| is_unnamed) {
-            // The program in the container may have another name than this one.
+            // The program in the container may have another name than this program.
             manifest_options.args.push(format!("--leader-election-id={}", election.name));
         }
         if manager.name.is_none() && manager.election.is_none() {
@@ -396,9 +397,9 @@ impl Election {
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         self.check()?;
         match self.leader_elect {
-            // The flag wins over the program: one binary runs with and without replicas.
+            // The flag wins over the program: the same binary runs with and without replicas.
             Some(false) => manager = manager.without_leader_election(),
-            // A process that asks for a lease must not work without one.
+            // A process that asks for a lease must not work without a lease.
             elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {
                 let lease = manager.name.clone().unwrap_or_else(program_name);
                 manager = manager.leader_election(lease);
@@ -409,7 +410,7 @@ impl Election {
             return self.needs_an_election().map(|()| manager);
         };
         if let Some(lease) = &self.leader_election_id {
-            // The operator keeps the name that came from its lease.
+            // The operator keeps the name that came from the lease.
             manager.name.get_or_insert_with(|| settings.name.clone());
             settings.name.clone_from(lease);
         }
@@ -432,8 +433,8 @@ impl Election {
             settings = settings.lend(true);
         }
         if self.ask_for_lease {
-            // Also if the program lends: two replicas that both lend and ask would pass it on for
-            // ever.
+            // Also if the program lends: two replicas that both lend and ask would pass the lease
+            // on for ever.
             settings = settings.ask(true).lend(false);
         }
         Ok(manager.leader_election_with(settings))

@@ -59,13 +59,13 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub(super) graceful_shutdown_timeout: Option<Duration>,
 
-    /// Replace custom resource definitions that other managers share, even if versions or fields are
-    /// lost
+    /// Replace custom resource definitions that other managers share, even if versions or fields
+    /// are lost
     #[arg(long, global = true)]
     pub(super) force_install: bool,
 
-    /// Log each write of the controllers: off, summary (the changed paths) or full (their values, too;
-    /// those of Secrets are masked); default: off, unless the program says otherwise
+    /// Log each write of the controllers: off, summary (the changed paths) or full (their values,
+    /// too; those of Secrets are masked); default: off, unless the program says otherwise
     #[arg(long, global = true, value_name = "DETAIL", value_parser = change_log)]
     pub(super) change_log: Option<ChangeLog>,
 
@@ -190,15 +190,16 @@ pub(super) enum Command {
     Run,
     /// Print the changes that a run would make, and make none
     ///
-    /// Every object is reconciled once against the cluster, and every write is a dry run. Exit code 0:
-    /// nothing would change. 2: something would. 1: an error, also of a single object.
+    /// Every object is reconciled once against the cluster, and every write is a dry run. Exit code
+    /// 0: nothing would change. 2: something would. 1: an error, also of a single object.
     Plan(PlanArguments),
     /// Follow a running operator, and report where the writes of this one would differ
     ///
     /// Every object is watched and reconciled as by `run`, and every write is a dry run. Lasting
     /// differences are logged, and counted by a metric.
     Shadow(ShadowArguments),
-    /// Store all objects in the storage versions of their kinds, so that older versions can be removed
+    /// Store all objects in the storage versions of their kinds, so that older versions can be
+    /// removed
     ///
     /// Every object of a kind with older stored versions is written once without a change, then
     /// `status.storedVersions` is trimmed. May be stopped and run again at any time.
@@ -248,8 +249,8 @@ pub(super) struct Manifests {
     #[arg(long)]
     pub(super) image: Option<String>,
 
-    /// Roles instead of cluster roles: the operator works in its own namespace, or in the namespaces
-    /// of --watch-namespace, which implies this flag
+    /// Roles instead of cluster roles: the operator works in its own namespace, or in the
+    /// namespaces of --watch-namespace, which implies this flag
     #[arg(long)]
     pub(super) namespaced: bool,
 
@@ -279,8 +280,8 @@ pub(super) struct Diff {
     #[arg(value_name = "OLD")]
     pub(super) old: PathBuf,
 
-    /// Do not end with 2 for changes that only new or changed values meet: updates of stored objects
-    /// that leave invalid values as they are remain possible (Kubernetes 1.33 and newer)
+    /// Do not end with 2 for changes that only new or changed values meet: updates of stored
+    /// objects that leave invalid values as they are remain possible (Kubernetes 1.33 and newer)
     #[arg(long)]
     pub(super) allow_ratcheted: bool,
 }

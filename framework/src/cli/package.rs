@@ -6,7 +6,7 @@ use clap::CommandFactory;
 
 use super::options::Options;
 
-/// Name of a program, with version and description of the package that it is built from.
+/// Name of a program, with version and description of the program's package.
 ///
 /// [`package!`](crate::package) reads them from the program's `Cargo.toml`;
 /// [`App::package`](super::App::package) takes them.
@@ -29,8 +29,8 @@ impl Package {
     }
 }
 
-/// The [`Package`](crate::cli::Package) of the calling crate, as its `Cargo.toml` describes it, with
-/// the name of the binary that is being compiled.
+/// The [`Package`](crate::cli::Package) of the calling crate, as described in that crate's
+/// `Cargo.toml`, with the name of the binary that is being compiled.
 ///
 /// ```
 /// let package = windlass::package!();

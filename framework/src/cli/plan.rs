@@ -18,7 +18,7 @@ use windlass_runtime::manager::{Manager, Plan, PlanOptions};
 
 /// Exit code when an object, a definition or another system would be changed.
 const CHANGES: u8 = 2;
-/// Exit code of an error, also of one about a single object.
+/// Exit code of an error, also of an error about a single object.
 pub(super) const FAILED: u8 = 1;
 
 /// Plans, prints the plan, and returns the exit code.
@@ -77,7 +77,7 @@ fn text(plan: &Plan) -> String {
     text
 }
 
-/// Adds an object, with its changes below it.
+/// Adds an object, with the object's changes below.
 fn add_object(text: &mut String, object: &PlannedObject) {
     let (kind, key) = (escaped(&object.kind), escaped(&object.key));
     let _ = writeln!(text, "{kind} {key} (controller {})", escaped(&object.controller));

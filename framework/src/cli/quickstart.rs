@@ -109,8 +109,8 @@ async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
     if is_ready == Some(true) {
         return Ok(());
     }
-    // Trees first: a sample that becomes ready in between is shown twice, and never called unready below
-    // a tree that says it is ready.
+    // Trees first: a sample that becomes ready in between is shown twice, and never called unready
+    // below a tree that says it is ready.
     show.show("").await?;
     let Some(why) = show.why_not().await? else { return show.ready("").await };
     let text = format!("not ready after {limit:?}: {why}");

@@ -1,4 +1,4 @@
-//! Sample objects of a program, which show its operator at work.
+//! Sample objects of a program, which show the operator at work.
 
 use windlass_core::error::Error;
 use windlass_core::resource::{DynamicObject, ResourceInfo, Scope, Whole};
@@ -7,9 +7,10 @@ use windlass_core::resource::{DynamicObject, ResourceInfo, Scope, Whole};
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "local"), allow(dead_code))]
 pub(super) struct Sample {
-    /// Kind of the object; selects the path of its requests.
+    /// Kind of the object; selects the path of the requests.
     pub(super) info: ResourceInfo,
-    /// The object with its type and, for a namespaced kind, a namespace: `default` if it had none.
+    /// The object with type and, for a namespaced kind, a namespace: `default` without a given
+    /// namespace.
     pub(super) object: DynamicObject,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Show<'a> {
     began: Instant,
     /// Detects changes by the versions of the caches, without requests.
     changes: ChangeDetector,
-    /// Trees that were shown last; equal ones are not shown again.
+    /// Trees that were shown last; equal trees are not shown again.
     shown: Option<ObjectTrees>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Show<'a> {
     }
 
     /// Waits until all samples that can be are ready, and shows them; false when the operator ends
-    /// first. `patient`: a person waits, and is shown an intermediate state if it takes long.
+    /// first. `patient`: a person waits, and is shown an intermediate state if the wait is long.
     ///
     /// # Errors
     /// Those of reading.
@@ -98,7 +98,7 @@ impl<'a> Show<'a> {
                     return Ok(true);
                 }
             }
-            // Called in any case: it resets the noted changes.
+            // Called in any case: `is_due` resets the noted changes.
             let is_due = self.changes.is_due(now);
             if late && (is_due || self.shown.is_none()) {
                 let why = self.why_not().await?.unwrap_or_default();
@@ -120,7 +120,7 @@ impl<'a> Show<'a> {
         while self.running.is_running() {
             self.clock.sleep(PAUSE).await;
             let now = self.clock.now();
-            // Notes the time of a change; `is_due` decides when to show it.
+            // Notes the time of a change; `is_due` decides when to show the change.
             self.changes.has_changed(self.running, now);
             if self.changes.is_due(now)
                 && let Err(error) = self.show("").await
@@ -133,7 +133,7 @@ impl<'a> Show<'a> {
     /// Shows the trees, if they differ from the last ones or there is a text.
     pub(super) async fn show(&mut self, text: &str) -> Result<(), Error> {
         let object_trees = ObjectTrees::read(self.running, &self.roots).await?;
-        // A change of a cache may be one that the trees do not show.
+        // A change of a cache may be invisible in the trees.
         if self.shown.as_ref() == Some(&object_trees) && text.is_empty() {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl ChangeDetector {
 }
 
 /// Whether `sample` is of a kind that `definitions` define, with a status in which an operator can
-/// report that it is ready.
+/// report readiness.
 pub(super) fn becomes_ready(sample: &Sample, definitions: &[CustomResourceDefinition]) -> bool {
     definitions
         .iter()
@@ -271,7 +271,7 @@ fn is_ready(object: &DynamicObject) -> bool {
     })
 }
 
-/// The reason of an object that is not ready, as one line.
+/// The reason of an object that is not ready, as a single line.
 fn why_not(object: &DynamicObject) -> String {
     match ready_condition(object) {
         None => "it has no condition Ready; look at the log above".to_owned(),
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(checks, 4, "in ten seconds");
     }
 
-    /// A status may come from any writer: its text is foreign.
+    /// A status may come from any writer: the text is foreign.
     #[test]
     fn the_reason_why_a_sample_is_not_ready_is_one_line_that_steers_no_terminal() {
         let ready = serde_json::json!({

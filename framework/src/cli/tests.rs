@@ -200,7 +200,8 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
     assert!(error.contains("without TLS"), "{error}");
 }
 
-/// Flags that configure the operator, one form each; then those that do not concern a container.
+/// Flags that configure the operator, each in a single form; then those that do not concern a
+/// container.
 const SAID: [&str; 20] = [
     "--kube-api-qps=20.5",
     "--kube-api-burst=30",

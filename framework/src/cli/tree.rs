@@ -15,36 +15,36 @@ const MOST_OBJECTS: u32 = 500;
 /// Most lines of an output; the number of the others is printed.
 const MOST_LINES: usize = 40;
 
-/// An object and its kind.
+/// An object with the object's kind.
 type KindObject = (ResourceInfo, DynamicObject);
 
-/// The objects of some kinds with everything that they own, at one moment.
+/// The objects of some kinds with all owned objects, at the same moment.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ObjectTrees {
-    /// One tree for each object without a shown owner.
+    /// A tree for each object without a shown owner.
     trees: Vec<Tree>,
 }
 
-/// An object and its children.
+/// An object and the children of the object.
 #[derive(Debug, PartialEq)]
 struct Tree {
     /// Kind and name, with the namespace unless it is `default`.
     label: String,
-    /// Identity: an object that was created again is a new one.
+    /// Identity: an object that was created again is a new object.
     uid: String,
     /// The parts of the object whose change is shown.
     state: State,
-    /// The objects that it owns.
+    /// The owned objects.
     children: Vec<Tree>,
 }
 
 /// The part of an object whose change is shown.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// Generation, or the resourceVersion of a kind without one. With generations, other changes of
-    /// the version are bookkeeping.
+    /// Generation, or the resourceVersion of a kind without generations. With generations, other
+    /// changes of the version are bookkeeping.
     version: String,
-    /// Whether it has a deletion timestamp.
+    /// Whether the object has a deletion timestamp.
     is_being_deleted: bool,
     /// In the order of the object.
     conditions: Vec<Condition>,
@@ -76,7 +76,7 @@ impl ObjectTrees {
             let api = running.client().dynamic(kind.clone(), None);
             match api.list().limit(MOST_OBJECTS).await {
                 Ok(list) => found.extend(list.items.into_iter().map(|one| (kind.clone(), one))),
-                // Its definition may not be installed yet, or was removed meanwhile.
+                // The kind's definition may not be installed yet, or was removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -92,7 +92,7 @@ impl ObjectTrees {
         for (kind, object) in found {
             let owners = object.metadata.owner_references.iter().flatten();
             let owners: Vec<_> = owners.filter(|one| uids.contains(&one.uid)).collect();
-            // An object whose owner is not shown is a root itself.
+            // An object whose owner is not shown is a root.
             if owners.is_empty() && roots.contains(&kind) {
                 tops.push((kind, object));
                 continue;
@@ -119,7 +119,7 @@ impl ObjectTrees {
         for tree in &self.trees {
             tree.print_at(&mut printer, "", "");
         }
-        // Roots only: a child that is gone has no line of its own.
+        // Roots only: a child that is gone has no separate line.
         for gone in before.iter().flat_map(|before| &before.trees) {
             if self.trees.iter().all(|tree| tree.uid != gone.uid) {
                 printer.lines.push(format!("{} is gone", gone.label));
@@ -168,7 +168,7 @@ impl TreePrinter<'_> {
 }
 
 impl Tree {
-    /// Builds a tree from an object and its children in `by_owner`.
+    /// Builds a tree from an object and the object's children in `by_owner`.
     fn build(
         info: &ResourceInfo,
         object: &DynamicObject,
@@ -177,7 +177,7 @@ impl Tree {
         // The children are removed from the map: a cycle of owners ends.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
         let place = match object.namespace() {
-            // Most trials run in this namespace: its name would stand in every line.
+            // Most trials run in this namespace: the name would stand in every line.
             None | Some("default") => String::new(),
             Some(namespace) => format!(" in {namespace}"),
         };
@@ -227,7 +227,7 @@ impl Tree {
 }
 
 impl State {
-    /// Reads generation, deletion mark and conditions; an object without generation shows its
+    /// Reads generation, deletion mark and conditions; an object without generation shows the
     /// version.
     fn of(object: &DynamicObject) -> Self {
         let version = match object.generation() {

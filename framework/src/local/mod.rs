@@ -1,4 +1,4 @@
-//! A local cluster for a machine without one: the embedded API server, with a kubeconfig for
+//! A local cluster for a machine without a cluster: the embedded API server, with a kubeconfig for
 //! kubectl.
 //!
 //! An operator can be tried without a cluster, Docker or a download. A [`LocalCluster`] serves the
@@ -36,11 +36,11 @@ use windlass_testing::embedded::{self, WebhookRoutes};
 
 /// An API server in this process that kubectl can use.
 ///
-/// Dropping it removes the kubeconfig. Other processes of this machine can reach the server with
-/// that file, so elections on it wait as on any server.
+/// A drop removes the kubeconfig. Other processes of this machine can reach the server with that
+/// file, so elections on this server wait as on any server.
 #[derive(Debug)]
 pub struct LocalCluster {
-    /// The server; it holds all objects in memory.
+    /// The server, which holds all objects in memory.
     server: ApiServer,
     /// Connections of the server to webhooks of operators in this process.
     webhooks: WebhookRoutes,
@@ -53,10 +53,10 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts a cluster; `name` is part of the file name of its kubeconfig, which only this user
+    /// Starts a cluster; `name` is part of the file name of the kubeconfig, which only this user
     /// can read.
     ///
-    /// Needs a tokio runtime, on which the server runs. Two clusters of one name in one process
+    /// Needs a tokio runtime, on which the server runs. Two clusters of the same name in a process
     /// have two files.
     ///
     /// # Errors
@@ -68,7 +68,8 @@ impl LocalCluster {
         let server = ApiServer::builder().stand_ins(true).connector(webhooks.clone()).start();
         let client = embedded::client(&server, None, "default", Environment::system())?;
         let new_server = Arc::new(NewServer::default());
-        // Other processes can reach the port as soon as it is open, and may hold a lease then.
+        // Other processes can reach the port as soon as the port is open, and may hold a lease
+        // then.
         new_server.open(client.environment().clock.mark());
         let client = client.of_new_server(&new_server);
         let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(|error| {
@@ -88,7 +89,7 @@ impl LocalCluster {
 
     /// Returns a client with administrator's rights, through memory.
     ///
-    /// For the operator in this process: it needs neither the port nor TLS.
+    /// For the operator in this process: this client needs neither the port nor TLS.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -125,14 +126,14 @@ impl Drop for LocalCluster {
     }
 }
 
-/// Path of the kubeconfig, in the user's runtime folder if there is one.
+/// Path of the kubeconfig, in the user's runtime folder if that folder exists.
 fn state_path(name: &str) -> PathBuf {
     let folder = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(|folder| folder.is_dir())
         .unwrap_or_else(std::env::temp_dir);
-    // Clusters of one process share its id: without the count the second would remove the file of
-    // the first. Relaxed: the count orders no other memory.
+    // Clusters of a process share the process id: without the count the second cluster would remove
+    // the file of the first. Relaxed: the count orders no other memory.
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     let count = match STARTED.fetch_add(1, Ordering::Relaxed) {
         0 => String::new(),
@@ -141,7 +142,7 @@ fn state_path(name: &str) -> PathBuf {
     folder.join(format!("windlass-{name}-{}{count}.kubeconfig", std::process::id()))
 }
 
-/// Writes a new file that only this user can read. An existing file is not followed: one that an
+/// Writes a new file that only this user can read. An existing file is not followed: a file that an
 /// earlier process with this id left behind is removed first.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let _ = std::fs::remove_file(path);

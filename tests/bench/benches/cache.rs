@@ -1,9 +1,8 @@
-//! Cost of the path from the wire to a worker, step by step, each beside the code that it is built
-//! on or replaces. `cargo bench -p windlass-bench --bench cache` ends with a table.
+//! Cost of the path from the wire to a worker, step by step, each beside the code that the step is
+//! built on or replaces. `cargo bench -p windlass-bench --bench cache` ends with a table.
 //!
-//! Times are CPU time of the one thread that runs every step, per object. `tests/instructions`
-//! counts the same paths in instructions, which noise does not reach; `tests/peers` measures them
-//! whole.
+//! Times are CPU time of the thread that runs all steps, per object. `tests/instructions` counts
+//! the same paths in instructions, which noise does not reach; `tests/peers` measures them whole.
 
 mod objects;
 
@@ -29,11 +28,11 @@ use windlass::workqueue::{QueueSettings, WorkQueue};
 
 /// Number of objects in the cache.
 const OBJECTS: usize = 2000;
-/// Number of bytes of one read.
+/// Number of bytes of a read.
 const READ: usize = 64 * 1024;
 /// Number of rounds of the table.
 const ROUNDS: usize = 15;
-/// Number of keys that pass through the queue in one round of its table.
+/// Number of keys that pass through the queue in a round of the queue's table.
 const KEYS: usize = 200_000;
 
 fn main() {
@@ -56,7 +55,7 @@ fn main() {
 
 // ---------------------------------------------------------------------------------- the table
 
-/// A line per step: ours, the baseline, and its description. Microseconds per object.
+/// A line per step: ours, the baseline, and the description. Microseconds per object.
 #[derive(Default)]
 struct Table(Vec<[String; 4]>);
 
@@ -145,7 +144,7 @@ fn filled<K: Resource>(kind: Kind) -> Cache {
     cache
 }
 
-/// Reads a list without keeping it.
+/// Reads a list without keeping the objects.
 fn scan(cache: &mut Cache, list: &[u8]) {
     cache.begin_list();
     for piece in pieces(list) {
@@ -263,7 +262,7 @@ fn watches<K: Resource>(kind: Kind, table: &mut Table) {
     table.add(name("a reconcile's read"), read, Some((typed, "typed decoding")));
 }
 
-/// Decodes the items one by one as they stand in the list.
+/// Decodes the items in the order of the list.
 fn typed_list<K: Resource>(list: &[u8]) {
     #[derive(serde::Deserialize)]
     struct List<'a> {
@@ -326,8 +325,8 @@ fn bench_queue(criterion: &mut Criterion, table: &mut Table) {
     table.add(format!("queue: 1 producer, 1 worker ({runs:.2} runs per add)"), cpu, None);
 }
 
-/// Runs a thread that adds 100 000 keys round by round beside one that works; returns CPU per add,
-/// runs per add.
+/// Runs a thread that adds 100 000 keys round by round beside a worker; returns CPU per add, runs
+/// per add.
 fn two_threads() -> (f64, f64) {
     const ADDS: usize = 2_000_000;
     let (queue, keys) = (queue(), keys(100_000));

@@ -1,9 +1,9 @@
-//! Cost of the client beside the code that it is built on: a small GET beside hyper-util's client,
-//! watch frames beside memchr. `cargo bench -p windlass-bench --bench client` ends with a table of
+//! Cost of the client beside the underlying code: a small GET beside hyper-util's client, watch
+//! frames beside memchr. `cargo bench -p windlass-bench --bench client` ends with a table of
 //! ratios.
 //!
-//! Times are the client thread's CPU time; the server runs on a thread of its own. Both clients
-//! send the same request with the same headers and read the whole answer.
+//! Times are the client thread's CPU time; the server runs on a separate thread. Both clients send
+//! the same request with the same headers and read the whole answer.
 
 use std::fmt;
 use std::hint::black_box;
@@ -36,11 +36,11 @@ use windlass::client::{
 use windlass::environment::Environment;
 use windlass::wire::{Frame, FrameDecoder, RawItem};
 
-/// Number of requests of one round.
+/// Number of requests of a round.
 const REQUESTS: u32 = 1000;
 /// Number of rounds of the table, in which both sides take turns.
 const ROUNDS: usize = 15;
-/// Number of bytes of one read.
+/// Number of bytes of a read.
 const READ: usize = 64 * 1024;
 /// Number of bytes of all reads.
 const BODY: usize = 4 * 1024 * 1024;
@@ -121,7 +121,7 @@ const WAYS: [Way; 4] = [
     Way { name: "loopback HTTP/2", memory: false, http2: true },
 ];
 
-/// The two clients of one protocol, each with its own connections.
+/// The two clients of a protocol, with separate connections.
 struct Pair {
     way: Way,
     ours: Client,
@@ -159,7 +159,7 @@ impl Pair {
         black_box(answer.into_body().collect().await.expect("a body").to_bytes());
     }
 
-    /// Returns the CPU time of the client's thread for `requests` requests, one after the other.
+    /// Returns the CPU time of the client's thread for `requests` requests, in sequence.
     fn cpu(&self, runtime: &Runtime, ours: bool, requests: u32) -> Duration {
         runtime.block_on(async {
             let started = ThreadTime::now();

@@ -27,7 +27,7 @@ use windlass::workqueue::{QueueSettings, WorkQueue};
 const OBJECTS: usize = 256;
 /// Largest number of rounds.
 const ROUNDS: usize = 4;
-/// Number of bytes of one read.
+/// Number of bytes of a read.
 const READ: usize = 64 * 1024;
 /// Number of keys of a round in the queue's paths.
 const KEYS: usize = 4096;
@@ -51,7 +51,8 @@ struct PodView {
     start: Option<String>,
 }
 
-/// A path: its name, and the function that runs it that often and returns the items of a round.
+/// A path: the name, and the function that runs the path that many times and returns the items of a
+/// round.
 type Path = (&'static str, fn(usize) -> usize);
 
 const PATHS: &[Path] = &[
@@ -172,7 +173,7 @@ fn relist<K: Resource>(kind: Kind, rounds: usize) -> usize {
     OBJECTS
 }
 
-/// Returns a cache after its first list and one update of each object.
+/// Returns a cache after the first list and an update of each object.
 fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> Cache {
     let mut cache = Cache::of::<K>();
     if has_indexes {
@@ -220,7 +221,7 @@ fn watch<K: Resource>(kind: Kind, rounds: usize, depth: Depth) -> usize {
     OBJECTS
 }
 
-/// Reads as reconciles do: one object after the other, each for the first time.
+/// Reads as reconciles do: objects in sequence, each for the first time.
 fn read<K: Resource>(kind: Kind, rounds: usize) -> usize {
     let objects = filled::<K>(kind, false).store::<K>().list();
     for _ in 0..rounds {
@@ -263,7 +264,7 @@ fn work_off(queue: &WorkQueue<ObjectKey>) {
 
 fn queue(rounds: usize, is_deep: bool) -> usize {
     let (queue, keys) = (queue_of("instructions"), keys());
-    // One round beforehand, so that every round finds the memory that it needs.
+    // A round beforehand, so that every round finds the needed memory.
     for _ in 0..=rounds {
         for key in &keys {
             queue.add(key.clone());

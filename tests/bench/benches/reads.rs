@@ -1,9 +1,10 @@
-//! Cost of reads that become watches: reconciles that read objects by `cx.watch` beside reconciles that read
-//! the same objects from the cache. `cargo bench -p windlass-bench --bench reads` prints a table of ratios.
+//! Cost of reads that become watches: reconciles that read objects by `cx.watch` beside reconciles
+//! that read the same objects from the cache. `cargo bench -p windlass-bench --bench reads` prints
+//! a table of ratios.
 //!
-//! Both are reconciles of one controller, on the same objects and in the same thread, and take turns. Times are
-//! the CPU time of that thread; the server runs on a thread of its own, and answers nothing meanwhile. Each
-//! reconcile decodes its object, reads, and asks for the next one.
+//! Both are reconciles of the same controller, on the same objects and in the same thread, and take
+//! turns. Times are the CPU time of that thread; the server runs on a separate thread, and answers
+//! nothing meanwhile. Each reconcile decodes an object, reads, and asks for the next reconcile.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -33,9 +34,9 @@ use windlass::resource::ObjectKey;
 const OBJECTS: usize = 16;
 /// Number of Secrets.
 const SECRETS: usize = 64;
-/// Number of reconciles of one round, in which one way of reading is measured.
+/// Number of reconciles of a round, which measures a single way of reading.
 const RUNS: usize = 4_000;
-/// Number of reconciles of a round before its measurement: they register the reads.
+/// Number of reconciles of a round before the measurement: they register the reads.
 const WARM: usize = 400;
 /// Number of rounds of each way.
 const ROUNDS: usize = 15;
@@ -151,7 +152,7 @@ struct Readers {
     is_decoded: bool,
 }
 
-/// The plain reads have a cache, too; its changes concern nobody.
+/// The plain reads have a cache, too; changes of that cache enqueue no object.
 fn of_nobody(_: &windlass::store::Cached<Secret>) -> Vec<ObjectKey> {
     Vec::new()
 }
@@ -224,7 +225,7 @@ fn list(path: &str) -> Option<Value> {
     path.ends_with("/secrets").then(|| list("SecretList", (0..SECRETS).map(secret).collect()))
 }
 
-/// A body that is sent, or one that never ends.
+/// A body that is sent, or a body that never ends.
 enum Answer {
     Whole(Option<Bytes>),
     Open,
@@ -265,7 +266,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Answer>, Infallib
     Ok(response)
 }
 
-/// Starts the server on a thread of its own.
+/// Starts the server on a separate thread.
 fn serve() -> SocketAddr {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -277,7 +278,7 @@ fn serve() -> SocketAddr {
                 let (stream, _) = listener.accept().await.expect("a connection");
                 tokio::spawn(async move {
                     let server = hyper::server::conn::http1::Builder::new();
-                    // A client that goes away ends its connection.
+                    // A client that goes away ends the connection.
                     let _ = server.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
                 });
             }

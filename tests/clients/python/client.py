@@ -123,7 +123,7 @@ def a_watch_ends_at_its_time_limit(core):
 
 
 def an_informer_follows_all_writes(core):
-    """List, watch from its version, list anew at 410: as informers do it."""
+    """List, watch from the version, list anew at 410: like an informer."""
     store, settled, restarts = {}, threading.Event(), []
 
     def follow():

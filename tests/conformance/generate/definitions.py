@@ -23,7 +23,7 @@ def edited(change, base=None):
 
 
 def at(path, value):
-    """A change of one field."""
+    """A change of a field."""
     def change(out):
         keys = path.split(".")
         for key in keys[:-1]:

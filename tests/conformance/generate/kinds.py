@@ -85,7 +85,7 @@ def base(api, plural, namespaced):
 
 
 def life(api, plural, kind, namespaced, tier, content):
-    """The scripts of one kind."""
+    """The scripts of a kind."""
     path = base(api, plural, namespaced)
     name = "${u}" + (".example.com" if plural in ("csidrivers",) else "-a")
     if plural == "servicecidrs":
@@ -118,7 +118,7 @@ def life(api, plural, kind, namespaced, tier, content):
         get(one),
         delete(one),
     ]
-    # A controller removes them in its own time.
+    # A controller removes them some time later.
     if plural in ("jobs", "replicationcontrollers", "namespaces"):
         steps[-2]["until"] = {"code": 404}
     # A second range of addresses would be used by the Services of other scripts.

@@ -20,7 +20,7 @@ script("selectors", "fields-builtin", 2, "field selectors of built-in kinds", [p
 script("list", "forms", 1, "lists, their order and their items", FIVE + [get(CM), get(W), post(W, widget("a", {"size": 1})), post(W, widget("B".lower(), {})), get(W), get(P), get(CM, headers=PARTIALS), get(W, headers=PARTIALS), get(NS + "/secrets"), get(D), get("/apis/apps/v1/namespaces/nowhere/deployments"), get("/api/v1/namespaces/nowhere/configmaps")])
 SECRETS = NS + "/secrets"
 secret = lambda name, **m: {"metadata": dict(m, name=name), "stringData": {"k": name}}
-# Not ConfigMaps, of which controllers may write one to every namespace.
+# Not ConfigMaps, of which controllers may write a ConfigMap to every namespace.
 SECRET_FIVE = [post(SECRETS, secret(n, labels=l)) for n, l in LABELS]
 names = ["/items/%d/metadata/name" % i for i in range(5)] + ["/metadata/remainingItemCount", "/metadata/continue"]
 C = {"c": "/metadata/continue", "rv": "/metadata/resourceVersion"}

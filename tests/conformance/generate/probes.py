@@ -30,7 +30,7 @@ script("crdschema", "shrunk", 2, "a schema that loses fields", [
     served(SHRUNK),
     post(SHRUNK, one),
     patch(CRDS + "/shrunks." + GROUP, [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": LESS}], JSONPATCH, pick=["/spec/group"]),
-    # The schema is in force as soon as the default of its new field shows.
+    # The schema is in force as soon as the default of the new field shows.
     get(SHRUNK + "/x?probe", until={"at": "/spec/c", "is": "d"}),
     patch(SHRUNK + "/x", {"metadata": {"labels": {"l": "1"}}}),
     patch(SHRUNK + "/x", {"spec": {"a": "xyz"}}),

@@ -7,7 +7,7 @@ from steps import *
 
 
 def write_step(rng, path, make):
-    """One random request."""
+    """A random request."""
     name = rng.choice("abc")
     one, key, value = path + "/" + name, rng.choice("xyz"), str(rng.randrange(3))
     finalizers = rng.choice([None, [], ["a.example/f"]])
@@ -33,12 +33,12 @@ def write_step(rng, path, make):
 
 
 def of_secret(name, key, value, meta):
-    """A Secret with one key."""
+    """A Secret with a single key."""
     return {"apiVersion": "v1", "kind": "Secret", "metadata": dict(meta, name=name), "data": {key: VALUES[int(value)]}}
 
 
 def of_widget(name, key, value, meta):
-    """A Widget with one entry in its map."""
+    """A Widget with a single map entry."""
     return widget(name, {"map": {key: value}, "size": int(value)}, **meta)
 
 

@@ -81,7 +81,7 @@ def config(name, data=None, **meta):
 
 
 def script(area, name, tier, title, steps, ns=True):
-    """Adds a script; it begins with the creation of its namespace if `ns`."""
+    """Adds a script, which begins with the creation of the namespace if `ns`."""
     steps = ([namespace()] if ns else []) + list(steps)
     SCRIPTS.setdefault(area, []).append(
         {"id": area + "-" + name, "tier": tier, "title": title, "steps": steps}

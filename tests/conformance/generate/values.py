@@ -1,6 +1,6 @@
-"""Values of fields that creations bring, one at a time: what is refused, and what is filled in.
+"""Values of fields that creations bring, singly: refusals, and filled-in defaults.
 
-`values.jsonl` has an object of each kind, and the changes of it that are sent. A change is a list of paths and
+`values.jsonl` has an object of each kind, and the sent changes of that object. A change is a list of paths and
 values; `<<absent>>` takes the field away.
 """
 

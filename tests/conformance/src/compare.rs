@@ -21,7 +21,7 @@ pub enum Level {
     Exact,
 }
 
-/// Returns the level at which an answer equals the recorded one.
+/// Returns the level at which an answer equals the recorded answer.
 pub fn level(recorded: &Answer, played: &Answer) -> Level {
     if recorded.unstable && recorded.code == 0 {
         return Level::Exact;
@@ -38,7 +38,7 @@ pub fn level(recorded: &Answer, played: &Answer) -> Level {
     if shape(&recorded.body) == shape(&played.body) { Level::Structure } else { Level::Reason }
 }
 
-/// Returns the reason of a failure with the reasons and fields of its causes.
+/// Returns the reason of a failure with the reasons and fields of the causes.
 fn reason(body: &Value) -> Value {
     if let Some(events) = body["events"].as_array() {
         let kind = |event: &Value| json!([event["type"], event["object"]["metadata"]["name"]]);
@@ -77,7 +77,7 @@ pub fn describe(recorded: &Answer, played: &Answer) -> String {
     )
 }
 
-/// Returns the kind of a difference: both codes and what was refused, or the place without the numbers
+/// Returns the kind of a difference: both codes and the refusal, or the place without the numbers
 /// of items.
 pub fn signature(recorded: &Answer, played: &Answer) -> String {
     if recorded.code != played.code {
@@ -91,7 +91,7 @@ pub fn signature(recorded: &Answer, played: &Answer) -> String {
     format!("{} {}", parts.collect::<Vec<_>>().join("/"), refused.join(" for "))
 }
 
-/// Returns the reason of a refusal with the fields and texts of its causes.
+/// Returns the reason of a refusal with the fields and texts of the causes.
 fn refusal(body: &Value) -> String {
     let causes = body["details"]["causes"].as_array().cloned().unwrap_or_default();
     let text = |cause: &Value| format!("{} {}", cause["field"], cause["message"]);
@@ -109,7 +109,7 @@ fn cut(text: &str) -> String {
     cut.trim_end().to_owned()
 }
 
-/// Returns the first differing place: its pointer, the played and the recorded value.
+/// Returns the first differing place: the pointer, the played and the recorded value.
 fn place(at: &str, recorded: &Value, played: &Value) -> Option<(String, String, String)> {
     if recorded == played {
         return None;
@@ -131,7 +131,7 @@ fn place(at: &str, recorded: &Value, played: &Value) -> Option<(String, String, 
     }
 }
 
-/// Returns a value, or that it is absent.
+/// Returns a value, or the word for an absent value.
 fn word(value: Option<&Value>) -> String {
     value.map_or_else(|| "absent".to_owned(), Value::to_string)
 }

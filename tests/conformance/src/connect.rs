@@ -1,4 +1,4 @@
-//! TLS connections to servers whose certificates nobody signed.
+//! TLS connections to servers whose certificates have no known signer.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ pub fn listed() -> Result<BTreeMap<String, String>, String> {
     lines.map(parse).collect()
 }
 
-/// Returns what is wrong with the list: missing lines, lines of equal steps, other levels.
+/// Returns the faults of the list: missing lines, lines of equal steps, other levels.
 pub fn judge(
     found: &BTreeMap<String, Difference>,
     listed: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! `conformance`: plays the corpus against a server, or records its answers.
+//! `conformance`: plays the corpus against a server, or records the answers.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,16 +21,16 @@ struct Arguments {
     /// Only the scripts whose area or id begins with this text, and the fixtures.
     #[arg(long, default_value = "")]
     only: String,
-    /// What to do with the answers.
+    /// Use of the answers.
     mode: Mode,
 }
 
 /// Treatment of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Mode {
-    /// Compares them with the recorded ones.
+    /// Compares the answers with the recorded answers.
     Play,
-    /// Writes them as the recorded ones.
+    /// Writes the answers as the recorded answers.
     Record,
     /// Compares them, and marks the recorded answers that differ as unstable.
     Again,
@@ -78,7 +78,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the levels of a script's answers; marks the recorded ones that are not repeated.
+/// Returns the levels of a script's answers; marks the recorded answers that are not repeated.
 fn judge(
     script: &Script,
     recorded: &mut [Answer],

@@ -17,29 +17,29 @@ use crate::target::Target;
 const KIBIBYTE: usize = 1024;
 /// Writes that are not counted: code, connection and caches get warm.
 const WARM: usize = 200;
-/// Writes one after the other.
+/// Writes in sequence.
 const POSTS: usize = 2000;
 /// Connections that write at the same time.
 const WRITERS: usize = 8;
 /// Open watches, and writes that all of them see.
 const WATCHES: usize = 100;
 const SEEN: usize = 200;
-/// Objects of the long list, and how often it is read.
+/// Objects of the long list, and the number of reads.
 const LISTED: usize = 10_000;
 const LISTS: usize = 5;
 /// Clock ticks of a second in `/proc`.
 const TICKS: f64 = 100.0;
 
-/// The figures of a server; absent ones were not measured.
+/// The figures of a server; absent figures were not measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
-    /// Median time of a creation, one after the other, in milliseconds.
+    /// Median time of a creation, in sequence, in milliseconds.
     pub post_ms: f64,
     /// Creations a second by several connections.
     pub writes_per_second: f64,
     /// Median time of a list of 10,000 objects, in milliseconds.
     pub list_ms: Option<f64>,
-    /// Processor time of the server for each delivery to one of 100 watches, in microseconds.
+    /// Processor time of the server for each delivery to each of 100 watches, in microseconds.
     pub delivery_us: Option<f64>,
     /// Resident memory that all objects took, in MB.
     pub objects_mb: Option<f64>,
@@ -103,7 +103,7 @@ impl Client {
             .map_err(|error| error.to_string())
     }
 
-    /// Sends a request and returns the size of its answer.
+    /// Sends a request and returns the size of the answer.
     async fn send(&mut self, method: &str, path: &str, body: String) -> Result<usize, String> {
         let request = self.request(method, path, body)?;
         let answer = self.connection.send(request, None).await?;
@@ -160,7 +160,7 @@ async fn fill(
     Ok(count as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Measures creations one after the other and at the same time.
+/// Measures creations in sequence and at the same time.
 async fn writes(target: &Target) -> Result<Figures, String> {
     let mut client = Client::open(target).await?;
     client.namespace("posts").await?;
@@ -192,8 +192,8 @@ async fn lists(target: &Target) -> Result<f64, String> {
     Ok(median(times))
 }
 
-/// Returns the processor time of the server for a delivery: that of writes with watches, without that of as
-/// many writes that nobody sees.
+/// Returns the processor time of the server for a delivery: that of writes with watches, without
+/// that of as many writes without watches.
 async fn deliveries(target: &Target, process: Process) -> Result<f64, String> {
     let mut client = Client::open(target).await?;
     client.namespace("unseen").await?;

@@ -1,7 +1,8 @@
-//! Normal form of answers: what servers choose freely becomes symbols.
+//! Normal form of answers: values that servers choose freely become symbols.
 //!
-//! Uids, versions and generated names are numbered within a script, versions in their order, so that
-//! equality and order still count. Times, addresses, tokens and positions of lists become fixed words.
+//! Uids, versions and generated names are numbered within a script, versions in their order, so
+//! that equality and order still count. Times, addresses, tokens and positions of lists become
+//! fixed words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -44,7 +45,7 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b\d{2,}\b"));
 static AGE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(\d+(s|ms|m\d*s?|y\d+d)|<unknown>|<invalid>)$"));
 
-/// An answer before the symbols of its script are known.
+/// An answer before the symbols of the script are known.
 #[derive(Clone, Debug)]
 pub struct Raw {
     code: u16,
@@ -87,7 +88,7 @@ fn document(step: &Step, code: u16, body: &[u8]) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-/// Name of the ConfigMap that a controller writes to every namespace, if it runs.
+/// Name of the ConfigMap that a controller writes to every namespace, if that controller runs.
 const ROOT: &str = "kube-root-ca.crt";
 
 /// Leaves the root certificate's ConfigMap out of lists, tables and events.
@@ -122,7 +123,7 @@ fn picked(step: &Step, body: Value) -> Value {
 #[derive(Debug, Default)]
 struct Symbols {
     versions: BTreeSet<u64>,
-    /// Uids that more than one answer has.
+    /// Uids that several answers have.
     repeated: BTreeSet<String>,
     /// Their numbers.
     uids: BTreeMap<String, usize>,
@@ -144,7 +145,7 @@ fn collect(value: &Value, uids: &mut Vec<String>) {
     }
 }
 
-/// Returns the answers of a script in normal form; `unique` is its part of names.
+/// Returns the answers of a script in normal form; `unique` is the script's part of names.
 pub fn script(unique: &str, answers: Vec<Raw>) -> Vec<Answer> {
     let mut symbols = Symbols::default();
     let mut seen = BTreeSet::new();
@@ -219,7 +220,7 @@ impl Symbols {
         Some(format!("R{}", rank + 1))
     }
 
-    /// Returns a value with symbols; `key` is its name in the object around it.
+    /// Returns a value with symbols; `key` is the value's name in the enclosing object.
     fn value(&self, unique: &str, key: &str, value: Value) -> Value {
         match value {
             Value::String(text) => json!(self.string(unique, key, &text)),
@@ -236,7 +237,7 @@ impl Symbols {
                     if name == "managedFields"
                         && let Some(entries) = field.as_array_mut()
                     {
-                        // Servers sort entries of one second by chance.
+                        // Servers sort entries of the same second by chance.
                         entries.sort_by_key(owner);
                     }
                     if name == "metadata" && is_position {
@@ -305,14 +306,14 @@ impl Symbols {
     }
 }
 
-/// Returns the parts of a managed fields' entry that tell it from others.
+/// Returns the parts of a managed fields' entry that distinguish the entry from others.
 fn owner(entry: &Value) -> String {
     ["manager", "operation", "subresource", "apiVersion"]
         .map(|part| entry[part].to_string())
         .join(" ")
 }
 
-/// Writes runs of one character as `<<N*c>>`.
+/// Writes runs of the same character as `<<N*c>>`.
 fn shortened(text: &str) -> String {
     /// Shortest run that is rewritten.
     const RUN: usize = 300;
@@ -344,7 +345,7 @@ fn mask_position(metadata: &mut Value) {
     }
 }
 
-/// Returns a Status with its causes sorted; a message that repeats them is cut.
+/// Returns a Status with sorted causes; a message that repeats them is cut.
 fn ordered(mut body: Value) -> Value {
     if body["kind"] != "Status" {
         return body;

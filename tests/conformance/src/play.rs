@@ -56,7 +56,7 @@ pub async fn all(
     Ok(answers)
 }
 
-/// Plays one script; `number` is the part of names that it has for itself.
+/// Plays a script; `number` is the script's unique part of names.
 pub(crate) async fn one(
     target: &Target,
     script: &Script,
@@ -71,7 +71,7 @@ pub(crate) async fn one(
     Ok(normal::script(&player.unique, answers))
 }
 
-/// A script while it is played.
+/// A script during a play.
 struct Player<'a> {
     target: &'a Target,
     /// Connection and token of the administrator.
@@ -93,7 +93,7 @@ impl<'a> Player<'a> {
         Ok(Self { target, admin, unique, variables })
     }
 
-    /// Sends a step's request, repeatedly if it waits.
+    /// Sends a step's request, repeatedly if the step waits.
     async fn step(&mut self, step: &Step) -> Result<Raw, String> {
         let end = Instant::now() + self.target.patience();
         loop {
@@ -137,7 +137,7 @@ impl<'a> Player<'a> {
         Ok(received)
     }
 
-    /// Returns the request of a step with the values of its variables.
+    /// Returns the request of a step with the values of the variables.
     fn request(&self, step: &Step) -> Result<Request<Full<Bytes>>, String> {
         let (method, path) =
             step.request.split_once(' ').ok_or_else(|| format!("no path: {}", step.request))?;
@@ -216,7 +216,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns whether an answer is the awaited one.
+/// Returns whether an answer is the awaited answer.
 fn holds(until: &Until, code: u16, body: &Value) -> bool {
     let found = body.pointer(&until.at).unwrap_or(&Value::Null);
     until.code.is_none_or(|wanted| wanted == code) && (until.at.is_empty() || *found == until.is)

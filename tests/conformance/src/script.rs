@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Area of the scripts that run first, one after the other: the definitions that others use.
+/// Area of the scripts that run first, in sequence: the definitions that others use.
 pub const FIXTURES: &str = "fixtures";
 
 /// A list of requests that only meet objects of their own.
@@ -15,7 +15,7 @@ pub const FIXTURES: &str = "fixtures";
 pub struct Script {
     /// Unique name.
     pub id: String,
-    /// Tier of the behaviour: 1 is what every controller needs, 3 is completeness.
+    /// Tier of the behaviour: 1 is needed by every controller, 3 is completeness.
     pub tier: u8,
     /// Description in a few words.
     pub title: String,
@@ -26,7 +26,7 @@ pub struct Script {
     pub area: String,
 }
 
-/// A request, repeated if it waits for something.
+/// A request, repeated if the step waits for a condition.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
@@ -51,7 +51,7 @@ pub struct Step {
     /// Groups to impersonate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// Bearer token instead of the administrator's; an empty one sends no credentials.
+    /// Bearer token instead of the administrator's; an empty token sends no credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Variables with the pointers to their values in the answer.
@@ -69,7 +69,7 @@ pub struct Step {
     /// Whether the body is sent, and the answer read, as protobuf.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub protobuf: bool,
-    /// Pointers to the compared parts of a long body; empty for all of it.
+    /// Pointers to the compared parts of a long body; empty for the whole body.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pick: Vec<String>,
 }
@@ -82,7 +82,7 @@ pub struct Until {
     pub code: Option<u16>,
     /// Pointer to a value.
     pub at: String,
-    /// The value there; null if it is to be absent.
+    /// The value there; null if the value is to be absent.
     pub is: Value,
 }
 
@@ -116,7 +116,7 @@ pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the files of a folder and the folders in it that end with `.jsonl`, sorted.
+/// Returns the files of a folder and of its folders that end with `.jsonl`, sorted.
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -131,7 +131,7 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the name of a file without its end.
+/// Returns the name of a file without the ending.
 fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! One request on a connection, and its whole answer.
+//! A request on a connection, and the whole answer.
 
 use std::io::Read;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 use crate::target::Stream;
 
-/// Longest time of one request.
+/// Longest time of a request.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Longest time of a watch that lacks events.
 const WATCH: Duration = Duration::from_secs(8);
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     /// Status code; 0 if there was no answer.
@@ -29,7 +29,7 @@ pub(crate) struct Received {
     pub(crate) body: Vec<u8>,
 }
 
-/// A connection that sends requests one by one.
+/// A connection that sends requests in sequence.
 #[derive(Debug)]
 pub(crate) struct Connection(SendRequest<Full<Bytes>>);
 
@@ -43,7 +43,7 @@ impl Connection {
         Ok(Self(sender))
     }
 
-    /// Sends a request and reads its answer, of a watch only the first events.
+    /// Sends a request and reads the answer, of a watch only the first events.
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
@@ -98,7 +98,7 @@ impl Connection {
     }
 }
 
-/// Reads a body to its end, or until it has a number of lines, or a line with a text.
+/// Reads a body to the end, or up to a number of lines, or a line with a text.
 async fn read(mut body: Incoming, events: Option<(usize, String)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let deadline = Instant::now() + if events.is_some() { WATCH } else { DEADLINE };

@@ -20,7 +20,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 /// A server.
 pub struct Target(Kind);
 
-/// A server in this process, or one with an address.
+/// A server in this process, or a server with an address.
 enum Kind {
     Embedded(ApiServer),
     Remote(Access, TlsConnector),
@@ -41,8 +41,8 @@ impl Target {
         Self::with(ControllerSet::default())
     }
 
-    /// Starts an embedded server with the controllers that `record.py` starts: others would make objects
-    /// that lists in pages find behind their last item.
+    /// Starts an embedded server with the controllers that `record.py` starts: others would make
+    /// objects that lists in pages find behind their last item.
     ///
     /// # Errors
     /// A controller has another name.
@@ -91,7 +91,7 @@ impl Target {
     /// Returns the longest time until an awaited answer comes.
     pub(crate) fn patience(&self) -> Duration {
         match &self.0 {
-            // Its controllers need milliseconds.
+            // The embedded controllers need milliseconds.
             Kind::Embedded(_) => Duration::from_secs(2),
             Kind::Remote(..) => Duration::from_secs(15),
         }

@@ -12,10 +12,10 @@ use windlass_conformance::target::Target;
 /// Number of scripts that run at the same time.
 const AT_ONCE: usize = 16;
 
-/// The differing steps of a run, and the levels of all its steps.
+/// The differing steps of a run, and the levels of all steps.
 type Outcome = (BTreeMap<String, Difference>, Vec<Vec<Level>>);
 
-/// Plays scripts against a new server and compares the answers with the recorded ones.
+/// Plays scripts against a new server and compares the answers with the recorded answers.
 async fn play(
     scripts: &Arc<Vec<Script>>,
     recorded: &BTreeMap<String, Vec<Answer>>,
@@ -74,7 +74,8 @@ async fn run() -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    // Controllers and watches take their time: only what differs in a smaller run, too, is a fault.
+    // Controllers and watches take their time: only a difference that a smaller run shows, too, is
+    // a fault.
     let few = faulty(&scripts, &faults);
     let (again, _) = play(&few, &recorded).await?;
     let is_played = |step: &str| few.iter().any(|one| step.starts_with(&format!("{}/", one.id)));

@@ -4,14 +4,14 @@
 //	./record-types.py https://127.0.0.1:6443 TOKEN | go run ./record-wire > ../../apiserver/src/typed/builtin.types
 //	go run ./record-wire samples $(cut -d' ' -f2 ../../apiserver/src/protobuf/samples.txt | uniq) > samples.txt
 //
-// It reads the lines that record-types.py writes (or a file that it wrote itself: marks are replaced), finds the Go
-// type of each line, and appends a mark to each field, from the field's tags. The format of marks is explained in
+// The program reads the lines of record-types.py (or a file that this program wrote: marks are replaced), finds the
+// Go type of each line, and appends a mark to each field, from the field's tags. The format of marks is explained in
 // apiserver/src/protobuf/message.rs. A field that Go does not write in protobuf gets no mark. The program ends with 1
 // if a field has a form that the format cannot express.
 //
-// With "samples" it writes two objects of each of the named kinds ("apps/v1,Deployment"; all kinds if none is named):
-// one with a value in every field, and one whose structs are there and whose other fields have the zero value. A line
-// has "full" or "hollow", the kind, its protobuf form in base64, as k8s.io/apimachinery encodes it, and the JSON.
+// With "samples" the program writes two objects of each named kind ("apps/v1,Deployment"; all kinds if no kind is
+// named): the first with a value in every field, the second with structs and zero values in all other fields. A line
+// has "full" or "hollow", the kind, the protobuf form in base64, as k8s.io/apimachinery encodes it, and the JSON.
 package main
 
 import (
@@ -226,13 +226,13 @@ var letterOf = map[string]string{
 	"v1.JSONSchemaPropsOrStringArray": "S",
 }
 
-// isList tells whether a list is a message with the items in field 1.
+// isList reports whether a list is a message with the items in field 1.
 func isList(of reflect.Type) bool {
 	_, message := reflect.New(of).Interface().(interface{ Marshal() ([]byte, error) })
 	return of.Kind() == reflect.Slice && message
 }
 
-// letter returns the letter of one value.
+// letter returns the letter of a value.
 func letter(of reflect.Type) string {
 	if found := letterOf[of.String()]; found != "" {
 		return found

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// samples writes one line for each kind, or for each of the named ones.
+// samples writes a line for each kind, or for each named kind.
 func samples(names []string) {
 	if len(names) == 0 {
 		for kind := range scheme.Scheme.AllKnownTypes() {
@@ -54,7 +54,7 @@ func samples(names []string) {
 type filler struct {
 	// count makes the values differ.
 	count int64
-	// hollow tells to put only zero values into fields, and none into those of special types.
+	// hollow asks to put only zero values into fields, and none into those of special types.
 	hollow bool
 }
 
@@ -94,7 +94,7 @@ func (f *filler) fill(value reflect.Value, depth int) {
 				element := reflect.New(value.Type().Elem()).Elem()
 				f.fill(element, depth+1)
 				if element.Type() == reflect.TypeFor[[]byte]() && f.hollow {
-					// A value without bytes is read as one with none.
+					// A value without bytes is read as a value with no bytes.
 					element.SetBytes([]byte{})
 				}
 				value.SetMapIndex(reflect.ValueOf(key).Convert(value.Type().Key()), element)
@@ -107,7 +107,7 @@ func (f *filler) fill(value reflect.Value, depth int) {
 	}
 }
 
-// isSpecial tells whether a type, or the type that it points to, has a form of its own.
+// isSpecial reports whether a type, or the pointed-to type, has a special form.
 func isSpecial(of reflect.Type) bool {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

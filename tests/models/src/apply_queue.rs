@@ -40,7 +40,7 @@ fn put(name: &'static str, version: u32) -> Delta<State, ()> {
     Delta::Put(State(name, version))
 }
 
-/// Takes one at a time until `count` came.
+/// Takes single deltas until `count` came.
 async fn take(apply_queue: &ApplyQueue, count: usize) {
     let mut taken = 0;
     while taken < count {
@@ -104,7 +104,7 @@ fn two_producers_get_room() {
     });
 }
 
-/// The place where deltas are applied: by one task at a time, each key's versions upwards.
+/// The place where deltas are applied: by a single task at a time, each key's versions upwards.
 #[derive(Default)]
 struct Store {
     applied: std::sync::Mutex<Vec<(&'static str, u32)>>,
@@ -147,8 +147,9 @@ fn bring(apply_queue: &ApplyQueue, store: &Store, batch: Batch) {
     }
 }
 
-/// Two producers that bring batches themselves when they may, and a task that applies the rest. It
-/// ends when everything was applied, by any task; it is notified of that as of a new_listener.
+/// Two producers that bring batches themselves when they may, and a task that applies the rest.
+/// That task ends when everything was applied, by any task; the end notifies the task as a new
+/// listener does.
 fn permits_exclude_and_keep_order() {
     explore(2, || {
         let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -180,7 +181,8 @@ fn permits_exclude_and_keep_order() {
     });
 }
 
-/// A producer that only pushes requests no permit: the holder must wake the applier at its end.
+/// A producer that only pushes requests no permit: the holder must wake the applier at the end of
+/// the permit.
 fn a_push_while_the_permit_is_held_is_applied() {
     explore(3, || {
         let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -208,7 +210,7 @@ fn a_push_while_the_permit_is_held_is_applied() {
     });
 }
 
-/// A listener is added while a producer may hold the permit: the waiter must attach it.
+/// A listener is added while a producer may hold the permit: the waiter must attach the listener.
 fn a_wake_up_outlives_a_permit() {
     explore(3, || {
         let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -240,7 +242,7 @@ fn a_wake_up_outlives_a_permit() {
     });
 }
 
-/// No task waits in `filled`: a task without the permit relies on its holder.
+/// No task waits in `filled`: a task without the permit relies on the permit's holder.
 fn holders_drain_for_each_other() {
     explore(3, || {
         let (apply_queue, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -262,8 +264,8 @@ fn holders_drain_for_each_other() {
     });
 }
 
-/// The shape of a listener's mailbox: a queue, a task that empties it, and a removal that waits
-/// until the task is gone, after which the listener is not called.
+/// The shape of a listener's mailbox: a queue, a task that empties the queue, and a removal that
+/// waits until the task is gone, after which the listener is not called.
 fn mailbox() {
     explore(3, || {
         let apply_queue = Arc::new(ApplyQueue::default());

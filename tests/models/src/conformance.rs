@@ -12,7 +12,7 @@ const FUTURES: usize = 3;
 const RUNS: u64 = 3_000;
 const STEPS: usize = 16;
 
-/// One step of the play on both.
+/// A step of the play on both sides.
 trait Side {
     type Notified;
     fn notify_one(&self);

@@ -102,7 +102,7 @@ pub mod rng {
     }
 }
 
-/// Nobody looks.
+/// No model reads metrics.
 pub mod metrics {
     use std::sync::Weak;
 

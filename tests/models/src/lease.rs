@@ -90,7 +90,7 @@ fn a_late_renewal() {
     });
 }
 
-/// Time passes during a check: a term that was over before it is refused.
+/// Time passes during a check: a term that was over before the check is refused.
 fn a_write_beside_time() {
     explore(3, || {
         let clock = Clock::default();
@@ -123,7 +123,7 @@ fn gate_time(clock: &Clock) -> Duration {
     Clock::default().mark().longest_until(&clock.mark())
 }
 
-/// A renewal that was sent late in the term counts for a write after it.
+/// A renewal that was sent late in the term counts for a later write.
 fn a_renewal_beside_a_write() {
     explore(3, || {
         let clock = Clock::default();

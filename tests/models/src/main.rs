@@ -1,10 +1,10 @@
-//! Models of where threads meet in the cache, in the work queue and at the leader's gate: their own source, compiled over primitives whose
-//! every interleaving loom tries (up to a number of preemptions). A lost wake-up is a deadlock, and
-//! loom reports deadlocks.
+//! Models of where threads meet in the cache, in the work queue and at the leader's gate: their own
+//! source, compiled over primitives whose every interleaving loom tries (up to a number of
+//! preemptions). A lost wake-up is a deadlock, and loom reports deadlocks.
 //!
-//! `models` runs all, each in a process of its own, because a model that fails may abort;
-//! `models NAME` runs one, `models --first` ends at the first that fails. Ends with 10 when a model failed. `run` does this for the source as it
-//! is and for each mutant of `mutants.txt`.
+//! `models` runs all, each in a separate process, because a model that fails may abort;
+//! `models NAME` runs one, `models --first` ends at the first failed model. Ends with 10 when a
+//! model failed. `run` does this for the unchanged source and for each mutant of `mutants.txt`.
 
 mod apply_queue;
 mod conformance;

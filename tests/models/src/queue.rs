@@ -40,7 +40,7 @@ fn queue(environment: &Environment) -> Queue {
     WorkQueue::new(QueueSettings::new("keys").workers(2), environment)
 }
 
-/// Works on one key; false when the queue has ended.
+/// Works on a key; false when the queue has ended.
 fn work(queue: &Queue) -> bool {
     block_on(queue.get()).map(|work| work.done()).is_some()
 }
@@ -134,8 +134,8 @@ fn a_shutdown_ends_every_worker() {
     });
 }
 
-/// The queue is closed while a worker has the key, which was added again: parked workers are woken at the
-/// end.
+/// The queue is closed while a worker has the key, which was added again: parked workers are woken
+/// at the end.
 fn workers_end_after_the_last_work() {
     explore(2, || {
         let queue = queue(&Environment::default());
@@ -199,8 +199,8 @@ fn the_delays_have_a_timekeeper() {
     });
 }
 
-/// The timekeeper takes the first delayed key and no other; the other worker is parked, and has to wait
-/// for the second.
+/// The timekeeper takes the first delayed key and no other; the other worker is parked, and has to
+/// wait for the second.
 fn the_timekeeper_is_replaced() {
     explore(2, || {
         let environment = Environment::default();
@@ -290,7 +290,7 @@ fn the_timekeeper_is_notified() {
     });
 }
 
-/// A worker parks last, so that it is notified first, and is not polled any more.
+/// A worker parks last, so that this worker is notified first, and is not polled any more.
 fn notified_and_not_polled() {
     use std::future::Future;
     use std::task::{Context, Waker};
@@ -306,7 +306,8 @@ fn notified_and_not_polled() {
     });
 }
 
-/// A worker ends a key that was added again, and takes the next key at once, while another is ready.
+/// A worker ends a key that was added again, and takes the next key at once, while another is
+/// ready.
 fn done_then_next() {
     explore(2, || {
         let queue = queue(&Environment::default());
@@ -318,7 +319,7 @@ fn done_then_next() {
             queue.add("b");
         });
         let next = first.done_then_next();
-        // Not ended before the other one has had its turn.
+        // Not ended before the other worker has had a turn.
         join([worker, producer]);
         match next {
             Some(work) => assert!(work.done_then_next().is_none()),

@@ -119,7 +119,7 @@ fn close_ends_every_pop() {
     });
 }
 
-/// Three, of whom one can be left waiting for an item that another gets.
+/// Three poppers, so that a popper can be left waiting for an item that another popper gets.
 fn poppers_end_after_the_last_item() {
     explore(2, || {
         let queue = pods();
@@ -285,7 +285,7 @@ impl Store {
         Self(Arc::new(Mutex::new(pods.iter().map(|pod| (pod.0, *pod)).collect())))
     }
 
-    /// Pops one item into the store; never an older state.
+    /// Pops an item into the store; never an older state.
     fn follow(&self, queue: &Deltas) {
         let outcome = block_on(queue.pop(|item, _| {
             for delta in &item.deltas {

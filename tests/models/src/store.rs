@@ -1,8 +1,9 @@
 //! Publications of the store: snapshots beside a writer, and listeners that come and go.
 //!
-//! The store itself is one lock around plain data. Modelled from their source are what stands beside
-//! it: the moments of snapshots, and the audience of an informer. The lock, the slots and the order
-//! in which they are used follow `store/state/state.rs`, `store/cache/reads.rs` and `informer/apply.rs`.
+//! The store is a lock around plain data. Modelled from source are the parts beside that lock: the
+//! moments of snapshots, and the audience of an informer. The lock, the slots and the order in
+//! which they are used follow `store/state/state.rs`, `store/cache/reads.rs` and
+//! `informer/apply.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -51,7 +52,7 @@ pub mod informer {
 
         pub struct Listener {
             pub life: Mutex<Life>,
-            /// The content when it came, then every change.
+            /// The content on arrival, then every change.
             pub received: Mutex<Vec<u32>>,
         }
 
@@ -82,7 +83,8 @@ pub mod informer {
         }
     }
 
-    /// An informer without a network: versions of one object, sent to the listeners under the permit.
+    /// An informer without a network: versions of an object, sent to the listeners under the
+    /// permit.
     #[derive(Default)]
     pub struct Informer {
         audience: Listeners,
@@ -176,7 +178,7 @@ impl Store {
         Arc::new(Self(RwLock::new(State { slots, moments: Vec::new() })))
     }
 
-    /// One batch of a writer.
+    /// A batch of a writer.
     fn put(&self, key: &'static str, version: u32) {
         let mut state = self.0.write().unwrap();
         let before = state.slots.get(key).map(Arc::clone);
@@ -206,7 +208,7 @@ impl Store {
     }
 }
 
-/// Two keys are written one after the other, each twice: a snapshot sees a state in which they were
+/// Two keys are written in sequence, each twice: a snapshot sees a state in which they were
 /// together, and the same each time.
 fn a_snapshot_shows_one_moment() {
     explore(3, || {
@@ -244,8 +246,8 @@ fn nothing_that_came_later() {
     });
 }
 
-/// The last reader of a moment goes while a writer notifies it: neither waits for the other, and the
-/// moment is forgotten.
+/// The last reader of a moment goes while a writer notifies it: neither waits for the other, and
+/// the moment is forgotten.
 fn a_dropped_snapshot() {
     explore(3, || {
         let store = Store::new(&["a"]);

@@ -1,4 +1,5 @@
-//! Stand-in of `crate::sync` for the modelled source: a lock, a counter and a notification over loom.
+//! Stand-in of `crate::sync` for the modelled source: a lock, a counter and a notification over
+//! loom.
 //!
 //! [`Notify`] behaves as tokio's: `agrees_with_tokio` plays the same random steps on both.
 
@@ -73,7 +74,8 @@ enum Notice {
 }
 
 impl State {
-    /// Marks one waiting task as notified and returns its waker, if there is one.
+    /// Marks a waiting task as notified and returns the task's waker; `None` without a waiting
+    /// task.
     fn notify_one(&mut self) -> Option<Waker> {
         match self.waiters.iter_mut().find(|waiter| waiter.notice.is_none()) {
             Some(waiter) => {

@@ -1,11 +1,11 @@
-// The driver over controller-runtime and client-go: a manager whose reconciler gets its object from
+// The driver over controller-runtime and client-go: a manager whose reconciler gets the object from
 // the cache, or a shared informer alone.
 //
 //	peers-go --server URL --control ADDRESS --kind pod --n 10000 --mode json|protobuf|stripped
 //	         --work cache|controller --workers 4 --phases sync,events:60000
 //	peers-go encode --server URL --out FILE       Pods of the load generator, in protobuf
 //
-// Mode "protobuf" is what both libraries do by default with built-in kinds; "json" forces the content
+// Mode "protobuf" is the default of both libraries with built-in kinds; "json" forces the content
 // type; "stripped" is the default and removes managed fields before objects are cached. Custom resources
 // are always JSON. The phase "collect" reads memory after a collection.
 package main

@@ -29,7 +29,7 @@ func nanos() uint64 { return clock(unix.CLOCK_MONOTONIC) }
 // cpu is the CPU time of this process, user and system, in nanoseconds.
 func cpu() uint64 { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// resident is memory now and at its highest, in bytes.
+// resident is memory now and at the peak, in bytes.
 func resident() (now, peak uint64) {
 	text, _ := os.ReadFile("/proc/self/status")
 	for _, line := range strings.Split(string(text), "\n") {
@@ -59,7 +59,7 @@ type meter struct {
 }
 
 const (
-	// While reconciles fail, one version in so many does,
+	// While reconciles fail, one version in that many does,
 	failEvery = 36
 	// and each so often in a row: of 40 reconciles 4 fail.
 	failInARow = 4
@@ -71,7 +71,7 @@ func (m *meter) fail() {
 	m.failing.Store(true)
 }
 
-// failed ends it; how many reconciles failed, and how many versions were not tried to the end.
+// failed ends the failures; the numbers of failed reconciles and of versions not tried to the end.
 func (m *meter) failed() (failed, givenUp uint64) {
 	m.failing.Store(false)
 	m.lock.Lock()
@@ -264,7 +264,7 @@ func run(o options, s subject) error {
 		case "delays":
 			err = w.delays(at(1), at(2), at(3))
 		case "tasks", "bare":
-			// Ours alone is compared with its runtime's own tasks.
+			// Ours alone is compared with the runtime's own tasks.
 		case "flight":
 			err = w.flight(at(1))
 		default:
@@ -288,13 +288,13 @@ func (w *work) mark() error {
 	return err
 }
 
-// check fails unless exactly that was served since the mark: a phase without its work is void.
+// check fails unless exactly that was served since the mark: a phase without the work is void.
 func (w *work) check(served string, words ...any) error {
 	_, err := w.c.ask("check " + fmt.Sprintf(served, words...))
 	return err
 }
 
-// once fails unless there was exactly one for each.
+// once fails unless each was seen exactly once.
 func once(label string, seen, due uint64) error {
 	if seen == due {
 		return nil

@@ -50,8 +50,8 @@ func (w *work) sync() error {
 	return nil
 }
 
-// collect: memory after a collection that gives back what is free, which a program does not do by itself. At
-// the end of a job, because what comes after it would begin with less memory.
+// collect: memory after a collection that gives back free memory, which a program does not do unasked. At
+// the end of a job, because the next job would begin with less memory.
 func (w *work) collect() {
 	// Objects in pools are freed by the second collection.
 	debug.FreeOSMemory()
@@ -108,7 +108,7 @@ func (w *work) follow(s started, acknowledge bool) (uint64, time.Duration, error
 
 func (w *work) events(count, window uint64) error {
 	if !w.controller {
-		// Nobody would open the window.
+		// No acknowledgement would open the window.
 		window = 0
 	}
 	if err := w.mark(); err != nil {
@@ -225,8 +225,8 @@ func (w *work) relist(changed uint64) error {
 	if _, err := w.c.ask("watched"); err != nil {
 		return err
 	}
-	// Whoever lists by a stream begins to watch before it has read the list to its end: an event
-	// behind the list tells when that was.
+	// A client that lists by a stream begins to watch before the end of the list is read: an event
+	// behind the list marks that time.
 	behind, err := w.order("events count=1 window=0")
 	if err != nil {
 		return err
@@ -340,9 +340,9 @@ func (w *work) end() error {
 	return nil
 }
 
-// failing sends changes at a steady rate; one reconcile in ten fails and is tried again after a backoff.
+// failing sends changes at a steady rate; every tenth reconcile fails and is tried again after a backoff.
 func (w *work) failing(rate, seconds uint64) error {
-	// Each change is reconciled well once, and nine changes bring one failure.
+	// Each change is reconciled well once, and nine changes bring a failure.
 	changes := rate * seconds * 9 / 10
 	if err := w.mark(); err != nil {
 		return err

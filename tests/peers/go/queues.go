@@ -14,7 +14,7 @@ import (
 
 const (
 	keys = 100_000
-	// A controller's own source adds what one read of the network brought; this is the most with ours.
+	// A controller's own source adds the keys of a read of the network; this is the most with ours.
 	batch = 64
 	// From the last add until the first delayed key falls due: memory is read meanwhile.
 	lead = 2 * time.Second
@@ -30,8 +30,8 @@ func names(count uint64) []string {
 	return names
 }
 
-// queue runs client-go's own work queue: one producer, one worker, 100k keys. The producer never runs so
-// far ahead that it adds a key which still waits. With a name it has metrics, as ours always has.
+// queue runs client-go's own work queue: a producer, a worker, 100k keys. The producer never runs so
+// far ahead as to add a key which still waits. With a name the queue has metrics, as ours always has.
 func (b *base) queue(name string, adds uint64) uint64 {
 	names := names(keys)
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -49,7 +49,7 @@ func (b *base) queue(name string, adds uint64) uint64 {
 	return runs.Load()
 }
 
-// ownQueue is the one that controller-runtime's controllers have by default.
+// ownQueue is the default queue of controller-runtime's controllers.
 func (b *base) ownQueue(adds uint64) uint64 {
 	requests := make([]reconcile.Request, keys)
 	for at := range requests {
@@ -71,7 +71,7 @@ func (b *base) ownQueue(adds uint64) uint64 {
 	return runs.Load()
 }
 
-// oneWorker has one worker take keys until the queue is shut down.
+// oneWorker has a worker take keys until the queue is shut down.
 func oneWorker[T comparable](queue workqueue.TypedRateLimitingInterface[T]) (*atomic.Uint64, chan struct{}) {
 	done, runs := make(chan struct{}), &atomic.Uint64{}
 	go func() {
@@ -96,7 +96,7 @@ func keepNear(added uint64, runs *atomic.Uint64) {
 
 // delayed is the outcome of delayed keys.
 type delayed struct {
-	// Of each key that was handed out, how far from its time, in nanoseconds.
+	// Distance from the due time of each key that was handed out, in nanoseconds.
 	late []uint64
 	// Memory that the delayed keys took, without their text; nanoseconds of CPU for all adds.
 	bytes, cpu uint64

@@ -23,7 +23,7 @@ func logLevel(o options) zapcore.Level {
 	return zapcore.ErrorLevel
 }
 
-// nonblocking asks for an informer without waiting for its first list.
+// nonblocking asks for an informer without waiting for the first list.
 var nonblocking = cache.BlockUntilSynced(false)
 
 func itoa(number int) string { return strconv.Itoa(number) }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// config leaves the rate limit of requests out of it: there are hardly any.
+// config leaves the rate limit of requests out: there are hardly any.
 func config(o options) *rest.Config {
 	config := &rest.Config{Host: o.server}
 	if o.mode == "json" {
@@ -120,7 +120,7 @@ func (i *informer) start() error {
 	return nil
 }
 
-// manager is controller-runtime with a reconciler that gets its object and does nothing.
+// manager is controller-runtime with a reconciler that gets the object and does nothing.
 type manager struct {
 	base
 	options options

@@ -3,8 +3,8 @@
 
     admission.py ~/.cache/windlass/kube-v1.36.3-*/kube-apiserver [--requests 4000]
 
-Creates the object of rules.json as a custom resource with `dryRun=All` over one TLS connection on
-loopback: of a definition without rules, of one with the first rule, and of one with all of them, in
+Creates the object of rules.json as a custom resource with `dryRun=All` over a TLS connection on
+loopback: of a definition without rules, with the first rule, and with all rules, in
 turns. Prints the medians of the requests' wall time, the server's CPU time for each request, and the
 differences from the definition without rules, which are the price of the rules.
 """
@@ -36,7 +36,7 @@ def cpu(server):
 
 
 def install(server, plural, schema):
-    """A definition of this schema with its probe: the path of its objects."""
+    """A definition of this schema with the probe: the path of the objects."""
     server.must("POST", record.CRDS, record.definition(plural, schema))
     path = "/apis/%s/v1/%s" % (record.GROUP, plural)
     record.wait(plural + " is not served", lambda: server.answers(path))

@@ -1,4 +1,4 @@
-"""Bar charts as SVG: a light card of its own, so that it reads the same on any page."""
+"""Bar charts as SVG: a separate light card, so that a chart reads the same on any page."""
 
 from html import escape
 from statistics import median
@@ -58,7 +58,7 @@ def draw(title, bars, goal, about):
 
 
 def write(results, folder, about):
-    """Writes a chart for each row that has one; the names written."""
+    """Writes a chart for each row with a chart; the names written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for row in ROWS:

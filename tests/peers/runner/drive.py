@@ -11,8 +11,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
 BIN = TARGET / "release"
-# A round begins when other programs use less than this share of one core, and a job counts if they did so
-# while it ran. The load average would include our own last job for a minute or two.
+# A round begins when other programs use less than this share of a core, and a job counts if they did so
+# meanwhile. The load average would include our own last job for a minute or two.
 FOREIGN = 0.15
 PATIENCE = 400
 
@@ -69,7 +69,7 @@ def encoded(n):
 
 
 def busy():
-    """Seconds of CPU that the machine has used since its start."""
+    """Seconds of CPU that the machine has used since the start."""
     words = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     user, nice, system, _, _, _, _, steal = (int(word) for word in words[:8])
     # Interrupts are left out: those of the loopback are our own.
@@ -84,7 +84,7 @@ def used():
 
 
 def run(job):
-    """Runs a job; its lines, or the reason why there are none, and the CPU time of others meanwhile."""
+    """Runs a job; the lines, or the reason why there are none, and the CPU time of others meanwhile."""
     is_protobuf = job.column in ("go-pb", "go-stripped") and job.kind == "pod"
     protobuf = encoded(job.n) if is_protobuf else None
     began, before, own = time.monotonic(), busy(), used()
@@ -113,7 +113,7 @@ def run(job):
 
 
 def wait_for_quiet(say, patience=600):
-    """Waits until others use next to nothing; how many cores they use, or nothing if it stays so."""
+    """Waits until others use next to nothing; the number of cores in use, or nothing if others stay busy."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         before, own, began = busy(), used(), time.monotonic()

@@ -1,8 +1,8 @@
 """Columns, and the jobs of each round.
 
-A job is one process of one driver over a fresh load generator. Sizes are those of the goals; `quick` has
-small ones that only show that everything works. Jobs that are context only run in fewer of the five rounds; slow
-jobs have fewer objects or events, which changes no figure per one of them. A full run of five rounds takes
+A job is a process of a driver over a fresh load generator. Sizes are those of the goals; `quick` has
+small sizes that only show that everything works. Jobs that are context only run in fewer of the five rounds; slow
+jobs have fewer objects or events, which changes no figure per object or event. A full run of five rounds takes
 about half an hour on two quiet cores.
 """
 
@@ -30,7 +30,7 @@ OURS = ("compact", "projection", "typed", "metadata", "cold", "template")
 
 @dataclass(frozen=True)
 class Job:
-    """One process: `group/column` names it."""
+    """A process: `group/column` names it."""
 
     group: str
     column: str
@@ -48,7 +48,7 @@ class Job:
         return f"{self.group}/{self.column}"
 
     def runs_in(self, at, rounds):
-        """Does it run in round `at` of so many? The first of them has everything."""
+        """Does the job run in round `at` of this many? The first round has everything."""
         times = max(1, round(self.rounds * rounds / 5))
         return at * times % rounds < times
 
@@ -87,7 +87,7 @@ def collect(column):
 
 
 class Plan:
-    """Collects jobs of one scale."""
+    """Collects jobs of a scale."""
 
     def __init__(self, quick, scale, n):
         self.quick, self.scale, self.n = quick, scale, n
@@ -118,7 +118,7 @@ class Plan:
                 ("go-json", 1, small, 20_000)):
             self.add("cache", column, rounds, "pod", n, "cache",
                      f"sync,relist:{max(1, n // 100)},events:{self.events(events, n)}")
-        # Only Go has a collector; memory that it returns is missing in the phases after it.
+        # Only Go has a collector; memory that the collector returns is missing in later phases.
         for column, n in (("go-pb", big), ("go-stripped", big), ("go-json", small)):
             self.add("collected", column, 1, "pod", n, "cache", "sync,collect")
         # No client at all: the cost of reading, and the throughput of the load generator.
@@ -172,7 +172,7 @@ class Plan:
         self.add("widget-cache", "drain", 2, "widget", n, "cache", f"sync,churn:{updates}")
 
     def growth(self):
-        """The middle of it is the job "widgets"."""
+        """The middle is the job "widgets"."""
         for column, rounds in (("compact", 5), ("projection", 5), ("kube", 3), ("go-json", 2)):
             self.add("grow-10k", column, rounds, "widget", self.size(10_000, 1_000), "controller",
                      "sync")

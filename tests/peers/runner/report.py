@@ -8,7 +8,7 @@ from .rows import CACHE_ONLY, ROWS
 
 
 def figure(value):
-    """A number with as many digits as it is worth."""
+    """A number with as many digits as are significant."""
     if value >= 10_000:
         return f"{value / 1000:,.0f}k"
     if value >= 100:
@@ -147,7 +147,7 @@ def goal_of(row):
         for column, target in row.targets.items()) or "–"
 
 
-# Rows that show that the work is the same; more of it is not better.
+# Rows that show that the work is the same; more work is not better.
 NO_RATIO = ("per event", "per add", "of them failed", "… reconciles a second")
 
 

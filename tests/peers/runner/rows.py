@@ -1,4 +1,4 @@
-"""Rows of the tables and their goals. A row is one line of a table: a figure of a job per
+"""Rows of the tables and their goals. A row is a line of a table: a figure of a job per
 column, and the goals of our columns.
 """
 
@@ -9,9 +9,9 @@ from .jobs import WORKERS
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table. `source` is group, phase, field; `where` picks among phases of one name;
-    `per` are sources by whose sum it is divided, of the same column or else of our default; `beside` is
-    what rivals are compared with where our default has no figure of its own in the row. `{n}` in a title is the number of objects, `{updates}` of updates, `{keys}` of delayed keys, of our default."""
+    """A line of a table. `source` is group, phase, field; `where` picks among phases of the same name;
+    `per` are sources whose sum is the divisor, of the same column or else of our default; `beside` is
+    the figure to compare rivals with where our default has no figure in the row. `{n}` in a title is the number of objects, `{updates}` of updates, `{keys}` of delayed keys, of our default."""
 
     table: str
     title: str

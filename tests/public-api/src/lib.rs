@@ -3,7 +3,7 @@
 //! rustdoc prints the same by a nightly compiler only. Names are resolved through `use`, globs and
 //! modules of the crates given; traits implemented for a type are not listed. Items of every
 //! feature are listed, those of `#[cfg(test)]` and `#[doc(hidden)]` are not. For an item that a
-//! macro call makes, the list has its name without its kind.
+//! macro call makes, the list has the name without the kind.
 
 mod list;
 mod modules;
@@ -27,7 +27,7 @@ pub struct CrateSource {
 /// Returns the public items of these crates.
 ///
 /// # Errors
-/// A file that cannot be read or parsed, by its path.
+/// A file that cannot be read or parsed, by path.
 pub fn public_items(crates: &[CrateSource]) -> Result<Listing, String> {
     let forest = modules::Forest::read(crates)?;
     Ok(list::listing(&forest))

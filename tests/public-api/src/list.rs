@@ -40,7 +40,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Records what the module shows under this path; `open` holds the modules on the way.
+    /// Records the public items of the module under this path; `open` holds the modules on the way.
     fn module(&mut self, id: ModuleId, path: &mut Vec<String>, open: &mut Vec<ModuleId>) {
         if open.contains(&id) {
             return;
@@ -83,7 +83,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns an import from another crate, or of a variant, as it is written in the list.
+    /// Returns an import from another crate, or of a variant, in the form of the list.
     fn unresolved(&self, id: ModuleId, import: &Import) -> String {
         let own = &self.forest.modules[id].path[0];
         let part = |part: &String| if part == "crate" { own.clone() } else { part.clone() };
@@ -127,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records the `macro_rules!` of a crate that are exported, at its root.
+    /// Records the `macro_rules!` of a crate that are exported, at the crate's root.
     fn exported_macros(&mut self, name: &str) {
         for module in self.forest.modules.iter().filter(|module| module.path[0] == name) {
             for item in &module.items {

@@ -1,4 +1,4 @@
-//! The modules of crates, each with its parsed items.
+//! The modules of crates, each with parsed items.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use syn::{Attribute, Item, UseTree, Visibility};
 
 use crate::CrateSource;
 
-/// Index of a module in its [`Forest`].
+/// Index of a module in a [`Forest`].
 pub(crate) type ModuleId = usize;
 
-/// A module with its items; `#[cfg(test)]` items are left out.
+/// A module with items; `#[cfg(test)]` items are left out.
 #[derive(Debug)]
 pub(crate) struct Module {
     /// Path from the crate's name on.
@@ -30,7 +30,7 @@ pub(crate) struct Child {
     pub(crate) listed: bool,
 }
 
-/// One name of a `use` item.
+/// A name of a `use` item.
 #[derive(Debug)]
 pub(crate) struct Import {
     /// `None` for a glob.
@@ -112,7 +112,7 @@ fn parse(file: &Path) -> Result<Vec<Item>, String> {
     Ok(parsed.items)
 }
 
-/// Splits a `use` tree into one import per name.
+/// Splits a `use` tree into an import per name.
 fn collect(tree: &UseTree, path: &mut Vec<String>, listed: bool, imports: &mut Vec<Import>) {
     let mut push = |name: Option<&syn::Ident>, last: Option<&syn::Ident>| {
         let mut path = path.clone();
@@ -153,7 +153,7 @@ fn is_of_tests(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| has(attr, "cfg", &["test"]))
 }
 
-/// Whether the attribute's list begins with one of the words.
+/// Whether the attribute's list begins with a word of `words`.
 fn has(attr: &Attribute, name: &str, words: &[&str]) -> bool {
     let first = |tokens: TokenStream| tokens.into_iter().next();
     attr.path().is_ident(name)

@@ -9,7 +9,7 @@ use crate::modules::{Forest, ModuleId};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     Module(ModuleId),
-    /// An item by its place among its module's items.
+    /// An item by position among the module's items.
     Item(ModuleId, usize),
     /// A name in the arguments of a macro call that makes items.
     Generated(ModuleId, String),
@@ -74,7 +74,8 @@ impl Forest {
         }
         found.extend(module.children.get(name).map(|child| Target::Module(child.id)));
         for import in module.imports.iter().filter(|import| import.name.as_deref() == Some(name)) {
-            // A name that is imported from a crate of the same name would lead back to itself.
+            // A name that is imported from a crate of the same name would lead back to the same
+            // import.
             if import.path.first().map(String::as_str) != Some(name) {
                 found.extend(self.resolve_within(id, &import.path, steps - 1));
             } else if let Some(root) = self.roots.get(name).filter(|_| import.path.len() == 1) {
@@ -127,7 +128,7 @@ fn identifiers(tokens: TokenStream, names: &mut Vec<String>) {
     }
 }
 
-/// Returns the name that an item declares in its module.
+/// Returns the name that an item declares in the module.
 pub(crate) fn name_of(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(item) => &item.ident,

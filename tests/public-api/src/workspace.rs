@@ -1,4 +1,4 @@
-//! Crates of the workspace, by its manifest.
+//! Crates of the workspace, by the manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};

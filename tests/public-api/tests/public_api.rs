@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use windlass_public_api::{CrateSource, Listing, public_items, published_crates};
 
-/// Largest number of public methods of one type; a type with more has several tasks.
+/// Largest number of public methods of a type; a type with more has several tasks.
 const MOST_METHODS: usize = 40;
 const HEAD: &str = "\
 # Public items of the crates: path, kind and name, one a line; then the public methods per type.
@@ -34,7 +34,7 @@ fn text(listing: &Listing) -> String {
     lines.chain(methods).fold(HEAD.to_owned(), |text, line| text + &line)
 }
 
-/// Returns the lines of one text only, marked with `-` and `+`, in the texts' order.
+/// Returns the lines that only a single text has, marked with `-` and `+`, in the texts' order.
 fn difference(before: &str, after: &str) -> String {
     let (old, new): (BTreeSet<_>, BTreeSet<_>) =
         (before.lines().collect(), after.lines().collect());

@@ -1,1 +1,1 @@
-//! The test of this package is `tests/agree.rs`; its types are written by `build.rs`.
+//! The test of this package is `tests/agree.rs`; the types are written by `build.rs`.

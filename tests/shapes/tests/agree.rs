@@ -1,5 +1,5 @@
-//! Agreement of serde, definitions and an API server about generated types and values: on the embedded
-//! server by default, on a real kube-apiserver with `WINDLASS_TEST_SERVER=real`.
+//! Agreement of serde, definitions and an API server about generated types and values: on the
+//! embedded server by default, on a real kube-apiserver with `WINDLASS_TEST_SERVER=real`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
@@ -50,10 +50,10 @@ mod generated {
 
 /// Values for each type.
 const VALUES: usize = 24;
-/// Types in one definition, which stays small enough for a server.
+/// Types in a definition, which stays small enough for a server.
 const IN_ONE: usize = 25;
 
-/// One generated type.
+/// A generated type.
 struct Shape {
     name: &'static str,
     /// Whether serde and the schema have the same conditions.
@@ -71,14 +71,14 @@ impl Shape {
     }
 }
 
-/// Reads and writes a value as its type does.
+/// Reads and writes a value as the value's type does.
 fn decode<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, String> {
     let decoded = T::deserialize(value)
         .map_err(|error| Undecodable::explain_value::<T>(value, &error).to_string())?;
     serde_json::to_value(&decoded).map_err(|error| error.to_string())
 }
 
-/// A definition whose spec has one field for each type.
+/// A definition whose spec has a field for each type.
 fn definition(number: usize, fields: &BTreeMap<&str, Value>) -> CustomResourceDefinition {
     serde_json::from_value(json!({
         "metadata": { "name": format!("shapes{number}.shapes.windlass.dev") },
@@ -105,7 +105,7 @@ fn definition(number: usize, fields: &BTreeMap<&str, Value>) -> CustomResourceDe
     .unwrap()
 }
 
-/// Creates a definition and waits until it is served.
+/// Creates a definition and waits until the definition is served.
 async fn served(
     cluster: &TestCluster,
     number: usize,
@@ -131,7 +131,7 @@ async fn served(
     api
 }
 
-/// Writes a value as a dry run, and returns it as the server would store it.
+/// Writes a value as a dry run, and returns the value that the server would store.
 async fn store(
     api: Api<DynamicObject>,
     number: usize,
@@ -177,7 +177,7 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             total.values += tally.values;
             total.stored += tally.stored;
             total.unchecked += tally.unchecked;
-            // Enums without a tag are generated, and serde itself takes one variant for another.
+            // Enums without a tag are generated, and serde confuses some variants.
             total.misread.extend(tally.misread);
             if let Some(first) = tally.differences.first() {
                 let count = tally.differences.len();

@@ -1,9 +1,9 @@
 //! Runs the website operator in a simulated world and prints a hash of all that was exchanged.
 //!
-//! `trace --seed 7` prints the hash of one run. `trace --seeds 200` runs seeds 1 to 200 with a
-//! crash and a restart at a random request each, and fails unless all end with the same objects.
+//! `trace --seed 7` prints the hash of a run. `trace --seeds 200` runs seeds 1 to 200 with a crash
+//! and a restart at a random request each, and fails unless all end with the same objects.
 
-// The example, with its `main`: the simulation runs the users' own program.
+// The example, with `main`: the simulation runs the users' own program.
 #[path = "../../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
 mod website;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes one undisturbed run; returns its hash.
+/// Makes an undisturbed run; returns the hash.
 fn one(seed: u64) -> Result<String, String> {
     let run = run(seed, false)?;
     Ok(format!("seed {seed}: {} requests, trace {}", run.requests, run.trace))
@@ -131,7 +131,7 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
     Ok(Run { trace, requests, crashes, objects })
 }
 
-/// A running operator and its wire. Dropping it is a crash.
+/// A running operator with a wire. A drop is a crash.
 struct Operator {
     wire: Wire,
     running: Running,

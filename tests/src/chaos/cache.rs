@@ -1,4 +1,4 @@
-//! One cache under observation: its reads, its listeners, its start.
+//! A cache under observation: reads, listeners, start.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,9 +26,9 @@ const OWN_WRITE: Duration = Duration::from_secs(10);
 
 /// A cache of some kind.
 pub trait Watched: Debug + Send + Sync {
-    /// Returns the number of its kind.
+    /// Returns the number of the cache's kind.
     fn kind(&self) -> usize;
-    /// Returns the part of the kind that it watches.
+    /// Returns the part of the kind that the cache watches.
     fn scope(&self) -> &Scope;
     /// Reads everything and compares; `is_exact` when no other task can run meanwhile.
     fn read(&self, is_exact: bool);
@@ -37,27 +37,28 @@ pub trait Watched: Debug + Send + Sync {
     /// # Errors
     /// The first difference.
     fn settled(&self) -> Result<(), Violation>;
-    /// Adds a listener, and checks the events that it received once it reports that it is synced.
+    /// Adds a listener, and checks the events received by the time the listener reports that it is
+    /// synced.
     fn listen(self: Arc<Self>, manner: Manner);
-    /// Removes the listener that was added last, unless few are left; from then on it must not
-    /// receive any event. Returns false when it stays.
+    /// Removes the listener that was added last, unless few are left; from then on that listener
+    /// must not receive any event. Returns false when the listener stays.
     fn unlisten(self: Arc<Self>) -> Pin<Box<dyn Future<Output = bool> + Send>>;
-    /// Waits until it reports that it is synced, and checks that it is.
+    /// Waits until the cache reports that it is synced, and checks the claim.
     fn synced(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
     /// Notes that this process wrote `object`, which is the state at `position`.
     fn wrote(&self, key: KeyId, position: u64, object: Value);
     /// Notes that this process deleted the object of `uid`; the deletion is the state at
     /// `position`. Returns false when the cache does not show that object.
     fn deleted(&self, key: KeyId, position: u64, uid: &str);
-    /// Whether it shows an object of this uid.
+    /// Whether the cache shows an object of this uid.
     fn shows(&self, key: KeyId, uid: &str) -> bool;
-    /// Returns the version that it reports, and the number of new epochs that it has announced.
+    /// Returns the version that the cache reports, and the number of announced new epochs.
     fn reached(&self) -> (u64, u64);
-    /// Notes that it was stopped: no listener must receive any event any more.
+    /// Notes that the cache was stopped: no listener must receive any event any more.
     fn stopped(&self);
 }
 
-/// A listener, by its number in the book.
+/// A listener, by number in the book.
 #[derive(Clone, Debug)]
 struct Attached {
     number: usize,
@@ -82,8 +83,8 @@ pub struct Cache<K> {
 }
 
 impl<K: Subject> Cache<K> {
-    /// Creates the cache of `registry`; `observer` names it, `options` give the form of its objects.
-    /// Call it before the registry sends any request.
+    /// Creates the cache of `registry`; `observer` names the cache, `options` give the form of the
+    /// objects. Call this function before the registry sends any request.
     pub fn new(
         registry: &InformerRegistry,
         observer: &str,
@@ -182,7 +183,7 @@ impl<K: Subject> Cache<K> {
 
     fn read_own(&self) {
         let store = self.informer.store();
-        // The lock is released here: the checks below take it again.
+        // The lock is released here: the checks below take the lock again.
         let own = self.reader().own();
         for key in own {
             let object = self.key(key);
@@ -334,8 +335,8 @@ impl<K: Subject> Watched for Cache<K> {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
         let text = self.registry.environment().metrics.encode();
         let plural = format!("\"{}", kinds::NAMES[K::KIND]);
-        // A cache with a selector of its own counts with the others of its kind: as announced as
-        // they are.
+        // A cache with a separate selector counts with the other caches of the kind, as their
+        // announcements do.
         let lists = by_label(&text, "windlass_informer_lists_total", "cause", &plural);
         (version, lists.get("new_epoch").copied().unwrap_or_default())
     }

@@ -1,5 +1,5 @@
-//! Content of an object: all of it follows from its serial number, so that a reader can distinguish
-//! a whole object from a mixture of two.
+//! Content of an object: the whole content follows from the serial number, so that a reader can
+//! distinguish a whole object from a mixture of two.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Whether the content does not decode into its type.
+    /// Whether the content does not decode into the type.
     pub fn is_bad(self) -> bool {
         self.serial % 50 == 7
     }
@@ -36,7 +36,7 @@ impl Content {
         (0..SHARDS).map(|shard| format!("s{shard}"))
     }
 
-    /// Returns the uid of its owner, if it has one.
+    /// Returns the uid of the owner; `None` for content without an owner.
     pub fn owner(self) -> Option<String> {
         self.serial.is_multiple_of(4).then(|| format!("owner-{}", self.serial % 5))
     }

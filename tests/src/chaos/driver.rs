@@ -32,7 +32,7 @@ pub(super) struct World {
     slowest: Duration,
     pub(super) dice: Rng,
     pub(super) writer: Writer,
-    /// Its processes; the last one is replaced from time to time.
+    /// The processes of the world; the last process is replaced from time to time.
     pub(super) fleets: Vec<Fleet>,
     next_number: u64,
     pub(super) snapshot: Option<Snapshot>,
@@ -198,7 +198,7 @@ impl World {
         cache.listen(manner);
     }
 
-    /// Lets one of the processes write, and read its own write.
+    /// Lets a process write, and read the write back.
     async fn write_own(&mut self) {
         let (kind, key) = (GADGETS, self.writer.choose(GADGETS));
         let cache = self.pick_fleet().caches[kind].clone();
@@ -223,7 +223,7 @@ impl World {
         cache.read(true);
     }
 
-    /// Ends the youngest process, and starts another one.
+    /// Ends the youngest process, and starts another process.
     async fn replace_fleet(&mut self) {
         self.stats.count("processes that were replaced");
         if let Some(fleet) = self.fleets.pop() {
@@ -273,7 +273,7 @@ impl World {
         self.ledger.book().settled()
     }
 
-    /// Keeps a backup of the world as it is.
+    /// Keeps a backup of the present world.
     pub(super) fn back_up(&mut self) {
         self.snapshot = Some(self.writer.backup());
     }

@@ -1,4 +1,4 @@
-//! Faults of the server: one at a time, drawn from the seed.
+//! Faults of the server: a single fault at a time, drawn from the seed.
 
 use std::time::Duration;
 

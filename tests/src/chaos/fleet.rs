@@ -1,4 +1,4 @@
-//! The caches of one process: a client, its network, a registry and its caches.
+//! The caches of a process: a client with a network, a registry with caches.
 
 use std::sync::Arc;
 
@@ -92,10 +92,10 @@ impl Fleet {
         Self { net, caches, followers, ledger, registry, stop, task }
     }
 
-    /// Stops it; from then on no listener must receive any event.
+    /// Stops the process; from then on no listener must receive any event.
     pub(super) async fn stop(self, stats: &Stats) {
         self.stop.cancel();
-        // Only its end counts; a panic within is reported by the registry.
+        // Only the end of the task counts; a panic within is reported by the registry.
         let _ = self.task.await;
         for follower in self.followers {
             follower.ended(&self.ledger).await;
@@ -106,7 +106,7 @@ impl Fleet {
         Self::sum(&self.net, &self.registry, stats);
     }
 
-    /// Adds its faults and their effects to `stats`.
+    /// Adds the network's faults and their effects to `stats`.
     fn sum(net: &Net, registry: &InformerRegistry, stats: &Stats) {
         for (fate, number) in net.fates() {
             stats.add(fate, number);

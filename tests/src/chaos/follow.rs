@@ -2,7 +2,7 @@
 //! takes its time, so that changes of a key meet in the queue.
 //!
 //! On one thread nothing overtakes an informer; here only the queue stands between a producer and a
-//! consumer that sleeps for seconds, and a delta that it loses is not made up for elsewhere.
+//! consumer that sleeps for seconds, and a delta that the queue loses is not made up for elsewhere.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ impl DeltaItem for State {
 
 type Queue = ApplyQueue<State, ()>;
 
-/// The target of the reflector: it knows the states that it has pushed, and no more.
+/// The target of the reflector: a producer knows the pushed states, and no more.
 struct Producer {
     queue: Arc<Queue>,
     known: BTreeMap<ObjectKey, State>,
@@ -210,7 +210,8 @@ impl Consumer {
             Delta::Delete(State { key, shown, .. }) => {
                 let Some(known) = self.known.remove(&key) else { return };
                 self.stats.count("queue: deletions that were delivered");
-                // Another object may have come and gone in the queue: it is not delivered.
+                // Another object may have come and gone in the queue: such an object is not
+                // delivered.
                 let last = if known.uid == shown.uid { shown } else { known };
                 (key, Event::Deleted(last))
             }
@@ -221,7 +222,7 @@ impl Consumer {
     }
 }
 
-/// A running follower, by its number in the book.
+/// A running follower, by number in the book.
 #[derive(Debug)]
 pub(super) struct Follower {
     number: usize,
@@ -265,7 +266,7 @@ impl Follower {
         Self { number, tasks }
     }
 
-    /// Waits for its end, after which it must not receive any event.
+    /// Waits for the end, after which the follower must not receive any event.
     pub(super) async fn ended(self, ledger: &Ledger) {
         for task in self.tasks {
             if let Err(error) = task.await {

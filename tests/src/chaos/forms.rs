@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Number of objects of a page: few, so that a list is cut between two of them.
 const PAGE: u32 = 16;
 
-/// Forms of gadgets, gizmos and ConfigMaps in one process.
+/// Forms of gadgets, gizmos and ConfigMaps in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forms {
     /// Bytes, bytes, and a projection; lists come in pages.
@@ -28,7 +28,7 @@ pub(super) enum Forms {
 }
 
 impl Forms {
-    /// Returns the form of the process of that number: the first three differ, later ones are
+    /// Returns the form of the process of that number: the first three differ, later forms are
     /// drawn.
     pub(super) fn of(number: u64, dice: &Rng) -> Self {
         match if number <= 3 { number - 1 } else { dice.below(3) } {
@@ -38,7 +38,7 @@ impl Forms {
         }
     }
 
-    /// Creates its caches, in the order of the kinds' numbers.
+    /// Creates the caches of the process, in the order of the kinds' numbers.
     pub(super) fn caches(
         self,
         registry: &InformerRegistry,

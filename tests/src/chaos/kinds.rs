@@ -1,4 +1,4 @@
-//! The kinds of the world: two custom ones, of which one comes and goes, and one that is
+//! The kinds of the world: two custom kinds, of which the second comes and goes, and a kind that is
 //! independent of them.
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,7 +16,7 @@ use super::content::Content;
 pub(super) const NAMES: [&str; 3] = ["gadgets", "gizmos", "configmaps"];
 /// Number of [`Gadget`], which most writes go to.
 pub const GADGETS: usize = 0;
-/// Number of [`Gizmo`]: its definition is removed and added again.
+/// Number of [`Gizmo`]: the definition is removed and added again.
 pub const GIZMOS: usize = 1;
 /// Number of [`ConfigMap`]: the kind that must not suffer with the others.
 pub const CONFIG_MAPS: usize = 2;
@@ -72,7 +72,7 @@ pub trait Subject: Resource {
     const KIND: usize;
     /// Finds objects by [`Content::shard`].
     const BY_SHARD: Index<Self, String>;
-    /// Returns the content of a decoded object: its serial number and its shard.
+    /// Returns the content of a decoded object: the serial number and the shard.
     fn held(&self) -> Option<(u64, &str)>;
     /// Whether objects of this content do not decode.
     fn is_bad(content: Content) -> bool {
@@ -166,7 +166,7 @@ pub(super) fn object(
     }
 }
 
-/// Returns the definition of a custom kind; its schema lets everything pass.
+/// Returns the definition of a custom kind; the schema lets everything pass.
 pub fn definition(kind: usize) -> Value {
     let (plural, singular, name) =
         if kind == GIZMOS { ("gizmos", "gizmo", "Gizmo") } else { ("gadgets", "gadget", "Gadget") };

@@ -1,4 +1,4 @@
-//! A cache of a real server: the history of its objects is known only later, so its reads are kept
+//! A cache of a real server: the history of the objects is known only later, so reads are kept
 //! until then.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::listen::{Manner, listen, look_inside, shown};
 use super::{Ledger, kinds};
 use crate::oracle::{KeyId, Reader, Scope, Shown, Start, View, Violation};
 
-/// A cache whose reads are judged in the end. The keys of its kind must be in the book already.
+/// A cache whose reads are judged in the end. The keys of the kind must be in the book already.
 #[derive(Debug)]
 pub struct LateCache<K> {
     observer: String,
@@ -26,16 +26,16 @@ pub struct LateCache<K> {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The objects that it showed when it reported that it was synced.
+    /// The objects that the cache showed on reporting that it was synced.
     synced: Option<BTreeMap<KeyId, Shown>>,
-    /// The objects that it showed later, in order, and the version that it reported.
+    /// The objects that the cache showed later, in order, and the reported version.
     reads: Vec<(u64, View)>,
     listeners: Vec<(usize, Registration)>,
 }
 
 impl<K: Subject> LateCache<K> {
-    /// Creates the cache of `registry`, with a listener for each of `manners`. Call it before the
-    /// registry runs.
+    /// Creates the cache of `registry`, with a listener for each of `manners`. Call this function
+    /// before the registry runs.
     pub fn new(
         registry: &InformerRegistry,
         observer: &str,
@@ -88,7 +88,7 @@ impl<K: Subject> LateCache<K> {
         known.collect()
     }
 
-    /// Waits until it reports that it is synced, and keeps the objects that it shows then.
+    /// Waits until the cache reports that it is synced, and keeps the objects shown then.
     pub async fn synced(&self) {
         if self.informer.synced().await.is_ok() {
             let view = self.view().list.into_iter().collect();
@@ -96,14 +96,14 @@ impl<K: Subject> LateCache<K> {
         }
     }
 
-    /// Keeps the objects that it shows now.
+    /// Keeps the objects that the cache shows now.
     pub fn read(&self) {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
         let view = self.view();
         self.kept().reads.push((version, view));
     }
 
-    /// Checks, while the server rests, that it shows the server's objects.
+    /// Checks, while the server rests, that the cache shows the server's objects.
     ///
     /// # Errors
     /// The first difference.

@@ -1,4 +1,4 @@
-//! Listeners that report their events to the book: the one place that knows how a cache calls them.
+//! Listeners that report their events to the book: the only place that knows the calls of a cache.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum Manner {
     Prompt,
     /// Panics once in that many calls.
     Panics(u64),
-    /// Blocks its thread for that time at each call.
+    /// Blocks the thread for that time at each call.
     Slow(Duration),
     /// Receives everything again after each such period.
     Resyncs(Duration),
@@ -37,8 +37,8 @@ pub(super) fn shown<K: Subject>(cached: &Cached<K>) -> Shown {
     }
 }
 
-/// Checks that an object which decodes is whole, and that one which does not decode cannot (G-C9: a
-/// bad object stops no other; G-C1: a cache shows the server's states).
+/// Checks that an object which decodes is whole, and that an object which does not decode cannot
+/// (G-C9: a bad object stops no other; G-C1: a cache shows the server's states).
 pub(super) fn look_inside<K: Subject>(cached: &Cached<K>) -> Result<(), Violation> {
     let content = Content { serial: shown(cached).serial };
     let object = cached.get();
@@ -103,7 +103,7 @@ impl Ear {
     }
 }
 
-/// Adds a listener; returns its number in the book.
+/// Adds a listener; returns the listener's number in the book.
 pub(super) fn listen<K: Subject>(
     informer: &Informer<K>,
     ledger: &Ledger,

@@ -1,9 +1,9 @@
 //! A world with faults on purpose: caches, the embedded API server, faults, and the oracle.
 //!
-//! Everything runs on one thread, on a clock that moves only when no task can run, and every choice
-//! follows from one seed: a run that fails can be replayed. Writers put states straight into the
-//! server's store, so that a million versions take minutes; the caches read them over HTTP through
-//! a network that breaks.
+//! Everything runs on a single thread, on a clock that moves only when no task can run, and every
+//! choice follows from a seed: a run that fails can be replayed. Writers put states straight into
+//! the server's store, so that a million versions take minutes; the caches read them over HTTP
+//! through a network that breaks.
 
 mod cache;
 mod content;
@@ -41,7 +41,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Creates a ledger over `book`, with the kinds of this module in it.
+    /// Creates a ledger over `book`, with the kinds of this module.
     pub fn new(mut book: Book) -> Self {
         for kind in kinds::NAMES {
             book.kind(kind);
@@ -49,7 +49,7 @@ impl Ledger {
         Self { book: Arc::new(Mutex::new(book)) }
     }
 
-    /// Locks the book. Do not call user code while holding it.
+    /// Locks the book. Do not call user code while holding the lock.
     pub fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }

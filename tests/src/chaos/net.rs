@@ -1,4 +1,4 @@
-//! The network between one client and the server: a connection may be cut within a frame, fall
+//! The network between a client and the server: a connection may be cut within a frame, fall
 //! silent, stall for a while or drip.
 
 use std::future::Future;
@@ -16,7 +16,7 @@ use windlass::client::{BoxIo, Connect};
 use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
 
-/// Connection of one client to the server. Cheap to clone.
+/// Connection of a client to the server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Net {
     shared: Arc<Shared>,
@@ -43,7 +43,7 @@ const FATES: [&str; 5] = [
     "net: dripped",
     "net: names that were hidden",
 ];
-/// Beginning of many objects' names, and its replacement.
+/// Beginning of many objects' names, and the replacement.
 const NAME: &[u8] = b"\"name\":\"object-";
 const HIDDEN: &[u8] = b"\"nane\":\"object-";
 
@@ -168,13 +168,13 @@ struct Connection {
     read: u64,
     stall: Option<Pin<Box<Sleep>>>,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Whether its end has come.
+    /// Whether the end of the connection has come.
     is_over: bool,
     shared: Arc<Shared>,
 }
 
 impl Connection {
-    /// Returns the number of bytes that may be read before its end comes.
+    /// Returns the number of bytes that may be read before the connection's end comes.
     fn limit(&self) -> u64 {
         match self.fate {
             Fate::Good => u64::MAX,
@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Applies its end: `None` when that is over.
+    /// Applies the end: `None` when the end is over.
     fn meet(&mut self, cx: &mut Context<'_>) -> Option<Poll<io::Result<()>>> {
         match self.fate {
             Fate::Cut(_) => {

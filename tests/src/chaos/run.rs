@@ -68,7 +68,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Runs a world to its end; `progress` is called between rounds.
+/// Runs a world to the end; `progress` is called between rounds.
 ///
 /// # Errors
 /// The promises that were broken.

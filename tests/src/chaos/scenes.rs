@@ -1,4 +1,4 @@
-//! Scenes that begin with a world at rest, each about one promise or one fault.
+//! Scenes that begin with a world at rest, each about a promise or a fault.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ const UNDISTURBED: Duration = Duration::from_secs(1);
 const NAMELESS: u64 = 3;
 
 impl World {
-    /// In a world at rest, makes one kind fail, and checks that another is undisturbed (G-C9: a bad
+    /// In a world at rest, makes a kind fail, and checks that another is undisturbed (G-C9: a bad
     /// kind delays and stops no other).
     pub(super) async fn fall_ill(&mut self) {
         self.fleets.iter().for_each(|fleet| fleet.net.cut());
-        // One object in each namespace: once they are shown, every watch is known to work.
+        // An object in each namespace: once they are shown, every watch is known to work.
         for key in 0..NAMESPACES.len() as u64 {
             self.writer.put(CONFIG_MAPS, key);
         }
@@ -73,9 +73,9 @@ impl World {
         }
     }
 
-    /// In a world at rest, removes a definition while no watch can see it go; every cache must come
-    /// to know that its objects are gone before it comes back (B13: a kind that does not
-    /// exist yet; G-C2, G-C4).
+    /// In a world at rest, removes a definition while no watch can see the removal; every cache
+    /// must learn that the objects are gone before the definition comes back (B13: a kind that does
+    /// not exist yet; G-C2, G-C4).
     pub(super) async fn lose_a_kind(&mut self) {
         if !self.writer.has_gizmos {
             return;
@@ -98,7 +98,7 @@ impl World {
         self.stats.count("lists that were complete in part");
         self.fleets.iter().for_each(|fleet| fleet.net.hide_names(NAMELESS));
         self.server.faults().fail_watches("*", 410);
-        // Long enough for a list and its pauses, too short for the next list.
+        // Long enough for a list and the pauses, too short for the next list.
         sleep(Duration::from_secs(60)).await;
         if let Err(violation) = self.settled() {
             self.ledger.book().broken(violation);

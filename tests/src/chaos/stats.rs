@@ -14,7 +14,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Counts one more of `name`.
+    /// Counts `name` once more.
     pub fn count(&self, name: &str) {
         self.add(name, 1);
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Adds the values of a counter in a text of metrics, by the value of one label.
+/// Adds the values of a counter in a text of metrics, by the value of a label.
 pub(super) fn by_label(
     text: &str,
     metric: &str,

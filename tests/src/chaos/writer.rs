@@ -46,7 +46,7 @@ pub(super) struct Snapshot {
 pub(super) struct Written {
     pub(super) key: KeyId,
     pub(super) position: u64,
-    /// The object with its resourceVersion.
+    /// The object with resourceVersion.
     pub(super) object: Value,
 }
 
@@ -85,7 +85,7 @@ impl Writer {
                 self.remove(kind, key);
             }
             _ => {
-                // Gone and back before any watch can see it.
+                // Gone and back before any watch can see the change.
                 self.remove(kind, key);
                 self.put(kind, key);
             }
@@ -101,7 +101,7 @@ impl Writer {
 
     fn name(key: u64) -> (&'static str, String) {
         let namespace = NAMESPACES[usize::try_from(key).unwrap_or_default() % NAMESPACES.len()];
-        // Short names, long ones, and names that begin with others.
+        // Short names, long names, and names that begin with others.
         let name = match key % 4 {
             0 => format!("a{key}"),
             1 => format!("a{key}.{}", "long-".repeat(20) + "name"),
@@ -115,7 +115,7 @@ impl Writer {
         self.live.get(&(kind, key)).map(String::as_str)
     }
 
-    /// Returns the key's number in the book, once it was written.
+    /// Returns the key's number in the book, once the key was written.
     pub(super) fn id(&self, kind: usize, key: u64) -> Option<KeyId> {
         let (namespace, name) = Self::name(key);
         self.ledger.book().history(kind).find_key(namespace, &name)
@@ -153,7 +153,7 @@ impl Writer {
         self.put(kind, key)
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object, if the object exists.
     pub(super) fn remove(&mut self, kind: usize, key: u64) -> Option<(KeyId, u64)> {
         self.live.remove(&(kind, key))?;
         let (namespace, name) = Self::name(key);

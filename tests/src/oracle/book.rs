@@ -67,7 +67,7 @@ impl Book {
         Self { later: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Adds a kind; returns its number.
+    /// Adds a kind; returns the kind's number.
     pub fn kind(&mut self, name: &str) -> usize {
         self.kinds.push(History::new(name));
         self.kinds.len() - 1
@@ -78,7 +78,7 @@ impl Book {
         &self.kinds[kind]
     }
 
-    /// Notes that the server committed a state of a key; returns its position.
+    /// Notes that the server committed a state of a key; returns the state's position.
     pub fn commit(
         &mut self,
         kind: usize,
@@ -113,21 +113,21 @@ impl Book {
         backup.hash(&mut self.trace);
     }
 
-    /// Adds a listener; returns its number.
+    /// Adds a listener; returns the listener's number.
     pub fn listener(&mut self, kind: usize, name: &str, scope: Scope) -> usize {
         let listener = Listener::new(name, scope);
         self.listeners.push(Entry { kind, listener, is_removed: false });
         self.listeners.len() - 1
     }
 
-    /// Notes that the listener was removed: it must not receive any event any more.
+    /// Notes that the listener was removed: the listener must not receive any event any more.
     pub fn remove(&mut self, listener: usize) {
         if let Some(later) = &mut self.later {
             later.push(Later::Removed(listener));
             return;
         }
         self.listeners[listener].is_removed = true;
-        // Its keys are not needed any more.
+        // The listener's keys are not needed any more.
         let entry = &mut self.listeners[listener].listener;
         *entry = Listener::new(&entry.name, entry.scope.clone());
     }
@@ -137,7 +137,7 @@ impl Book {
         &self.listeners[listener].listener
     }
 
-    /// Delivers an event to a listener; `view` is the state of the key that its cache shows, where
+    /// Delivers an event to a listener; `view` is the state of the key that the cache shows, where
     /// known.
     pub fn deliver(
         &mut self,
@@ -229,7 +229,7 @@ impl Book {
         self.violations.push(violation);
     }
 
-    /// Notes the violation, if there is one.
+    /// Notes the violation of an error.
     pub fn note(&mut self, looked: Result<(), Violation>) {
         if let Err(violation) = looked {
             self.broken(violation);
@@ -251,7 +251,7 @@ impl Book {
         (0..self.kinds.len()).try_for_each(|kind| self.settled_of(kind))
     }
 
-    /// Checks the same for one kind.
+    /// Checks the same for a kind.
     ///
     /// # Errors
     /// The first listener and key that differ.
@@ -263,7 +263,7 @@ impl Book {
         Ok(())
     }
 
-    /// Forgets all but the last states. Call it when the world rests.
+    /// Forgets all but the last states. Call this method when the world rests.
     pub fn forget(&mut self) {
         self.kinds.iter_mut().for_each(History::forget);
     }

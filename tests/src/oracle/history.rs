@@ -1,7 +1,7 @@
-//! Every state that the server had of every key of one kind, in order.
+//! Every state that the server had of every key of a kind, in order.
 //!
-//! A position counts the states of a key, from its first one on, across epochs: a restored backup
-//! is one more state of each key. Versions repeat after that, positions do not.
+//! A position counts the states of a key, from the first state on, across epochs: a restored backup
+//! is a further state of each key. Versions repeat after that, positions do not.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +32,7 @@ pub struct State {
 pub struct Scope {
     /// Only these namespaces; empty means all.
     pub namespaces: Vec<String>,
-    /// Predicate on serial numbers: only objects that it keeps.
+    /// Predicate on serial numbers: only the selected objects.
     pub selects: Option<fn(u64) -> bool>,
 }
 
@@ -48,7 +48,7 @@ impl Scope {
     }
 }
 
-/// The states of one kind's keys.
+/// The states of a kind's keys.
 #[derive(Clone, Debug)]
 pub struct History {
     kind: String,
@@ -127,7 +127,7 @@ impl History {
         self.logs[key.0].states.push_back(State { epoch: self.epoch, object });
     }
 
-    /// Notes that the server went back to these states; a key without one is absent.
+    /// Notes that the server went back to these states; a key without a state is absent.
     pub fn restore(&mut self, states: &BTreeMap<KeyId, Shown>) {
         self.epoch += 1;
         for key in self.keys() {

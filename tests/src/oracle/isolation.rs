@@ -5,8 +5,8 @@ use super::Violation;
 /// Checks an object that was read: those that the writer made bad do not decode, and all others do.
 ///
 /// # Errors
-/// When a good object does not decode (G-C9: a bad object delays and stops no other), or a bad one
-/// does (G-C1: a cache shows the server's states).
+/// When a good object does not decode (G-C9: a bad object delays and stops no other), or a bad
+/// object does (G-C1: a cache shows the server's states).
 pub fn decodes(observer: &str, is_bad: bool, error: Option<&str>) -> Result<(), Violation> {
     match (is_bad, error) {
         (false, Some(error)) => {
@@ -18,7 +18,7 @@ pub fn decodes(observer: &str, is_bad: bool, error: Option<&str>) -> Result<(), 
     }
 }
 
-/// Checks a healthy kind shortly after a write of it, while others were failing.
+/// Checks a healthy kind shortly after a write of that kind, while others were failing.
 ///
 /// # Errors
 /// The late state, as a violation of isolation.

@@ -1,5 +1,5 @@
-//! Rules for one listener: the events that it may receive, and those that it must have received in
-//! the end (G-C1, G-C4, G-C6: states in order, one deletion each, every change).
+//! Rules for a listener: the events that the listener may receive, and must have received in the
+//! end (G-C1, G-C4, G-C6: states in order, one deletion each, every change).
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use super::history::{History, KeyId, Scope, describe};
 use super::reader::reached;
 use super::{Event, Shown, Violation};
 
-/// One listener of a cache.
+/// A listener of a cache.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// Its name.
+    /// Name of the listener.
     pub name: String,
-    /// Part of the kind that its cache watches.
+    /// Part of the kind that the cache watches.
     pub scope: Scope,
     keys: BTreeMap<KeyId, Received>,
 }
 
-/// Events that it received about a key.
+/// Events that the listener received about a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Received {
-    /// Position before which all states lie that it has received.
+    /// Position before which all states lie that the listener has received.
     next: u64,
-    /// The object that the listener believes to be there, and its position.
+    /// The object that the listener believes to be there, with the object's position.
     object: Option<(u64, Shown)>,
-    /// Last epoch in which it received the same state once more.
+    /// Last epoch in which the listener received the same state once more.
     repeated: u32,
 }
 
@@ -160,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// Checks that the cache holds the delivered state, or a later one (G-C6: notified when the
+    /// Checks that the cache holds the delivered state, or a later state (G-C6: notified when the
     /// cache holds the change).
     fn compare(
         &self,
@@ -190,7 +190,7 @@ impl Listener {
     /// least once after any change).
     ///
     /// # Errors
-    /// The first key whose last state it does not know.
+    /// The first key whose last state the listener does not know.
     pub fn settled(&self, history: &History) -> Result<(), Violation> {
         for key in history.keys().filter(|key| self.scope.covers(history.namespace(*key))) {
             let wanted = self.scope.shows(history.at(key, history.last(key)).object);
@@ -216,12 +216,13 @@ impl Listener {
         self.keys.get(&key)?.object.map(|(_, shown)| shown)
     }
 
-    /// Whether the listener has received the state at `position`, or a later one.
+    /// Whether the listener has received the state at `position`, or a later state.
     pub fn has_reached(&self, history: &History, key: KeyId, position: u64) -> bool {
         let received = self.keys.get(&key).copied().unwrap_or_default();
         match received.object {
             Some((at, _)) => at >= position,
-            // It received an end that came later, or there was an end and nothing to deliver.
+            // The listener received an end that came later, or there was an end and nothing to
+            // deliver.
             None => received.next > position || reached(history, &self.scope, key, position, None),
         }
     }

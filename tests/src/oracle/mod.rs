@@ -2,9 +2,9 @@
 //! committed.
 //!
 //! A [`Book`] holds every state that the server had of every key, in order, and every state that
-//! each listener and reader of a cache was shown. Each state that a cache shows is looked up in it:
-//! a state that never was, that is older than one shown before, or that is missing at the end is a
-//! [`Violation`].
+//! each listener and reader of a cache was shown. Each state that a cache shows is looked up in the
+//! book: a state that never was, that is older than a state shown before, or that is missing at the
+//! end is a [`Violation`].
 //!
 //! The oracle is independent of caches, servers, tasks and time, so that a broken trace can be
 //! written down in a test; [`crate::chaos`] feeds it from a running world.
@@ -27,7 +27,7 @@ pub use reader::{Reader, View};
 pub use start::Start;
 pub use violation::Violation;
 
-/// One version of an object, as a cache or the server shows it.
+/// A version of an object, as a cache or the server shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shown {
     /// A number for the uid.

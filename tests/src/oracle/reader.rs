@@ -1,5 +1,5 @@
-//! Rules for reads of a cache: one moment, never going back, own writes included (G-C1, G-C2, G-C3,
-//! G-C5, G-C8).
+//! Rules for reads of a cache: a single moment, never going back, own writes included (G-C1, G-C2,
+//! G-C3, G-C5, G-C8).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::history::{History, KeyId, Scope, describe};
 use super::{Shown, Violation};
 
-/// Time after which the cache may stop reporting that it does not show an own write.
+/// Time after which the cache may stop reporting that an own write is not visible.
 const FORGOTTEN: Duration = Duration::from_secs(580);
 
-/// The whole of a cache, as one read showed it.
+/// The whole of a cache, as shown by a read.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// The list, in the order in which it came.
+    /// The list, in the order of the answer.
     pub list: Vec<(KeyId, Shown)>,
     /// Objects that an index found, by term.
     pub by_term: BTreeMap<String, Vec<(KeyId, Shown)>>,
@@ -22,14 +22,14 @@ pub struct View {
 /// A reader that reads a cache from time to time.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// Its name.
+    /// Name of the reader.
     pub name: String,
     /// Part of the kind that the cache watches.
     pub scope: Scope,
-    /// Position, for each key, before which all states lie that it has seen.
+    /// Position, for each key, before which all states lie that the reader has seen.
     seen: BTreeMap<KeyId, Seen>,
     own: BTreeMap<KeyId, Own>,
-    /// The version at the last look, and the announced epochs when it last went back.
+    /// The version at the last look, and the announced epochs when the version last went back.
     version: (u64, u64),
 }
 
@@ -64,7 +64,8 @@ impl Reader {
     /// taken back.
     ///
     /// # Errors
-    /// When list and index do not fit, or show a state that never was or is older than one before.
+    /// When list and index do not fit, or show a state that never was or is older than an earlier
+    /// one.
     pub fn read(
         &mut self,
         history: &History,
@@ -84,7 +85,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks that list and index show one moment (G-C5).
+    /// Checks that list and index show the same moment (G-C5).
     fn fits(
         &self,
         history: &History,
@@ -188,8 +189,8 @@ impl Reader {
         Err(Violation::new("G-C3", &self.name, text))
     }
 
-    /// Notes that this process wrote the state at `position`; reads must show it until the cache
-    /// has, or until `until` has passed.
+    /// Notes that this process wrote the state at `position`; reads must show the state until the
+    /// cache has, or until `until` has passed.
     pub fn wrote(&mut self, history: &History, key: KeyId, position: u64, until: Duration) {
         self.own.insert(key, Own { position, epoch: history.epoch(), until });
     }
@@ -261,7 +262,7 @@ impl Reader {
     }
 }
 
-/// Whether `view` shows the state at `position`, or a later one.
+/// Whether `view` shows the state at `position`, or a later state.
 pub(super) fn reached(
     history: &History,
     scope: &Scope,

@@ -6,7 +6,7 @@ use super::history::{History, KeyId, Scope};
 use super::reader::reached;
 use super::{Listener, Shown, Violation};
 
-/// The least that a cache, or a listener, must show once it reports that it is synced.
+/// The least that a cache, or a listener, must show after reporting that it is synced.
 #[derive(Clone, Debug)]
 pub struct Start {
     positions: Vec<(KeyId, u64)>,
@@ -24,7 +24,7 @@ impl Start {
         Self { positions: view.iter().filter_map(find).collect() }
     }
 
-    /// Checks the cache `observer`, which reports that it is synced and shows `view`.
+    /// Checks the cache `observer`, which reports the end of its first list and shows `view`.
     ///
     /// # Errors
     /// The first key that is shown in an older state than at the start.

@@ -9,7 +9,7 @@ fn object(uid: u64, version: u64) -> Shown {
     Shown { uid, version, serial: version * 10 }
 }
 
-/// One kind; the key `a/x` was created (1), changed (2), removed, created anew (4) and changed (5).
+/// A kind; the key `a/x` was created (1), changed (2), removed, created anew (4) and changed (5).
 fn book() -> (Book, usize) {
     let mut book = Book::new();
     let kind = book.kind("things");

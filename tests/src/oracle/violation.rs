@@ -1,4 +1,4 @@
-//! A broken promise, with the events that led to it.
+//! A broken promise, with the events that led to the violation.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub struct Violation {
     pub observer: String,
     /// The object; empty when the violation is about all.
     pub key: String,
-    /// The observed state, and the promised one.
+    /// The observed state, and the promised state.
     pub text: String,
-    /// The key's last states at the server and the states shown of it, oldest first.
+    /// The key's last states at the server and the shown states, oldest first.
     pub before: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Violation {
         }
     }
 
-    /// Makes the violation one about `key`.
+    /// Makes the violation refer to `key`.
     #[must_use]
     pub fn of(mut self, key: impl Into<String>) -> Self {
         self.key = key.into();

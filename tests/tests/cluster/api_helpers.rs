@@ -108,7 +108,7 @@ async fn an_object_that_is_deleted_ends_a_wait_for_its_condition() {
     let gadgets = bench.gadgets.clone();
     let never = Condition::is("Small", "True");
     let waiting = tokio::spawn(async move { gadgets.wait_for("home", &never, SOON).await });
-    // The object is seen before it goes, or the wait would be for a new one.
+    // The object is seen before the deletion, or the wait would be for a new one.
     bench.eventually("the wait has begun", async || waiting_begun(&bench).await).await;
     bench.gadgets.delete("home").await.unwrap();
     let error = waiting.await.unwrap().unwrap_err();

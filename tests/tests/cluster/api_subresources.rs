@@ -96,7 +96,7 @@ async fn an_eviction_asks_the_disruption_budget() {
     allow(1).await;
     let uid = pods.get("web").await.unwrap().uid().to_owned();
     assert!(pods.evict("web").uid("another").await.unwrap_err().is_conflict());
-    // The real server has charged the budget for that one.
+    // The real server has charged the budget for that eviction.
     allow(1).await;
     pods.evict("web").uid(&uid).await.unwrap();
     pods.wait_deleted("web", &uid, std::time::Duration::from_secs(30)).await.unwrap();

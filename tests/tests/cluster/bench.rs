@@ -1,4 +1,4 @@
-//! A cluster that serves gadgets, and shorthands for its state.
+//! A cluster that serves gadgets, and shorthands for the cluster's state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// Starts a cluster that serves gadgets. On the embedded server time is virtual from here on:
-    /// it moves when no task can run.
+    /// the clock moves when no task can run.
     pub(crate) async fn start() -> Self {
         Self::on(TestCluster::start().await).await
     }
@@ -50,7 +50,7 @@ impl Bench {
         Some(self.children.get_opt(name).await.unwrap()?.data.unwrap_or_default())
     }
 
-    /// Returns the versions of a gadget and of its child.
+    /// Returns the versions of a gadget and of the child.
     pub(crate) async fn versions(&self, name: &str) -> [String; 2] {
         let gadget = self.gadgets.get(name).await.unwrap();
         let child = self.children.get(name).await.unwrap();

@@ -17,7 +17,7 @@ use crate::gadget::{Gadget, gadget};
 /// No object is ever at this version.
 const NO_VERSION: &str = "9223372036854775807";
 
-/// Gives each gadget a page, or adopts one that is marked as ours.
+/// Gives each gadget a page, or adopts a page that is marked as ours.
 #[derive(Debug, Controller)]
 #[controller(for = Gadget, owns(ConfigMap), name = "pages")]
 struct Pages;
@@ -152,7 +152,7 @@ async fn an_orphan_that_is_marked_as_ours_is_adopted_and_put_right() {
 async fn a_child_restored_with_the_uid_of_an_earlier_parent_is_adopted_if_it_is_marked() {
     let bench = Bench::start().await;
     let site = bench.gadgets.create(&gadget("home", "red")).await.unwrap();
-    // Its parent is a former object of the same name; another owner is left alone.
+    // The recorded parent is a former object of the same name; another owner is left alone.
     let reference = |kind: &str, name: &str, uid: &str, controller: bool| {
         json!({ "apiVersion": "test.windlass.dev/v1", "kind": kind, "name": name, "uid": uid,
                 "controller": controller })
@@ -187,8 +187,8 @@ async fn the_children_of_deleted_objects_are_not_made_again_and_nothing_fails() 
         let name = format!("home-{round}");
         let site = bench.gadgets.create(&gadget(&name, "red")).await.unwrap();
         running.settled().await;
-        // Deleted in the order of garbage collection: the child's end may be seen before that of
-        // its owner.
+        // Deleted in the order of garbage collection: the child's end may be seen before the
+        // owner's end.
         bench.gadgets.delete(&name).await.unwrap();
         if bench.data(&name).await.is_some() {
             let _ = bench.children.delete(&name).await;
@@ -215,7 +215,7 @@ impl Reconciler for Late {
     async fn reconcile(&self, gadget: &Gadget, cx: &Context<Self>) -> Result {
         let mut page = ConfigMap::default();
         page.metadata.name = Some(gadget.name().to_owned());
-        // The other client creates it between the look into the cache and the create.
+        // The other client creates the page between the look into the cache and the create.
         let mut theirs = page.clone();
         theirs.data = Some([("color".to_owned(), "theirs".to_owned())].into());
         let maps = cx.api::<ConfigMap>();

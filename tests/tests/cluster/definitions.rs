@@ -1,4 +1,5 @@
-//! Definitions that other managers made: an operator's changes to them, and its work by them.
+//! Definitions that other managers made: an operator's changes to them, and the operator's work by
+//! them.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use windlass::testing::{RunningOperator, TestCluster};
 
 const VERSION: &str = "windlass.dev/version";
 
-/// A kind of its own for each test: on a shared server all tests see the same definitions.
+/// A separate kind for each test: on a shared server all tests see the same definitions.
 macro_rules! kind {
     ($module:ident, $kind:ident, $plural:literal) => {
         #[allow(dead_code, reason = "not every test needs all of its kind")]
@@ -78,7 +79,7 @@ struct Place {
     name: String,
 }
 
-/// A tool that writes definitions, with its field manager.
+/// A tool that writes definitions, with the tool's field manager.
 #[derive(Clone, Copy)]
 enum Tool {
     /// `helm install`, or kubectl without `--server-side`.
@@ -134,7 +135,7 @@ impl Place {
         assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {condition}");
     }
 
-    /// Returns the stored object, with fields that its type does not have.
+    /// Returns the stored object, with fields that the type does not have.
     async fn raw<K: Resource>(&self) -> Value {
         let info = K::static_info().unwrap();
         let api = self.cluster.client().dynamic(info, Some(self.cluster.namespace()));
@@ -148,7 +149,7 @@ impl Place {
         readiness.checks.into_iter().find(|check| check.name == wanted).map(|check| check.detail)
     }
 
-    /// Removes the definition: on a shared server it would outlive its test.
+    /// Removes the definition: on a shared server the definition would outlive the test.
     async fn end(self) {
         self.definitions.delete(&self.name).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Objects go in order: clean-up first, then the object, then its children.
+//! Objects go in order: clean-up first, then the object, then the children.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -32,8 +32,8 @@ async fn an_object_goes_only_after_its_clean_up_and_its_children_with_it() {
     if bench.cluster.is_embedded() {
         bench.eventually("its child follows", async || bench.data("home").await.is_none()).await;
     } else {
-        // No garbage collector runs beside the real server here: the references that it follows are
-        // there.
+        // No garbage collector runs beside the real server here: the references that a collector
+        // follows are there.
         let child = bench.children.get("home").await.unwrap();
         let owner = &child.metadata.owner_references.unwrap()[0];
         assert_eq!((owner.uid.as_str(), owner.controller), (created.uid(), Some(true)));

@@ -15,7 +15,7 @@ use windlass::store::Cached;
 use crate::bench::Bench;
 use crate::gadget::{Gadget, gadget};
 
-/// Reconciles each gadget for changes of labels only, of its own children and of others.
+/// Reconciles each gadget for changes of labels only, of the gadget's children and of others.
 #[derive(Controller)]
 #[controller(for = Gadget, name = "labelled", owns(ConfigMap, when = labels_changed()))]
 #[controller(watches(Secret, by = namesakes, when = labels_changed()), resync = "never")]

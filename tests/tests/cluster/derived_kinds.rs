@@ -52,7 +52,7 @@ async fn explained(cluster: &TestCluster) -> Value {
         loop {
             let path = ["openapi", "v3", "apis", GROUP, "v1"];
             let answer = client.get().abs_path(path).send().await;
-            // A server publishes the document a moment after it serves the definition.
+            // A server publishes the document a moment after the definition is served.
             if let Ok(answer) = answer {
                 let document: Value = answer.json().unwrap();
                 let schemas = document["components"]["schemas"].as_object().unwrap();
@@ -154,7 +154,8 @@ struct VoyageSpec {
     port: String,
 }
 
-/// The fields of a certificate's status, for whose generated values a list once came to stand at a time.
+/// The fields of a certificate's status, for whose generated values a list once came to stand at a
+/// time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 struct VoyageStatus {

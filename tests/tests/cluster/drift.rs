@@ -1,4 +1,5 @@
-//! Children of many kinds, as a server stores them: an operator that restarts finds them as intended.
+//! Children of many kinds, as a server stores them: an operator that restarts finds them as
+//! intended.
 
 mod lists;
 
@@ -92,7 +93,7 @@ fn binding(name: &str) -> Value {
         "subjects": [{ "kind": "User", "name": "ann" }, { "kind": "ServiceAccount", "name": "default" }] })
 }
 
-/// Returns a client that notes the paths of its writes to children.
+/// Returns a client that notes the paths of all writes to children.
 async fn noting(cluster: &TestCluster, writes: &Arc<Mutex<Vec<String>>>) -> Client {
     let writes = Arc::clone(writes);
     let layer = layer_fn(move |stack: Stack| {
@@ -129,7 +130,7 @@ async fn an_operator_that_restarts_sends_nothing_for_children_that_are_as_intend
     let running = cluster.spawn_unrestricted(manager);
     running.settled().await;
     assert_eq!(*writes.lock().unwrap(), Vec::<String>::new());
-    // Changed, it is set back by one request.
+    // The changed child is set back by a single request.
     let scaled = json!({ "spec": { "replicas": 1, "template": { "spec": { "terminationGracePeriodSeconds": 5 } } } });
     deployments.patch("home", Patch::Merge(scaled)).await.unwrap();
     running.settled().await;

@@ -1,4 +1,4 @@
-//! A kind with an index, a finalizer and bounds, and its controller: each `Gadget` gets a
+//! A kind with an index, a finalizer and bounds, and the kind's controller: each `Gadget` gets a
 //! ConfigMap.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An operator in a test does exactly what its `can(…)` asks for: other requests are refused, the
+//! An operator in a test has exactly the rights of `can(…)`: other requests are refused, the
 //! refusal names the grant, and a report names the grants that nothing used.
 
 use std::sync::{Arc, Mutex};
@@ -25,8 +25,8 @@ struct Probe {
     permitted: bool,
 }
 
-/// Returns the grants' requests beside their nearest neighbours. No object of the named ones
-/// exists: a permitted request is answered 404 or the like, any other 403.
+/// Returns the grants' requests beside their nearest neighbours. No named object exists: a
+/// permitted request is answered 404 or the like, any other 403.
 fn probes(namespace: &str) -> Vec<Probe> {
     let core = format!("/api/v1/namespaces/{namespace}");
     let apps = format!("/apis/apps/v1/namespaces/{namespace}/deployments/absent");
@@ -93,7 +93,7 @@ fn reviews() -> Vec<(Value, bool)> {
 #[controller(can(approve "signers.certificates.k8s.io"["example.dev/web"], get "/metrics"))]
 #[controller(can(get "pods.metrics.k8s.io"["absent"]))]
 struct Probing {
-    /// Probes whose answer was another one than expected.
+    /// Probes with an unexpected answer.
     wrong: Arc<Mutex<Vec<String>>>,
     done: Arc<Mutex<usize>>,
 }
@@ -136,7 +136,7 @@ impl OnFailure for Probing {
     }
 }
 
-/// Returns a request for that path, with its query.
+/// Returns a request for that path, with the path's query.
 fn prepared(method: Method, path: &str, body: &Value) -> Prepared {
     let verb = match method {
         Method::POST => Verb::Create,
@@ -197,7 +197,7 @@ impl Reconciler for Sloppy {
             _ => {}
         }
         if !self.decent {
-            // Refused for its right, or for the absent account.
+            // Refused for lack of the right, or for the absent account.
             let token = cx.api::<ServiceAccount>().token_request("builder").await;
             assert!(token.is_err());
             cx.client().all::<ClusterRole>().get("view").await?;

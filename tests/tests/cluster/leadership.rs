@@ -1,4 +1,4 @@
-//! Two replicas, one at work.
+//! Two replicas, of which a single replica works.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A list and the watch from its version, from which every cache is made.
+//! A list and the watch from the list's version, from which every cache is made.
 
 use std::collections::BTreeMap;
 

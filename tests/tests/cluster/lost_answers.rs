@@ -52,8 +52,8 @@ fn map(data: Value) -> ConfigMap {
 
 const SOON: Duration = Duration::from_secs(2);
 
-/// Sends a write whose fate is `fate`; it must fail as ambiguous and carry its request. Returns the
-/// object's data after it, if the object exists.
+/// Sends a write whose fate is `fate`; the write must fail as ambiguous and carry the request.
+/// Returns the object's data after the write, if the object exists.
 async fn lost<T: std::fmt::Debug>(
     api: &Api<ConfigMap>,
     fate: &AtomicBool,
@@ -91,7 +91,7 @@ async fn a_write_without_an_answer_is_ambiguous_and_a_read_shows_whether_it_was_
     now.data = Some([("k".to_owned(), "2".to_owned())].into());
     let replace = || api.replace(&now).timeout(SOON).into_future();
     assert_eq!(lost(&api, not, replace()).await, Some(applied()));
-    // The first attempt is executed, the others conflict with it.
+    // The first attempt is executed, the others conflict with the first.
     assert_eq!(lost(&api, yes, replace()).await, Some(json!({ "k": "2" })));
     let patch = || {
         let patch = Patch::Merge(json!({ "data": { "k": "3" } }));

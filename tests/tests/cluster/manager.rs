@@ -1,4 +1,4 @@
-//! Work of a manager around its controllers: definitions, other clusters, metrics, the debug page.
+//! Work of a manager around the controllers: definitions, other clusters, metrics, the debug page.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -25,8 +25,8 @@ use windlass_tests::widget::{self, Widget};
 const DEFINITION: &str = "widgets.test.windlass.dev";
 const VERSION: &str = "windlass.dev/version";
 
-/// Starts a server of its own: its switches are not needed here, but on a shared server all tests
-/// see the same definitions. Time is virtual from here on.
+/// Starts a separate server: the switches of a server are not needed here, but on a shared server
+/// all tests see the same definitions. Time is virtual from here on.
 async fn own_server() -> TestCluster {
     let cluster = TestCluster::builder().embedded().start().await;
     tokio::time::pause();
@@ -194,7 +194,7 @@ impl Reconciler for Mirror {
         copy.metadata.name = Some(widget.name().to_owned());
         copy.data.clone_from(&original.get()?.data);
         cx.apply_owned(copy).await?;
-        // A write to the other cluster asks for the lease of this one.
+        // A write to the other cluster asks for the lease of this cluster.
         let mirrored = json!({ "metadata": { "annotations": { "mirrored": "yes" } } });
         let maps = self.east.client().namespace::<ConfigMap>(there.namespace().unwrap_or_default());
         maps.patch(widget.name(), Patch::Merge(mirrored)).await?;

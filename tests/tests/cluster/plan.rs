@@ -19,7 +19,7 @@ use windlass_apiserver::faults::{Action as FaultAction, Fault};
 use crate::bench::Bench;
 use crate::gadget::{FINALIZER, Gadget, gadget};
 
-/// Gives each gadget a page and a key, and acts as its color says.
+/// Gives each gadget a page and a key, and acts according to the gadget's color.
 #[derive(Debug, Controller)]
 #[controller(for = Gadget, owns(ConfigMap, Secret), finalizer = "test.windlass.dev/gadget", name = "painter")]
 struct Painter;
@@ -495,8 +495,8 @@ async fn a_shadow_reports_differences_that_last_and_writes_nothing() {
     running.stop().await;
 }
 
-/// Runs an operator, and a shadow of it that paints pages in `color`, for a gadget of the color `of`; returns the
-/// number of differences after the time to settle.
+/// Runs an operator, and a shadow of the operator that paints pages in `color`, for a gadget of the
+/// color `of`; returns the number of differences after the time to settle.
 async fn differences_of(of: &str, color: &'static str) -> String {
     let cluster = TestCluster::builder().embedded().start().await;
     let bench = Bench::on(cluster).await;

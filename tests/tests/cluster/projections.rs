@@ -14,7 +14,7 @@ use windlass::store::Representation;
 use crate::bench::Bench;
 use crate::gadget::{Gadget, gadget};
 
-/// The part of a gadget that a controller of colours needs; not its status.
+/// The part of a gadget that a controller of colours needs; without the status.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Gadget, skip(labels, annotations))]
 struct Painted {
@@ -92,7 +92,7 @@ async fn a_controller_works_on_a_projection_and_loses_nothing_of_what_it_does_no
 #[tokio::test]
 async fn caches_of_other_forms_follow_the_same_objects_side_by_side() {
     let bench = Bench::start().await;
-    // The options of a cache let its kind be printed into the operator's role.
+    // The options of a cache let the kind be printed into the operator's role.
     let manager = Manager::new(bench.cluster.client())
         .install::<Gadget>()
         .cache::<Gadget>(CacheOptions::default())

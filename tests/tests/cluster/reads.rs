@@ -16,7 +16,7 @@ use crate::gadget::{Gadget, gadget};
 
 const TEAM: Index<ConfigMap, String> = Index::on_path("team", &["data", "team"]);
 
-/// Reads as the color says: `name=app`, `team=red`, `tier=web`; notes the names that it finds.
+/// Reads as the color says: `name=app`, `team=red`, `tier=web`; notes the found names.
 #[derive(Clone, Controller)]
 #[controller(for = Gadget, name = "reading", can(list watch ConfigMap))]
 struct Reading(Arc<Mutex<Vec<String>>>);
@@ -53,7 +53,7 @@ impl Reading {
     }
 }
 
-/// Starts a cluster with a gadget for each color, and its operator.
+/// Starts a cluster with a gadget for each color, and the operator.
 async fn reading(colors: &[&str]) -> (Bench, Reading, RunningOperator) {
     let (bench, reading) = (Bench::start().await, Reading(Arc::default()));
     let running =

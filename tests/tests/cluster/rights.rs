@@ -10,7 +10,7 @@ use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use crate::bench::Bench;
 use crate::gadget::{gadget, operator};
 
-/// The operator as in its manifests: a service account, watching one namespace.
+/// The operator as in the manifests: a service account, watching a single namespace.
 struct Account {
     name: String,
     client: Client,

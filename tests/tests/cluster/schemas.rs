@@ -1,5 +1,5 @@
-//! Objects of a kind whose schema has every form that was once checked wrongly: stored as serde wrote
-//! them, refused where serde refuses them.
+//! Objects of a kind whose schema has every form that was once checked wrongly: stored as serde
+//! wrote them, refused where serde refuses them.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use schemars::JsonSchema;
@@ -81,7 +81,7 @@ enum Mode {
     Timed { hours: u8 },
 }
 
-/// A cluster with the kind, and its API.
+/// A cluster with the kind, and the kind's API.
 async fn forms() -> (TestCluster, Api<DynamicObject>) {
     let cluster = TestCluster::start().await;
     cluster.install::<Form>().await;
@@ -105,7 +105,7 @@ fn form(spec: &Value) -> Value {
     })
 }
 
-/// The spec as the server stores it.
+/// The stored spec.
 async fn stored(api: &Api<DynamicObject>, spec: &Value) -> Result<Value, String> {
     let object: DynamicObject = serde_json::from_value(form(spec)).unwrap();
     let stored = api.create(&object).dry_run().await.map_err(|error| error.to_string())?;

@@ -39,7 +39,7 @@ enum Phase {
     Pending,
 }
 
-/// Sets a condition first; records the part of its own write that it reads later.
+/// Sets a condition first; records the part of its write that a later reconcile reads.
 #[derive(Controller)]
 #[controller(for = Demanding)]
 struct Demandings {
@@ -76,7 +76,8 @@ async fn the_first_write_of_a_status_may_be_a_condition_alone_and_is_read_by_the
     assert!(status.conditions.is_met("Ready"));
     assert_eq!((status.phase, status.ready_replicas), (Phase::Pending, 0));
 
-    // A change makes it read the partial status out of its cache, and write another part.
+    // A change makes the controller read the partial status out of the cache, and write another
+    // part.
     objects.patch("home", Patch::Merge(json!({ "spec": { "host": "b" } }))).await.unwrap();
     running.settled().await;
     let status = objects.get("home").await.unwrap().status.expect("a status");

@@ -17,7 +17,7 @@ use windlass_tests::widget::{self, Widget, widget};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Gives a write up on cancellation, as a reconciler does that heeds it.
+/// Gives a write up on cancellation, like a reconciler that heeds cancellation.
 #[derive(Debug, Controller)]
 #[controller(for = Widget, owns(ConfigMap))]
 struct Hasty;
@@ -37,7 +37,7 @@ impl Reconciler for Hasty {
     }
 }
 
-/// Ends its reconciles in the last moment of a drain of ten seconds, with an Event.
+/// Ends reconciles in the last moment of a drain of ten seconds, with an Event.
 #[derive(Debug, Controller)]
 #[controller(for = Widget)]
 struct Late;
@@ -53,7 +53,7 @@ impl Reconciler for Late {
     }
 }
 
-/// Replicas of operators for widgets on one server.
+/// Replicas of operators for widgets on the same server.
 struct Bench {
     cluster: TestCluster,
     clock: Clock,
@@ -81,13 +81,13 @@ impl Bench {
         LeaderElection::new("widgets").namespace(self.cluster.namespace()).identity(replica)
     }
 
-    /// Starts a replica of the operator whose controller ends its reconciles.
+    /// Starts a replica of the operator whose controller ends reconciles in the last moment.
     fn replica(&self, name: &str) -> RunningOperator {
         let manager = widget::operator(self.client(name));
         self.cluster.spawn(manager.leader_election_with(self.election(name)))
     }
 
-    /// Starts a replica whose controller gives its writes up.
+    /// Starts a replica whose controller gives writes up.
     fn hasty(&self, name: &str) -> RunningOperator {
         let manager = Manager::new(self.client(name)).controller(Hasty);
         self.cluster.spawn(manager.leader_election_with(self.election(name)))
@@ -111,7 +111,7 @@ impl Bench {
         self.eventually("it leads", leads).await;
     }
 
-    /// Creates a widget, and waits for its child.
+    /// Creates a widget, and waits for the child.
     async fn works(&self, name: &str) {
         self.widgets.create(&widget(name, "x")).await.unwrap();
         let is_there = async || self.children.get_opt(name).await.unwrap().is_some();
@@ -128,7 +128,7 @@ impl Bench {
     }
 
     /// Returns the number of times that a cache was filled, by a list or by a watch that begins
-    /// with one.
+    /// with a list.
     fn fills(&self, resource: &str) -> usize {
         let requests = self.cluster.server().requests();
         let fills = requests.iter().filter(|r| r.verb == "list" || r.verb == "watch");

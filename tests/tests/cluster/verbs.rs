@@ -11,7 +11,7 @@ use windlass::resource::{DynamicObject, ResourceExt, ResourceInfo};
 use crate::bench::Bench;
 use crate::gadget::{Gadget, gadget};
 
-/// One kind under test; the fields `color` and `note` stand in `section`.
+/// A kind under test; the fields `color` and `note` stand in `section`.
 struct Case {
     api: Api<DynamicObject>,
     section: &'static str,
@@ -187,7 +187,7 @@ async fn deletions(case: &Case, uid: &str) {
     assert!(api.get_opt("other").await.unwrap().is_some());
 }
 
-/// Returns the events of a watch about one object, up to its deletion.
+/// Returns the events of a watch about an object, up to the deletion.
 async fn events_of(watch: &mut WatchStream<DynamicObject>, name: &str) -> Vec<&'static str> {
     let mut events = Vec::new();
     while events.last() != Some(&"deleted") {

@@ -1,4 +1,5 @@
-//! Objects in two versions: an API server, embedded or real, asks the operator for conversions over TLS.
+//! Objects in two versions: an API server, embedded or real, asks the operator for conversions over
+//! TLS.
 
 use std::net::Ipv4Addr;
 
@@ -155,7 +156,8 @@ fn json_of(object: &impl Serialize) -> Value {
     serde_json::to_value(object).unwrap()
 }
 
-/// Sockets need real time: the clock is not paused. One test, since the definition is one.
+/// Sockets need real time: the clock is not paused. A single test, since the tests would share the
+/// definition.
 #[tokio::test]
 async fn objects_of_get_list_and_watch_are_converted_in_both_directions() {
     let world = World::start().await;
@@ -180,7 +182,7 @@ async fn written_and_read_in_either_version(world: &World) {
     assert_eq!(json_of(&back.spec), spec);
     assert_eq!(back.metadata.annotations, None);
 
-    // What the hub cannot hold is in its annotation.
+    // Fields that the hub cannot hold are in the annotation.
     beta.create(&old("old")).await.unwrap();
     let seen = v1.get("old").await.unwrap();
     assert_eq!((seen.spec.grams, seen.spec.insured), (7, false));
@@ -274,7 +276,7 @@ async fn specs(world: &World) -> Vec<v1::ParcelSpec> {
     world.new.list().await.unwrap().items.into_iter().map(|object| object.spec).collect()
 }
 
-/// A second kind: definitions of one name are one on a real server.
+/// A second kind: definitions of the same name are a single object on a real server.
 mod letters {
     use super::*;
 

@@ -1,4 +1,5 @@
-//! An operator that copies what its cache shows: a start on a cache that lags behind takes the copy back.
+//! An operator that copies the state that the cache shows: a start on a cache that lags behind
+//! takes the copy back.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -10,7 +11,7 @@ use windlass::testing::World;
 
 use crate::fleet::{self, Fleet, create, ensure, metadata, resize};
 
-/// Writes the size of a fleet into its member.
+/// Writes the size of a fleet into the fleet's member.
 #[derive(Controller)]
 #[controller(for = Fleet)]
 struct Copies {

@@ -76,7 +76,7 @@ pub(crate) fn metadata(fleet: &str, name: &str) -> ObjectMeta {
     }
 }
 
-/// Creates an object, unless it is there.
+/// Creates an object, unless the object exists.
 pub(crate) async fn ensure<K>(api: &Api<K>, object: &K) -> Result<(), windlass::Error>
 where
     K: windlass::resource::Whole,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// Deletes an object, if it is there.
+/// Deletes an object, if the object exists.
 pub(crate) async fn remove<K>(api: &Api<K>, name: &str) -> Result<(), windlass::Error>
 where
     K: windlass::resource::Resource,

@@ -1,5 +1,5 @@
-//! Operators with a planted bug each, which an exploration finds, and their fixed twins, in which it finds
-//! nothing. The bugs are of the kinds that Sieve found in real operators.
+//! Operators with a planted bug each, which an exploration finds, and their fixed twins, in which
+//! an exploration finds nothing. The bugs are of the kinds that Sieve found in real operators.
 
 #![allow(clippy::unwrap_used, reason = "workloads of tests, outside of test functions")]
 
@@ -22,7 +22,7 @@ use windlass::testing::{Exploration, ExplorationReport, Finding, World};
 /// Seeds of the short explorations of fixed operators.
 const SEEDS: [u64; 2] = [1, 7];
 
-/// Explores an operator with its bug until the first finding, and its twin for some runs.
+/// Explores an operator with the bug until the first finding, and the twin for some runs.
 fn found_in_the_broken_only<W>(workload: impl Fn(World, bool) -> W + Send + Sync) -> Finding
 where
     W: Future<Output = ()>,
@@ -130,7 +130,7 @@ fn a_finding_is_made_again_alone_by_its_text() {
     assert!(report.contains(&alone), "{report}{writes}");
 }
 
-/// Returns what the process says that makes the run of a text alone.
+/// Returns the output of the process that makes a single run from a text.
 fn made_again(text: &str) -> [String; 2] {
     let name = "the_run_that_a_text_names";
     let again = Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,5 @@
-//! Two operators that shrink: one forgets volumes of members that are gone, one what it was to delete.
+//! Two operators that shrink: the first forgets volumes of members that are gone, the second
+//! forgets pending deletions.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,7 +10,7 @@ use windlass::testing::World;
 
 use crate::fleet::{self, Fleet, create, ensure, label, metadata, remove, resize};
 
-/// Each member is a ConfigMap, and has a Secret as its volume. Surplus members are found by their
+/// Each member is a ConfigMap, and has a Secret as volume. Surplus members are found by their
 /// ConfigMaps, so these must go last.
 #[derive(Controller)]
 #[controller(for = Fleet)]
@@ -48,7 +49,7 @@ fn number(name: &str) -> i32 {
     name.rsplit('-').next().and_then(|text| text.parse().ok()).unwrap_or(-1)
 }
 
-/// A cluster whose member is gone keeps its volume for ever.
+/// A cluster whose member is gone keeps the volume for ever.
 pub(crate) async fn volumes(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     world.operator(move |client| Manager::new(client).controller(Volumes { is_fixed }));
@@ -62,7 +63,8 @@ async fn shrink(world: &World, name: &str) {
     world.eventually("one member", async || fleet::maps(world, name).len() == 1).await;
 }
 
-/// Deletes what the change of the size makes surplus; the size before is remembered in memory only.
+/// Deletes the members that the change of the size makes surplus; the size before is remembered in
+/// memory only.
 #[derive(Controller)]
 #[controller(for = Fleet)]
 struct Transitions {
@@ -90,7 +92,7 @@ impl Reconciler for Transitions {
     }
 }
 
-/// A scale-down is acted upon as a transition: nobody remembers it after a crash.
+/// A scale-down is acted upon as a transition: no state remembers the transition after a crash.
 pub(crate) async fn transitions(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     world.operator(move |client| {
@@ -99,6 +101,6 @@ pub(crate) async fn transitions(world: World, is_fixed: bool) {
     create(&world, "web", 3).await;
     world.eventually("three members", async || fleet::maps(&world, "web").len() == 3).await;
     resize(&world, "web", 1).await;
-    // Not for the effect: whether it comes is what the exploration judges.
+    // Not a wait for the effect: the exploration judges whether the effect comes.
     world.clock().sleep(std::time::Duration::from_secs(60)).await;
 }

@@ -7,7 +7,7 @@ use windlass::testing::World;
 
 use crate::fleet::{self, Fleet, create, ensure, label, metadata};
 
-/// Creates one member with a generated name, which the status records.
+/// Creates a member with a generated name, which the status records.
 #[derive(Controller)]
 #[controller(for = Fleet)]
 struct Generated {
@@ -41,7 +41,7 @@ impl Reconciler for Generated {
     }
 }
 
-/// A member is created twice, because its generated name was not recorded before the crash.
+/// A member is created twice, because the generated name was not recorded before the crash.
 pub(crate) async fn generated(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     world.operator(move |client| Manager::new(client).controller(Generated { is_fixed }));
@@ -55,7 +55,7 @@ pub(crate) async fn generated(world: World, is_fixed: bool) {
     }
 }
 
-/// Takes one step for each phase of the status.
+/// Takes a step for each phase of the status.
 #[derive(Controller)]
 #[controller(for = Fleet)]
 struct Phases {
@@ -82,7 +82,7 @@ impl Reconciler for Phases {
     }
 }
 
-/// The status says that the member exists before it does.
+/// The status says that the member exists before the member exists.
 pub(crate) async fn phases(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     world.operator(move |client| Manager::new(client).controller(Phases { is_fixed }));

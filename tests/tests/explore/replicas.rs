@@ -1,5 +1,5 @@
-//! Two operators for faults that need more than one process or object: one that goes on to write when
-//! another replica leads, and one that takes an object of the same name for the one it knew.
+//! Two operators for faults that need several processes or objects: the first goes on to write when
+//! another replica leads, the second takes an object of the same name for the known object.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -13,10 +13,11 @@ use windlass::testing::World;
 
 use crate::fleet::{self, Fleet, create, ensure, metadata};
 
-/// Time from the first look at a fleet to the creation of its member: a lease has passed on by then.
+/// Time from the first look at a fleet to the creation of the member: a lease has passed on by
+/// then.
 const SLOWNESS: Duration = Duration::from_secs(25);
 
-/// Creates a member some time after it has seen a fleet.
+/// Creates a member some time after the first look at a fleet.
 #[derive(Controller)]
 #[controller(for = Fleet)]
 struct Slow {
@@ -99,7 +100,7 @@ impl Reconciler for Remembering {
     }
 }
 
-/// A fleet that is deleted and created again has no member, since its name is remembered.
+/// A fleet that is deleted and created again has no member, since the name is remembered.
 pub(crate) async fn names(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     world.operator(move |client| {

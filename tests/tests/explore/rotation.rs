@@ -1,4 +1,4 @@
-//! An operator that replaces what a cache shows as expired.
+//! An operator that replaces members that a cache shows as expired.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
@@ -9,8 +9,8 @@ use windlass::testing::World;
 
 use crate::fleet::{self, Fleet, create, ensure, metadata, remove};
 
-/// Replaces a member that is marked as expired. The mark is read from the cache, and the deletion is
-/// by name: a cache that lags behind shows the member that has been replaced already.
+/// Replaces a member that is marked as expired. The mark is read from the cache, and the deletion
+/// is by name: a cache that lags behind shows the member that has been replaced already.
 #[derive(Controller)]
 #[controller(for = Fleet, owns(ConfigMap))]
 struct Rotation {
@@ -48,7 +48,7 @@ impl Reconciler for Rotation {
     }
 }
 
-/// A live member is deleted, because the cache still shows the expired one of the same name.
+/// A live member is deleted, because the cache still shows the expired member of the same name.
 pub(crate) async fn stale_deletion(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     world.operator(move |client| Manager::new(client).controller(Rotation { is_fixed }));

@@ -1,4 +1,4 @@
-//! Findings as files: written by one test, and run again by later ones.
+//! Findings as files: written by a test, and run again by later ones.
 
 use std::path::PathBuf;
 

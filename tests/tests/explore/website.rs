@@ -1,4 +1,4 @@
-//! The website example: its users create, scale and delete sites while everything is disturbed.
+//! The website example: users create, scale and delete sites while everything is disturbed.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
@@ -7,14 +7,14 @@ use windlass::api::Patch;
 use windlass::resource::ResourceExt;
 use windlass::testing::World;
 
-// The example, with its `main`: the exploration runs the users' own program.
+// The example, with `main`: the exploration runs the users' own program.
 #[path = "../../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
 mod example;
 
 use example::Website;
 
-/// Two sites; one is scaled, the other deleted.
+/// Two sites; the first is scaled, the second deleted.
 pub(crate) async fn sites(world: World) {
     world.operator(example::operator);
     let sites = world.client().namespace::<Website>("default");

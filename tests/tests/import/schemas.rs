@@ -1,4 +1,4 @@
-//! Comparison of a derived definition with the imported one.
+//! Comparison of a derived definition with the imported definition.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value, json};
@@ -57,7 +57,7 @@ fn report(differences: &[Difference], warnings: &[String], exact: bool) {
     let is_allowed = |(path, key, old, new): &Difference| {
         let is_implied = (key == "nullable" && *new == true && old.is_null())
             || (key == "format" && old.is_null() && (*new == "int64" || *new == "double"));
-        // Optional fields of the kind itself allow null in any case.
+        // Optional fields of the kind allow null in any case.
         let is_own = path.matches('.').count() == 1 && key == "nullable";
         (is_implied && (!exact || is_own))
             || warnings.iter().any(|text| text.contains(&format!(" {path}: ")))
@@ -101,7 +101,7 @@ fn diff(old: &Value, new: &Value, path: &str, found: &mut Vec<Difference>) {
     }
 }
 
-/// Returns a schema in one of the forms that mean the same.
+/// Returns a schema in normal form, which is equal for schemas of the same meaning.
 fn normal(schema: &Value, is_root: bool) -> Value {
     let mut value = schema.clone();
     windlass::crd::compat::plain_numbers(&mut value);
@@ -126,7 +126,7 @@ fn normal(schema: &Value, is_root: bool) -> Value {
     value
 }
 
-/// Removes whatever means nothing, in a schema and below it.
+/// Removes whatever means nothing, in a schema and in the schemas below.
 fn reduce(value: &mut Value) {
     let Value::Object(node) = value else { return };
     node.retain(|_, value| *value != Value::Bool(false));
@@ -144,7 +144,7 @@ fn reduce(value: &mut Value) {
     if node.contains_key("x-kubernetes-int-or-string") && node.get("anyOf") == Some(&union) {
         node.remove("anyOf");
     }
-    // An optional enum has its values in one alternative, so that null passes.
+    // An optional enum has the values in a single alternative, so that null passes.
     let values = node.get("anyOf").and_then(Value::as_array).filter(|parts| parts.len() == 1);
     if let Some(values) = values.and_then(|parts| parts[0].get("enum")).cloned() {
         node.remove("anyOf");

@@ -17,7 +17,7 @@ use windlass::client::{Client, ClientConfig, Prepared, Verb};
 use windlass::clock::Clock;
 use windlass::testing::{ClientCertificate, RealServer};
 
-/// Longer than any test needs its certificate.
+/// Longer than any test needs a certificate.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
 /// The server's view of a client's user.
@@ -86,7 +86,7 @@ pub(crate) async fn eventually(condition: &str, mut met: impl AsyncFnMut() -> bo
     assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {condition}");
 }
 
-/// A folder of one test; removed when dropped.
+/// A folder of a test; removed when dropped.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -104,7 +104,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// Writes a file as rotators do: beside the old one first, then in its place.
+    /// Writes a file as rotators do: beside the old file first, then in place of the old file.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let (path, beside) = (self.path(name), self.path(&format!(".{name}")));
         std::fs::write(&beside, text).unwrap();
@@ -163,7 +163,7 @@ pub(crate) fn client_of(kubeconfig: &Path) -> Client {
     client(ClientConfig::from_file(kubeconfig, None).unwrap())
 }
 
-/// Returns the number of answers with this status code that `client` got to its POST requests.
+/// Returns the number of answers with this status code that `client` got to POST requests.
 pub(crate) fn answers(client: &Client, code: &str) -> u64 {
     let labels = [code, "POST", client.host()];
     client.environment().metrics.counted(&windlass::metrics::names::REST_REQUESTS, &labels)

@@ -1,9 +1,9 @@
 //! Caches of the real server over a network that cuts connections, and the oracle that knows every
 //! version.
 //!
-//! Each object has one writer, so the answers to its writes are its history. The states that caches
-//! show are judged when the writers are done, because a watch may be faster than an answer. The
-//! promise about own writes is checked on the embedded server only.
+//! Each object has a single writer, so the answers to the writes are the object's history. The
+//! states that caches show are judged when the writers are done, because a watch may be faster than
+//! an answer. The promise about own writes is checked on the embedded server only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ async fn g_c1_to_g_c9_hold_over_a_network_that_cuts_connections() {
     assert!(cuts.values().sum::<u64>() > 20, "too little went wrong: {cuts:?}");
 }
 
-/// The cache of one process.
+/// The cache of a process.
 struct Fleet {
     cache: Arc<LateCache<Gadget>>,
     stop: CancellationToken,
@@ -156,7 +156,7 @@ impl Fleet {
         Self { cache, stop, running }
     }
 
-    /// Removes its listeners, then ends it.
+    /// Removes the listeners, then ends the fleet.
     async fn end(self) {
         self.cache.silence().await;
         self.stop.cancel();
@@ -164,7 +164,7 @@ impl Fleet {
     }
 }
 
-/// Owner of some objects, which it writes, one write at a time.
+/// The owner and only writer of some objects, with a single write at a time.
 struct Writer {
     namespace: String,
     client: Client,
@@ -210,7 +210,7 @@ impl Writer {
         }
     }
 
-    /// Creates or replaces an object; returns its uid and version.
+    /// Creates or replaces an object; returns uid and version.
     async fn put(&self, name: &str, content: Content) -> (String, String) {
         let mut object = content.object::<Gadget>(&self.namespace, name, "");
         object["apiVersion"] = json!("chaos.windlass.dev/v1");

@@ -1,4 +1,4 @@
-//! Certificates that change while a client uses them: its own, and the server's.
+//! Certificates that change while a client uses them: the client's, and the server's.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn with_files(server: &RealServer, scratch: &Scratch) -> Client {
     client_of(&scratch.kubeconfig(server, &credentials))
 }
 
-/// Asks for our name until it is `wanted`; every answer must be a good one. Returns the time that
+/// Asks for our name until the name is `wanted`; every answer must be good. Returns the time that
 /// this took.
 async fn until_we_are(client: &Client, wanted: &str, limit: Duration) -> Duration {
     let clock = Clock::system();

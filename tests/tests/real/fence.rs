@@ -38,14 +38,14 @@ fn install(server: &RealServer) {
     assert!(kubectl.wait().unwrap().success());
 }
 
-/// Returns a client with a token as the kubelet gives it to a Pod of the operator.
+/// Returns a client with a token of the kind that the kubelet gives to a Pod of the operator.
 async fn pod(server: &RealServer, name: &str) -> Client {
     let admin = client(server.admin());
     let pod: Pod = serde_json::from_value(json!({
         "metadata": { "name": name },
         "spec": {
             "serviceAccountName": OPS,
-            // The printed namespace demands it.
+            // The printed namespace demands this context.
             "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
             "containers": [{
                 "name": "manager",
@@ -115,7 +115,7 @@ async fn l6_the_server_refuses_writes_that_an_old_leader_forces_past_its_gate() 
         maps(&gated).apply("new", &config_map("new")).await.is_ok()
     })
     .await;
-    // Past the gate, by a client that does not ask it.
+    // Past the gate, by a client without the gate.
     let labels = Patch::Merge(json!({ "metadata": { "labels": { "by": "one" } } }));
     assert_fenced("a creation", maps(&one).create(&config_map("late")).await);
     assert_fenced("an apply", maps(&one).apply("new", &config_map("new")).force().await);

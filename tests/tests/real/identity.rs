@@ -68,7 +68,7 @@ async fn a_token_file_says_who_we_are() {
     assert_eq!(answers(&client, "201"), 1);
 }
 
-/// Returns a client that reads its token from the file `token`, whose content is `token` at first.
+/// Returns a client that reads the token from the file `token`, whose content is `token` at first.
 fn with_token_file(server: &RealServer, scratch: &Scratch, token: &str) -> Client {
     let file = scratch.write("token", &format!("{token}\n"));
     let kubeconfig = scratch.kubeconfig(server, &[]);
@@ -76,7 +76,7 @@ fn with_token_file(server: &RealServer, scratch: &Scratch, token: &str) -> Clien
     client_of(&kubeconfig)
 }
 
-/// A service account, and the objects that its tokens may be bound to.
+/// A service account, and the objects that the account's tokens may be bound to.
 struct Account {
     admin: Client,
     namespace: String,
@@ -103,7 +103,7 @@ impl Account {
         self.admin.namespace::<ServiceAccount>(&self.namespace).delete("robot").await.unwrap();
     }
 
-    /// Returns a new token by `TokenRequest`, bound to `object` if there is one.
+    /// Returns a new token by `TokenRequest`, bound to `object` if given.
     async fn token(&self, object: Option<Value>) -> String {
         let path = format!("/api/v1/namespaces/{}/serviceaccounts/robot/token", self.namespace);
         let body = json!({
@@ -236,7 +236,8 @@ async fn nobody_and_strangers_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Unauthorized, "{error}");
 }
 
-/// kube-apiserver has had no basic authentication since 1.19: a client that uses it is anonymous.
+/// kube-apiserver has had no basic authentication since 1.19: a client with basic authentication is
+/// anonymous.
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
 async fn user_and_password_count_for_nothing() {

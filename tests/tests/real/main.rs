@@ -1,5 +1,5 @@
-//! The client against a real kube-apiserver: its identity, its protocols, restarts, and writes over
-//! a network that cuts connections. See `tests/README.md`.
+//! The client against a real kube-apiserver: identity, protocols, restarts, and writes over a
+//! network that cuts connections. See `tests/README.md`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 

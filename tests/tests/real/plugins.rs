@@ -12,7 +12,7 @@ use windlass::testing::RealServer;
 
 use crate::bench::{LONG, Scratch, answers, client_of, name, whoami};
 
-/// Prints `1.json` on its first run, `2.json` on the second, and so on; the last file from then on.
+/// Prints `1.json` on the first run, `2.json` on the second, and so on; the last file from then on.
 const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/.."
 echo run >>runs
@@ -28,7 +28,7 @@ struct Plugin {
 }
 
 impl Plugin {
-    /// Returns a client whose plugin prints these one after the other.
+    /// Returns a client whose plugin prints these in sequence.
     fn new(server: &RealServer, version: &str, statuses: &[Value]) -> Self {
         let scratch = Scratch::new();
         let version = format!("client.authentication.k8s.io/{version}");
@@ -37,7 +37,8 @@ impl Plugin {
                 json!({ "apiVersion": version, "kind": "ExecCredential", "status": status });
             scratch.write(&format!("{}.json", index + 1), &credential.to_string());
         }
-        // kubectl makes paths relative to its kubeconfig; without a folder it would search PATH.
+        // kubectl makes paths relative to the kubeconfig; without a folder kubectl would search
+        // PATH.
         std::fs::create_dir(scratch.path("bin")).unwrap();
         let script = scratch.path("bin/plugin");
         std::fs::write(&script, SCRIPT).unwrap();
@@ -64,7 +65,7 @@ fn token(user: &str) -> Value {
     json!({ "token": RealServer::token(user) })
 }
 
-/// Returns a token that the client treats as expired 2 s from now: it renews 10 s early.
+/// Returns a token that the client treats as expired 2 s from now: the client renews 10 s early.
 fn short(user: &str) -> Value {
     let until = Clock::system().wall().checked_add(Duration::from_secs(12)).unwrap();
     json!({ "token": RealServer::token(user), "expirationTimestamp": until.to_string() })

@@ -16,7 +16,8 @@ use windlass::clock::Clock;
 use windlass::rng::Rng;
 use windlass::testing::RealServer;
 
-/// Bytes that a client sends before its first request, about: its part of the TLS handshake.
+/// Bytes that a client sends before the first request, about: the client's part of the TLS
+/// handshake.
 const HANDSHAKE: u64 = 700;
 /// Bytes from the client until a connection is cut, at most; a write has some 700.
 const LONGEST: u64 = 24_000;
@@ -53,16 +54,16 @@ const CUTS: [Cut; 6] = [
     Cut::StalledAfterRequest,
 ];
 
-/// The end that one connection will come to.
+/// The end that a connection will come to.
 struct Fate {
     cut: Cut,
-    /// The end comes with the piece that makes it more bytes from the client than this.
+    /// The end comes with the piece after which more bytes than this came from the client.
     after: u64,
-    /// Or with the piece that makes it more bytes from the server than this.
+    /// Or with the piece after which more bytes than this came from the server.
     received: u64,
-    /// Whether it ends by a reset, or by a proper end of the stream.
+    /// Whether the connection ends by a reset, or by a proper end of the stream.
     reset: bool,
-    /// Time that the server has after the request, before it loses its client.
+    /// Time that the server has after the request, before the server loses the client.
     grace: Duration,
 }
 
@@ -91,7 +92,7 @@ impl Fate {
     }
 }
 
-/// A proxy before the real server. Dropping it ends its connections.
+/// A proxy before the real server. A drop ends all connections.
 pub(crate) struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,

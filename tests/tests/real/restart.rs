@@ -30,7 +30,7 @@ async fn a10_an_informer_survives_that_the_server_is_shut_down() {
     outlives(&server, async || server.terminate().await).await;
 }
 
-/// A cache, and all events that its listener received.
+/// A cache, and all events that the listener received.
 struct Cache {
     stop: CancellationToken,
     running: tokio::task::JoinHandle<()>,
@@ -143,9 +143,9 @@ async fn a10_a_watch_ends_with_its_server_and_goes_on_from_the_last_version() {
     server.start_again().await;
     create(&api, "after", 5).await;
     if let Err(error) = go_on(&api, &mut version, &mut seen).await {
-        // The new server knows the events since its own list. If any client, the server included,
-        // wrote between our last event and that list, it answers so, and a list has the missing
-        // objects.
+        // The new server knows the events since the server's own list. If any client, the server
+        // included, wrote between our last event and that list, the server answers so, and a list
+        // has the missing objects.
         assert_eq!(error.kind(), ErrorKind::Expired, "{error:?}");
         seen = api.list().await.unwrap().items.iter().map(|map| map.name().to_owned()).collect();
     }

@@ -1,7 +1,7 @@
 //! The server's etcd is restored from a backup, or emptied, while caches live on.
 //!
 //! A watch from a version that the store has not reached is answered by 200 and silence, so no
-//! bytes of the server reveal it.
+//! bytes of the server reveal the loss.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use windlass::testing::RealServer;
 
 use crate::bench::{client, config_map, eventually, new_namespace};
 
-/// Data of an object, and its uid.
+/// Data of an object, and the object's uid.
 type State = BTreeMap<String, (String, Option<BTreeMap<String, String>>)>;
 
 struct Scene {

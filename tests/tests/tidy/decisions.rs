@@ -1,4 +1,4 @@
-//! `DESIGN.md`: the form of its entries, and the references from the code that they explain.
+//! `DESIGN.md`: the form of the entries, and the references from the code that they explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,12 @@ use super::source::{FOLDERS, all_sources, read, root};
 /// Parts of an entry.
 const PARTS: [&str; 4] = ["Context", "Decision", "Consequences", "Rejected"];
 
-/// Longest entry, in lines with text below its title.
+/// Longest entry, in lines with text below the title.
 const LINES: usize = 12;
 
-/// Entries about files that are no Rust: the module of the real server, the commands of the first pages, the
-/// harnesses of compile errors, of mutants and of random sequences, images, profiles, clients in other languages.
+/// Entries about files that are no Rust: the module of the real server, the commands of the first
+/// pages, the harnesses of compile errors, of mutants and of random sequences, images, profiles,
+/// clients in other languages.
 const ELSEWHERE: [u32; 10] = [7, 88, 94, 107, 120, 152, 154, 184, 227, 236];
 
 /// Returns the entries by number: the title and the lines with text.

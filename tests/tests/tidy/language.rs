@@ -8,7 +8,7 @@ use crate::source::{
     sources,
 };
 
-/// Words with which a summary line hides its subject.
+/// Words with which a summary line hides the subject.
 const OPENERS: [&str; 14] = [
     "what",
     "whatever",
@@ -28,7 +28,7 @@ const OPENERS: [&str; 14] = [
 /// Largest share of such summary lines, in per cent.
 const MOST_OPENERS: usize = 1;
 
-/// Groups of words, and the largest number of one group in 1000 words.
+/// Groups of words, and the largest number of a group in 1000 words.
 const WORDS: [(&[&str], usize); 3] = [
     (&["what", "whatever"], 2),
     (&["who", "whoever", "nobody", "somebody", "everybody"], 1),
@@ -47,7 +47,7 @@ fn prose(file: &Source) -> Vec<Comment> {
     let mut found = Vec::new();
     let mut last = 0;
     for comment in &file.comments {
-        // A block of code ends with its comment at the latest.
+        // A block of code ends with the comment at the latest.
         is_code &= comment.line == last + 1;
         last = comment.line;
         let fence = comment.text.trim_start().starts_with("```");
@@ -88,7 +88,7 @@ fn summaries(comments: &[Comment]) -> Vec<&Comment> {
     (0..comments.len()).filter(documents).filter(is_first).map(|at| &comments[at]).collect()
 }
 
-/// Whether a summary line begins with a word that hides its subject.
+/// Whether a summary line begins with a word that hides the subject.
 fn hides_its_subject(summary: &Comment) -> bool {
     let first = summary.text.split_whitespace().next().unwrap_or_default();
     let word = first.trim_matches(|c: char| !c.is_alphanumeric() && c != '`').to_lowercase();
@@ -173,7 +173,7 @@ fn name_words(name: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns the public types and traits of a file, each with its line.
+/// Returns the public types and traits of a file, each with the line.
 fn public_types(file: &Source) -> Vec<(usize, &str)> {
     let kinds = ["struct", "enum", "union", "trait", "type"];
     let triples = file.tokens.windows(3).filter(|triple| {

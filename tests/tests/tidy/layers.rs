@@ -1,4 +1,4 @@
-//! Layers: a module imports from its own layer and from those below, and the page shows the same
+//! Layers: a module imports from the same layer and from layers below, and the page shows the same
 //! table.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source::{Source, imports, read, root, sources};
 use crate::{CEL_LAYERS, CLIENT_LAYERS, CONTROLLER_LAYERS, LAYERS, SERVER_LAYERS, STORE_LAYERS};
 
-/// Layers of the modules of a package, or of the folders inside one module.
+/// Layers of the modules of a package, or of the folders inside a module.
 struct Table {
     folder: &'static str,
-    /// The one package of the folder that the table is about, if it is not about all of them.
+    /// The package of the folder that the table is about; `None` for a table of all packages.
     package: Option<&'static str>,
     /// Path of the module whose folders have layers; empty for the modules of the package.
     inside: &'static [&'static str],
     layers: &'static [(&'static str, u8)],
-    /// Heading of the same table in ARCHITECTURE.md, if the page shows it.
+    /// Heading of the same table in ARCHITECTURE.md, if the page shows the table.
     heading: Option<&'static str>,
-    /// Whether modules of one layer may import each other in a circle.
+    /// Whether modules of the same layer may import each other in a circle.
     has_circles: bool,
 }
 
@@ -72,7 +72,7 @@ const TABLES: &[Table] = &[
     },
 ];
 
-/// Modules of the framework of which the first does not name the second; `*` is every other one.
+/// Modules of the framework of which the first does not name the second; `*` is every other module.
 const APART: &[(&str, &str)] = &[
     ("*", "prelude"),
     ("*", "__private"),
@@ -94,14 +94,14 @@ impl Table {
     }
 }
 
-/// An import of one top-level module by another.
+/// An import of a top-level module by another.
 struct Edge {
     from: String,
     to: String,
     at: String,
 }
 
-/// Returns the module path of a file; all of the crates `fifo` and `webhook` is one module each.
+/// Returns the module path of a file; all of the crates `fifo` and `webhook` is a module each.
 fn qualified(file: &Source) -> Vec<String> {
     let is_of = |name: &&str| file.package.ends_with(format!("framework/{name}"));
     let whole = ["fifo", "webhook"].into_iter().find(is_of).map(str::to_owned);
@@ -125,7 +125,7 @@ fn edges(table: &Table) -> Vec<Edge> {
     for file in files {
         let module = qualified(file);
         let Some(from) = table.part(&module) else { continue };
-        // A file of a module with folders has no layer if it serves all of them.
+        // A file of a module with folders has no layer if the file serves all folders.
         assert!(
             table.layer(from).is_some() || !table.inside.is_empty(),
             "{}: module `{from}` is not in the table of layers: decide where it belongs",

@@ -28,7 +28,8 @@ fn dependencies(manifest: &str, section: &str) -> Vec<String> {
         if line.starts_with('[') {
             is_inside = line.trim() == format!("[{section}]");
         } else if is_inside && let Some((name, rest)) = line.split_once(['.', '=', ' ']) {
-            // A dependency of tests may be there for the features that it switches on below.
+            // A dependency of tests may be there for the features that the dependency switches on
+            // below.
             let is_switch = section == "dev-dependencies" && rest.contains("features");
             if !name.is_empty() && !name.starts_with('#') && !is_switch {
                 names.push(name.replace('-', "_"));
@@ -66,7 +67,7 @@ fn no_crate_has_a_dependency_that_it_does_not_use() {
         }
         for (section, words) in [("dependencies", &used), ("dev-dependencies", &tested)] {
             let names = dependencies(&manifest, section);
-            // It has no code; DESIGN.md has its purpose in entry 227.
+            // The package has no code; DESIGN.md has the purpose in entry 227.
             let names = names.iter().filter(|name| *name != "windlass_features");
             let idle = names.filter(|name| !words.contains(name.as_str()));
             faults.extend(idle.map(|name| format!("{package}/Cargo.toml: {name} in {section}")));

@@ -1,4 +1,4 @@
-//! Sizes: lines of a file, files of a folder, files with the methods of one type.
+//! Sizes: lines of a file, files of a folder, files with the methods of a type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::source::{FOLDERS, Source, Token, all_sources, sources};
 const MOST_LINES: usize = 600;
 /// Largest number of source files directly in a folder.
 const MOST_FILES: usize = 16;
-/// Largest number of files with inherent impls of one type.
+/// Largest number of files with inherent impls of a type.
 const MOST_IMPLS: usize = 3;
 
 /// Types whose methods stand in more files, with the reason.
@@ -106,7 +106,7 @@ fn shared(one: &[String], other: &[String]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns the files with inherent impls, by package, type and the file that defines it.
+/// Returns the files with inherent impls, by package, type and the file that defines the type.
 fn impl_files(files: &[&'static Source]) -> BTreeMap<(String, String), BTreeSet<String>> {
     let mut homes: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
     for file in files {
@@ -117,7 +117,7 @@ fn impl_files(files: &[&'static Source]) -> BTreeMap<(String, String), BTreeSet<
     let mut found: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for file in files {
         for name in inherent_impls(file) {
-            // Several modules may have a type of one name: the nearest one is meant.
+            // Several modules may have a type of the same name: the nearest type is meant.
             let of_name = homes.get(name).into_iter().flatten();
             let same = of_name.filter(|home| home.package == file.package);
             let home = same

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Folders with the source of packages: every `src` folder in one of them, at any depth.
+/// Folders with the source of packages: every `src` folder inside these folders, at any depth.
 pub(crate) const FOLDERS: [&str; 5] = ["framework", "macros", "apiserver", "examples", "tests/src"];
 
 /// Returns the folder of the workspace.
@@ -23,14 +23,14 @@ pub(crate) fn read(file: &Path) -> String {
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
 }
 
-/// One file of source.
+/// A file of source.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Path below the workspace.
     pub(crate) path: PathBuf,
     /// Folder of the package: the path up to `src`.
     pub(crate) package: PathBuf,
-    /// Path of the module in its package; empty for the root.
+    /// Path of the module in the package; empty for the root.
     pub(crate) module: Vec<String>,
     /// Content of the file.
     pub(crate) text: String,
@@ -66,7 +66,7 @@ pub(crate) enum CommentKind {
     Inner,
 }
 
-/// One line of a comment, without its slashes.
+/// A line of a comment, without the slashes.
 #[derive(Clone, Debug)]
 pub(crate) struct Comment {
     /// Line, counted from 1.
@@ -80,12 +80,12 @@ pub(crate) struct Comment {
 /// Files of each folder, read once for all tests.
 static FILES: [OnceLock<Vec<Source>>; FOLDERS.len()] = [const { OnceLock::new() }; FOLDERS.len()];
 
-/// Returns the files below one of [`FOLDERS`], without those that only tests have.
+/// Returns the files below a folder of [`FOLDERS`], without those that only tests have.
 pub(crate) fn sources(folder: &str) -> impl Iterator<Item = &'static Source> + Clone + use<> {
     all_sources(folder).iter().filter(|file| !file.is_test)
 }
 
-/// Returns all files below one of [`FOLDERS`], sorted by path.
+/// Returns all files below a folder of [`FOLDERS`], sorted by path.
 pub(crate) fn all_sources(folder: &str) -> &'static [Source] {
     let at = FOLDERS.iter().position(|known| *known == folder).expect("one of FOLDERS");
     FILES[at].get_or_init(|| {
@@ -117,7 +117,7 @@ fn collect(dir: &Path, is_inside: bool, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a module is one of tests, by its path in the package.
+/// Whether a module has only tests, by the path in the package.
 fn is_of_tests(module: &[String]) -> bool {
     let mut names = module.iter();
     names.any(|name| ["tests", "test_support"].contains(&name.as_str()) || name.ends_with("_tests"))
@@ -154,7 +154,8 @@ impl Source {
         for token in &self.tokens {
             let line = lines.entry(token.line).or_default();
             let between = self.text.get(end..token.span.start).unwrap_or_default();
-            // The space between two tokens of a line counts: `async fn` is one text to look for.
+            // The space between two tokens of a line counts: `async fn` is a single text to look
+            // for.
             if !line.is_empty() && !between.contains("//") && !between.contains('\n') {
                 line.push_str(between);
             }
@@ -164,13 +165,13 @@ impl Source {
         lines.into_iter().collect()
     }
 
-    /// Returns a place in the file, as reports print it.
+    /// Returns a place in the file, in the form of reports.
     pub(crate) fn at(&self, line: usize) -> String {
         format!("{}:{line}", self.path.display())
     }
 }
 
-/// Returns the folder of a file's package, and the path of its module in there.
+/// Returns the folder of a file's package, and the path of the module in that package.
 fn place(path: &Path) -> (PathBuf, Vec<String>) {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     let src = parts.iter().position(|part| *part == "src").expect("inside a `src` folder");
@@ -193,7 +194,8 @@ fn lex(text: &str) -> (Vec<Token>, Vec<Comment>) {
         if rest.starts_with("//") || rest.starts_with("/*") {
             comments.extend(comment(&text[at..end], line));
         } else if !first.is_whitespace() {
-            // The content of literals in quotes is no code: it must not read like an import.
+            // The content of literals in quotes is no code: such content must not read like an
+            // import.
             let is_quoted = text[at..end].ends_with(['"', '#', '\'']) && end - at > 1;
             let word = if is_quoted { String::new() } else { text[at..end].to_owned() };
             tokens.push(Token { line, text: word, span: at..end });
@@ -224,7 +226,8 @@ fn length(rest: &str, first: char) -> usize {
     if rest.starts_with("::") { 2 } else { first.len_utf8() }
 }
 
-/// Returns the length of the string literal at the beginning of `rest`, if there is one.
+/// Returns the length of the string literal at the beginning of `rest`, if `rest` begins with a
+/// literal.
 fn string(rest: &str) -> Option<usize> {
     let prefix = ["br", "cr", "b", "c", "r", ""].into_iter().find(|prefix| {
         rest.strip_prefix(prefix).is_some_and(|tail| tail.starts_with(['"', '#']))
@@ -260,7 +263,7 @@ fn character(rest: &str) -> Option<usize> {
     chars.next().filter(|(_, c)| *c == '\'').map(|(at, _)| at + 1)
 }
 
-/// Returns the lines of one comment.
+/// Returns the lines of a comment.
 fn comment(text: &str, line: usize) -> Vec<Comment> {
     let (kind, content) = if let Some(content) = text.strip_prefix("//!") {
         (CommentKind::Inner, content)
@@ -321,7 +324,7 @@ fn item(tokens: &[Token], mut at: usize) -> usize {
     while at < tokens.len() && is_attribute(tokens, at) {
         at = group(tokens, at + 1);
     }
-    // A field ends at a comma; the commas of an item are inside its brackets or its generics.
+    // A field ends at a comma; the commas of an item are inside brackets or generics.
     let is_field = tokens.get(at + 1).is_some_and(|token| token.text == ":");
     while let Some(token) = tokens.get(at) {
         match token.text.as_str() {
@@ -345,7 +348,7 @@ fn item(tokens: &[Token], mut at: usize) -> usize {
 pub(crate) struct Child {
     /// Name.
     pub(crate) name: String,
-    /// Whether it is `pub`.
+    /// Whether the item is `pub`.
     pub(crate) is_public: bool,
 }
 
@@ -360,14 +363,14 @@ pub(crate) fn children(source: &Source) -> Vec<Child> {
     (0..tokens.len().saturating_sub(2)).filter(declares).map(of).collect()
 }
 
-/// A path that a file names, from the root of its package or of a sibling package.
+/// A path that a file names, from the root of the file's package or of a sibling package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import {
     /// Line, counted from 1.
     pub(crate) line: usize,
     /// Path behind `crate::`.
     pub(crate) path: Vec<String>,
-    /// Visibility under which it is exported again, if it is.
+    /// Visibility of the path's export; `None` for a path that is not exported again.
     pub(crate) export: Option<Export>,
 }
 
@@ -381,7 +384,7 @@ pub(crate) enum Export {
 }
 
 /// Returns every path of the own package, or of a package of the framework, that a file names: by
-/// `use` with all its braces, and in expressions and types.
+/// `use` with all braces, and in expressions and types.
 pub(crate) fn imports(source: &Source) -> Vec<Import> {
     let tokens = &source.tokens;
     let mut module = source.module.clone();
@@ -447,7 +450,7 @@ fn is_first(tokens: &[Token], at: usize) -> bool {
     at == 0 || !["::", "in"].contains(&tokens[at - 1].text.as_str())
 }
 
-/// Reads a tree of `use`; returns the index behind it.
+/// Reads a tree of `use`; returns the index behind the tree.
 fn tree(
     tokens: &[Token],
     mut at: usize,
@@ -484,7 +487,7 @@ fn tree(
     at
 }
 
-/// Returns a path from the root of its package; `None` for paths that begin elsewhere.
+/// Returns a path from the root of the package; `None` for paths that begin elsewhere.
 fn from_root(module: &[String], children: &[Child], path: &[String]) -> Option<Vec<String>> {
     let first = path.first()?.as_str();
     if first == "crate" || first == "windlass" || first.starts_with("windlass_") {

@@ -8,8 +8,8 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The fixtures of each folder, with the text that is shown for them. `WINDLASS_UI=overwrite` accepts new
-/// texts; read them before you commit them.
+/// The fixtures of each folder, with the text that is shown for them. `WINDLASS_UI=overwrite`
+/// accepts new texts; read them before you commit them.
 ///
 /// No fixture that compiles is among them: those are in `programs.rs`.
 #[test]
@@ -40,7 +40,7 @@ fn mistakes_are_explained_where_they_were_made() {
     );
 }
 
-/// Difference between a fixture's text and the one beside it.
+/// Difference between a fixture's text and the text beside the fixture.
 fn fault(fixture: &Path, overwrite: bool) -> Option<String> {
     let verdict = compiler::check(fixture);
     let name = fixture.display();
@@ -87,10 +87,10 @@ const FOLDERS: [&str; 15] = [
 ];
 
 /// Fixtures with several mistakes on purpose, or with a mistake that the compiler reports several
-/// times by itself.
+/// times.
 const SEVERAL: &[&str] = &[
     "resource/no_value",
-    // Each key has one.
+    // Each key of the fixture has a mistake.
     "editors/keys",
     "schema/many_faults",
     "object/several",

@@ -1,5 +1,5 @@
-//! Attributes of generated types: serde's, and the keys of `#[schema(…)]` for keywords that a type does
-//! not imply.
+//! Attributes of generated types: serde's, and the keys of `#[schema(…)]` for keywords that a type
+//! does not imply.
 //!
 //! A keyword for which there is no key is written as `extend("keyword" = value)`.
 
@@ -19,33 +19,33 @@ const MOST_COLUMNS: usize = 100;
 pub(super) struct FieldName {
     /// Name in JSON.
     pub(super) json: String,
-    /// Name in Rust, with `r#` if it needs one.
+    /// Name in Rust, with `r#` if the name is a keyword.
     pub(super) identifier: String,
     /// Type in Rust.
     pub(super) rust: String,
 }
 
-/// Schema attributes of one field or type.
+/// Schema attributes of a field or type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SchemaAttributes {
     /// Form of the value.
     pub(super) class: Class,
-    /// Fields of the type itself, or of the items of a list.
+    /// Fields of the type, or of the items of a list.
     pub(super) names: Vec<FieldName>,
     /// Keywords of the items of a list that have keys.
     pub(super) each: Map<String, Value>,
-    /// Type that describes the field instead of its own.
+    /// Type that describes the field instead of the field's type.
     pub(super) with: Option<String>,
     /// Finished keys, such as `required`.
     pub(super) keys: Vec<Key>,
-    /// Description, where the doc comment does not print as it is.
+    /// Description, where the doc comment does not print unchanged.
     pub(super) description: Option<String>,
-    /// Keywords that the type does not have by itself.
+    /// Keywords that the type does not imply.
     pub(super) keywords: Map<String, Value>,
 }
 
 impl SchemaAttributes {
-    /// The attributes as lines; each rule has one of its own.
+    /// The attributes as lines; each rule has a separate line.
     pub(super) fn lines(&self, indent: &str) -> Vec<String> {
         let mut rest = self.keywords.clone();
         let mut parts: Vec<Key> = Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn attribute(indent: &str, name: &str, parts: Vec<Key>) -> String {
     format!("{indent}#[{name}(\n{}\n{indent})]", broken(indent, &parts))
 }
 
-/// Returns one part per line; a part that is too long for its line is broken itself.
+/// Returns one part per line; a part that is too long for a line is broken, too.
 fn broken(indent: &str, parts: &[Key]) -> String {
     let indent = format!("{indent}    ");
     let lines = parts.iter().map(|part| {

@@ -25,8 +25,8 @@ struct Tool {
 enum Command {
     /// Print Rust types for existing custom resource definitions
     ///
-    /// The types derive the definition that was imported; differences are comments in the source and
-    /// warnings on the standard error.
+    /// The types derive the definition that was imported; differences are comments in the source
+    /// and warnings on the standard error.
     Import(Import),
 }
 
@@ -37,7 +37,8 @@ struct Import {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Name of one definition, such as sites.example.dev; default: all of the file, each as a module
+    /// Name of one definition, such as sites.example.dev; default: all of the file, each as a
+    /// module
     #[arg(long)]
     name: Option<String>,
 

@@ -11,12 +11,12 @@ use super::types::{Shape, Types};
 pub(super) enum Default {
     /// The value of the type's `Default`: `#[serde(default)]`.
     OfType,
-    /// The function that returns it.
+    /// The function that returns the default.
     Function(String),
 }
 
-/// Returns the default of a field, if its type has an expression for the value; a function that it
-/// needs is added to `functions`.
+/// Returns the default of a field, if the field's type has an expression for the value; a function
+/// that the expression needs is added to `functions`.
 pub(super) fn of_field(
     types: &mut Types,
     identifier: &str,
@@ -31,7 +31,7 @@ pub(super) fn of_field(
         return Some(Default::OfType);
     }
     let literal = expression(types, &shape.rust, value)?;
-    // Fields of one name and default share a function.
+    // Fields of the same name and default share a function.
     let plain = format!("default_{}", snake(identifier.trim_start_matches("r#")));
     let rust = shape.rust.as_str();
     let source = format!("() -> {rust} {{\n    {literal}\n}}\n");

@@ -1,11 +1,11 @@
 //! Descriptions as doc comments.
 
-/// Doc comment of an item, and its description where that differs.
+/// Doc comment of an item, and the description where that differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Documentation {
     /// Lines of the comment, without `///`.
     pub(super) lines: Vec<String>,
-    /// The description, if the comment does not print as it is.
+    /// The description, if the comment does not print unchanged.
     pub(super) description: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Documentation {
         Self { lines, description: (!is_same).then(|| description.to_owned()) }
     }
 
-    /// Whether the text of the comment is another one, not only its white space and its heading.
+    /// Whether the text of the comment differs, and not only in white space and heading.
     pub(super) fn is_changed(&self) -> bool {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         self.description.as_ref().is_some_and(|text| words(text) != words(&self.lines.join("\n")))

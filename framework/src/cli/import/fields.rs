@@ -10,7 +10,7 @@ use super::literals::string;
 use super::names::{Names, camel};
 use super::types::{Node, Place, Printed, Shape, Types, implied_format};
 
-/// A field before it is printed.
+/// A field before the source is printed.
 struct Field {
     json: String,
     identifier: String,
@@ -19,7 +19,8 @@ struct Field {
     /// Arguments of `#[serde(…)]`.
     serde: Vec<Key>,
     schema: SchemaAttributes,
-    /// Default of the field in JSON, with which the struct has one; `None` without one.
+    /// Default of the field in JSON, from which the struct's default is built; `None` without a
+    /// default.
     default: Option<Value>,
 }
 
@@ -29,7 +30,7 @@ impl Field {
     }
 }
 
-/// Returns the source of a struct, and adds its fields and default to `printed`.
+/// Returns the source of a struct, and adds the struct's fields and default to `printed`.
 pub(super) fn structure(
     types: &mut Types,
     node: &Node,
@@ -91,7 +92,7 @@ pub(super) fn structure(
     source
 }
 
-/// Returns the fields of an object with those that its schema names.
+/// Returns the fields of an object with those that the schema names.
 fn fields(
     types: &mut Types,
     node: &Node,
@@ -118,7 +119,7 @@ fn fields(
                 "its default is left out: it would be stored with the first write of another field";
             types.warnings.push(format!("{}: {text}", below.path));
         }
-        // A status is stored in part, so none of its fields is required.
+        // A status is stored in part, so no field of a status is required.
         let required = node.get("required").and_then(Value::as_array).filter(|_| !place.is_status);
         let is_required = required.is_some_and(|names| names.iter().any(|name| name == json));
         let of = Of { json, identifier, schema: &schema, is_required };
@@ -127,7 +128,7 @@ fn fields(
     fields
 }
 
-/// Makes each field of a status optional: it is stored in part.
+/// Makes each field of a status optional: a status is stored in part.
 fn store_in_part(field: &mut Field) {
     if !field.is_option() {
         field.rust = format!("Option<{}>", field.rust);
@@ -136,7 +137,7 @@ fn store_in_part(field: &mut Field) {
     }
 }
 
-/// Arguments of serde for a field that is left out where it is absent.
+/// Arguments of serde for a field that is left out where the value is absent.
 fn left_out() -> Vec<Key> {
     vec![Key::value("skip_serializing_if", "\"Option::is_none\"")]
 }
@@ -159,7 +160,7 @@ fn default_of(fields: &[Field]) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// Returns the keywords of an object that its fields do not imply.
+/// Returns the keywords of an object schema that the fields do not imply.
 fn keywords(types: &mut Types, node: &Node, place: &Place) -> Map<String, Value> {
     let is_implied = |key: &str| {
         matches!(
@@ -186,7 +187,7 @@ fn keywords(types: &mut Types, node: &Node, place: &Place) -> Map<String, Value>
         .collect()
 }
 
-/// A field's schema, with its surroundings.
+/// A field's schema, with the surroundings.
 struct Of<'a> {
     json: &'a str,
     identifier: String,
@@ -194,7 +195,7 @@ struct Of<'a> {
     is_required: bool,
 }
 
-/// Returns a field; a function for its default is added to `functions`.
+/// Returns a field; a function for the field's default is added to `functions`.
 fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -> Field {
     let Of { json, identifier, schema, is_required } = of;
     let is_nullable = schema.get("nullable") == Some(&Value::Bool(true));
@@ -259,14 +260,14 @@ fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -
     field
 }
 
-/// Makes a field an `Option`, with a schema that allows null as the imported one does.
+/// Makes a field an `Option`, with a schema that allows null as the imported schema does.
 fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullable: bool) {
     let inner = std::mem::take(&mut field.rust);
     field.rust = format!("Option<{inner}>");
     field.default = Some(Value::Null);
     field.serde = left_out();
     if shape.covered.is_none() {
-        // Any value: an attribute says whether null is one of them.
+        // Any value: an attribute says whether null is allowed.
         if is_nullable {
             field.schema.keys.push(Key::word("nullable"));
         }
@@ -274,7 +275,7 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
         // An `Option` allows null.
     } else if types.exact {
         field.schema.with = Some(inner.clone());
-        // The schema of a type of its own is one of a reference, and allows null only if it says so.
+        // The schema of a printed type is a reference, and allows null only if the schema says so.
         if types.printed(&inner).is_none() {
             field.schema.keywords.insert("nullable".to_owned(), false.into());
         }
@@ -283,7 +284,7 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
     }
 }
 
-/// Removes a format that only the type has, or counts it.
+/// Removes a format that only the type has, or counts the format.
 fn correct_format(
     types: &mut Types,
     shape: &Shape,

@@ -42,10 +42,10 @@ impl fmt::Display for Key {
     }
 }
 
-/// Form of a value, which decides the keys that it may have.
+/// Form of a value, which decides the keys that the value may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A boolean, or another value without keys of its own.
+    /// A boolean, or another value without keys.
     #[default]
     Other,
     Text,
@@ -57,7 +57,7 @@ pub(super) enum Class {
     Any,
     /// A number or a text.
     IntOrString,
-    /// The attributes stand on the type itself.
+    /// The attributes stand on the type.
     Type,
 }
 
@@ -126,7 +126,7 @@ fn bounds(rest: &mut Map<String, Value>) -> Vec<Key> {
     keys
 }
 
-/// Takes the keywords of a list and those of its items.
+/// Takes the keywords of a list and those of the items.
 fn list(rest: &mut Map<String, Value>, names: &[FieldName], each: &Map<String, Value>) -> Vec<Key> {
     let mut keys = Vec::new();
     keys.extend(range(rest, "items", ["minItems", "maxItems"]));
@@ -153,7 +153,8 @@ fn list(rest: &mut Map<String, Value>, names: &[FieldName], each: &Map<String, V
     keys
 }
 
-/// The keys of a list's items as fields in Rust; `None` if the items have no type with these fields.
+/// The keys of a list's items as fields in Rust; `None` if the items have no type with these
+/// fields.
 fn list_keys(rest: &Map<String, Value>, names: &[FieldName]) -> Option<Vec<Key>> {
     let keys = rest.get("x-kubernetes-list-map-keys")?.as_array()?;
     let rust = |key: &Value| {

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// Largest number of elements or fields that `json!` takes: it recurses with each, and the compiler
-/// has a limit.
+/// Largest number of elements or fields that `json!` takes: the macro recurses with each, and the
+/// compiler has a limit.
 const MOST_ELEMENTS: usize = 16;
 /// Largest number of bytes of a literal in an attribute.
 const MOST_BYTES: usize = 4_000;
 
-/// Prints a value as the operand of `json!`: an expression that serializes to it.
+/// Prints a value as the operand of `json!`: an expression that serializes to the value.
 pub(super) fn json(value: &Value) -> String {
     let text = value.to_string();
     if is_large(value) || text.len() > MOST_BYTES {
@@ -39,7 +39,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Whether a list or an object in it has many elements.
+/// Whether a list or an object in the value has many elements.
 fn is_large(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.len() > MOST_ELEMENTS || items.iter().any(is_large),
@@ -48,7 +48,7 @@ fn is_large(value: &Value) -> bool {
     }
 }
 
-/// Prints a number, with its type if that of a plain literal is too small.
+/// Prints a number, with a type suffix if the type of a plain literal is too small.
 pub(super) fn number_literal(number: &serde_json::Number) -> String {
     match (number.as_i64(), number.as_u64()) {
         (Some(small), _) if i32::try_from(small).is_ok() => grouped(&small.to_string()),
@@ -62,7 +62,7 @@ pub(super) fn number_literal(number: &serde_json::Number) -> String {
     }
 }
 
-/// Returns a whole number with its thousands apart, from six digits on.
+/// Returns a whole number with thousands separated, from six digits on.
 fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
     if digits.len() < 6 {

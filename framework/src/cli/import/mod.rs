@@ -1,14 +1,15 @@
 //! Rust types for existing custom resource definitions.
 //!
 //! [`import_definitions`] reads definitions as YAML and prints a module of Rust: the kind as a
-//! struct that derives `CustomResource`, and its nested types. The schema that `crd()` derives from
-//! these types equals the imported one, or a comment at the top names the difference. The program
-//! `windlass` of this crate calls it: `windlass import crd.yaml`.
+//! struct that derives `CustomResource`, and the nested types. The schema that `crd()` derives from
+//! these types equals the imported schema, or a comment at the top names the difference. The
+//! program `windlass` of this crate calls the function: `windlass import crd.yaml`.
 //!
-//! `simplify` removes keywords that derived schemas cannot have, `names` finds identifiers, `types` turns
-//! schemas into types, `fields` and `defaults` have the types and defaults of fields, `attributes` prints
-//! attributes, of which `keys` and `rules` have the keys, `documentation` prints descriptions, `root` prints
-//! the kind, and `places` its columns, subresources and rules.
+//! `simplify` removes keywords that derived schemas cannot have, `names` finds identifiers, `types`
+//! turns schemas into types, `fields` and `defaults` have the types and defaults of fields,
+//! `attributes` prints attributes, of which `keys` and `rules` have the keys, `documentation`
+//! prints descriptions, `root` prints the kind, and `places` the kind's columns, subresources and
+//! rules.
 
 // DESIGN.md, 143: Imported types loosen a schema only where Rust's types do
 
@@ -47,15 +48,16 @@ use windlass_core::resource::ResourceExt;
 pub struct ImportOptions {
     /// Name of the definition, such as `sites.example.dev`. Default: all of the text.
     pub name: Option<String>,
-    /// Version. Default: the one in which objects are stored.
+    /// Version. Default: the version in which objects are stored.
     pub version: Option<String>,
-    /// Whether the derived schema equals the imported one also in keywords that Rust's types imply:
-    /// `nullable` of optional fields, and formats of numbers. Default: no, for shorter types.
+    /// Whether the derived schema equals the imported schema also in keywords that Rust's types
+    /// imply: `nullable` of optional fields, and formats of numbers. Default: no, for shorter
+    /// types.
     pub exact: bool,
 }
 
 impl ImportOptions {
-    /// Selects one definition by its name.
+    /// Selects a definition by name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -69,7 +71,7 @@ impl ImportOptions {
         self
     }
 
-    /// Makes the derived schema equal the imported one also in keywords that Rust's types imply.
+    /// Makes the derived schema equal the imported schema also in keywords that Rust's types imply.
     #[must_use]
     pub fn exact(mut self, exact: bool) -> Self {
         self.exact = exact;
@@ -81,14 +83,14 @@ impl ImportOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportOutput {
-    /// Source of a module; one module per definition if there are several.
+    /// Source of a module; a module per definition if there are several.
     pub source: String,
     /// Differences between the imported schemas and those that the types have, with their paths.
     /// The source has them as comments.
     pub warnings: Vec<String>,
 }
 
-/// Prints Rust types for the definitions in `text`, YAML as `kubectl get crd -o yaml` prints it.
+/// Prints Rust types for the definitions in `text`, YAML in the form of `kubectl get crd -o yaml`.
 ///
 /// # Errors
 /// Those of [`definitions_from_yaml`]; [`ErrorKind::NotFound`] without a definition, or without the
@@ -129,7 +131,7 @@ pub fn import_definitions(text: &str, options: &ImportOptions) -> Result<ImportO
     Ok(output)
 }
 
-/// Prints the module of one definition.
+/// Prints the module of a definition.
 fn import_one(
     definition: &CustomResourceDefinition,
     options: &ImportOptions,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Keywords of Rust 2024, the reserved ones included.
+/// Keywords of Rust 2024, reserved words included.
 const KEYWORDS: [&str; 52] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
     "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
@@ -44,12 +44,12 @@ const USED: [&str; 28] = [
     "Vec",
 ];
 
-/// The identifiers of one scope, each once.
+/// The identifiers of a scope, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// Returns a field's identifier, such as `host_name` for `hostName`; it may be a raw one.
+    /// Returns a field's identifier, such as `host_name` for `hostName`; possibly a raw identifier.
     pub(super) fn field(&mut self, json: &str) -> String {
         let plain = match snake(json) {
             name if name.is_empty() => "field".to_owned(),
@@ -84,7 +84,7 @@ impl Names {
         self.unique(&plain, "")
     }
 
-    /// Adds a name, with a number behind it if it is taken.
+    /// Adds a name, with a number appended if the name is taken.
     fn unique(&mut self, wanted: &str, separator: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 2_usize;
@@ -110,7 +110,7 @@ pub(super) fn snake(name: &str) -> String {
         }
         let before = at.checked_sub(1).map(|before| letters[before]);
         let is_lower = |at: usize| letters.get(at).is_some_and(char::is_ascii_lowercase);
-        // The plural of an abbreviation is one word, as in `podIPs` and `dnsIPsByZone`.
+        // The plural of an abbreviation is a single word, as in `podIPs` and `dnsIPsByZone`.
         let is_plural = letters.get(at + 1) == Some(&'s') && !is_lower(at + 2);
         let begins_word = letter.is_ascii_uppercase()
             && before.is_some_and(|before| {
@@ -157,8 +157,8 @@ pub(super) fn camel(identifier: &str) -> String {
     camel
 }
 
-/// Returns the singular of an English noun at the end of a type's name: elements of a list are
-/// named by it.
+/// Returns the singular of an English noun at the end of a type's name: elements of a list have
+/// that name.
 pub(super) fn singular(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let ends = |ends: &[&str]| ends.iter().any(|end| lower.ends_with(end));

@@ -1,4 +1,5 @@
-//! Parts of a definition that name fields: columns, scale, selectable fields and rules of the object.
+//! Parts of a definition that name fields: columns, scale, selectable fields and rules of the
+//! object.
 //!
 //! A field is named as in Rust, which the compiler checks; a path that Rust cannot walk is a text.
 
@@ -18,17 +19,17 @@ use windlass_core::crd::{column_type_at, field_type_at};
 const METADATA: [(&str, &str); 3] =
     [("name", "name"), ("namespace", "namespace"), ("creationTimestamp", "creation_timestamp")];
 
-/// The fields of a kind, as its definition names them.
+/// The fields of a kind, as the definition names them.
 pub(super) struct Places<'a> {
     pub(super) version: &'a CustomResourceDefinitionVersion,
     pub(super) schema: &'a Node,
-    /// Fields of the kind beside its metadata.
+    /// Fields of the kind beside the metadata.
     pub(super) fields: &'a [FieldName],
     pub(super) types: &'a mut Types,
 }
 
 impl Places<'_> {
-    /// Returns the keys, each of which is printed as an attribute of its own.
+    /// Returns the keys, each of which is printed as a separate attribute.
     pub(super) fn keys(&mut self) -> Vec<Key> {
         let columns = self.version.additional_printer_columns.iter().flatten();
         let mut keys: Vec<Key> = columns.filter_map(|column| self.column(column)).collect();
@@ -68,7 +69,7 @@ impl Places<'_> {
         Some(Key::call("column", parts))
     }
 
-    /// Returns `scale(…)`, if its fields exist.
+    /// Returns `scale(…)`, if the fields of the subresource exist.
     fn scale(&mut self, scale: &CustomResourceSubresourceScale) -> Option<Key> {
         let selector = scale.label_selector_path.as_deref();
         let counts = [&scale.spec_replicas_path, &scale.status_replicas_path].map(String::as_str);
@@ -104,7 +105,7 @@ impl Places<'_> {
         (!parts.is_empty()).then(|| Key::call("selectable", parts))
     }
 
-    /// Returns one `rule(…)` for each rule of the whole object.
+    /// Returns `rule(…)` for each rule of the whole object.
     fn rules(&mut self) -> Vec<Key> {
         let rules = self.schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let mut keys = Vec::new();

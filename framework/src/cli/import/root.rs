@@ -1,4 +1,4 @@
-//! The kind itself: its struct, the attributes of its definition, and the head of the module.
+//! The kind: the struct, the attributes of the definition, and the head of the module.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,8 @@ const CHANGED: &str =
 /// Fields that every object has.
 const COMMON_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Prints the module of a version; returns it with the differences from the imported schema.
+/// Prints the module of a version; returns the source with the differences from the imported
+/// schema.
 pub(super) fn print(
     definition: &CustomResourceDefinition,
     version: &CustomResourceDefinitionVersion,
@@ -50,7 +51,7 @@ fn pascal_kind(kind: &str) -> String {
     if is_plain { kind.to_owned() } else { pascal(kind) }
 }
 
-/// Returns the schema of a version; an object of any fields if it has none.
+/// Returns the schema of a version; an object of any fields if the version has no schema.
 fn schema_of(version: &CustomResourceDefinitionVersion) -> Node {
     let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
     let mut schema = serde_json::to_value(schema).unwrap_or_default();
@@ -94,7 +95,7 @@ fn definition_warnings(
 
 /// Annotation with which API servers accept a definition in a group of the Kubernetes project.
 const APPROVED: &str = "api-approved.kubernetes.io";
-/// Its value for a definition that the Kubernetes project has not approved.
+/// Value of the annotation for a definition that the Kubernetes project has not approved.
 const UNAPPROVED: &str = "unapproved, printed by windlass import";
 
 /// The approval of a definition by the Kubernetes project.
@@ -247,7 +248,7 @@ impl Root<'_> {
         }
     }
 
-    /// Returns `deprecated`, with the warning if there is one.
+    /// Returns `deprecated`, with the warning if the version has a warning.
     fn deprecated(&self) -> Option<Key> {
         self.version.deprecated.filter(|is_deprecated| *is_deprecated)?;
         Some(match &self.version.deprecation_warning {
@@ -305,7 +306,7 @@ impl Root<'_> {
         fields
     }
 
-    /// Prints one field.
+    /// Prints a field.
     fn field(
         &mut self,
         json: &str,
@@ -322,7 +323,7 @@ impl Root<'_> {
             path: format!(".{json}"),
             name: format!("{}{}", self.name, pascal(json)),
             level: 1,
-            // A field of the kind has no attribute for its description, and its type has.
+            // A field of the kind has no attribute for a description, and the field's type has.
             is_documented: docs.is_changed() && is_struct,
             is_root_field: true,
             is_status,
@@ -343,7 +344,7 @@ impl Root<'_> {
         if !is_required || is_status {
             if schema.get("nullable") != Some(&Value::Bool(true)) && !is_status {
                 if self.types.exact {
-                    // The fields of the kind itself have no attributes.
+                    // The fields of the kind have no attributes.
                     let path = &place.path;
                     self.types
                         .warnings
@@ -410,7 +411,7 @@ fn kept(all: Option<&BTreeMap<String, String>>) -> BTreeMap<&str, &str> {
     all.map(|(name, text)| (name.as_str(), text.as_str())).collect()
 }
 
-/// Whether the group is one of the Kubernetes project, whose definitions need an annotation.
+/// Whether the group belongs to the Kubernetes project, whose definitions need an annotation.
 fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()

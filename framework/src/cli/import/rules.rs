@@ -30,7 +30,8 @@ impl Site<'_> {
     }
 }
 
-/// Takes the rules of a schema if all of their parts have keys, and returns one key for each.
+/// Takes the rules of a schema if all parts of the rules have keys, and returns a key for each
+/// rule.
 pub(super) fn take_rules(rest: &mut Map<String, Value>, site: &Site<'_>) -> Vec<Key> {
     let key = |rule: &Value| {
         let named = if site.is_type { one_of(rule, site.names) } else { immutable(rule) };
@@ -53,7 +54,7 @@ pub(super) fn key(rule: &Value, path: impl Fn(&str) -> String) -> Option<Key> {
             parts.push(Key::value(key, string(text.as_str()?)));
         }
     }
-    // An empty path is that of the value itself.
+    // An empty path is the path of the value that has the rule.
     if let Some(field) = rule.get("fieldPath").filter(|field| *field != "") {
         parts.push(Key::value("path", path(field.as_str()?)));
     }
@@ -75,7 +76,7 @@ fn immutable(rule: &Value) -> Option<Key> {
     (is_same && is("message", "field is immutable")).then(|| Key::word("immutable"))
 }
 
-/// Returns `one_of(a, b)` and its like for the rule that kubebuilder writes for it.
+/// Returns `one_of(a, b)` and similar keys for the rule that kubebuilder writes for such a key.
 fn one_of(rule: &Value, names: &[FieldName]) -> Option<Key> {
     let rule = rule.as_object().filter(|rule| rule.len() == 2)?;
     let message = rule.get("message")?.as_str()?;

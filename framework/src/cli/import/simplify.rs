@@ -21,7 +21,7 @@ const CHECKS: [&str; 12] = [
     "required",
 ];
 
-/// Removes keywords from a schema and from all below it.
+/// Removes keywords from a schema and from all schemas below.
 pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) {
     let place = if path.is_empty() { "the object" } else { path };
     let mut left_out = |text: String| warnings.push(format!("{place}: {text}"));
@@ -136,7 +136,7 @@ fn is_int_or_string(value: &Value) -> bool {
         || *value == json!([{ "type": "string" }, { "type": "integer" }])
 }
 
-/// Whether each alternative only requires fields, and not all require the same ones.
+/// Whether each alternative only requires fields, and not all require the same fields.
 fn is_simple(value: &Value) -> bool {
     let Some(branches) = value.as_array() else { return false };
     let is_branch = |branch: &Value| {

@@ -1,14 +1,14 @@
 //! Selection of definitions and versions, and schemas that no type can describe.
 //!
 //! The printed types of public definitions, and the comparison of their schemas with the imported
-//! ones, are tests of `windlass-tests` (`tests/import.rs`), where the types are compiled.
+//! schemas, are tests of `windlass-tests` (`tests/import.rs`), where the types are compiled.
 
 use serde_json::{Map, Value, json};
 
 use super::names::{Names, camel, singular, snake};
 use super::*;
 
-/// A definition whose versions have these schemas; the last one is stored.
+/// A definition whose versions have these schemas; the last version is stored.
 fn definition(plural: &str, versions: &[(&str, Value)]) -> String {
     let last = versions.len() - 1;
     let versions: Vec<Value> = versions

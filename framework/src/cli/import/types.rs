@@ -1,4 +1,4 @@
-//! Schemas to types: one struct for each object with named fields, one enum for each list of texts.
+//! Schemas to types: a struct for each object with named fields, an enum for each list of texts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::fields;
 use super::keys::{Class, EACH};
 use super::names::{Names, pascal, singular};
 
-/// Deepest nesting of types; values below are `serde_json::Value`, with their schema as it is.
+/// Deepest nesting of types; values below are `serde_json::Value`, with an unchanged schema.
 const MOST_LEVELS: usize = 24;
 /// Largest number of types of a module; values of others are `serde_json::Value`.
 const MOST_TYPES: usize = 4_000;
@@ -25,14 +25,14 @@ pub(super) type Node = Map<String, Value>;
 pub(super) struct Shape {
     /// The type.
     pub(super) rust: String,
-    /// Form of its values.
+    /// Form of the type's values.
     pub(super) class: Class,
-    /// Keywords that the type has by itself; `None`: it allows any value, and has those that an
-    /// attribute adds.
+    /// Keywords that the type implies; `None`: the type allows any value, and has the keywords that
+    /// an attribute adds.
     pub(super) covered: Option<Node>,
     /// Keywords of the items that the key `each` adds.
     pub(super) each: Node,
-    /// The default of the type in JSON; `None` without one.
+    /// The default of the type in JSON; `None` without a default.
     pub(super) default: Option<Value>,
 }
 
@@ -48,7 +48,7 @@ impl Shape {
         Self { default: Some(default.into()), ..self }
     }
 
-    /// Returns the keywords of `node` that the type does not have by itself.
+    /// Returns the keywords of `node` that the type does not imply.
     pub(super) fn missing(&self, node: &Node) -> Node {
         let has = |key: &String, value: &Value| {
             self.covered.as_ref().is_some_and(|covered| covered.get(key) == Some(value))
@@ -85,7 +85,7 @@ pub(super) struct Uses {
     pub(super) time: bool,
 }
 
-/// The types of one module.
+/// The types of a module.
 #[derive(Debug, Default)]
 pub(super) struct Types {
     /// Whether keywords that Rust's types imply are corrected.
@@ -114,15 +114,16 @@ pub(super) struct Types {
 pub(super) struct Place {
     /// Path from the root.
     pub(super) path: String,
-    /// Name for its type.
+    /// Name for the type of this place.
     pub(super) name: String,
-    /// Number of types around it.
+    /// Number of types around this place.
     pub(super) level: usize,
     /// Whether the description belongs to the type, because there is no field for it.
     pub(super) is_documented: bool,
-    /// Whether it is a field of the kind, which has no attributes: the default belongs to the type.
+    /// Whether the place is a field of the kind, which has no attributes: the default belongs to
+    /// the type.
     pub(super) is_root_field: bool,
-    /// Whether it is the status, which is stored in part.
+    /// Whether the place is the status, which is stored in part.
     pub(super) is_status: bool,
 }
 
@@ -143,8 +144,8 @@ impl Types {
         self.printed.values().find(|printed| printed.name == name)
     }
 
-    /// Returns the name for the type of a field. Types below the `spec` have no part for it, unless
-    /// another field of the kind has that name.
+    /// Returns the name for the type of a field. Names of types below the `spec` have no part for
+    /// `spec`, unless another field of the kind has that name.
     pub(super) fn type_name(&self, owner: &str, place: &Place, json: &str) -> String {
         let is_spec = place.is_root_field && place.path == ".spec";
         let short = owner.strip_suffix("Spec").filter(|_| is_spec);
@@ -158,7 +159,7 @@ impl Types {
         self.printed(inner(rust)).map(|printed| printed.fields.clone()).unwrap_or_default()
     }
 
-    /// Returns the type of a schema; prints the types that it needs.
+    /// Returns the type of a schema; prints the types that this type needs.
     pub(super) fn shape(&mut self, node: &Node, place: &Place) -> Shape {
         let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
         let format = text("format");
@@ -191,7 +192,7 @@ impl Types {
         Shape::of("Value", Class::Any, Value::Null).or_default(Value::Null)
     }
 
-    /// The type of a text: an enum if its values are listed.
+    /// The type of a text: an enum if the values are listed.
     fn text(&mut self, node: &Node, place: &Place) -> Shape {
         let Some(Value::Array(values)) = node.get("enum") else {
             if node.get("format").is_some_and(|format| format == "date-time") {
@@ -221,7 +222,8 @@ impl Types {
         Shape::of("String", Class::Text, json!({ "type": "string" })).or_default("")
     }
 
-    /// Prints an enum. Its default is that of the first field that has one.
+    /// Prints an enum. The default of the enum is the default of the first field that has a
+    /// default.
     fn enumeration(
         &mut self,
         texts: &[&str],
@@ -255,7 +257,7 @@ impl Types {
     fn list(&mut self, node: &Node, place: &Place) -> Shape {
         let Some(Value::Object(items)) = node.get("items") else { return self.any() };
         let inner = self.element(items, &place.element("[]"), true);
-        // A list of them is one that server-side apply replaces as a whole.
+        // Server-side apply replaces a list of such values as a whole.
         let mut covered = json!({ "type": "array", "items": inner.covered });
         if inner.rust == "IntOrString" {
             covered["x-kubernetes-list-type"] = "atomic".into();
@@ -264,8 +266,8 @@ impl Types {
         Shape { each: inner.each, ..shape.or_default(json!([])) }
     }
 
-    /// The type of the element of a list, or of the value of a map. Its covered schema is the whole
-    /// one if no attribute is missing, or only keys of `each`.
+    /// The type of the element of a list, or of the value of a map. The covered schema is the whole
+    /// schema if no attribute is missing, or only keys of `each`.
     fn element(&mut self, node: &Node, place: &Place, has_each: bool) -> Shape {
         let mut shape = self.shape(node, place);
         let mut missing = shape.missing(node);
@@ -312,14 +314,15 @@ impl Types {
     fn object(&mut self, node: &Node, place: &Place) -> Shape {
         let is_kept = node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
         let has_fields = node.contains_key("properties");
-        // API servers keep `apiVersion`, `kind` and `metadata` of it, which its fields may not list: a struct
-        // of these fields would lose them.
+        // API servers keep `apiVersion`, `kind` and `metadata` of an embedded resource, which the
+        // schema's fields need not list: a struct of the listed fields would lose these three.
         let is_embedded = node.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
         if is_embedded && (has_fields || !is_kept) {
             return self.any();
         }
         let values = node.get("additionalProperties");
-        // An object without fields is one that has none; a type tells it from others.
+        // An object without fields has no entries; the type distinguishes such an object from
+        // others.
         let is_struct = has_fields || (!is_kept && values.is_none());
         if is_struct && place.level < MOST_LEVELS && self.source.len() < MOST_TYPES {
             let printed = self.structure(node, place);
@@ -360,7 +363,7 @@ impl Types {
             return printed.clone();
         }
         let name = self.names.kind(&place.name);
-        // The place of the type is before those of its fields.
+        // The place of the type is before the places of the fields' types.
         let at = self.source.len();
         self.source.push(String::new());
         let mut printed = Printed::new(name, at);
@@ -377,7 +380,7 @@ impl Printed {
     }
 }
 
-/// Returns the source of an enum, and adds its variants to `printed`.
+/// Returns the source of an enum, and adds the variants to `printed`.
 fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> String {
     let mut source = String::new();
     docs.print("", &mut source);
@@ -418,7 +421,7 @@ pub(super) fn inner(rust: &str) -> &str {
     rust
 }
 
-/// Returns the description that belongs to the type itself.
+/// Returns the description that belongs to the type.
 fn description<'a>(node: &'a Node, place: &Place) -> &'a str {
     let text = node.get("description").and_then(Value::as_str).unwrap_or_default();
     if place.is_documented { text } else { "" }

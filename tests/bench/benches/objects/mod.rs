@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Returns the object with that number at that version, without its opening brace and its type.
+    /// Returns the object with that number at that version, without the opening brace and the type.
     fn rest(self, number: usize, version: usize) -> String {
         match self {
             Self::Pod => pod(number, version),

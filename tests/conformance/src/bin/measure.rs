@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use windlass_conformance::measure::{self, Figures};
 
-/// Measures an API server. Without a kubeconfig the embedded one, in this process and on one thread.
+/// Measures an API server. Without a kubeconfig the embedded one, in this process and on one
+/// thread.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Access to a server: its first cluster, and the token of its first user.

@@ -5,7 +5,7 @@
 pub(super) struct Dice(u64);
 
 impl Dice {
-    /// Returns the generator of one sequence of a seed.
+    /// Returns the generator of a sequence of a seed.
     pub(super) fn new(seed: u64, number: u64) -> Self {
         let mut dice = Self(
             seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03),
@@ -34,12 +34,12 @@ impl Dice {
         self.below(100) < share
     }
 
-    /// Returns one of some things; `None` if there is none.
+    /// Returns a random thing of a list; `None` for an empty list.
     pub(super) fn of<'a, T>(&mut self, things: &'a [T]) -> Option<&'a T> {
         things.get(self.below(things.len()))
     }
 
-    /// Returns one of some words.
+    /// Returns a random word of a list.
     pub(super) fn word(&mut self, words: &[&'static str]) -> &'static str {
         self.of(words).copied().unwrap_or_default()
     }

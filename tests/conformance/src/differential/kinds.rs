@@ -32,7 +32,7 @@ pub(super) struct Kind {
     pub(super) status: bool,
     /// Whether there is a subresource `scale`.
     pub(super) scale: bool,
-    /// The least valid object, but for its name and kind.
+    /// The least valid object, but for name and kind.
     base: Value,
     pub(super) fields: Vec<Field>,
     pub(super) status_fields: Vec<Field>,
@@ -57,7 +57,7 @@ pub(super) fn kinds() -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Sets a value in an object and makes the objects on the way to it.
+/// Sets a value in an object and makes the objects on the way to the pointer.
 pub(super) fn set(object: &mut Value, pointer: &str, value: Value) {
     let mut place = object;
     for part in pointer.split('/').skip(1) {
@@ -77,7 +77,7 @@ impl Kind {
         format!("{root}/{}{space}/{}", self.api_version, self.plural)
     }
 
-    /// Returns an object's name: names of the cluster carry the part that the sequence has for itself.
+    /// Returns an object's name: names of cluster-scoped objects carry the sequence's unique part.
     pub(super) fn name(&self, short: &str) -> String {
         if self.is_cluster { format!("${{u}}-{short}") } else { short.to_owned() }
     }
@@ -99,9 +99,10 @@ impl Kind {
     }
 }
 
-/// Sets one to four random fields, one bad one in `bad` of a hundred cases; returns whether all are good.
+/// Sets one to four random fields, a bad field in `bad` of a hundred cases; returns whether all are
+/// good.
 ///
-/// Of two bad values Go's decoder names the first one of the text, or the last one that is no JSON type.
+/// Of two bad values Go's decoder names the first in the text, or the last that is no JSON type.
 pub(super) fn fill(object: &mut Value, fields: &[Field], dice: &mut Dice, bad: usize) -> bool {
     let mut is_good = true;
     for _ in 0..=dice.below(4) {
@@ -115,7 +116,7 @@ pub(super) fn fill(object: &mut Value, fields: &[Field], dice: &mut Dice, bad: u
     is_good
 }
 
-/// Returns a random value of a field, and whether it is a good one.
+/// Returns a random value of a field, and whether the value is good.
 pub(super) fn value(field: &Field, dice: &mut Dice, bad: usize) -> (Option<Value>, bool) {
     if dice.percent(bad) {
         return (dice.of(&field.bad).cloned(), false);

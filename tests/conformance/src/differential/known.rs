@@ -13,7 +13,7 @@ static KNOWN: LazyLock<[(Regex, &str); 2]> = LazyLock::new(|| {
     [
         // The difference between two Pods in the form of the server's own Go types.
         (pattern(r"(?s)(previously negative\)).*"), "$1 DIFF"),
-        // A patched object that does not decode: its fields have the order of Go's types.
+        // A patched object that does not decode: the fields have the order of Go's types.
         (pattern(r#"(?s)Invalid value: "\{.*\}": "#), "Invalid value: OBJECT: "),
     ]
 });

@@ -1,7 +1,8 @@
 //! Random sequences of requests that two servers must answer alike.
 //!
-//! A sequence follows from a seed and its number. It is a script of the corpus, so it is played and
-//! its answers are brought into normal form as those are, and a difference can be kept as a script.
+//! A sequence follows from a seed and a number. A sequence is a script of the corpus, so the
+//! sequence is played and the answers are brought into normal form in the same way, and a
+//! difference can be kept as a script.
 
 // DESIGN.md, 152: Random sequences are scripts of the corpus
 

@@ -43,7 +43,7 @@ pub struct Report {
     pub differences: Vec<String>,
 }
 
-/// Two servers, and the numbers of names that nobody has used.
+/// Two servers, and the numbers of unused names.
 #[derive(Debug)]
 pub(super) struct Pair {
     real: Target,
@@ -76,7 +76,8 @@ impl Pair {
         let differs =
             |(real, embedded): &(Answer, Answer)| compare::level(real, embedded) < Level::Exact;
         let pairs: Vec<(Answer, Answer)> = real.into_iter().zip(embedded).collect();
-        // Other codes first: an object that one server refuses changes the symbols of earlier answers.
+        // Other codes first: an object that only a single server refuses changes the symbols of
+        // earlier answers.
         let has_codes = |(real, embedded): &(Answer, Answer)| real.code != embedded.code;
         let at = pairs.iter().position(has_codes).or_else(|| pairs.iter().position(differs));
         let found = at.and_then(|at| Some((at, pairs.into_iter().nth(at)?)));
@@ -109,7 +110,7 @@ async fn fixtures(pair: &Pair) -> Result<(), String> {
     Ok(())
 }
 
-/// Plays sequences one by one, whichever is next, and sends those that differ.
+/// Plays the next sequence until none is left, and sends the sequences that differ.
 async fn player(
     pair: Arc<Pair>,
     kinds: Arc<Vec<Kind>>,
@@ -132,7 +133,7 @@ async fn player(
     }
 }
 
-/// Plays sequences on both servers; a difference is shortened and told to `tell`.
+/// Plays sequences on both servers; a difference is shortened and passed to `tell`.
 ///
 /// # Errors
 /// A server cannot be reached.

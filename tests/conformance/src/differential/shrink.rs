@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::run::{Found, Pair};
 use crate::script::Script;
 
-/// Most plays for one difference.
+/// Most plays for a difference.
 const PLAYS: usize = 150;
 
-/// A script that differs, and the plays that are left for it.
+/// A script that differs, and the plays that are left for the script.
 struct Shrinker<'a> {
     pair: &'a Pair,
     script: Script,
@@ -16,7 +16,7 @@ struct Shrinker<'a> {
     left: usize,
 }
 
-/// Returns the shortest script found that still differs, with its difference.
+/// Returns the shortest script found that still differs, with the difference.
 pub(super) async fn shortest(
     pair: &Pair,
     script: Script,
@@ -30,20 +30,20 @@ pub(super) async fn shortest(
 }
 
 impl Shrinker<'_> {
-    /// Leaves out the steps behind the difference, unless they are its reason: an old version in a later
-    /// answer changes the ranks of versions in an earlier one.
+    /// Leaves out the steps behind the difference, unless they are the reason of the difference: an
+    /// old version in a later answer changes the ranks of versions in an earlier answer.
     async fn short(&mut self) -> Result<(), String> {
         let mut script = self.script.clone();
         script.steps.truncate(self.found.at + 1);
         self.takes(script).await.map(drop)
     }
 
-    /// Takes a shorter script if it differs, too; returns whether it does.
+    /// Takes a shorter script if that script differs, too; returns whether the script was taken.
     async fn takes(&mut self, script: Script) -> Result<bool, String> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(false) };
         self.left = left;
         let Some(found) = self.pair.again(&script).await? else { return Ok(false) };
-        // Another difference would lead away from this one.
+        // Another difference would lead away from this difference.
         if found.signature() != self.found.signature() {
             return Ok(false);
         }
@@ -51,7 +51,7 @@ impl Shrinker<'_> {
         Ok(true)
     }
 
-    /// Leaves out steps, but for the first one, which makes the namespace.
+    /// Leaves out steps, but for the first step, which makes the namespace.
     async fn steps(&mut self) -> Result<(), String> {
         let mut at = self.script.steps.len();
         while at > 1 {
@@ -88,7 +88,8 @@ impl Shrinker<'_> {
     }
 }
 
-/// Appends the pointers of all fields and items, outer ones first and later ones before earlier ones.
+/// Appends the pointers of all fields and items, outer places first and later places before earlier
+/// places.
 fn collect(value: &Value, at: String, places: &mut Vec<String>) {
     let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
     let inner: Vec<(String, &Value)> = match value {
@@ -106,7 +107,7 @@ fn collect(value: &Value, at: String, places: &mut Vec<String>) {
     }
 }
 
-/// Removes the field or item of a pointer; returns whether it was there.
+/// Removes the field or item of a pointer; returns whether the place existed.
 fn remove(body: &mut Value, pointer: &str) -> bool {
     let Some((parent, last)) = pointer.rsplit_once('/') else { return false };
     let last = last.replace("~1", "/").replace("~0", "~");

@@ -15,7 +15,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Name of the object whose event ends a watch.
 const LAST: &str = "zz-last";
 
-/// The making of one sequence.
+/// The making of a sequence.
 #[derive(Debug)]
 pub(super) struct Maker<'a> {
     pub(super) dice: Dice,
@@ -48,7 +48,7 @@ impl Maker<'_> {
         Step { set, ..bare("GET", &path) }
     }
 
-    /// Returns a watch of all that happened since the first step, ended by an object of its own.
+    /// Returns a watch of all that happened since the first step, ended by a separate object.
     pub(super) fn last(&mut self) -> Vec<Step> {
         let path = self.kind.path();
         let name = self.kind.name(LAST);
@@ -68,7 +68,7 @@ impl Maker<'_> {
         vec![with_body("POST", &path, last), watch]
     }
 
-    /// Returns the requests of one random action.
+    /// Returns the requests of a random action.
     pub(super) fn action(&mut self) -> Vec<Step> {
         let short = self.dice.word(&["a", "a", "b", "c"]);
         let name = self.kind.name(short);
@@ -115,7 +115,7 @@ impl Maker<'_> {
         if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) }
     }
 
-    /// Returns a step whose body may be sent, and its answer read, in protobuf.
+    /// Returns a step whose body may be sent, and the answer read, in protobuf.
     fn formed(&mut self, mut step: Step, is_good: bool) -> Step {
         step.protobuf = self.kind.protobuf && is_good && self.dice.percent(15);
         step
@@ -188,7 +188,7 @@ impl Maker<'_> {
         self.patch(&format!("{}/{name}", self.kind.path()), STRATEGIC, body)
     }
 
-    /// Returns one operation of a JSON patch.
+    /// Returns an operation of a JSON patch.
     fn operation(&mut self) -> Value {
         let Some(field) = self.dice.of(&self.kind.fields) else { return json!({}) };
         let value = kinds::value(field, &mut self.dice, self.bad).0.unwrap_or(json!("v"));
@@ -254,7 +254,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the query of a list with a label selector, and perhaps one of fields.
+    /// Returns the query of a list with a label selector, and perhaps a field selector.
     fn selector(&mut self) -> String {
         let labels = self.dice.word(&[
             "u%3D${u}",
@@ -280,8 +280,8 @@ impl Maker<'_> {
         format!("labelSelector={labels}{fields}")
     }
 
-    /// Whether a request reads or deletes a list, whose version moves with writes elsewhere: no object need
-    /// have it on both servers.
+    /// Whether a request reads or deletes a list, whose version moves with writes elsewhere: no
+    /// object need have that version on both servers.
     fn is_of_list(&self, request: &str) -> bool {
         let path = format!("{}?", self.kind.path());
         let rest = request.strip_prefix("GET ").or_else(|| request.strip_prefix("DELETE "));
@@ -327,7 +327,7 @@ impl Maker<'_> {
         }
         let path = format!("{path}/status");
         let fields = &self.kind.status_fields;
-        // Upstream creates a missing Service by a write of its status, without an address.
+        // Upstream creates a missing Service by a write of the status, without an address.
         let upserts = self.kind.plural == "services";
         match self.dice.below(6) {
             0 => bare("GET", &path),

@@ -1,11 +1,12 @@
-//! `every SKIP LABELS FILE...` rewrites each file so that all its mutants are in one program, and at most
-//! one is alive, chosen by the environment: `a < b` becomes `if mutants::is(7) { a <= b } else { a < b }`. That is
-//! one build for all, instead of one for each.
+//! `every SKIP LABELS FILE...` rewrites each file so that all mutants are in a single program, and
+//! at most a single mutant is alive, chosen by the environment: `a < b` becomes
+//! `if mutants::is(7) { a <= b } else { a < b }`. All mutants share a build, instead of a build for
+//! each.
 //!
-//! `LABELS` gets a line for each: its number, file, function, change, and place. The function is named
-//! by its path in the file, and a change by its kind and its number among those of this kind in the
-//! function: no label has a text of the source. `SKIP` holds the labels (file, function, change) of those
-//! that do not compile.
+//! `LABELS` gets a line for each mutant: number, file, function, change, and place. The function is
+//! named by the path in the file, and a change by kind and number among the changes of this kind in
+//! the function: no label has a text of the source. `SKIP` holds the labels (file, function,
+//! change) of the mutants that do not compile.
 
 mod rules;
 
@@ -36,7 +37,7 @@ struct Mutator {
 }
 
 impl Mutator {
-    /// The condition that a change is alive, unless it is skipped.
+    /// The condition that a change is alive, unless the change is skipped.
     fn change(&mut self, at: Span, change: &str) -> Option<TokenStream> {
         let label = format!("{}\t{}\t{change}", self.file, self.scope.join("::"));
         let seen = self.seen.entry(label.clone()).or_default();
@@ -162,7 +163,7 @@ impl VisitMut for Mutator {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        // One mutant is alive at a time: the parts of a mutant are unchanged.
+        // A single mutant is alive at a time: the parts of a mutant are unchanged.
         let old = expr.clone();
         visit_mut::visit_expr_mut(self, expr);
         let changed = match (&old, &mut *expr) {

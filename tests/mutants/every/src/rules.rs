@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Attribute, BinOp, Block, Expr, ReturnType, Stmt, Type, parse_quote};
 
-/// Does it hold a `let`, whose names live on behind it?
+/// Does the expression hold a `let`, whose names live on behind the expression?
 pub(crate) fn has_let(expr: &Expr) -> bool {
     match expr {
         Expr::Let(_) => true,
@@ -14,7 +14,7 @@ pub(crate) fn has_let(expr: &Expr) -> bool {
     }
 }
 
-/// Is it compiled for tests only?
+/// Is the item compiled for tests only?
 pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let text = attribute.to_token_stream().to_string();
@@ -24,13 +24,13 @@ pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Does a function return that as it is?
+/// Does a function return only that value?
 pub(crate) fn is_just(block: &Block, value: &TokenStream) -> bool {
     let [Stmt::Expr(expr, None)] = &block.stmts[..] else { return false };
     expr.to_token_stream().to_string() == value.to_string()
 }
 
-/// The last name in the path of a type, as `source.py` reads it.
+/// The last name in the path of a type, as read by `source.py`.
 pub(crate) fn name_of(ty: &Type) -> String {
     match ty {
         Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),

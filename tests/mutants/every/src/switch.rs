@@ -1,5 +1,6 @@
-//! Choice, by the environment, of the one live mutant among those that `tests/mutants/every` has put into this crate
-//! and into others of the same program. All of them share the numbers and the log.
+//! Choice, by the environment, of the live mutant among the mutants that `tests/mutants/every` has
+//! put into this crate and into others of the same program. All these crates share the numbers and
+//! the log.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -8,7 +9,8 @@ use std::sync::{Mutex, OnceLock};
 
 static REACHED: [AtomicBool; 16_384] = [const { AtomicBool::new(false) }; 16_384];
 
-/// Is it mutant `number`? Logs that this process reached it, if the environment names a log.
+/// Is mutant `number` alive? Logs that this process reached the mutant, if the environment names a
+/// log.
 pub(crate) fn is(number: usize) -> bool {
     static CHOSEN: OnceLock<(usize, Option<Mutex<File>>)> = OnceLock::new();
     let (chosen, log) = CHOSEN.get_or_init(|| {
@@ -23,7 +25,8 @@ pub(crate) fn is(number: usize) -> bool {
         && !REACHED[number].swap(true, Ordering::Relaxed)
     {
         let mut log = log.lock().expect("no holder of this lock panics");
-        // In one piece: another crate of this program may write at the same time, and holds a lock of its own.
+        // In one piece: another crate of this program may write at the same time, and holds a
+        // separate lock.
         log.write_all(format!("{number}\n").as_bytes()).expect("the log can be written");
     }
     *chosen == number

@@ -1,6 +1,6 @@
 // An object with five children in controller-runtime, by hand-written CreateOrUpdate, for ../run.
 //
-// children-go KUBECONFIG N ROUNDS [bare]: as the program of ../src/main.rs, line for line of its protocol.
+// children-go KUBECONFIG N ROUNDS [bare]: as the program of ../src/main.rs, line for line of the protocol.
 package main
 
 import (

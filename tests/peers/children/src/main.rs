@@ -1,10 +1,11 @@
 //! An object with five children as a graph of windlass, for `run` in this folder.
 //!
-//! `children setup KUBECONFIG N` installs the kind and makes N objects; `children KUBECONFIG N ROUNDS [bare]`
-//! runs the controller. It prints `settled` when nothing is reconciled any more. Then a line of the input
-//! asks for a measurement, which is printed: nanoseconds of CPU of the process, and reconciles, while every
-//! object is reconciled ROUNDS times; then nanoseconds of CPU within `Children::apply`. The end of the input ends
-//! the program. With `bare` a reconcile does nothing.
+//! `children setup KUBECONFIG N` installs the kind and makes N objects;
+//! `children KUBECONFIG N ROUNDS [bare]` runs the controller. The program prints `settled` when
+//! nothing is reconciled any more. Then a line of the input asks for a measurement, which is
+//! printed: nanoseconds of CPU of the process, and reconciles, while every object is reconciled
+//! ROUNDS times; then nanoseconds of CPU within `Children::apply`. The end of the input ends the
+//! program. With `bare` a reconcile does nothing.
 
 use std::io;
 use std::sync::Arc;
@@ -53,7 +54,8 @@ struct Children {
 #[controller(for = Site, dependents(Children))]
 struct Sites {
     reconciles: Arc<AtomicU64>,
-    /// CPU time of all applies in nanoseconds. At rest an apply waits for nothing, and stays in one thread.
+    /// CPU time of all applies in nanoseconds. At rest an apply waits for nothing, and stays in a
+    /// single thread.
     applies: Arc<AtomicU64>,
     is_bare: bool,
 }

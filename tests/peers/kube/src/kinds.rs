@@ -23,11 +23,11 @@ pub struct WidgetSpec {
     size: String,
 }
 
-/// A kind as the driver uses it.
+/// A kind in the form that the driver uses.
 pub trait Read:
     Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static
 {
-    /// Its resourceVersion.
+    /// The object's resourceVersion.
     fn version(&self) -> &str {
         self.meta().resource_version.as_deref().unwrap_or_default()
     }
@@ -37,7 +37,7 @@ pub trait Read:
         self.annotations().get(measure::STAMP)?.parse().ok()
     }
 
-    /// Does it belong to the app?
+    /// Does the object belong to the app?
     fn is_of(&self, app: &str) -> bool {
         self.labels().get("app").is_some_and(|value| value == app)
     }

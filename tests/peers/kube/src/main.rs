@@ -1,7 +1,7 @@
-//! The driver over kube-rs: a plain reflector, or a `Controller` whose reconcile reads its object.
+//! The driver over kube-rs: a plain reflector, or a `Controller` whose reconcile reads the object.
 //!
-//! Modes: `default` (lists in pages of 500), `streaming` (streaming lists), `stripped` (managed fields
-//! are removed after decoding; reflector and controller).
+//! Modes: `default` (lists in pages of 500), `streaming` (streaming lists), `stripped` (managed
+//! fields are removed after decoding; reflector and controller).
 
 mod kinds;
 mod subject;

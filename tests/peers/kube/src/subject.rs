@@ -1,4 +1,4 @@
-//! kube-rs as it is measured.
+//! kube-rs in the measured form.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::kinds::Read;
 
-/// A reflector of `K`, with or without a controller on it.
+/// A reflector of `K`, with or without a controller on top.
 pub struct Theirs<'a, K: Read> {
     runtime: &'a Runtime,
     client: Client,
@@ -35,8 +35,8 @@ struct Shared {
     sleep: Arc<AtomicU64>,
 }
 
-/// Error of a reconcile that has to fail, with its number of failures in a row. There is no backoff
-/// but what the error policy makes, so the driver counts for it.
+/// Error of a reconcile that has to fail, with the number of failures in a row. The only backoff is
+/// the backoff of the error policy, so the driver counts for the policy.
 #[derive(Debug)]
 struct Refused(u32);
 
@@ -126,8 +126,8 @@ impl<K: Read> Subject for Theirs<'_, K> {
     }
 
     fn is_synced(&self) -> bool {
-        // A list is put into the store as a whole. Waiting by `wait_until_ready` as well would compete
-        // with the controller's own wait.
+        // A list is put into the store as a whole. Waiting by `wait_until_ready` as well would
+        // compete with the controller's own wait.
         self.store.as_ref().is_some_and(|store| store.len() >= self.objects)
     }
 

@@ -1,6 +1,7 @@
 //! The control port: a command a line, an answer a line. `events count=N [window=W] [rate=R]`,
-//! `ack N`, `expire changed=K`, `watched`, `state`, `stats`; `mark`, and `check [events=N] [listed=N]
-//! [expired=N]`: was exactly that served since the mark? A phase whose work did not take place fails.
+//! `ack N`, `expire changed=K`, `watched`, `state`, `stats`; `mark`, and
+//! `check [events=N] [listed=N] [expired=N]`: was exactly that served since the mark? A phase whose
+//! work did not take place fails.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -63,7 +64,7 @@ fn expire(state: &State, changed: u64) -> String {
     if !state.is_watched() {
         return "error there is no watch".to_owned();
     }
-    // All over the list: a client that has the last of them has read all of it.
+    // All over the list: a client that has the last change has read the whole list.
     let object = state.change_spread(changed);
     let last = state.current();
     if !state.order(Job::Expire) {

@@ -14,7 +14,7 @@ use crate::state::{Job, State};
 
 /// Time between two looks at a closed window.
 const WINDOW_PAUSE: Duration = Duration::from_micros(200);
-/// Nobody acknowledges any more: the driver is gone.
+/// No acknowledgement comes any more: the driver is gone.
 const WINDOW_PATIENCE: Duration = Duration::from_secs(120);
 const EXPIRED: &str = r#""kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}"#;
 
@@ -26,7 +26,7 @@ pub fn list(stream: &mut TcpStream, state: &State, request: &Request) -> io::Res
     state.counts.pages.fetch_add(1, Ordering::Relaxed);
     let total = state.objects.len();
     let from = request.parameter("continue").parse::<usize>().unwrap_or(0).min(total);
-    // As a real server: "any version" is answered from its cache, whole.
+    // As a real server: "any version" is answered from the cache, whole.
     let limit = match request.parameter("limit").parse::<usize>() {
         Ok(limit) if limit > 0 && request.parameter("resourceVersion") != "0" => limit,
         _ => total,

@@ -1,4 +1,4 @@
-//! HTTP/1.1, as little as clients need: one request after another, chunked bodies.
+//! HTTP/1.1, as little as clients need: requests in sequence, chunked bodies.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A parameter's value; empty when it is absent.
+    /// A parameter's value; empty when the parameter is absent.
     pub fn parameter(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
     }
@@ -111,7 +111,7 @@ impl<'a> Body<'a> {
         Self { stream, state, buffer, chunk: 0 }
     }
 
-    /// Begins a chunk; bytes pushed to the buffer belong to it.
+    /// Begins a chunk; bytes pushed to the buffer belong to the chunk.
     pub fn chunk(&mut self) -> &mut Vec<u8> {
         self.chunk = self.buffer.len();
         self.buffer.extend_from_slice(b"00000000\r\n");
@@ -123,12 +123,12 @@ impl<'a> Body<'a> {
         &mut self.buffer
     }
 
-    /// Its length so far.
+    /// Length of the chunk so far.
     pub fn chunk_len(&self) -> usize {
         self.buffer.len() - self.chunk - HEADER
     }
 
-    /// Ends the chunk, and sends the buffer if it is large.
+    /// Ends the chunk, and sends the buffer if the buffer is large.
     pub fn end_chunk(&mut self) -> io::Result<()> {
         let length = self.chunk_len();
         if length == 0 {

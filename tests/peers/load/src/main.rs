@@ -1,11 +1,12 @@
-//! A canned API server that pushes changes on demand: `load --kind pod --n 10000 [--seed 1]
-//! [--protobuf FILE]`. It prints its two addresses, the API's and the control port's, and serves until
-//! its standard input ends.
+//! A canned API server that pushes changes on demand:
+//! `load --kind pod --n 10000 [--seed 1] [--protobuf FILE]`. The server prints two addresses, of
+//! the API and of the control port, and serves until the standard input ends.
 //!
-//! Objects are text made beforehand with three holes: resourceVersion, time stamp and a padding whose
-//! length differs from version to version. It answers plain HTTP/1.1 with chunked bodies, as a real
-//! server streams: lists in pages, streaming lists, watches, and discovery. A watch that
-//! does not begin at the present is answered 410. It is no API server: there are no writes.
+//! Objects are text made beforehand with three holes: resourceVersion, time stamp and a padding
+//! whose length differs from version to version. The server answers plain HTTP/1.1 with chunked
+//! bodies, as a real server streams: lists in pages, streaming lists, watches, and discovery. A
+//! watch that does not begin at the present is answered 410. Not an API server: there are no
+//! writes.
 
 mod control;
 mod discovery;
@@ -50,7 +51,7 @@ fn main() -> io::Result<()> {
     println!("http://{} {}", api.local_addr()?, control.local_addr()?);
     serve(api, &state, http::connection);
     serve(control, &state, control::connection);
-    // Whoever started this ends it by closing its input, or by dying.
+    // The parent process ends this process by closing the input, or by ending.
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
@@ -62,7 +63,7 @@ fn serve(listener: TcpListener, state: &Arc<State>, serve: Serve) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let state = Arc::clone(&state);
-            // A client that hangs up is no news.
+            // A client that hangs up needs no report.
             thread::spawn(move || stream.set_nodelay(true).and_then(|()| serve(stream, &state)));
         }
     });

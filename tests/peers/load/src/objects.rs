@@ -51,7 +51,7 @@ impl Kind {
         self == Self::Widget
     }
 
-    /// Bytes before the fields of an object that carries its type.
+    /// Bytes before the fields of an object that carries the type.
     pub fn preamble(self) -> &'static str {
         match self {
             Self::Pod => r#"{"kind":"Pod","apiVersion":"v1","#,
@@ -68,7 +68,7 @@ enum Hole {
     Padding,
 }
 
-/// One object: pieces of text, each but the last followed by a hole.
+/// An object: pieces of text, each but the last followed by a hole.
 #[derive(Debug)]
 pub struct Object {
     pub namespace: String,
@@ -77,7 +77,7 @@ pub struct Object {
     ends: Vec<(u32, Hole)>,
 }
 
-/// Values for the holes of one version.
+/// Values for the holes of a version.
 #[derive(Clone, Copy, Debug)]
 pub struct Filling<'a> {
     pub version: u64,
@@ -127,7 +127,7 @@ impl Object {
         Self { namespace, name, text: text.into_boxed_str(), ends }
     }
 
-    /// Writes the text, without its opening brace.
+    /// Writes the text, without the opening brace.
     pub fn render(&self, filling: Filling<'_>, out: &mut Vec<u8>) {
         let mut from = 1;
         for (end, hole) in &self.ends {
@@ -144,7 +144,7 @@ impl Object {
     }
 }
 
-/// A number with leading zeros, so that its length never changes.
+/// A number with leading zeros, so that the length never changes.
 pub fn push_digits(out: &mut Vec<u8>, mut number: u64, width: usize) {
     let at = out.len();
     out.resize(at + width, b'0');

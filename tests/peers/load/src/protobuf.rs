@@ -14,7 +14,7 @@ const PADDING: &[u8] = b"peers.example.dev/padding";
 const RESOURCE_VERSION: u64 = 6;
 const ANNOTATIONS: u64 = 12;
 
-/// One encoded object: its metadata before and after the padding, and the rest.
+/// An encoded object: the metadata before and after the padding, and the rest.
 #[derive(Debug)]
 pub struct Object {
     before: Box<[u8]>,
@@ -40,7 +40,7 @@ pub fn load(file: &str, count: usize) -> io::Result<Vec<Object>> {
     Err(io::Error::other(format!("{file} has {} objects, not {count}", objects.len())))
 }
 
-/// A field of a message: number, where it begins, where its content begins, where it ends.
+/// A field of a message: number, begin of the field, begin of the content, end.
 type Field = (u64, usize, usize, usize);
 
 fn fields(message: &[u8]) -> Option<Vec<Field>> {
@@ -112,7 +112,7 @@ impl Object {
         })
     }
 
-    /// Writes the object with the values of its holes.
+    /// Writes the object with the values of the holes.
     fn render(&self, filling: crate::objects::Filling<'_>, out: &mut Vec<u8>) {
         let mut entry = Vec::with_capacity(filling.padding.len() + 64);
         push_field(&mut entry, 1, PADDING);
@@ -147,7 +147,7 @@ fn push_field(out: &mut Vec<u8>, number: u64, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// `runtime.Unknown`, with its magic number.
+/// `runtime.Unknown`, with the magic number.
 fn enveloped(kind: &str, raw: &[u8]) -> Vec<u8> {
     let mut meta = Vec::new();
     push_field(&mut meta, 1, b"v1");
@@ -175,7 +175,7 @@ pub fn list(state: &State, objects: &[Object], from: usize, next: &str) -> Vec<u
     enveloped("PodList", &list)
 }
 
-/// A frame of a watch: its length, then `WatchEvent` with the enveloped object inside.
+/// A frame of a watch: the length, then `WatchEvent` with the enveloped object inside.
 fn frame(event: &str, kind: &str, raw: &[u8], out: &mut Vec<u8>) {
     let mut extension = Vec::with_capacity(raw.len() + 64);
     push_field(&mut extension, 1, &enveloped(kind, raw));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::objects::{Filling, Kind, Object, mix, words};
 use crate::protobuf;
 
-/// The first version is one more; eight digits for ever.
+/// The first version is the next number; eight digits for ever.
 const BASE: u64 = 10_000_000;
 /// Text that paddings are cut from.
 const WORDS: usize = 64 << 10;
@@ -22,14 +22,14 @@ pub enum Job {
     Expire,
 }
 
-/// The version and the time stamp of one object.
+/// The version and the time stamp of an object.
 #[derive(Debug, Default)]
 struct Cell {
     version: AtomicU64,
     stamp: AtomicU64,
 }
 
-/// A watch and its work.
+/// A watch with assigned work.
 #[derive(Debug, Default)]
 struct Turn {
     watch: u64,
@@ -52,7 +52,7 @@ pub struct Counts {
     pub unknown: AtomicU64,
 }
 
-/// Counts at one moment.
+/// Counts at a moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub listed: u64,
@@ -136,7 +136,8 @@ impl State {
         index
     }
 
-    /// Changes `count` objects that lie evenly among all, the last one last; returns that one.
+    /// Changes `count` objects that lie evenly among all, the last one last; returns the last
+    /// object.
     pub fn change_spread(&self, count: u64) -> &Object {
         let total = self.objects.len() as u64;
         let count = count.clamp(1, total);
@@ -152,13 +153,13 @@ impl State {
         self.cells[index].stamp.store(stamp, Ordering::SeqCst);
     }
 
-    /// The object of the change that comes `ahead` changes from now; 1 is the next one.
+    /// The object of the change that comes `ahead` changes from now; 1 is the next change.
     pub fn upcoming(&self, ahead: u64) -> &Object {
         let at = self.cursor.load(Ordering::SeqCst) as u64 + ahead.saturating_sub(1);
         &self.objects[usize::try_from(at % self.objects.len() as u64).unwrap_or(0)]
     }
 
-    /// Writes an object as it is now, in JSON, without its opening brace.
+    /// Writes an object in the present state, in JSON, without the opening brace.
     pub fn render(&self, index: usize, out: &mut Vec<u8>) {
         self.objects[index].render(self.filling(index), out);
     }
@@ -186,7 +187,8 @@ impl State {
         self.news.notify_all();
     }
 
-    /// Waits for work for this watch until `deadline`; an error when another one took its place.
+    /// Waits for work for this watch until `deadline`; an error when another watch replaced this
+    /// watch.
     pub fn next(&self, watch: u64, deadline: Instant) -> Result<Option<Job>, Superseded> {
         let mut turn = self.turn();
         turn.is_working &= turn.watch != watch;
@@ -207,7 +209,7 @@ impl State {
         }
     }
 
-    /// Gives the watch work, once its earlier work has ended.
+    /// Gives the watch work, once the earlier work has ended.
     pub fn order(&self, job: Job) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut turn = self.turn();

@@ -1,4 +1,4 @@
-//! The line protocol to the load generator: one command a line, one answer a line.
+//! The line protocol to the load generator: a command per line, an answer per line.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -30,7 +30,7 @@ impl Control {
         Ok(Self { read: BufReader::new(write.try_clone()?), write })
     }
 
-    /// Sends a command, returns its answer's fields.
+    /// Sends a command, returns the fields of the answer.
     pub fn ask(&mut self, command: &str) -> io::Result<BTreeMap<String, String>> {
         writeln!(self.write, "{command}")?;
         let mut line = String::new();
@@ -54,7 +54,7 @@ impl Control {
         })
     }
 
-    /// Tells how many reconciles are done, which opens the window. There is no answer.
+    /// Reports the number of finished reconciles, which opens the window. There is no answer.
     pub fn acknowledge(&mut self, done: u64) -> io::Result<()> {
         writeln!(self.write, "ack {done}")
     }

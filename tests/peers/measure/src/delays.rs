@@ -1,4 +1,4 @@
-//! Very many delayed keys, of which some fall due: the request to a driver, and its result.
+//! Very many delayed keys, of which some fall due: the request to a driver, and the result.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct Delays {
 /// Outcome of the delayed keys.
 #[derive(Clone, Debug, Default)]
 pub struct Delayed {
-    /// Of each key that was handed out, how far from its time, in nanoseconds.
+    /// Distance from the due time of each key that was handed out, in nanoseconds.
     pub late: Vec<u64>,
     /// Keys that still wait.
     pub left: u64,

@@ -22,7 +22,7 @@ fn of(clock: ClockId) -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
-/// Resident memory now and at its highest, in bytes.
+/// Resident memory now and at the peak, in bytes.
 pub fn resident() -> (u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
@@ -35,11 +35,11 @@ pub fn resident() -> (u64, u64) {
 
 /// Forgets the highest resident memory so far.
 pub(crate) fn forget_peak() {
-    // Fails only where the kernel lacks it; the peak is then the process' own, and too high.
+    // Fails only where the kernel lacks the file; the peak is then the process' own, and too high.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// From its start: CPU and time.
+/// CPU and time since the window began.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     cpu: u64,
@@ -63,7 +63,7 @@ impl Window {
     }
 }
 
-/// One line of a driver's output.
+/// A line of a driver's output.
 #[derive(Clone, Debug)]
 pub struct Line(Map<String, Value>);
 
@@ -82,7 +82,7 @@ impl Line {
         self
     }
 
-    /// Prints it.
+    /// Prints the line.
     pub fn print(self) {
         println!("{}", Value::Object(self.0));
     }

@@ -1,8 +1,8 @@
-//! The phases of every Rust driver, and its control connection to the load generator.
+//! The phases of every Rust driver, and the control connection to the load generator.
 //!
-//! A driver gets a script of phases; for each it prints one line of JSON. What is asked of a
-//! framework hides behind [`Subject`], so that all of them are measured by the same code. The Go
-//! driver (`go/`) does the same by its own hand.
+//! A driver gets a script of phases; for each phase the driver prints a line of JSON. The work of a
+//! framework is behind [`Subject`], so that the same code measures all frameworks. The Go driver
+//! (`go/`) has a separate implementation of the same phases.
 
 mod control;
 mod delays;
@@ -26,8 +26,8 @@ pub fn version(text: &str) -> u64 {
     text.parse().unwrap_or_default()
 }
 
-/// One entry of the hash over a whole cache: FNV-1a of `namespace/name=version`. Entries are added up
-/// with wrapping, so their order does not matter.
+/// An entry of the hash over a whole cache: FNV-1a of `namespace/name=version`. Entries are added
+/// up with wrapping, so their order does not matter.
 pub fn fingerprint(namespace: &str, name: &str, version: &str) -> u64 {
     let parts = [namespace, "/", name, "=", version];
     let bytes = parts.iter().flat_map(|part| part.bytes());

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::nanos;
 
-/// While reconciles fail, one version in so many does.
+/// While reconciles fail, a version in this many fails.
 const EVERY: u64 = 36;
 /// And each so often in a row: of 40 reconciles 4 fail.
 const IN_A_ROW: u32 = 4;
@@ -26,7 +26,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A reconcile has begun and read its object; `stamp` is asked for while latencies are taken.
+    /// A reconcile has begun and read the object; `stamp` is asked for while latencies are taken.
     pub fn saw(&self, version: &str, stamp: impl FnOnce() -> Option<u64>) {
         let now = nanos();
         let version = crate::version(version);
@@ -53,7 +53,7 @@ impl Meter {
         self.newest.load(Ordering::Relaxed)
     }
 
-    /// Time between the first reconcile of all and the latest one, in nanoseconds.
+    /// Time between the first reconcile of all and the latest reconcile, in nanoseconds.
     pub fn span(&self) -> u64 {
         let last = self.last_at.load(Ordering::Relaxed);
         last.saturating_sub(self.first_at.load(Ordering::Relaxed))
@@ -72,7 +72,7 @@ impl Meter {
         self.is_timing.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it; the latencies taken, sorted, in nanoseconds.
+    /// Ends the recording of latencies; returns the latencies, sorted, in nanoseconds.
     pub fn timed(&self) -> Vec<u64> {
         self.is_timing.store(false, Ordering::Relaxed);
         let mut latencies =
@@ -86,7 +86,8 @@ impl Meter {
         self.is_failing.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it; how many reconciles failed, and how many versions were not tried to the end.
+    /// Ends the failures; returns the numbers of failed reconciles and of versions that were not
+    /// tried to the end.
     pub fn failed(&self) -> (u64, u64) {
         self.is_failing.store(false, Ordering::Relaxed);
         let failures = self.failures.lock().map(|mut all| std::mem::take(&mut *all));
@@ -96,12 +97,12 @@ impl Meter {
         (failed, given_up as u64)
     }
 
-    /// Number of expected failures among this many changes up to the version, one per attempt.
+    /// Number of expected failures among this many changes up to the version, counted per attempt.
     pub fn due_to_fail(last: u64, changes: u64) -> u64 {
         (last / EVERY - last.saturating_sub(changes) / EVERY) * u64::from(IN_A_ROW)
     }
 
-    /// Is the reconcile of this version to fail? With its number of failures in a row.
+    /// Is the reconcile of this version to fail? With the number of failures in a row.
     pub fn fails(&self, version: &str) -> Option<u32> {
         if !self.is_failing.load(Ordering::Relaxed) {
             return None;

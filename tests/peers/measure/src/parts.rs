@@ -77,7 +77,7 @@ impl Work<'_> {
         adds_line("own", adds, &measured, runs_per_add);
     }
 
-    /// Very many delayed keys, of which some fall due while one looks.
+    /// Very many delayed keys, of which some fall due during the measurement.
     pub(crate) fn delays(&mut self, delays: &Delays) -> io::Result<()> {
         let Some(mut seen) = self.subject.delays(delays) else { return Ok(()) };
         seen.late.sort_unstable();
@@ -146,9 +146,9 @@ impl Work<'_> {
         }
     }
 
-    /// Changes at a steady rate; one reconcile in ten fails and is tried again after a backoff.
+    /// Changes at a steady rate; every tenth reconcile fails and is tried again after a backoff.
     pub(crate) fn failing(&mut self, rate: u64, seconds: u64) -> io::Result<()> {
-        // Each change is reconciled well once, and nine changes bring one failure.
+        // Each change is reconciled well once, and nine changes bring a failure.
         let changes = rate * seconds * 9 / 10;
         self.mark()?;
         let before = self.meter.reconciles();

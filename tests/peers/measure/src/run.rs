@@ -20,7 +20,7 @@ pub(crate) const REST: Duration = Duration::from_secs(1);
 /// Nothing takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Namespace, name and resourceVersion of everything cached, one by one.
+/// Namespace, name and resourceVersion of all cached objects, in sequence.
 pub type Visit<'a> = &'a mut dyn FnMut(&str, &str, &str);
 
 /// Interface that each framework implements; called from the main thread only.
@@ -33,7 +33,7 @@ pub trait Subject {
     fn version(&self, namespace: &str, name: &str) -> String;
     /// Visits everything in the cache.
     fn visit(&self, visit: Visit<'_>);
-    /// Number of Pods of an app; by index if there is one.
+    /// Number of Pods of an app; by index if the cache has an index.
     fn lookup(&self, app: &str) -> usize;
     /// Reconciles from now on sleep for so long.
     fn sleep(&self, _: Duration) {}
@@ -42,12 +42,12 @@ pub trait Subject {
         false
     }
     /// A reconcile for each change without a controller: a listener on the cache that has every
-    /// change read and reconciled by a task of its own; false when the driver has none.
+    /// change read and reconciled by a separate task; false when the driver has no such listener.
     fn bare(&mut self) -> bool {
         false
     }
-    /// Puts so many keys through the public work queue, if there is one, by one producer and one
-    /// worker; runs per add.
+    /// Puts that many keys through the public work queue, if the framework has such a queue, by a
+    /// producer and a worker; runs per add.
     fn queue(&self, _: u64) -> Option<f64> {
         None
     }
@@ -55,7 +55,7 @@ pub trait Subject {
     fn own_queue(&self, _: u64) -> Option<f64> {
         None
     }
-    /// Delayed keys in the public work queue, if there is one.
+    /// Delayed keys in the public work queue, if the framework has such a queue.
     fn delays(&self, _: &Delays) -> Option<Delayed> {
         None
     }
@@ -67,7 +67,7 @@ pub struct Work<'a> {
     pub(crate) subject: &'a mut dyn Subject,
     pub(crate) meter: Arc<Meter>,
     pub(crate) control: Control,
-    /// Is every change reconciled, by a controller or by its stand-in?
+    /// Is every change reconciled, by a controller or by the controller's stand-in?
     pub(crate) reconciles: bool,
     /// Resident memory before anything was listed.
     start: u64,
@@ -75,7 +75,7 @@ pub struct Work<'a> {
     steady: u64,
 }
 
-/// Runs `args.phases`, prints a line for each and a last one with the hash of the cache.
+/// Runs `args.phases`, prints a line for each and a last line with the hash of the cache.
 pub fn run(args: &Args, meter: &Arc<Meter>, subject: &mut dyn Subject) -> io::Result<()> {
     let control = Control::connect(&args.control)?;
     let start = resident().0;
@@ -222,8 +222,8 @@ impl Work<'_> {
         let measured = Window::begin();
         let hidden = self.control.start(&format!("expire changed={changed}"))?;
         self.control.ask("watched")?;
-        // Whoever lists by a stream begins to watch before it has read the list to its end: an event
-        // behind the list tells when that was.
+        // A client that lists by a stream begins to watch before the end of the list is read: an
+        // event behind the list marks the time of that end.
         let behind = self.control.start("events count=1 window=0")?;
         let cpu = self.follow(&behind, &measured, before, false)?;
         let wall = measured.wall();
@@ -249,7 +249,7 @@ impl Work<'_> {
         self.control.ask("mark").map(drop)
     }
 
-    /// Fails unless exactly that was served since the mark: a phase without its work is void.
+    /// Fails unless exactly that was served since the mark: a phase without the work is void.
     pub(crate) fn check(&mut self, served: &str) -> io::Result<()> {
         self.control.ask(&format!("check {served}")).map(drop)
     }
@@ -335,7 +335,7 @@ impl Work<'_> {
     }
 }
 
-/// Fails unless there was exactly one for each.
+/// Fails unless each was seen exactly once.
 pub(crate) fn once(label: &str, seen: u64, due: u64) -> io::Result<()> {
     if seen == due {
         return Ok(());

@@ -25,7 +25,7 @@ pub struct Args {
     pub kind: Kind,
     /// Number of objects.
     pub objects: u64,
-    /// Form in which the driver caches objects; each driver has its own.
+    /// Form in which the driver caches objects; each driver has separate forms.
     pub mode: String,
     /// Through a controller, or into the cache only?
     pub controller: bool,
@@ -35,7 +35,7 @@ pub struct Args {
     pub phases: Vec<Phase>,
 }
 
-/// One phase.
+/// A phase.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
     /// Until the cache is complete and, with a controller, everything was reconciled once.
@@ -53,9 +53,9 @@ pub enum Phase {
     Index { lookups: u64, events: u64 },
     /// `idle:SECONDS`: the cost of doing nothing.
     Idle { seconds: u64 },
-    /// `failing:PER_SECOND:SECONDS`: so many reconciles a second of which one in ten fails.
+    /// `failing:PER_SECOND:SECONDS`: this many reconciles per second, of which every tenth fails.
     Failing { rate: u64, seconds: u64 },
-    /// `queue:ADDS`: the work queue alone, by one producer and one worker.
+    /// `queue:ADDS`: the work queue alone, by a producer and a worker.
     Queue { adds: u64 },
     /// `own:ADDS`: the same by the way that a controller's own source takes.
     Own { adds: u64 },

@@ -1,5 +1,5 @@
 //! The status of the custom resource: both Rust drivers decode into the same types. The spec is
-//! declared by each, because each derives the kind from it in its own way.
+//! declared by each driver, because the drivers derive the kind from the spec in different ways.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;

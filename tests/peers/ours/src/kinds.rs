@@ -26,8 +26,8 @@ pub struct WidgetSpec {
     size: String,
 }
 
-/// Fields of a Pod that a typical operator reads: six fields beside the metadata, and of the
-/// annotations one.
+/// Fields of a Pod that a typical operator reads: six fields beside the metadata, and a single
+/// annotation.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(annotations))]
 pub struct PodView {
@@ -49,7 +49,7 @@ pub struct PodView {
     start: Option<String>,
 }
 
-/// Fields of a Widget for an operator that reads a field of its spec and one of its status.
+/// Fields of a Widget for an operator that reads a field of the spec and a field of the status.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Widget, skip(annotations))]
 pub struct WidgetView {
@@ -63,7 +63,7 @@ pub struct WidgetView {
     ready: Option<i32>,
 }
 
-/// A kind as a driver uses it.
+/// A kind in the form that a driver uses.
 pub trait Read: Resource {
     /// Objects by the app that they belong to.
     const APP: Index<Self, String> = Index::on_path("app", &["metadata", "labels", "app"]);

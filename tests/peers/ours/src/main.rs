@@ -1,8 +1,9 @@
-//! The driver over windlass: the cache alone, or a controller whose reconcile reads its object.
+//! The driver over windlass: the cache alone, or a controller whose reconcile reads the object.
 //!
-//! Everything is at its default but for what a mode says; the runtime has a thread for each core, as the
-//! rivals have. Without a mode that says so nothing is logged, and nothing listens for probes and metrics;
-//! in the mode `template` all of that is as the template's `windlass::cli::App` starts it.
+//! All settings have their defaults unless a mode differs; the runtime has a thread for each core,
+//! as the rivals have. Unless the mode differs, nothing is logged, and nothing listens for probes
+//! and metrics; in the mode `template` all of that is started by the template's
+//! `windlass::cli::App`.
 
 mod kinds;
 mod queue;
@@ -23,7 +24,7 @@ fn main() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let meter = Arc::new(Meter::default());
     let form = match args.mode.as_str() {
-        // A projection is a type; the cache keeps the bytes of its fields by itself.
+        // A projection is a type; the cache keeps the bytes of the projection's fields in any case.
         "compact" | "projection" | "template" => Representation::Compact,
         "typed" => Representation::Typed,
         "metadata" => Representation::Metadata,

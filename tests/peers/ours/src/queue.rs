@@ -1,5 +1,5 @@
-//! The work queue alone: one producer, one worker, 100k keys. The producer never runs so far ahead that
-//! it adds a key which still waits: every add is a run, so that figures are of the same work.
+//! The work queue alone: a producer, a worker, 100k keys. The producer never runs so far ahead as
+//! to add a key which still waits: every add is a run, so that figures are of the same work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +16,14 @@ use windlass::workqueue::{AddOptions, QueueSettings, WorkQueue};
 const KEYS: u64 = 100_000;
 /// Adds that may wait for their run.
 const AHEAD: u64 = KEYS / 2;
-/// Most keys that a controller's source adds at once: those of one read of the network.
+/// Most keys that a controller's source adds at once: the keys of a single read of the network.
 const BATCH: usize = 64;
 /// An arbitrary reason.
 const CHANGED: u64 = 1 << 1;
-/// A fifth of what the worker has to do then, at most: looking costs CPU too.
+/// At most a fifth of the worker's remaining work: a look costs CPU, too.
 const PAUSE: Duration = Duration::from_millis(1);
-/// After so many turns in a row that waited for nothing, a controller's worker makes way for others; earlier
-/// when they take long, which these do not.
+/// After so many turns in a row that waited for nothing, a controller's worker makes way for
+/// others; earlier when they take long, which these do not.
 const IN_A_ROW: u64 = 4095;
 const REST: Duration = Duration::from_secs(1);
 
@@ -39,7 +39,7 @@ fn names(count: u64) -> Vec<Arc<str>> {
     (0..count).map(|key| format!("team/{key}").into()).collect()
 }
 
-/// Adds `adds` keys one by one while a worker takes them; runs per add.
+/// Adds `adds` keys singly while a worker takes them; runs per add.
 pub fn run(runtime: &Runtime, adds: u64) -> f64 {
     let (queue, runs) = (queue(), Arc::new(AtomicU64::new(0)));
     let keys = names(KEYS);
@@ -64,7 +64,7 @@ pub fn run(runtime: &Runtime, adds: u64) -> f64 {
     runs.load(Ordering::Relaxed) as f64 / adds as f64
 }
 
-/// The same as a controller's own source and its workers do it: keys of objects, in batches.
+/// The same in the way of a controller's source and workers: keys of objects, in batches.
 pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
     let queue = WorkQueue::of_objects(settings(), &Environment::system());
     let runs = Arc::new(AtomicU64::new(0));
@@ -101,7 +101,7 @@ pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
     runs.load(Ordering::Relaxed) as f64 / (batches * BATCH) as f64
 }
 
-/// The worker is on another thread; this one has nothing else to do.
+/// The worker is on another thread; this thread has nothing else to do.
 fn keep_near(added: u64, runs: &AtomicU64) {
     while added > runs.load(Ordering::Relaxed) + AHEAD {
         thread::sleep(PAUSE);

@@ -1,4 +1,4 @@
-//! Windlass as it is measured.
+//! Windlass in the measured form.
 
 use std::io;
 use std::marker::PhantomData;
@@ -42,7 +42,7 @@ pub struct Ours<'a, K: Read> {
     stop: CancellationToken,
 }
 
-/// Reads its object and does nothing.
+/// Reads the object and does nothing.
 struct Noop<K> {
     meter: Arc<Meter>,
     sleep: Arc<AtomicU64>,
@@ -121,7 +121,7 @@ impl<'a, K: Read> Ours<'a, K> {
         CacheOptions::default().representation(self.form)
     }
 
-    /// Two, as an operator's would be; of metadata only, that one which is on metadata.
+    /// Two, as of a typical operator; for metadata only, the index on metadata.
     fn indexes(&self) -> Vec<Index<K, String>> {
         match self.form {
             Representation::Metadata => vec![K::APP],
@@ -228,8 +228,8 @@ impl<K: Read> Subject for Ours<'_, K> {
         true
     }
 
-    /// A listener sends keys to one task, which has a `JoinSet` run a task for each: what one would
-    /// write without a controller. It reads its object and sleeps, no more.
+    /// A listener sends keys to a task, which has a `JoinSet` run a task for each: plain code
+    /// without a controller. The task of a key reads the object and sleeps, no more.
     fn bare(&mut self) -> bool {
         let (Some(informer), Some(store)) = (&self.informer, self.store.clone()) else {
             return false;

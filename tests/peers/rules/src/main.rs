@@ -1,11 +1,12 @@
-//! Validation rules in `windlass-cel` and in the `cel` crate: the same expressions on the same data, in turns.
+//! Validation rules in `windlass-cel` and in the `cel` crate: the same expressions on the same
+//! data, in turns.
 //!
-//! `cargo run --release -p rules [ROUNDS]` prints a table: CPU time of the thread per operation, the median of rounds,
-//! and the median of the rounds' ratios.
+//! `cargo run --release -p rules [ROUNDS]` prints a table: CPU time of the thread per operation,
+//! the median of rounds, and the median of the rounds' ratios.
 //!
-//! The work is not equal, and ours does more of it: its compilation finds the types and refuses wrong ones, and its
-//! evaluation counts the cost that Kubernetes' budget is about. `cel` copies an object's JSON into values of its own
-//! before it evaluates a rule; ours reads the JSON in place.
+//! The work is not equal, and ours does more work: compilation finds the types and refuses wrong
+//! types, and evaluation counts the cost that Kubernetes' budget is about. `cel` copies an object's
+//! JSON into separate values before evaluating a rule; ours reads the JSON in place.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use windlass_cel::syntax::{ParserOptions, Source, parse};
 use windlass_cel::types::Type;
 use windlass_cel::types::shape::Shape;
 
-/// CPU time that one measurement takes, in nanoseconds.
+/// CPU time of a measurement, in nanoseconds.
 const SLICE: u64 = 20_000_000;
 /// Budget of a rule in Kubernetes.
 const LIMITS: Limits = Limits::new(10_000_000);
@@ -31,7 +32,7 @@ fn cpu() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Nanoseconds of one call.
+/// Nanoseconds of a call.
 fn time(mut call: impl FnMut()) -> f64 {
     let (begin, mut count, mut batch) = (cpu(), 0_u64, 1_u64);
     loop {
@@ -52,7 +53,7 @@ fn median(mut all: Vec<f64>) -> f64 {
     all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// One row: both sides in turns.
+/// A row: both sides in turns.
 fn row(name: &str, rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) {
     let pairs: Vec<(f64, f64)> =
         (0..rounds).map(|_| (time(&mut ours), time(&mut theirs))).collect();
@@ -62,7 +63,7 @@ fn row(name: &str, rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMut
     println!("| {name} | {:.2} µs | {:.2} µs | {ratio:.1} |", ours / 1000.0, theirs / 1000.0);
 }
 
-/// A rule in both engines, with what they need to evaluate it.
+/// A rule in both engines, with the data that evaluation needs.
 struct Case {
     name: String,
     text: String,

@@ -1,5 +1,5 @@
-//! Conditions that a controller declares, and `Ready` computed from them and from the outcome of each reconcile, as
-//! other programs read them.
+//! Conditions that a controller declares, and `Ready` computed from them and from the outcome of
+//! each reconcile, as other programs read them.
 
 mod parts;
 mod readings;
@@ -120,7 +120,7 @@ const OUTCOMES: &[(&str, Reading, &str, [&str; 3])] = &[
 async fn each_outcome_is_read_by_other_programs_as_it_is_meant() {
     let bench = Bench::start().await;
     let running = bench.run();
-    // Each outcome once after a success, and once after each other one.
+    // Each outcome once after a success, and once after each other outcome.
     for (act, reading, health, expected) in OUTCOMES.iter().chain(OUTCOMES.iter().rev()) {
         let site = bench.after(act).await;
         let found = ["Ready", "Reconciling", "Stalled"].map(|type_| shown(&site, type_));
@@ -167,7 +167,7 @@ async fn all_conditions_of_a_reconcile_are_one_write() {
         let of_status = writes.iter().filter(|write| *write == "patch websites/status");
         assert_eq!(of_status.count(), 1, "{act}: {writes:?}");
     }
-    // A failure that repeats itself, and a wait, write once.
+    // A repeated failure, and a wait, write once.
     for act in ["fails", "rolls out"] {
         bench.after(act).await;
         bench.pass(120).await;

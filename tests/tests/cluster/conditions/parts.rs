@@ -121,7 +121,7 @@ impl Bench {
         Self { cluster, shops, running }
     }
 
-    /// Merges into the spec; returns the shop when its spec was reconciled.
+    /// Merges into the spec; returns the shop once the spec was reconciled.
     async fn after(&self, spec: Value) -> Value {
         let patch = Patch::Merge(json!({ "spec": spec }));
         let generation = self.shops.patch("home", patch).await.unwrap().metadata.generation;

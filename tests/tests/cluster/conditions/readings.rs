@@ -1,5 +1,5 @@
-//! Readings of a status by other programs: kstatus (Flux, kpt), `kubectl wait` and Argo CD's usual script. Written
-//! from their rules, for values as JSON.
+//! Readings of a status by other programs: kstatus (Flux, kpt), `kubectl wait` and Argo CD's usual
+//! script. Written from their rules, for values as JSON.
 
 use serde_json::Value;
 
@@ -20,8 +20,9 @@ fn status<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
     conditions(object).iter().find(|it| it["type"] == type_)?["status"].as_str()
 }
 
-/// kstatus for a custom resource: deletion, then an unobserved generation, then the first of `Reconciling` and
-/// `Stalled` that is true, then `Ready`. An object without any of these is current.
+/// kstatus for a custom resource: deletion, then an unobserved generation, then the first of
+/// `Reconciling` and `Stalled` that is true, then `Ready`. An object without any of these is
+/// current.
 pub(super) fn kstatus(object: &Value) -> Reading {
     let metadata = &object["metadata"];
     if metadata["deletionTimestamp"].as_str().is_some_and(|time| !time.is_empty()) {

@@ -1,4 +1,5 @@
-//! Several controllers of one kind, kinds without `observedGeneration`, and a controller without conditions of its own.
+//! Several controllers of the same kind, kinds without `observedGeneration`, and a controller
+//! without declared conditions.
 
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ struct PlainStatus {
     conditions: Option<Conditions>,
 }
 
-/// A controller without conditions of its own.
+/// A controller without declared conditions.
 #[derive(Controller)]
 #[controller(for = Plain, conditions)]
 struct Plains;

@@ -136,7 +136,8 @@ impl Bench {
         Self::on(TestCluster::start().await).await
     }
 
-    /// Starts on the embedded server, also where others run on the real one: for its requests and its faults.
+    /// Starts on the embedded server, also where others run on the real server: for the request log
+    /// and the faults.
     pub(super) async fn embedded() -> Self {
         Self::on(TestCluster::builder().embedded().start().await).await
     }
@@ -155,7 +156,7 @@ impl Bench {
         self.cluster.spawn(Manager::new(self.cluster.client()).controller(controller))
     }
 
-    /// Creates a site, or changes its spec; returns its generation.
+    /// Creates a site, or changes the spec; returns the generation.
     pub(super) async fn act(&self, act: &str) -> Option<i64> {
         let patch = Patch::Merge(json!({ "spec": { "act": act } }));
         let site = match self.sites.get_opt("home").await.unwrap() {
@@ -165,7 +166,7 @@ impl Bench {
         site.unwrap().metadata.generation
     }
 
-    /// Creates or changes a site, and returns it when its spec was reconciled.
+    /// Creates or changes a site, and returns the site once the spec was reconciled.
     pub(super) async fn after(&self, act: &str) -> Value {
         let generation = self.act(act).await;
         self.eventually(|site| site["status"]["observedGeneration"].as_i64() == generation).await

@@ -1,4 +1,4 @@
-//! A controller whose reconcile is its graph.
+//! A controller whose reconcile is the graph.
 
 use windlass::conditions::ConditionedStatus;
 

@@ -45,7 +45,7 @@ async fn nothing_is_sent_when_nothing_differs() {
     for round in 0..3 {
         let label = json!({ "metadata": { "labels": { "round": round.to_string() } } });
         world.patch("shop", label).await;
-        // Not until it is settled: that would list.
+        // Not until settled: that would list.
         world.pass(5).await;
     }
     let requests = world.cluster.server().requests();

@@ -1,4 +1,5 @@
-//! Plans of graphs: external resources and rollouts are planned as they would be driven, and nothing is done.
+//! Plans of graphs: external resources and rollouts are planned as they would be driven, and
+//! nothing is done.
 
 use windlass::controller::{PlannedObject, PlannedOutcome};
 use windlass::external::External;
@@ -173,7 +174,7 @@ async fn a_child_that_is_being_deleted_is_planned_neither_as_deleted_nor_as_made
     let shop = audited.planned(Shops).await;
     assert_eq!(changes(&shop), Vec::<String>::new(), "it goes already");
 
-    // An update of it is told apart from one of an object that stays.
+    // The plan notes that the updated object is being deleted.
     let paint = json!({ "data": { "color": "red" } });
     audited.world.api::<ConfigMap>().patch("shop-config", Patch::Merge(paint)).await.unwrap();
     let shop = audited.planned(Shops).await;

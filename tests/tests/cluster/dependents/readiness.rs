@@ -1,4 +1,4 @@
-//! The rules of kstatus, by its own cases.
+//! The rules of kstatus, by kstatus' own cases.
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
@@ -11,7 +11,7 @@ use windlass::resource::{DynamicObject, Resource};
 
 const NOW: i64 = 1_767_225_600;
 
-/// Returns "ready", "deleted", or the kind of trouble with its reason.
+/// Returns "ready", "deleted", or the kind of trouble with the reason.
 fn judge<K: Resource>(object: Value) -> String {
     let object: K = serde_json::from_value(object).expect("an object of the kind");
     match Readiness::of(&object, Timestamp::from_second(NOW).expect("in range")) {
@@ -22,7 +22,7 @@ fn judge<K: Resource>(object: Value) -> String {
     }
 }
 
-/// Checks an object as its type, and as a value of a kind that is known at run time.
+/// Checks an object as a typed value, and as a value of a kind that is known at run time.
 #[track_caller]
 fn expect<K: Resource>(mut object: Value, expected: &str) {
     assert_eq!(judge::<K>(object.clone()), expected, "{object}");

@@ -21,7 +21,7 @@ async fn one_of_many_that_left_the_spec_goes_and_everything_else_stays() {
     let running = world.spawn();
     let shop = world.create("shop", &["a", "b"]).await;
     world.patch("shop", json!({ "metadata": { "labels": { "notes": "yes" } } })).await;
-    // It claims the place of a shard, but no shop controls it.
+    // The Secret claims the place of a shard, but no shop controls the Secret.
     let mut claim = secret("claim".to_owned());
     let label = (windlass::dependents::LABEL.to_owned(), "shops.Parts.shards".to_owned());
     claim.metadata.labels = Some([label].into());
@@ -128,7 +128,8 @@ async fn a_wanted_child_that_is_being_deleted_is_not_ready_and_is_made_anew() {
     running.stop().await;
 }
 
-/// The next version of the operator: the shards are gone, the app has another field, and the rest is new.
+/// The next version of the operator: the shards are gone, the app has another field, and the rest
+/// is new.
 mod next {
     use super::super::*;
 

@@ -10,7 +10,8 @@ use windlass_apiserver::faults::{Action as FaultAction, Fault};
 
 use super::*;
 
-/// Runs an operator until its write number `n` hangs, and drops it; `false` if it made fewer writes.
+/// Runs an operator until write number `n` hangs, and drops the operator; `false` after fewer
+/// writes.
 pub(super) async fn crash_at(
     world: &World,
     n: usize,
@@ -53,8 +54,8 @@ async fn crash_of_embedded(world: &World, n: usize, manager: Manager) -> bool {
     has_hung
 }
 
-/// Returns a client whose writes are not sent from number `n` on, and the number of its writes. Events are none:
-/// nothing waits for them.
+/// Returns a client whose writes are not sent from number `n` on, and the number of the client's
+/// writes. Events are not counted: nothing waits for them.
 async fn hanging(cluster: &TestCluster, n: usize) -> (Client, Arc<AtomicUsize>) {
     let writes = Arc::<AtomicUsize>::default();
     let (seen, place) = (Arc::clone(&writes), format!("/namespaces/{}/", cluster.namespace()));

@@ -1,4 +1,5 @@
-//! Lists with several owners: items of others are left, and ours that others changed are taken back.
+//! Lists with several owners: items of others are left, and ours that others changed are taken
+//! back.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,7 +103,7 @@ async fn items_of_others_are_left_and_cost_no_request_also_after_a_restart() {
     let version = world.theirs(json!({ "tags": ["theirs"], "pins": pins })).await;
     let expected = (version, "a b theirs".to_owned(), "x:red y:red theirs:t".to_owned());
     assert_eq!(world.settled().await, expected);
-    // Their own change of it is left, too.
+    // The pin that another writer changes is left, too.
     let pins = json!([{ "name": "theirs", "text": "u" }]);
     let version = world.theirs(json!({ "tags": ["theirs"], "pins": pins })).await;
     let expected = (version, "a b theirs".to_owned(), "x:red y:red theirs:u".to_owned());

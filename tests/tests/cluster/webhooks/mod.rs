@@ -1,4 +1,4 @@
-//! The webhook server, called by an API server over TLS: the embedded one, or a real one.
+//! The webhook server, called by an API server over TLS: the embedded server, or a real server.
 
 mod spawned;
 
@@ -22,7 +22,7 @@ use windlass::webhook::{
     Operation, Registration, Validate, WebhookServer, Webhooks,
 };
 
-/// Judges a map by the wish in its data.
+/// Judges a map by the wish in the map's data.
 struct Rules;
 
 impl Validate for Rules {
@@ -62,7 +62,7 @@ impl Mutate for Defaults {
     }
 }
 
-/// Returns webhooks for the maps of one namespace.
+/// Returns webhooks for the maps of a namespace.
 fn webhooks(namespace: &str) -> Webhooks {
     let only = format!("request.namespace == '{namespace}'");
     let keys = |name: &str| {
@@ -151,7 +151,7 @@ async fn an_api_server_asks_the_webhook_server_over_tls_on_loopback() {
     let running = Manager::new(admin.clone()).quiet().without_signals().runnable(hooks).start();
     eventually("the operator is ready", async || running.readiness().is_ready()).await;
 
-    // The own namespace is left out by default: that of the maps is another one.
+    // The own namespace is left out by default: the maps are in another namespace.
     let options = ConfigurationOptions::new(&namespace, "operators").url(url);
     let options = options.ca_bundle(mounted.authority.clone());
     configure(&admin, &webhooks(&namespace), &options).await;

@@ -10,7 +10,8 @@ fn operator(cluster: &TestCluster) -> Manager {
     Manager::new(cluster.client()).name("shop").runnable(hooks)
 }
 
-/// Creates maps until one has its default: a real API server takes a moment to read configurations.
+/// Creates maps until a map has the default: a real API server takes a moment to read
+/// configurations.
 async fn until_asked(cluster: &TestCluster) {
     let maps = cluster.client().namespace::<ConfigMap>(cluster.namespace());
     let mut made = 0;
@@ -46,7 +47,8 @@ async fn the_webhooks_of_an_operator_in_a_test_are_asked_without_a_setting() {
     assert!(text.contains("data[invalid]: Invalid value: \"x\": is not wanted"), "{text}");
 
     assert_eq!(running.stop().await, Exit::Drained);
-    // On a server of its own the operator is asked on, as one in a cluster is whose Pods are away.
+    // On a separate server the operator is still asked, as is an operator in a cluster whose Pods
+    // are away.
     let away = create(&cluster, config_map("away")).await;
     match cluster.is_embedded() {
         true => assert!(format!("{:?}", away.unwrap_err()).contains("failed calling webhook")),

@@ -11,9 +11,9 @@ use super::worker::{MADE_BY, OP};
 /// The states that a namespace's objects went through.
 #[derive(Default)]
 pub(super) struct History {
-    /// Uids of the objects that a write made, by its id.
+    /// Uids of the objects that a write made, by the write's id.
     pub(super) made: BTreeMap<String, Vec<String>>,
-    /// Number of states of objects that a write led to, by its id; creations included.
+    /// Number of states of objects that a write led to, by the write's id; creations included.
     pub(super) states: BTreeMap<String, usize>,
     /// Uids of deleted objects.
     pub(super) deleted: Vec<String>,

@@ -30,7 +30,7 @@ const WRITES: usize = 10_000;
 /// Number of clients; half of them speak HTTP/2, half HTTP/1.1.
 const CLIENTS: usize = 8;
 const WORKERS_PER_CLIENT: usize = 8;
-/// Deadline of one call, with its retries; shorter than a stall.
+/// Deadline of a call, with retries; shorter than a stall.
 const PATIENCE: Duration = Duration::from_millis(2500);
 const END: &str = "the-end";
 

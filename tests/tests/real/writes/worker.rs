@@ -1,5 +1,5 @@
-//! A writer: it owns some objects, writes them one write at a time, and records the results that it
-//! got.
+//! A writer: the owner of some objects, which writes them with a single write at a time, and
+//! records the results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) enum Kind {
     DeleteWithUid,
 }
 
-/// An object as its worker last knew it.
+/// An object as last known to the worker.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) name: String,
@@ -57,25 +57,25 @@ impl Known {
     }
 }
 
-/// Result of a write, as its caller got it.
+/// Result of a write, as returned to the caller.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     Done,
     /// Certainly not executed.
     Refused(ErrorKind),
-    /// Its fate was unknown; a read from the server showed it done, or not done (yet).
+    /// The fate was unknown; a read from the server showed the write done, or not done (yet).
     Doubtful {
         done: bool,
         kind: ErrorKind,
     },
 }
 
-/// One write.
+/// A write.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) op: String,
     pub(super) kind: Kind,
-    /// The object before, if there was one.
+    /// The object before, if an object existed.
     pub(super) before: Option<Known>,
     pub(super) answer: Answer,
 }
@@ -190,7 +190,7 @@ impl Worker {
                 match (done, now) {
                     (true, Some(now)) => self.book.kept.push(now),
                     (true, None) => self.free.push(name.to_owned()),
-                    // The write may still be on its way through the server.
+                    // The write may still be under way through the server.
                     (false, _) => self.book.open.push(entry.clone()),
                 }
             }
@@ -202,7 +202,7 @@ impl Worker {
         self.book.faults.push(format!("{entry:?}: {text}"));
     }
 
-    /// Reads whether a write is done, and its object as it is now.
+    /// Reads whether a write is done, and the object's present state.
     async fn look(&self, entry: &Entry, name: &str) -> (bool, Option<Known>) {
         if entry.kind == Kind::CreateGenerated {
             let made = self.direct.list().labels(&format!("{MADE_BY}={}", entry.op));
@@ -222,12 +222,12 @@ impl Worker {
 
 /// Whether an error leaves the fate of a write unknown.
 fn is_doubtful(error: &Error) -> bool {
-    // The error of a second attempt may be caused by the first: its text says so.
+    // The error of a second attempt may be caused by the first attempt: the error's text says so.
     error.kind() == ErrorKind::Ambiguous
         || error.to_string().contains("an earlier attempt may have worked")
 }
 
-/// Whether the server itself refused a write that no other client can have made impossible.
+/// Whether the server refused a write that no other client can have made impossible.
 fn is_of_the_server(error: &Error) -> bool {
     error.status().is_some_and(|status| status.code != 429)
 }

@@ -7,17 +7,18 @@ use std::process::Command;
 /// The compiler's command line for this program.
 const ARGUMENTS: &[&str] = windlass_derive_tests_command::rustc_arguments!();
 
-/// Text of the compiler about one fixture, and whether it compiled.
+/// Text of the compiler about a fixture, and whether the fixture compiled.
 pub(crate) struct Verdict {
     pub(crate) compiled: bool,
     pub(crate) text: String,
 }
 
-/// Type check of one fixture, whose path is relative to the package.
+/// Type check of a fixture, whose path is relative to the package.
 pub(crate) fn check(fixture: &Path) -> Verdict {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(ARGUMENTS[0])
-        // Where cargo compiles members of the workspace: excerpts of their sources need it.
+        // Where cargo compiles members of the workspace: excerpts of their sources need this
+        // folder.
         .current_dir(root)
         .arg(Path::new("tests/ui").join(fixture))
         .args(["--crate-name=fixture", "--crate-type=bin", "--edition=2024", "--emit=metadata"])
@@ -30,7 +31,7 @@ pub(crate) fn check(fixture: &Path) -> Verdict {
     Verdict { compiled: output.status.success(), text }
 }
 
-/// `--extern` and `-L` of this program. Cargo writes a flag and its value apart.
+/// `--extern` and `-L` of this program. Cargo writes flags and values apart.
 fn libraries() -> impl Iterator<Item = &'static str> {
     let pairs = ARGUMENTS.windows(2).filter(|pair| matches!(pair[0], "--extern" | "-L"));
     pairs.flatten().copied()

@@ -1,7 +1,7 @@
-//! The form in which texts of the compiler are kept: without what differs between machines and with changes
-//! elsewhere.
+//! The form in which texts of the compiler are kept: without parts that differ between machines or
+//! after changes elsewhere.
 
-/// The package in its workspace.
+/// The package in the workspace.
 const FOLDER: &str = "tests/ui/";
 
 /// Types that the compiler names as alternatives, at most.
@@ -14,7 +14,8 @@ const ENTRY: usize = 12;
 const LIBRARIES: [&str; 8] =
     ["std", "core", "alloc", "windlass", "k8s_openapi", "schemars", "serde", "serde_json"];
 
-/// The kept form of a text: folders have names, lines of other crates no numbers, lists of alternatives an end.
+/// The kept form of a text: folders have names, lines of other crates no numbers, lists of
+/// alternatives an end.
 pub(crate) fn kept(text: &str) -> String {
     let numbered = without_numbers(text);
     let mut lines = Vec::new();
@@ -69,19 +70,20 @@ fn other_crate(place: &str) -> String {
     }
     match path.split_once("/library/") {
         Some((_, path)) => format!("$RUST/{path}"),
-        // The compiler is called in the workspace, as cargo does it for members.
+        // The compiler is called in the workspace, as cargo does for members.
         None => format!("$WORKSPACE/{path}"),
     }
 }
 
-/// A line of an excerpt with blanks for its number.
+/// A line of an excerpt with blanks for the number.
 fn blank_number(line: &str) -> String {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
     format!("{}{rest}", " ".repeat(line.len() - rest.len()))
 }
 
-/// Lines with a bounded number of types that implement a trait, without those of libraries that fixtures do not
-/// name: which of these are loaded depends on the features of all packages that cargo builds together.
+/// Lines with a bounded number of types that implement a trait, without those of libraries that
+/// fixtures do not name: which of these are loaded depends on the features of all packages that
+/// cargo builds together.
 fn shortened(lines: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut lines = lines.iter().peekable();

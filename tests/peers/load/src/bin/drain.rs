@@ -1,7 +1,9 @@
-//! A driver that is no client: it reads the load generator's bytes and drops them. Its cost is the
-//! lower bound of every other driver, and its bytes per second are the load generator's upper bound.
+//! A driver that is no client: `drain` reads the load generator's bytes and drops them. The cost is
+//! the lower bound of every other driver, and the bytes per second are the load generator's upper
+//! bound.
 //!
-//! It takes the arguments of a driver, and the phases `sync` (a streaming list), `events` and `churn`.
+//! The program takes the arguments of a driver, and the phases `sync` (a streaming list), `events`
+//! and `churn`.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -57,7 +59,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Requests a streaming list and reads it, and the watch after it, on a thread of its own.
+/// Requests a streaming list and reads the list, then the watch, on a separate thread.
 fn connect(args: &Args, read: &Arc<AtomicU64>) -> io::Result<()> {
     let address = args.server.trim_start_matches("http://").trim_end_matches('/');
     let path = match args.kind {
