@@ -60,7 +60,7 @@ impl Scope {
     }
 }
 
-/// How many values of a part one value of a node can hold; `None` without a bound.
+/// Largest number of values of a part per value of a node; `None` without a bound.
 fn max_elements(schema: &Value) -> Option<u64> {
     let limit = |name: &str| schema.get(name).and_then(Value::as_u64);
     match text(schema, "type") {

@@ -88,7 +88,7 @@ pub(in crate::leader) enum Reaction {
 #[derive(Debug)]
 struct Observation {
     lease: ObservedRecord,
-    /// When this version was first seen.
+    /// Clock reading at the first sight of this version.
     first: ClockReading,
     /// Whether this is, as far as this process knows, still the stored version.
     current: bool,
