@@ -228,6 +228,9 @@ impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
         let is_wanted = std::mem::take(&mut state.is_wanted);
         drop(state);
         self.is_over = true;
+        // With the lock released, as the woken task takes the same lock. `is_wanted` was read under
+        // the lock: every task that was refused before the release is answered here, and later
+        // tasks find the permit free.
         if is_wanted {
             self.apply_queue.filled.notify_one();
         }

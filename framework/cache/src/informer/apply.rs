@@ -61,6 +61,7 @@ impl Core {
         for member in members.iter() {
             member.notify(&applied.events);
         }
+        // After the events are in the mailboxes, where `is_delivered` looks next.
         self.is_delivering.store(false, Ordering::SeqCst);
         self.record_marks(&applied, &members);
         self.meter.dropped(applied.dropped + merged);

@@ -48,6 +48,8 @@ impl ServerCapabilities {
     /// the kind with the newest position detects this for all.
     pub(super) fn found_set_back(&self, now: Instant, version: &str) {
         {
+            // Checked and stored under a single lock: of several reflectors that find the set-back
+            // at the same time, the first alone notifies.
             let mut set_back = self.set_back.lock();
             if set_back.as_ref().is_some_and(|(last, _)| now < *last + PASSED_ON) {
                 return;

@@ -260,6 +260,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
                     && error.outcome == Outcome::Lost =>
             {
                 lost_before = true;
+                // Relaxed: read when the result of the attempt is there; the future that returns
+                // the result orders the two.
                 attempt.iter().for_each(|attempt| attempt.resent.store(true, Ordering::Relaxed));
                 newer = Some(id);
             }

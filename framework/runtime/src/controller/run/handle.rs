@@ -294,6 +294,7 @@ impl<C: Reconciler> Handle<C> {
             &run.stop,
         )
         .await;
+        // Relaxed: as in `attached`.
         let workers = self.workers.load(Ordering::Relaxed);
         let mut drained = run_workers(&worker, workers, run.drain).await;
         if let Some(tasks) = tasks {
@@ -399,6 +400,8 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     }
 
     fn limit_workers(&self, workers: usize) {
+        // Relaxed: the manager calls this before the controller is attached, and the start of tasks
+        // orders the two.
         self.workers.store(workers.max(1), Ordering::Relaxed);
     }
 

@@ -231,6 +231,7 @@ impl ExpectationTracker {
         child: ObservedChild<'_>,
     ) {
         let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
+        // No write to a child of this parent awaits the watch: there is nothing to confirm.
         let Some(known) = parents.get_mut(parent) else { return };
         let name = kind.group_resource();
         let Some(expected) = known.kinds.iter_mut().find(|expected| expected.kind.name == name)

@@ -232,6 +232,7 @@ pub(crate) struct Busy<'a> {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
+        // Relaxed: the number is shown in a gauge and guards no data.
         self.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
