@@ -1,4 +1,4 @@
-//! Checks of literals that run once the types agree: mixed types, constant arguments.
+//! Checks of literals, made once the types agree: mixed types, constant arguments.
 
 use super::{Checked, format};
 use crate::syntax::ast::{List, MapEntry};
@@ -51,7 +51,7 @@ pub(super) fn format_strings(checked: &Checked, issues: &mut Issues) {
     }
 }
 
-/// Reports constant arguments that their function would fail on.
+/// Reports constant arguments for which their function would fail.
 pub(super) fn constant_arguments(
     checked: &Checked,
     validators: &[LiteralValidator],
