@@ -19,7 +19,8 @@ pub struct LiteralValidator {
 /// Name of the function whose list of arguments may mix types.
 const FORMAT: &str = "format";
 
-/// Reports lists and maps whose elements are of different types, except within arguments of `format`.
+/// Reports lists and maps whose elements are of different types, except within arguments of
+/// `format`.
 pub(super) fn homogeneous_literals(checked: &Checked, issues: &mut Issues) {
     let mut report = |id: ExprId, expected: &Type, actual: &Type| {
         let message = format!("expected type '{expected}' but found '{actual}'");
@@ -125,7 +126,7 @@ fn element_type<'c>(checked: &'c Checked, element: &Expr, is_optional: bool) -> 
     if is_optional { ty.optional_content().unwrap_or(ty) } else { ty }
 }
 
-/// Visits the expressions directly below one.
+/// Visits the expressions directly below an expression.
 pub(super) fn for_each_child<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     match &expr.kind {
         ExprKind::Literal(_) | ExprKind::Ident(_) => {}

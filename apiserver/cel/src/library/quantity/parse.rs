@@ -18,7 +18,7 @@ const NANO: i32 = -9;
 /// The parts of a quantity.
 struct Parts<'t> {
     is_negative: bool,
-    /// The number with its sign.
+    /// The number with the sign.
     value: &'t str,
     /// Digits before the point, without leading zeros.
     whole: &'t str,
@@ -123,7 +123,8 @@ fn amount(parts: &Parts<'_>, suffix: &Suffix) -> Result<Option<Amount>, &'static
     Ok(product.map(|value| Amount { value: if parts.is_negative { -value } else { value }, scale }))
 }
 
-/// The number of a text, rounded up to nanos; with a binary suffix it is at most the largest `int64`.
+/// The number of a text, rounded up to nanos; with a binary suffix the number is at most the
+/// largest `int64`.
 fn decimal(parts: &Parts<'_>, suffix: &Suffix) -> Result<Decimal, &'static str> {
     if parts.value.len() as u64 > MAX_DIGITS {
         return Err(TOO_LARGE);
