@@ -242,7 +242,7 @@ impl Builder {
     /// Installs the connector that opens the connections to admission and conversion webhooks.
     /// Default: TCP and TLS.
     ///
-    /// A test whose handler runs in the same process answers on an end of an in-memory pipe, and
+    /// A test whose handler runs in the same process answers on one end of an in-memory pipe, and
     /// needs no socket and no certificate ([`WebhookStream::plain`](crate::WebhookStream::plain)).
     #[must_use]
     pub fn connector(mut self, connector: impl Connector) -> Self {

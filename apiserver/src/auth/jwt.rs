@@ -1,7 +1,7 @@
 //! Signed tokens: JSON Web Tokens with the only algorithm ES256 and the only key of a server.
 //!
-//! The header of a token is never read. The header must equal, byte for byte, the header that the
-//! key writes, so a token cannot choose another algorithm or another key.
+//! The header of a token is never read. It must equal, byte for byte, the header that the key
+//! writes, so a token cannot choose another algorithm or another key.
 
 use std::fmt;
 

@@ -39,7 +39,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Returns an object with the object's size.
+    /// Returns an object with its size.
     pub(crate) fn new(value: Value, revision: u64) -> Self {
         let size = size(&value);
         Self { value, revision, size }
@@ -87,7 +87,7 @@ pub(crate) struct Compacted {
     pub(crate) current: u64,
 }
 
-/// All objects at a revision.
+/// All objects at one revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Backup {
     revision: u64,
@@ -546,7 +546,7 @@ pub(crate) fn in_namespace<'a>(
     snapshot.range::<Arc<str>, _>(start..).take_while(move |(key, _)| within(key, end.as_deref()))
 }
 
-/// Returns the first key of a namespace and the first key behind the namespace.
+/// Returns the first key of a namespace and the first key behind it.
 fn bounds(namespace: &str) -> (String, Option<String>) {
     if namespace.is_empty() {
         (String::new(), None)

@@ -124,7 +124,7 @@ pub(crate) struct Strategy {
     pub(crate) key: Option<Box<str>>,
 }
 
-/// Treatment of a value of a type; deduced from the value where the type allows several.
+/// Treatment of a value of a type; deduced from the value where the type allows several treatments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Map(&'a Object),
@@ -166,7 +166,7 @@ impl Table {
         &self.node(id).shape
     }
 
-    /// Adds a type and returns the type's number.
+    /// Adds a type and returns its number.
     pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: TypeShape) -> Id {
         self.nodes.push(Node { name, shape });
         self.nodes.len() - 1

@@ -401,8 +401,7 @@ impl Watcher {
         self.ready.extend(events);
     }
 
-    /// Returns the event of a change for this selection; `None` if the change does not concern the
-    /// selection.
+    /// Returns the event of a change for this selection; `None` if the change does not concern it.
     fn event(&self, change: &Change) -> Option<Event> {
         if !change.key.starts_with(&self.prefix) {
             return None;

@@ -349,7 +349,7 @@ impl Metrics {
         }
     }
 
-    /// Adds to a gauge; negative values lower the gauge.
+    /// Adds to a gauge; negative values lower it.
     pub fn add(&self, definition: &MetricDefinition, values: &[&str], value: f64) {
         self.gauge(definition, values).add(value);
     }

@@ -233,7 +233,7 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
     quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
 }
 
-/// A type that is written as the type's only field.
+/// A type that is written as its only field.
 fn newtype(field: &Field, keys: &TokenStream) -> TokenStream {
     let shape = shape(field);
     let of_field = keys_of(field);

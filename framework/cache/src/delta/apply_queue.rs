@@ -148,8 +148,8 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Takes the apply permit, if the permit is free. Does not wait; if another task holds the
-    /// permit, the task in [`filled`](Self::filled) is woken on the release.
+    /// Takes the apply permit, if it is free. Does not wait; if another task holds the permit, the
+    /// task in [`filled`](Self::filled) is woken on the release.
     #[must_use = "the permit is released at once when it is dropped"]
     pub fn try_permit(&self) -> Option<ApplyPermit<'_, T, M>> {
         let mut state = self.state.lock();

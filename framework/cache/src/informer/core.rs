@@ -224,7 +224,7 @@ impl Core {
         }
         while !core.stop.is_cancelled() {
             if core.attend(&mut tasks) {
-                // Yields: a flood of an informer must not keep others from running.
+                // Yields: a flood at one informer must not keep others from running.
                 tokio::task::yield_now().await;
                 continue;
             }

@@ -44,8 +44,8 @@ impl ServerCapabilities {
         *self.refused.lock() = Some(now);
     }
 
-    /// Notes that the store had `version` and no longer has that version. Most kinds share a store:
-    /// the kind with the newest position detects this for all.
+    /// Notes that the store had `version`, and has it no longer. Most kinds share one store: the
+    /// kind with the newest position detects this for all.
     pub(super) fn found_set_back(&self, now: Instant, version: &str) {
         {
             // Checked and stored under a single lock: of several reflectors that find the set-back

@@ -24,8 +24,7 @@ impl Expected {
         Self { starts, kind, api_version }
     }
 
-    /// Returns the object's kind if that kind is not the expected kind. An object without a kind
-    /// passes.
+    /// Returns the object's kind if it is not the expected one. An object without a kind passes.
     pub(super) fn other(&self, object: &[u8]) -> Option<String> {
         // The usual beginnings are compared first, which saves a scan of the object.
         if self.starts.iter().any(|start| object.starts_with(start)) {

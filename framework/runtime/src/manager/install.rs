@@ -224,8 +224,7 @@ pub async fn install_all(
     })
 }
 
-/// Installs one definition, and waits until the API server serves that definition; `last` keeps the
-/// last error.
+/// Installs one definition, and waits until the API server serves it; `last` keeps the last error.
 async fn install(
     client: &Client,
     definition: &CustomResourceDefinition,

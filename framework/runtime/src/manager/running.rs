@@ -120,8 +120,7 @@ impl Running {
 
     /// Returns the operator's client, without the gate of leadership.
     ///
-    /// The client's writes are not fenced: a write through this client may run beside those of
-    /// another leader.
+    /// The client's writes are not fenced: a write may run beside those of another leader.
     pub fn client(&self) -> &Client {
         &self.client
     }

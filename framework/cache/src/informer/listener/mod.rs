@@ -84,7 +84,7 @@ enum Delivery {
     Queued { call: DeliverFn, mail: Mutex<Mail>, filled: Notify },
 }
 
-/// The mailbox of a listener, under the mailbox's lock.
+/// The mailbox of a listener, under its lock.
 struct Mail {
     /// The undelivered changes.
     mailbox: Mailbox,

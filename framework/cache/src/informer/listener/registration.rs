@@ -124,9 +124,9 @@ impl<K: 'static> Listen<K> {
     }
 }
 
-/// A registered listener. Dropping the registration removes the listener; [`keep`](Self::keep)
-/// leaves the listener registered for as long as the informer runs. While the registration exists,
-/// the informer is in use.
+/// A registered listener. Dropping the registration removes it; [`keep`](Self::keep) leaves it
+/// registered for as long as the informer runs. While the registration exists, the informer is in
+/// use.
 #[must_use = "dropping it removes the listener: keep it, or call `keep`"]
 pub struct Registration {
     /// The listener, shared with the informer that calls the listener.

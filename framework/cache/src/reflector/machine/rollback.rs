@@ -49,7 +49,7 @@ enum CheckState<L> {
     Reading {
         /// The position when the read began.
         position: String,
-        /// The future of the read. Dropping the future ends the read.
+        /// The future of the read. A drop ends the read.
         read: L,
     },
 }

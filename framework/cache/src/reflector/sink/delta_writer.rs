@@ -13,7 +13,7 @@ const MAX_BATCHES_IN_A_ROW: u32 = 32;
 
 /// A receiver of a reflector's deltas.
 pub(crate) trait BatchSink: Send + Sync + 'static {
-    /// Applies the batch, or queues the batch; the batch is empty afterwards. Does not block.
+    /// Applies or queues the batch, which is empty afterwards. Does not block.
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
     /// Returns the queue of batches, if there is any.

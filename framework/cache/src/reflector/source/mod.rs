@@ -132,7 +132,7 @@ impl Chunks {
     /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// The source's error; nothing follows the error.
+    /// The source's error; nothing follows it.
     /// # Cancel safety
     /// Safe: no piece is lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {

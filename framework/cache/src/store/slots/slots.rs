@@ -58,7 +58,7 @@ impl Slots {
         self.places.len() - self.free.len()
     }
 
-    /// Number of places; every id is below this number.
+    /// Number of places; every id is below it.
     pub(in crate::store) fn places(&self) -> usize {
         self.places.len()
     }

@@ -297,8 +297,7 @@ impl Overlay {
         let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
             // Also a write that readers do not see any more.
             Some((OwnWrite::Object(own), _)) if own.metadata().uid() == uid => own.version(),
-            // A successor of the deleted object was written: the successor hides the deleted object
-            // already.
+            // A successor of the deleted object was written, and hides the deleted object already.
             Some((OwnWrite::Object(_), true)) => return None,
             Some((OwnWrite::Gone(gone), true)) => match seen {
                 Some(seen) if gone.hides(seen) => return None,

@@ -357,7 +357,7 @@ impl Pulse {
     }
 
     /// Whether the server has read all input. The server reads in order: an answered ping confirms
-    /// all input that was sent before the ping.
+    /// all input that was sent before it.
     fn input_was_read(&self) -> bool {
         self.input_at.is_none_or(|sent| self.answered > sent)
     }

@@ -168,8 +168,8 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the answer, unless its body is a failed Status: such a Status counts for more than
-    /// the status code of the answer.
+    /// Returns the answer, unless its body is a failed Status, which counts for more than the
+    /// status code of the answer.
     fn whole(
         &self,
         status: StatusCode,

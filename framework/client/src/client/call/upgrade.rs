@@ -189,7 +189,7 @@ impl UpgradeCall<'_> {
         self.shared.environment.clock.timeout(self.remaining(), refused).await;
     }
 
-    /// Makes a single attempt and counts that attempt.
+    /// Makes a single attempt, and counts it.
     async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, UpgradeFailure> {
         let clock = &self.shared.environment.clock;
         let started = clock.now();

@@ -262,7 +262,7 @@ impl ClientConfig {
 
     /// Returns the API server's address.
     ///
-    /// With the path, if the address has a path.
+    /// With the path, if the address has one.
     pub fn server(&self) -> String {
         self.server.to_string()
     }

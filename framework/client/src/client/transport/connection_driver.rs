@@ -2,8 +2,8 @@
 //!
 //! A connection and the reader of its answer hand over a single chunk at a time. If both are tasks,
 //! each chunk costs two task switches, and a watch receives a chunk per event: the switches would
-//! cost more than the rest of the event. So a watch takes the connection over, drives the
-//! connection while waiting for the next chunk, and returns the connection at the end.
+//! cost more than the rest of the event. So a watch takes the connection over, drives it while
+//! waiting for the next chunk, and returns it at the end.
 //!
 //! Not included: HTTP/2, whose connections carry many requests and buffer for each.
 

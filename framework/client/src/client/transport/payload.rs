@@ -46,7 +46,7 @@ enum PayloadContent {
 
 /// Reader of a streamed body, shared by the body's clones.
 struct SharedSource {
-    /// The reader, until an attempt takes the reader.
+    /// The reader, until an attempt takes it.
     reader: Mutex<Option<BodyReader>>,
     /// Whether an attempt has begun to read.
     touched: AtomicBool,

@@ -410,7 +410,7 @@ struct Http1Body {
     body: Incoming,
     /// Parts of the connection to return; `None` once returned.
     back: Option<(Http1, Driver, Ticket)>,
-    /// The connection, if no separate task drives the connection.
+    /// The connection, if no separate task drives it.
     driven: Option<Driven>,
     /// Filters the wake-ups of the connection while this body drives that connection.
     within: Within,

@@ -13,7 +13,7 @@ use crate::crd::shapes::NEEDED;
 #[derive(Debug)]
 pub struct Fields<'g> {
     generator: &'g mut SchemaGenerator,
-    /// Whether the values that serde writes are described, not the values that serde reads.
+    /// Whether the values that serde writes are described, not those that it reads.
     is_written: bool,
     object: Map<String, Value>,
     /// The field that was added last, until the next one.

@@ -86,7 +86,7 @@ impl<T: ?Sized> fmt::Debug for Of<T> {
     }
 }
 
-/// The schema of a type that has a schema.
+/// The schema of a type that has one.
 pub trait Probe {
     /// Returns the schema.
     fn shape(self) -> Shape;
@@ -224,7 +224,7 @@ pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
     Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
 }
 
-/// Serde's opinion about the absence of a field whose schema is not the schema of the field's type.
+/// Serde's opinion about the absence of a field whose schema is not that of its type.
 pub trait ProbeAbsence {
     /// Returns a shape without a schema.
     fn absence(self) -> Shape;

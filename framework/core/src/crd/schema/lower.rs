@@ -272,7 +272,7 @@ impl<'a> Lower<'a> {
         }
         if types.is_empty() {
             for value in &values {
-                // Without `type`, the values imply the type.
+                // Without `type`, the values imply it.
                 let name = type_of(value);
                 if !types.contains(&name) {
                     types.push(name);

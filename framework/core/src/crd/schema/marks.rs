@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lower::{Lower, Node};
 
-/// Mark of a field with a column; the mark's value has the column's keys.
+/// Mark of a field with a column; its value has the column's keys.
 const COLUMN: &str = "x-windlass-column";
 
 /// Mark of a selectable field.

@@ -37,7 +37,7 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
             ("type", Some(mine)) if *mine != value => lower.fault(&format!(
                 "it must be of type {mine} and of type {value} at once; use one of them"
             )),
-            // Any other keyword of the field wins over the keyword of the field's type.
+            // Any other keyword of the field wins over that of its type.
             _ => {}
         }
     }

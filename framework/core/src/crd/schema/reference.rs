@@ -240,8 +240,7 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     node
 }
 
-/// The schema of an option's type with the keywords beside the option; `None` for anything but an
-/// option.
+/// The schema of an option's type with the keywords beside it; `None` for anything but an option.
 pub(super) fn option_of(raw: &Node) -> Option<Node> {
     let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
     else {

@@ -31,7 +31,7 @@ pub struct LastError {
     pub text: String,
     /// Time of the last occurrence.
     pub at: Timestamp,
-    /// Failures in a row, this failure included.
+    /// Failures in a row, this one included.
     pub count: u64,
     /// Whether the object is not retried any more, or only slowly.
     pub gave_up: bool,

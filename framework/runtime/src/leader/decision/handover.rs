@@ -37,12 +37,12 @@ impl Handover {
         Self { machine, policy }
     }
 
-    /// While leading: whether another process asks for the lease, and this process lends the lease.
+    /// While leading: whether another process asks for the lease, and this process lends it.
     pub fn is_asked(&self) -> bool {
         self.machine.held().is_some() && self.lends_to().is_some()
     }
 
-    /// Returns the process that asks for the lease, if this process lends the lease.
+    /// Returns the process that asks for the lease, if this process lends it.
     fn lends_to(&self) -> Option<&str> {
         let seen = self.machine.seen().filter(|_| self.policy.lends)?;
         self.requester(&seen.record)

@@ -171,7 +171,7 @@ impl Machine {
     }
 
     /// Returns the time for which this process must not write yet although it holds the lock,
-    /// because this process created the lock; `None` when this process holds no such lock.
+    /// because it created the lock; `None` when it holds no such lock.
     pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
         let observation = self.observation.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&observation.lease.record) || self.missing.is_some() {
@@ -349,7 +349,7 @@ impl Machine {
         }
     }
 
-    /// Returns a read, and counts the read.
+    /// Returns a read, and counts it.
     fn read(&mut self) -> LockRequest {
         self.reads += 1;
         LockRequest::Read

@@ -35,8 +35,8 @@ struct Records {
     unheld_since: Option<ClockReading>,
 }
 
-/// Renewal time and transitions: distinguish two records of a holder, as precisely as a Lease
-/// stores them.
+/// Renewal time and transitions: distinguish two records of the same holder, as precisely as a
+/// Lease stores them.
 type Fingerprint = (Option<i64>, i64);
 
 /// Time for which the holder of a lock created by the holder writes nothing.

@@ -96,7 +96,7 @@ impl ExecPlugin {
         }
     }
 
-    /// Starts the program and returns the program's output.
+    /// Starts the program and returns its output.
     async fn output(&self, clock: &Clock, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
         let program = self.program()?;
         // Checked again at each run: the file that a bare name resolves to may have changed.
