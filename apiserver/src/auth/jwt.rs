@@ -91,7 +91,7 @@ impl Key {
         Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Whether a token names this key and the key's algorithm.
+    /// Whether a token names this key and its algorithm.
     pub(super) fn is_named(&self, token: &Unverified<'_>) -> bool {
         token.header == self.header
     }

@@ -165,7 +165,7 @@ impl Faults {
         drop(self.shared.observer.set(observer));
     }
 
-    /// Registers an open watch, so that the watch receives orders.
+    /// Registers an open watch, so that it receives orders.
     pub(crate) fn tap(&self, resource: &str) -> Tap {
         Tap::open(self.shared.clone(), resource)
     }

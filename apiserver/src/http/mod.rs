@@ -103,7 +103,7 @@ pub(crate) async fn serve_socket<I>(
     serve(core, io, identity, cut, Some(connection)).await;
 }
 
-/// Serves a connection until the connection ends or is cut.
+/// Serves a connection until it ends or is cut.
 async fn serve<I>(
     core: Arc<Core>,
     io: I,

@@ -159,7 +159,7 @@ impl Inner {
         let mut total: usize = self.resources.values().map(|state| state.bytes).sum();
         while total > HISTORY_BYTES {
             let largest = self.resources.values_mut().max_by_key(|state| state.bytes);
-            // The newest change stays: a watch must see that change.
+            // The newest change stays: a watch must see it.
             let Some(largest) = largest.filter(|state| state.log.len() > 1) else { return };
             total -= largest.bytes;
             largest.forget_oldest();
@@ -285,7 +285,7 @@ impl Store {
         }
     }
 
-    /// Stops serving a resource. The resource's watches end after the last change.
+    /// Stops serving a resource. Its watches end after the last change.
     pub(crate) fn end(&self, resource: &str) {
         if let Some(state) = self.inner.lock().resources.get_mut(resource) {
             state.served = false;

@@ -147,7 +147,7 @@ static FREE: Object =
 static ATOMIC: ListKind = ListKind::Atomic(true);
 
 impl Table {
-    /// The type of any value; every table starts with this type.
+    /// The type of any value; every table starts with it.
     pub(crate) const ANY: Id = 0;
 
     /// Returns a table that holds only the type of any value.
@@ -211,7 +211,7 @@ impl Table {
         object.fields.get(key).map(|field| field.node).or(object.element)
     }
 
-    /// Copies a type from another table, with all types that the type needs.
+    /// Copies a type from another table, with all types that it needs.
     pub(crate) fn import(&mut self, from: &Table, id: Id, seen: &mut BTreeMap<Id, Id>) -> Id {
         if id == Self::ANY {
             return Self::ANY;

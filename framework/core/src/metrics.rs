@@ -128,7 +128,7 @@ impl GaugeSeries {
         }
     }
 
-    /// Adds to the value; a negative number lowers the value.
+    /// Adds to the value; a negative number lowers it.
     ///
     /// For gauges that several components feed, such as the number of active workers.
     pub fn add(&self, value: f64) {

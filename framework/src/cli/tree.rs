@@ -168,7 +168,7 @@ impl TreePrinter<'_> {
 }
 
 impl Tree {
-    /// Builds a tree from an object and the object's children in `by_owner`.
+    /// Builds a tree from an object and its children in `by_owner`.
     fn build(
         info: &ResourceInfo,
         object: &DynamicObject,

@@ -130,7 +130,7 @@ fn bounded(model: &Model) -> Generics {
             if written.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::Serialize));
             }
-            // A default belongs to the type only; `split_for_impl` leaves the default out.
+            // A default belongs to the type only; `split_for_impl` leaves it out.
             if words.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::JsonSchema));
             }

@@ -86,7 +86,7 @@ impl Core {
         );
     }
 
-    /// Records the marks of a batch, after the batch's events were delivered.
+    /// Records the marks of a batch, after its events were delivered.
     fn record_marks(&self, applied: &BatchOutcome, members: &[Arc<Listener>]) {
         if applied.marks.is_empty() {
             return;

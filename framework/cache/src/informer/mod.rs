@@ -81,7 +81,7 @@ pub use registry::{InformerRegistry, Selection, Sources};
 /// # }
 /// ```
 pub struct Informer<K> {
-    /// Counts as a user: the informer runs while a user exists.
+    /// Counts as a user: the informer runs while it has one.
     informer_ref: Arc<InformerRef>,
     kind: PhantomData<fn() -> K>,
 }

@@ -1,4 +1,4 @@
-//! Findings about a server, shared by all reflectors of that server.
+//! Findings about a server, shared by all its reflectors.
 //!
 //! The findings are hints: a wrong finding costs a request and never an object. Each lock is held
 //! for a comparison only, and never while reflectors are notified.

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::Pod;
 
-    /// Upstream's row 90, and the upstream check of the expected type.
+    /// Upstream's row 90, and its check of the expected type.
     #[test]
     fn mechanism_54_tables_and_other_kinds_are_told_from_the_expected_one() {
         let expected = Expected::new(&ResourceInfo::of::<Pod>());

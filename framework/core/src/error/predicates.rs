@@ -25,7 +25,7 @@ pub struct MissingNamespace<'a> {
     /// The namespace's name, if the answer contains it.
     #[doc(hidden)]
     pub name: Option<&'a str>,
-    /// Whether the namespace does not exist; otherwise the namespace is being deleted.
+    /// Whether the namespace does not exist; otherwise it is being deleted.
     #[doc(hidden)]
     pub is_missing: bool,
 }

@@ -357,7 +357,7 @@ fn plan(
     if losses.is_empty() { InstallPlan::Write } else { keep_or_refuse(own, stored, &losses) }
 }
 
-/// Whether another manager created the stored definition, or changed that definition.
+/// Whether another manager created the stored definition, or changed it.
 fn has_other_managers(
     client: &Client,
     own: &CustomResourceDefinition,

@@ -181,7 +181,7 @@ impl Running {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Returns the state of the election; `None` without an election.
+    /// Returns the state of the election; `None` if there is none.
     pub fn leadership(&self) -> Option<Leadership> {
         self.status.leadership()
     }

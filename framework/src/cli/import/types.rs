@@ -32,7 +32,7 @@ pub(super) struct Shape {
     pub(super) covered: Option<Node>,
     /// Keywords of the items that the key `each` adds.
     pub(super) each: Node,
-    /// The default of the type in JSON; `None` without a default.
+    /// The default of the type in JSON; `None` if it has none.
     pub(super) default: Option<Value>,
 }
 

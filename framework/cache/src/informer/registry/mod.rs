@@ -182,7 +182,7 @@ impl InformerRegistry {
         &self.inner.environment
     }
 
-    /// Sets the cache options of a kind, before the kind's first use.
+    /// Sets the cache options of a kind, before its first use.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.

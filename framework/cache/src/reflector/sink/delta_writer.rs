@@ -103,7 +103,7 @@ impl DeltaWriter {
         Observed { object, run: self.run, is_initial: self.is_initial }
     }
 
-    /// Adds a mark: everything before the mark belongs to this version.
+    /// Adds a mark: everything before it belongs to this version.
     pub(crate) fn mark(&mut self, what: MarkKind, resource_version: &str) {
         self.batch.push(Delta::StreamMark(StreamMark {
             scope: self.scope,

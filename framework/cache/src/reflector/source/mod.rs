@@ -94,7 +94,7 @@ pub enum Served {
     Unknown,
 }
 
-/// A body that arrives in pieces. Dropping the body ends the request.
+/// A body that arrives in pieces. A drop ends the request.
 #[derive(Debug)]
 pub struct Chunks(Pieces);
 

@@ -84,7 +84,7 @@ impl Core {
             // finding about an outdated object is added afterwards.
             self.shared.invalid.changed(applied.events[first..].iter().map(change));
             drop(state);
-            // After the lock is released: `settle` takes the lock again.
+            // After the lock is released: `settle` takes it again.
             self.settle(kept);
             break;
         }

@@ -15,7 +15,7 @@ pub(in crate::store) struct DetachedIndexValues<'a>(&'a [u8]);
 /// A path, and the values there.
 type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
 
-/// The number of an index, and the values in that index.
+/// The number of an index, and the values in it.
 pub(in crate::store) type IndexedValues<'a> = (usize, Vec<Cow<'a, str>>);
 
 impl<'a> DetachedIndexValues<'a> {

@@ -449,7 +449,7 @@ struct TermBuffer {
     short: [u8; TERM],
     /// Bytes in use in `short`.
     length: usize,
-    /// The text once the text does not fit; empty before.
+    /// The text, once it does not fit; empty before.
     long: String,
 }
 

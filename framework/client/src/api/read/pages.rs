@@ -74,7 +74,7 @@ pub struct ListStream<K> {
 enum NextPage {
     First,
     Token(String),
-    /// The server's next token was the token of the request.
+    /// The server's next token was that of the request.
     Repeated,
     End,
 }

@@ -18,7 +18,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt, Whole};
 use windlass_core::wire::Undecodable;
 
-/// Metadata that the API server maintains: differences in such metadata are not sent.
+/// Metadata that the API server maintains, whose differences are not sent.
 const SERVER_FIELDS: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",

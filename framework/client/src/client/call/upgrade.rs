@@ -118,7 +118,7 @@ impl From<Error> for UpgradeFailure {
 }
 
 impl UpgradeCall<'_> {
-    /// Makes attempts until an attempt succeeds or no other is allowed.
+    /// Makes attempts until one succeeds or no other is allowed.
     async fn run(self) -> Result<Upgraded, Error> {
         let mut attempt = 0;
         let mut refreshed = false;

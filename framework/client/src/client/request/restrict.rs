@@ -56,7 +56,7 @@ impl Client {
         !self.bounds.is_empty()
     }
 
-    /// Applies the restrictions to a request, or refuses the request.
+    /// Applies the restrictions to a request, or refuses it.
     pub(in crate::client) fn apply_restrictions(
         &self,
         mut request: Prepared,
@@ -66,7 +66,7 @@ impl Client {
             self.make_dry_run(&mut request)?;
         }
         say_so_in_body(&mut request)?;
-        // The latest restriction sets the namespace; the earlier restrictions check that namespace.
+        // The latest restriction sets the namespace; the earlier restrictions check it.
         for namespace in self.bounds.iter().rev() {
             self.place(&mut request, namespace)?;
         }

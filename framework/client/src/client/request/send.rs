@@ -1,4 +1,4 @@
-//! The end of the builder: sending a request, or showing the request.
+//! The end of the builder: sending a request, or showing it.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;

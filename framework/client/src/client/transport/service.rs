@@ -375,7 +375,7 @@ pub(in crate::client) fn for_http1(mut request: HttpRequest) -> HttpRequest {
 pub(in crate::client) fn failed(
     mut error: hyper::client::conn::TrySendError<HttpRequest>,
 ) -> TransportError {
-    // hyper returns a message if nothing of the message was written.
+    // hyper returns a message if nothing of it was written.
     let came_back = error.take_message().is_some();
     let error = error.into_error();
     let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };
@@ -412,7 +412,7 @@ struct Http1Body {
     back: Option<(Http1, Driver, Ticket)>,
     /// The connection, if no separate task drives it.
     driven: Option<Driven>,
-    /// Filters the wake-ups of the connection while this body drives that connection.
+    /// Filters the wake-ups of the connection while this body drives it.
     within: Within,
     pool: Arc<Pool>,
 }

@@ -17,7 +17,7 @@ use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
 use crate::crd::schema::mark_keys;
 
-/// The schema of a field's type, and serde's opinion about the field's absence.
+/// The schema of a field's type, and serde's opinion about an absent field.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The schema where the field has a separate name.
@@ -207,7 +207,7 @@ impl<T: JsonSchema> Probe for &&Of<T> {
     }
 }
 
-/// A Kubernetes type whose schema has all fields of the type.
+/// A Kubernetes type whose schema has all its fields.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema with all of its fields",
     label = "`#[schema(full)]` is for Kubernetes types",

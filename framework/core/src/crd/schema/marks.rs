@@ -129,7 +129,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Reports the findings about the kind inside, at the place of that kind.
+    /// Reports the findings about the kind inside, at its place.
     fn inside(&mut self, mark: &Value) {
         if let Some(fault) = mark["fault"].as_str() {
             self.fault(&format!("the kind inside has faults: {fault}"));

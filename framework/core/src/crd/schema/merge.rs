@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::lower::{Lower, Node};
 use super::union::{CHECKS, RULES};
 
-/// Whether the schema allows any value, and says nothing about the value.
+/// Whether the schema allows any value, and says nothing about it.
 pub(super) fn is_any(node: &Node) -> bool {
     let says = |key: &String| {
         CHECKS.contains(&key.as_str()) || matches!(key.as_str(), "type" | "properties" | "items")

@@ -151,7 +151,7 @@ impl ListSplitter {
         };
         self.has_items |= next == SplitterState::FirstItem;
         self.at = next;
-        // The byte begins a value: the scan receives the byte again.
+        // The byte begins a value: the scan receives it again.
         if used == 0 {
             self.scan = Some(ValueScan::default());
         }

@@ -274,7 +274,7 @@ impl Drop for RunningGauge {
     }
 }
 
-/// Runs one object's task, and restarts the task after failures.
+/// Runs the task of one object, and restarts it after failures.
 struct Supervisor<C: Reconciler> {
     controller: Arc<C>,
     make: MakeTask<C>,

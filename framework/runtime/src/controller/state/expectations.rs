@@ -205,7 +205,7 @@ impl ExpectationTracker {
         PendingCreate { tracker: self, parent, kind, is_over: false }
     }
 
-    /// Adds the number of announced objects, or subtracts that number.
+    /// Adds to the number of announced objects, or subtracts from it.
     pub(crate) fn announce(
         &self,
         parent: ParentRef<'_>,
@@ -291,7 +291,7 @@ impl ExpectationTracker {
         }
     }
 
-    /// Whether one of the parent's writes expired before the watch delivered the write.
+    /// Whether one of the parent's writes expired before the watch delivered it.
     pub(crate) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };

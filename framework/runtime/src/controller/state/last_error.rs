@@ -92,7 +92,7 @@ pub(crate) struct LastErrors {
     inner: Mutex<Inner>,
     /// Keeps the end of an object from taking the lock before the first failure.
     is_used: AtomicBool,
-    /// Number of failing objects; while the number is 0, a reconcile takes no lock.
+    /// Number of failing objects; while it is 0, a reconcile takes no lock.
     failing: AtomicUsize,
 }
 

@@ -185,7 +185,7 @@ struct AttemptGate {
 }
 
 impl AttemptGate {
-    /// Returns the lease's gate behind this gate; an error once the attempt was dropped.
+    /// Returns the lease's gate behind this one; an error once the attempt was dropped.
     fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
         // A load just before the drop lets a write pass, as if the write had been sent earlier.
         if self.attempt.shared.state.load(Ordering::SeqCst) == DROPPED {

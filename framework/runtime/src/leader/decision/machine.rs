@@ -47,7 +47,7 @@ pub enum LockResponse {
 /// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Loss {
-    /// Another process holds the lock: the holder's identity, empty if the lock has none.
+    /// Another process holds the lock: its identity, empty if the lock has none.
     Taken(String),
     /// No renewal succeeded in time.
     NotRenewed,
@@ -76,7 +76,7 @@ pub(super) struct Permit(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Reaction {
     Nothing,
-    /// A newer record of this process: the process still leads.
+    /// A newer record of this process, which still leads.
     Renewed,
     /// Read the lock: the lock may have changed hands.
     Read,
@@ -462,7 +462,7 @@ impl Machine {
         }
     }
 
-    /// Decides, after the Lease was read, whether the Lease may be renewed or taken.
+    /// Decides, after the Lease was read, whether it may be renewed or taken.
     fn decide(&mut self, now: &ClockReading) -> Next {
         let Some(observation) = &self.observation else { return Next::End };
         let record = &observation.lease.record;

@@ -222,7 +222,7 @@ impl ExecPlugin {
         Ok(ExecCredential { token, identity, expires: status.expiration_timestamp })
     }
 
-    /// Returns an error that names the plugin and the plugin's origin.
+    /// Returns an error that names the plugin and its origin.
     pub(super) fn error(&self, why: impl fmt::Display) -> Error {
         let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {
