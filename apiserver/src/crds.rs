@@ -103,7 +103,7 @@ fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Obje
     }
 }
 
-/// Records the server as manager of the status that the server wrote.
+/// Records the server as manager of the status that it wrote.
 fn track(core: &Core, old: &Value, new: &Value) -> Value {
     let Some(kind) = core.kind("apiextensions.k8s.io", "customresourcedefinitions") else {
         return new.clone();

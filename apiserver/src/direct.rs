@@ -15,7 +15,7 @@ use crate::storage;
 use crate::verbs::options::DeleteOptions;
 use crate::verbs::{Call, create, delete};
 
-/// All objects that a server stored at a moment.
+/// All objects that a server stored at one moment.
 #[derive(Clone, Debug)]
 pub struct Backup {
     pub(crate) state: storage::Backup,

@@ -29,8 +29,8 @@ impl Builder {
     ///
     /// Objects, versions, definitions, the keys of tokens and the certificates' authority are those
     /// of the file. A write is answered, and shown to readers and watches, once in the file; writes
-    /// that come together share a commit. Histories are not kept: a watch from a version of before
-    /// the restart is answered 410, as by a kube-apiserver whose watch cache is new.
+    /// that come together share one commit. Histories are not kept: a watch from a version of
+    /// before the restart is answered 410, as by a kube-apiserver whose watch cache is new.
     ///
     /// [`ApiServer::shutdown`] closes the file. If the file cannot be written any more, the server
     /// stops ([`ApiServer::stopped`]).

@@ -26,7 +26,7 @@ use crate::{controllers, http, rbac, storage, tls};
 /// Capacity in bytes of each direction of an in-memory connection.
 const PIPE: usize = 64 * 1024;
 
-/// Time from the last write of an Event to the Event's deletion.
+/// Time from the last write of an Event to its deletion.
 const EVENT_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Configures an [`ApiServer`]. The `Debug` output shows no tokens.
@@ -72,7 +72,7 @@ pub struct ApiServer {
     pub(crate) kept: Option<Arc<Kept>>,
 }
 
-/// Data file of a server, and the file's content beside objects.
+/// Data file of a server, and its content beside objects.
 #[cfg(feature = "data-file")]
 pub(crate) struct Kept {
     /// The authority that signs all certificates.
@@ -242,7 +242,7 @@ impl Builder {
     /// Installs the connector that opens the connections to admission and conversion webhooks.
     /// Default: TCP and TLS.
     ///
-    /// A test whose handler runs in the same process answers on an end of an in-memory pipe, and
+    /// A test whose handler runs in the same process answers on one end of an in-memory pipe, and
     /// needs no socket and no certificate ([`WebhookStream::plain`](crate::WebhookStream::plain)).
     #[must_use]
     pub fn connector(mut self, connector: impl Connector) -> Self {
@@ -355,7 +355,7 @@ impl ApiServer {
         self.connect_user(None)
     }
 
-    /// Opens an in-memory connection and serves the connection in a separate task.
+    /// Opens an in-memory connection and serves it in a separate task.
     fn connect_user(&self, user: impl Into<Option<User>>) -> std::io::Result<DuplexStream> {
         if self.core.stop.is_cancelled() {
             let why = "the API server has been shut down";

@@ -1,7 +1,7 @@
 //! Change notification that wakes waiters in the order of their waits.
 //!
-//! tokio's `watch` wakes receivers in a random order that no seed controls, so two runs of a seed
-//! would diverge. No value is carried: a woken waiter reads the state.
+//! tokio's `watch` wakes receivers in a random order that no seed controls, so two runs of the same
+//! seed would diverge. No value is carried: a woken waiter reads the state.
 
 use std::pin::pin;
 use std::sync::Arc;

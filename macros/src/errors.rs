@@ -32,7 +32,7 @@ impl Errors {
         step.map_err(|fault| self.add(fault)).ok()
     }
 
-    /// Remembers a known key, so that the output can refer to the key's documentation.
+    /// Remembers a known key, so that the output can refer to its documentation.
     pub(crate) fn saw(&mut self, key: &Ident) {
         self.keys.push(key.clone());
     }

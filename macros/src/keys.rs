@@ -32,14 +32,14 @@ pub(crate) struct WithSpan<T> {
 }
 
 impl WithSpan<String> {
-    /// The text of a literal, with the literal's position.
+    /// The text of a literal, with its position.
     pub(crate) fn text(literal: &LitStr) -> Self {
         Self { value: literal.value(), span: literal.span() }
     }
 }
 
-/// Calls `read` for every attribute `#[name(…)]` with the attribute's content; other forms are
-/// faults. Returns whether all have this form.
+/// Calls `read` for every attribute `#[name(…)]` with its content; other forms are faults. Returns
+/// whether all have this form.
 pub(crate) fn attributes(
     attributes: &[Attribute],
     name: &str,

@@ -1,14 +1,16 @@
-//! Verdicts on definitions, objects and policies, as kube-apiserver would give them: one JSON document a line on the
-//! input and one a line on the output.
+//! Verdicts on definitions, objects and policies, as kube-apiserver would give them: a JSON
+//! document in each line of the input and of the output.
 //!
-//! - `{"schema": …, "objects": […], "updates": [[new, old], …]}` gives `{"created": […], "checks": [[…], …],
-//!   "updates": [[…], …]}`, with the causes of the refusals. A definition that is refused judges no object.
-//! - `{"policies": [{"name": …, "spec": …, "actions": […], "checks": [{"request": …, "object": …, "old": …,
-//!   "params": …}, …]}, …]}` gives `{"policies": [{"created": […], "checks": [{"denial": [code, message],
-//!   "warnings": […]}, …]}, …]}`. The user of a request may do all if they are an administrator, and nothing otherwise.
+//! - `{"schema": …, "objects": […], "updates": [[new, old], …]}` gives
+//!   `{"created": […], "checks": [[…], …], "updates": [[…], …]}`, with the causes of the refusals.
+//!   A definition that is refused judges no object.
+//! - `{"policies": [{"name": …, "spec": …, "actions": […], "checks": [{"request": …, "object": …, "old": …, "params": …}, …]}, …]}`
+//!   gives
+//!   `{"policies": [{"created": […], "checks": [{"denial": [code, message], "warnings": […]}, …]}, …]}`.
+//!   The user of a request may do all if they are an administrator, and nothing otherwise.
 //!
-//! `cargo run -p windlass-cel --example judge < definitions.jsonl`; `tests/kube-apiserver/fuzz-cel.py` compares it with
-//! the real server.
+//! `cargo run -p windlass-cel --example judge < definitions.jsonl`;
+//! `tests/kube-apiserver/fuzz-cel.py` compares the verdicts with those of the real server.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;

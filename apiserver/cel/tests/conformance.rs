@@ -1,8 +1,10 @@
-//! The conformance cases of the CEL language in `tests/conformance.jsonl`, with the environment of Kubernetes.
+//! The conformance cases of the CEL language in `tests/conformance.jsonl`, with the environment of
+//! Kubernetes.
 //!
-//! The cases are behaviours of the language's published suite, in a notation of this project. A case names the
-//! stage that refuses an expression; the words of its error are those of no particular implementation and are not
-//! compared. `conformance-left-out.jsonl` names the cases of features that Kubernetes does not enable.
+//! The cases are behaviours of the language's published suite, in a notation of this project. A
+//! case names the stage that refuses an expression; the words of its error are those of no
+//! particular implementation and are not compared. `conformance-left-out.jsonl` names the cases of
+//! features that Kubernetes does not enable.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -132,7 +134,8 @@ fn sorted<'a>(map: &Map<'a>) -> Vec<(String, (Value<'a>, Value<'a>))> {
     entries
 }
 
-/// The checked expression, or the parsed one where a case leaves the check out; else the stage that refuses it.
+/// The checked expression, or the parsed one where a case leaves the check out; else the stage that
+/// refuses it.
 fn compiled(case: &Json) -> Result<Checked, (&'static str, String)> {
     let text = case["expr"].as_str().expect("an expression");
     let ast = parse(Source::new(text), &ParserOptions::default())

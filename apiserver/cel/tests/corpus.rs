@@ -73,7 +73,8 @@ fn replay(case: &Value, recorded: &Value, named: &Value, tally: &mut Tally) {
     let name = case["name"].as_str().expect("a name");
     let schema = schema(case, named);
     let expected = causes(&recorded["created"]);
-    // Bodies that are not decoded, and rules where no schema may have any, are judged before rules are.
+    // Bodies that are not decoded, and rules where no schema may have any, are judged before rules
+    // are.
     let is_of_rules = |cause: &Cause| !cause.0.is_empty() && !cause.2.contains(NOT_STRUCTURAL);
     if !expected.iter().all(is_of_rules) {
         return;

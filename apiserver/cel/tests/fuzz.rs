@@ -1,5 +1,6 @@
-//! The fuzz targets of `tests/fuzz/expressions.rs` on any toolchain: a million executions with expressions of the
-//! corpus that have random changes. Any text gives a result or an error, and nothing panics.
+//! The fuzz targets of `tests/fuzz/expressions.rs` on any toolchain: a million executions with
+//! expressions of the corpus that have random changes. Any text gives a result or an error, and
+//! nothing panics.
 
 #[path = "../../../tests/fuzz/expressions.rs"]
 mod targets;

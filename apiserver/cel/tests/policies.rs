@@ -155,7 +155,8 @@ fn expected(recorded: &Value) -> Vec<Cause> {
     denials.chain(warnings.map(warning)).collect()
 }
 
-/// A cause with the name of the recorded policy, which has the number of the case, as that of this test.
+/// A cause with the name of the recorded policy, which has the number of the case, as that of this
+/// test.
 fn renamed((reason, field, message): Cause) -> Cause {
     let Some((before, after)) = message.split_once("\"policy-") else {
         return (reason, field, message);

@@ -237,7 +237,7 @@ pub(crate) fn is_reset(object: &Value) -> bool {
     }
 }
 
-/// Removes the list from an object's metadata and returns that list.
+/// Removes the list from an object's metadata and returns it.
 pub(crate) fn take(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
 }

@@ -142,7 +142,7 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-/// Merges a configuration into an object, and updates the object's managedFields.
+/// Merges a configuration into an object, and updates its managedFields.
 ///
 /// An apply that changes nothing returns the live object unchanged, unless the owners change.
 ///

@@ -82,7 +82,7 @@ impl ReconcileWalker<'_> {
         }
     }
 
-    /// Visits a step, if the step still has a type.
+    /// Visits a step, if it still has a type.
     fn descend(
         &mut self,
         step: &PathElement,

@@ -10,7 +10,7 @@ use crate::typed::{Id, Kind, ListKind, Scalar, Table};
 ///
 /// # Errors
 ///
-/// All faults as a text.
+/// All faults, joined in one text.
 pub(crate) fn validate(
     table: &Table,
     root: Id,
@@ -23,7 +23,7 @@ pub(crate) fn validate(
     join(&walker.faults)
 }
 
-/// Fails with a single fault as such, or with several as a list.
+/// Returns a single fault unchanged, and several as a list.
 pub(crate) fn join(faults: &[String]) -> Result<(), String> {
     match faults {
         [] => Ok(()),
@@ -102,7 +102,7 @@ impl ValidatingWalker<'_> {
         let length = self.path.len();
         self.path.push_str(&step.to_string());
         run(self);
-        // The walk shares a text for all paths.
+        // All paths are built in one buffer.
         self.path.truncate(length);
     }
 

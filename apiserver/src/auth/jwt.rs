@@ -1,7 +1,7 @@
 //! Signed tokens: JSON Web Tokens with the only algorithm ES256 and the only key of a server.
 //!
-//! The header of a token is never read. The header must equal, byte for byte, the header that the
-//! key writes, so a token cannot choose another algorithm or another key.
+//! The header of a token is never read. It must equal, byte for byte, the header that the key
+//! writes, so a token cannot choose another algorithm or another key.
 
 use std::fmt;
 
@@ -91,7 +91,7 @@ impl Key {
         Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Whether a token names this key and the key's algorithm.
+    /// Whether a token names this key and its algorithm.
     pub(super) fn is_named(&self, token: &Unverified<'_>) -> bool {
         token.header == self.header
     }

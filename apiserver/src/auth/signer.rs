@@ -36,7 +36,7 @@ pub(crate) struct Signer {
     issuer: Vec<u8>,
 }
 
-/// A certificate request whose signature comes from the request's key.
+/// A certificate request whose signature comes from its key.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// The name that the request asks for, encoded.

@@ -94,7 +94,7 @@ impl ChangeSource {
                 self.compare(now, events);
                 return true;
             };
-            // A full batch may have more changes behind the batch.
+            // A full batch may have more changes behind it.
             let full = batch.changes.len() == BATCH;
             for change in batch.changes {
                 match &change.after {

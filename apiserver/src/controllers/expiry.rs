@@ -22,7 +22,7 @@ struct Expiry {
     /// Resource of Events in the store.
     storage: String,
     cursor: Cursor,
-    /// Seconds from the last write of an Event to the Event's end.
+    /// Seconds from the last write of an Event to its end.
     lifetime: i64,
     due: BTreeSet<(i64, Arc<str>)>,
     times: BTreeMap<Arc<str>, i64>,

@@ -140,7 +140,7 @@ impl Garbage {
         self.known = revision;
     }
 
-    /// Enters an object's owners, and queues the object's check if they changed.
+    /// Enters an object's owners, and queues its check if they changed.
     fn learn(&mut self, uid: &str, kind: &Arc<Kind>, object: &Value) {
         let owners = owners(object);
         match self.dependents.get(uid) {

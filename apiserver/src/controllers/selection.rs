@@ -134,7 +134,7 @@ impl ControllerSet {
     /// The set of all controllers, with the stand-ins: workloads run as if there was a node.
     pub const ALL: Self = Self((1 << CONTROLLERS.len()) - 1);
 
-    /// Returns the set with another controller, or without that controller.
+    /// Returns the set with another controller, or without it.
     pub(crate) fn set(self, controller: Controller, on: bool) -> Self {
         let bit = 1 << controller as u8;
         Self(if on { self.0 | bit } else { self.0 & !bit })

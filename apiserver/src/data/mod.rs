@@ -131,7 +131,7 @@ fn explain(error: &DatabaseError) -> String {
     }
 }
 
-/// Opens a file for reading and writing; returns whether the file is new.
+/// Opens a file for reading and writing; returns whether it is new.
 fn file(path: &Path) -> io::Result<(File, bool)> {
     let is_new = !path.exists();
     let mut options = OpenOptions::new();

@@ -68,8 +68,8 @@ impl Faults {
         }
     }
 
-    /// Adds a fault. The fault applies until the count is used up, the fault is removed or all
-    /// faults are cleared.
+    /// Adds a fault. It applies until the count is used up, or until it is removed or all faults
+    /// are cleared.
     pub fn add(&self, fault: Fault) -> FaultHandle {
         let handle = FaultHandle::new(self.shared.next.fetch_add(1, Ordering::Relaxed) + 1);
         self.shared.rules.lock().add(fault, handle.clone());
@@ -165,7 +165,7 @@ impl Faults {
         drop(self.shared.observer.set(observer));
     }
 
-    /// Registers an open watch, so that the watch receives orders.
+    /// Registers an open watch, so that it receives orders.
     pub(crate) fn tap(&self, resource: &str) -> Tap {
         Tap::open(self.shared.clone(), resource)
     }

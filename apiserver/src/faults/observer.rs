@@ -33,7 +33,7 @@ pub struct ObservedRequest<'a> {
     pub verb: &'a str,
     /// API group; empty for the core group.
     pub group: &'a str,
-    /// Plural of the resource; empty for paths without a resource.
+    /// Plural of the resource; empty for paths without one.
     pub resource: &'a str,
     /// Subresource; empty for the object.
     pub subresource: &'a str,

@@ -28,7 +28,7 @@ pub enum Action {
     ExecuteThenDelay(Duration),
     /// Sets the `Retry-After` header of the answer to this value.
     RetryAfter(String),
-    /// Ends the watch as soon as the watch is open.
+    /// Ends the watch as soon as it is open.
     CloseWatch,
     /// Starts the watch with an ERROR event of this code and ends the watch.
     FailWatch(u16),
@@ -208,7 +208,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) verb: &'a str,
     /// API group; empty for the core group.
     pub(crate) group: &'a str,
-    /// Plural of the resource; empty for paths without a resource.
+    /// Plural of the resource; empty for paths without one.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,

@@ -1,4 +1,4 @@
-//! The exchange with a webhook: connection, request, answer, all within a deadline.
+//! The exchange with a webhook: connection, request, answer, all within one deadline.
 
 use std::collections::HashMap;
 use std::fmt;

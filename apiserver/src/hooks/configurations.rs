@@ -65,7 +65,7 @@ impl Hook {
         self.spec["failurePolicy"] == "Ignore"
     }
 
-    /// Whether a change by a later webhook calls this webhook again.
+    /// Whether a change by a later webhook calls this one again.
     pub(crate) fn is_reinvoked(&self) -> bool {
         self.spec["reinvocationPolicy"] == "IfNeeded"
     }

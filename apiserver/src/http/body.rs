@@ -81,7 +81,7 @@ pub(crate) struct Feed {
     pub(crate) framing: Framing,
     /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
-    /// Counts the watch while the watch runs.
+    /// Counts the watch while it runs.
     pub(crate) _watching: Watching,
 }
 

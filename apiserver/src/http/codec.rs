@@ -366,7 +366,7 @@ fn unreadable(kind: &Kind, why: &str, bytes: &[u8]) -> ApiError {
     ))
 }
 
-/// Reads the body of a PATCH and the form of the patch.
+/// Reads the body of a PATCH and its form.
 pub(crate) fn decode_patch(
     headers: &HeaderMap,
     kind: &Kind,

@@ -368,7 +368,7 @@ fn respond(reply: Reply) -> Response<Payload> {
     }
     let keeps = reply.code == 101 || reply.headers.iter().any(|(name, _)| *name == "cache-control");
     if !keeps {
-        // As in upstream's answers, unless the answer may be cached.
+        // As in upstream's answers, unless this one may be cached.
         let value = HeaderValue::from_static("no-cache, private");
         headers.insert(http::header::CACHE_CONTROL, value);
     }

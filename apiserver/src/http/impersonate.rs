@@ -32,7 +32,7 @@ const REMEMBERED: usize = 10_000;
 /// A way in which a user may act as another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// A service account acts as the node on which the account's Pod runs.
+    /// A service account acts as the node on which its Pod runs.
     AssociatedNode,
     /// Any node.
     ArbitraryNode,

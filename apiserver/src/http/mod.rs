@@ -103,7 +103,7 @@ pub(crate) async fn serve_socket<I>(
     serve(core, io, identity, cut, Some(connection)).await;
 }
 
-/// Serves a connection until the connection ends or is cut.
+/// Serves a connection until it ends or is cut.
 async fn serve<I>(
     core: Arc<Core>,
     io: I,
@@ -139,7 +139,7 @@ async fn serve<I>(
         builder.http2().timer(TokioTimer::new());
         builder.http2().keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
     }
-    // hyper's Date header shows the real time, which differs between two runs of a seed.
+    // hyper's Date header shows the real time, which differs between two runs of the same seed.
     builder.http1().auto_date_header(false);
     builder.http2().auto_date_header(false);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(io), service);

@@ -23,8 +23,7 @@ pub(crate) struct Custom {
     pub(crate) stored: Option<Schema>,
     /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
     pub(crate) scale: Option<[String; 3]>,
-    /// The webhook that converts objects between versions; without a webhook objects are
-    /// relabelled.
+    /// The webhook that converts objects between versions; without one, objects are relabelled.
     pub(crate) conversion: Option<Conversion>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn default_list(object: &mut Value, field: &str, value: Value) {
     default(object, field, value);
 }
 
-/// Returns a child object; creates the child if absent or no object.
+/// Returns a child object; creates it if absent or no object.
 pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     if !object.is_object() {
         *object = json!({});

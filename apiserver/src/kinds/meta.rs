@@ -73,7 +73,7 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Sets a field, or removes the field for a null value.
+/// Sets a field, or removes it for a null value.
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     if value.is_null() {
         of(object).remove(field);

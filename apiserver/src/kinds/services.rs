@@ -49,7 +49,7 @@ pub(crate) fn defaults(object: &mut Value) {
     }
 }
 
-/// Whether a Service has addresses that others route to the Service.
+/// Whether a Service has addresses that others route to it.
 fn has_external_addresses(spec: &Value) -> bool {
     spec["externalIPs"].as_array().is_some_and(|list| !list.is_empty())
 }

@@ -221,7 +221,7 @@ impl Document {
         name
     }
 
-    /// Adds a built-in type with all types that the type needs, and returns the type's name.
+    /// Adds a built-in type with all types that it needs, and returns its name.
     fn builtin(&mut self, schema: &TypeSchema) -> String {
         for (name, schema) in schema.components() {
             self.schemas.entry(name).or_insert(schema);

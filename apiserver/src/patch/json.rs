@@ -307,7 +307,7 @@ fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(),
     Ok(())
 }
 
-/// Removes a value and returns that value.
+/// Removes a value and returns it.
 fn remove(doc: &mut Value, path: &str, work: &mut Work) -> Result<Value, OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {

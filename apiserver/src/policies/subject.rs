@@ -20,7 +20,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) operation: &'static str,
     /// Name of the object; empty for the deletion of a collection.
     pub(crate) name: &'a str,
-    /// Namespace; for a Namespace its name.
+    /// Namespace; for a Namespace object, its name.
     pub(crate) namespace: &'a str,
     /// The new object; none for a deletion.
     pub(crate) object: Option<&'a Value>,

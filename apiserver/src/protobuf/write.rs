@@ -21,7 +21,7 @@ pub(super) fn message(out: &mut Vec<u8>, message: &Message, object: &Value) {
     }
 }
 
-/// Appends a field; `value` is null if the object lacks the field.
+/// Appends a field; `value` is null if the object lacks it.
 fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value) {
     // Lists that are messages, and bytes, are unset without a value, although they are no pointers.
     let unset = matches!(field.form, Form::Bytes | Form::Texts) && value.is_null();

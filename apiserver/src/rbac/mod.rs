@@ -159,7 +159,7 @@ fn visit_binding(
     visitor: &mut Visitor<'_>,
     faults: &mut Vec<String>,
 ) -> ControlFlow<()> {
-    // A binding finds the Role in the binding's own namespace.
+    // A binding finds the Role in its own namespace.
     let namespace = binding["metadata"]["namespace"].as_str().unwrap_or_default();
     let subjects = binding["subjects"].as_array().map_or(&[][..], Vec::as_slice);
     let Some(subject) = subjects.iter().find(|s| rules::is_about(s, user, namespace)) else {

@@ -80,6 +80,8 @@ impl Journal {
         let mut state = self.state.lock();
         make(&mut state.waiting);
         state.waiting.revision = revision;
+        // Load and store instead of `fetch_add`: `state` is held, and the store's lock is, too, so
+        // tickets grow in the order of revisions. Atomic, because `ticket` reads without the lock.
         state.waiting.ticket = self.issued.load(Ordering::SeqCst) + 1;
         self.issued.store(state.waiting.ticket, Ordering::SeqCst);
         self.arrived.notify_one();

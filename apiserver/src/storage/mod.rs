@@ -39,7 +39,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Returns an object with the object's size.
+    /// Returns an object with its size.
     pub(crate) fn new(value: Value, revision: u64) -> Self {
         let size = size(&value);
         Self { value, revision, size }
@@ -87,7 +87,7 @@ pub(crate) struct Compacted {
     pub(crate) current: u64,
 }
 
-/// All objects at a revision.
+/// All objects at one revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Backup {
     revision: u64,
@@ -159,7 +159,7 @@ impl Inner {
         let mut total: usize = self.resources.values().map(|state| state.bytes).sum();
         while total > HISTORY_BYTES {
             let largest = self.resources.values_mut().max_by_key(|state| state.bytes);
-            // The newest change stays: a watch must see that change.
+            // The newest change stays: a watch must see it.
             let Some(largest) = largest.filter(|state| state.log.len() > 1) else { return };
             total -= largest.bytes;
             largest.forget_oldest();
@@ -285,7 +285,7 @@ impl Store {
         }
     }
 
-    /// Stops serving a resource. The resource's watches end after the last change.
+    /// Stops serving a resource. Its watches end after the last change.
     pub(crate) fn end(&self, resource: &str) {
         if let Some(state) = self.inner.lock().resources.get_mut(resource) {
             state.served = false;
@@ -546,7 +546,7 @@ pub(crate) fn in_namespace<'a>(
     snapshot.range::<Arc<str>, _>(start..).take_while(move |(key, _)| within(key, end.as_deref()))
 }
 
-/// Returns the first key of a namespace and the first key behind the namespace.
+/// Returns the first key of a namespace and the first key behind it.
 fn bounds(namespace: &str) -> (String, Option<String>) {
     if namespace.is_empty() {
         (String::new(), None)

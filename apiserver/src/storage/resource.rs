@@ -45,7 +45,7 @@ pub(super) struct Resource {
     pub(super) floor: u64,
     /// Revision of the last write to this resource.
     pub(super) revision: u64,
-    /// Whether the resource is served; otherwise the resource's watches end.
+    /// Whether the resource is served; otherwise its watches end.
     pub(super) served: bool,
     /// Counts how often the resource was served anew; a cursor of an earlier count ends.
     pub(super) incarnation: u64,
@@ -82,7 +82,7 @@ impl Resource {
         self.wake.notify();
     }
 
-    /// Drops the oldest change; `base` moves on to the state after that change.
+    /// Drops the oldest change; `base` moves on to the state after it.
     pub(super) fn forget_oldest(&mut self) {
         if let Some(oldest) = self.log.pop_front() {
             self.bytes = self.bytes.saturating_sub(oldest.size());

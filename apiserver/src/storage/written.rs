@@ -56,7 +56,7 @@ thread_local! {
     static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
 }
 
-/// Runs a piece of work and returns the work's writes as well.
+/// Runs a piece of work and returns its writes as well.
 pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
     /// Ends the collection even if the work panics: the thread goes on with other work.
     struct End;

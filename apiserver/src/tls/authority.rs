@@ -25,7 +25,7 @@ pub(crate) struct PemIdentity {
     pub(crate) key: String,
 }
 
-/// A generated authority with the certificates that the authority signed.
+/// A generated authority with the certificates that it signed.
 pub(crate) struct Authority {
     /// Certificate of the authority, in PEM, which clients trust.
     pub(crate) certificate: String,

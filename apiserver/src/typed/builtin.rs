@@ -208,7 +208,7 @@ impl Reader {
         (self.table.add(None, shape), rest)
     }
 
-    /// Reads a shape, and returns the text behind the shape.
+    /// Reads a shape, and returns the text behind it.
     fn shape(&mut self, text: &'static str) -> (TypeShape, &'static str) {
         let (sign, rest) = text.split_at(text.len().min(1));
         match sign {

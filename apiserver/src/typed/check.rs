@@ -10,7 +10,7 @@ use super::TypeSchema;
 use super::table::{Id, Object, Scalar, Table, TypeShape};
 use crate::go;
 
-/// Types of texts, by structure and field.
+/// Go's named string types, by structure and field.
 static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
     let lines = include_str!("names.txt").lines().filter(|line| !line.starts_with('#'));
     let parts = lines
@@ -47,7 +47,7 @@ pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String
     Some(format!("{source}{why}"))
 }
 
-/// Returns why the converter cannot make a value of a shape, whose type has this name in Go.
+/// Returns the reason why the converter cannot make a value of the type that Go calls `named`.
 fn conversion(table: &Table, id: Id, value: &Value, named: &str) -> String {
     let found = match value {
         Value::Bool(_) => "bool",
@@ -116,7 +116,7 @@ impl Checker<'_> {
                     "json: cannot unmarshal number {number} into Go struct field {field} of type {wanted}"
                 ))
             }
-            // The converter cuts numbers that are too large, but no fractions.
+            // The converter truncates a number that is too large, and refuses a fraction.
             (TypeShape::Scalar(Scalar::Integer, _), Value::Number(number))
                 if number.as_f64().is_some_and(|number| number.fract() != 0.0) =>
             {
@@ -133,7 +133,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns a type's name in Go, by which the field that is visited may have a separate name.
+    /// Returns the name of a type in Go: the named type of the visited field, if there is one.
     fn named(&self, plain: String) -> String {
         let field = self.path.rsplit('.').next().unwrap_or_default();
         match (plain.as_str(), NAMES.get(&(self.owner.as_str(), field))) {
@@ -213,7 +213,7 @@ fn fits(scalar: Scalar, value: &Value) -> bool {
 fn go_type(table: &Table, id: Id) -> String {
     let node = table.node(id);
     if let Some(name) = node.name.as_deref() {
-        // Their decoders read a text first.
+        // Go decodes these types from a string.
         if name.ends_with(".v1.Time") || name.ends_with(".v1.MicroTime") {
             return "string".to_owned();
         }

@@ -168,7 +168,7 @@ impl TypeSchema {
         openapi::write(&self.table, self.root)
     }
 
-    /// Returns every named type that this type needs, by name, including this type if named.
+    /// Returns every named type that this type needs, by name, itself included if named.
     pub fn components(&self) -> BTreeMap<String, Value> {
         openapi::components(&self.table, self.root)
     }

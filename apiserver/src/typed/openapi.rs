@@ -33,7 +33,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Adds the type of a schema and returns the type's number.
+    /// Adds the type of a schema and returns its number.
     fn node(&mut self, schema: &Value, open: bool, depth: usize) -> Id {
         // The schema comes from a client: without a limit the recursion could overflow the stack.
         if depth > MAX_DEPTH {

@@ -124,7 +124,7 @@ pub(crate) struct Strategy {
     pub(crate) key: Option<Box<str>>,
 }
 
-/// Treatment of a value of a type; deduced from the value where the type allows several.
+/// Treatment of a value of a type; deduced from the value where the type allows several treatments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Map(&'a Object),
@@ -147,7 +147,7 @@ static FREE: Object =
 static ATOMIC: ListKind = ListKind::Atomic(true);
 
 impl Table {
-    /// The type of any value; every table starts with this type.
+    /// The type of any value; every table starts with it.
     pub(crate) const ANY: Id = 0;
 
     /// Returns a table that holds only the type of any value.
@@ -166,7 +166,7 @@ impl Table {
         &self.node(id).shape
     }
 
-    /// Adds a type and returns the type's number.
+    /// Adds a type and returns its number.
     pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: TypeShape) -> Id {
         self.nodes.push(Node { name, shape });
         self.nodes.len() - 1
@@ -211,7 +211,7 @@ impl Table {
         object.fields.get(key).map(|field| field.node).or(object.element)
     }
 
-    /// Copies a type from another table, with all types that the type needs.
+    /// Copies a type from another table, with all types that it needs.
     pub(crate) fn import(&mut self, from: &Table, id: Id, seen: &mut BTreeMap<Id, Id>) -> Id {
         if id == Self::ANY {
             return Self::ANY;

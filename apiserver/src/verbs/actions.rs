@@ -71,7 +71,7 @@ fn shown(call: &Call, body: &Value) -> Value {
     shown
 }
 
-/// Checks that the body of an action is of the action's kind, if a kind is named.
+/// Checks that the body of an action is of its kind, if a kind is named.
 fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
     let Some(given) = body["kind"].as_str().filter(|given| !given.is_empty() && *given != kind)
     else {

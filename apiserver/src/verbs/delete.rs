@@ -182,7 +182,7 @@ fn attempt(
 fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
         defaults::child(marked, "status")["phase"] = json!("Terminating");
-        // The first deletion marks a namespace even if nothing holds the namespace back.
+        // The first deletion marks a namespace even if nothing holds it back.
         return !meta::terminating(marked)
             || marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     }

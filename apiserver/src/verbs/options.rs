@@ -271,7 +271,7 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
         Value::Object(_) => body["preconditions"][name].as_str().map(str::to_owned),
         _ => query.get(name).filter(|text| !text.is_empty()).map(str::to_owned),
     };
-    // A negative period means a second, as upstream defines.
+    // A negative period means one second, as upstream defines.
     let grace = grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
     Ok(DeleteOptions {
         dry_run,

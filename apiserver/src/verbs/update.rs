@@ -129,7 +129,7 @@ impl SentVersion {
     }
 }
 
-/// Computes the next state with `make` and stores that state.
+/// Computes the next state with `make` and stores it.
 pub(crate) fn change(
     core: &Core,
     call: &Call,

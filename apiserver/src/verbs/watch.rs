@@ -89,7 +89,7 @@ pub(crate) struct Watcher {
     ticket: u64,
 }
 
-/// Opens a watch; `actions` are the faults for the watch.
+/// Opens a watch; `actions` are its faults.
 pub(crate) fn open(
     core: &Arc<Core>,
     call: &Call,
@@ -158,7 +158,7 @@ fn prefix(namespace: &str) -> String {
 }
 
 impl Watcher {
-    /// Queues the initial state, and a bookmark behind that state if `mark_end`.
+    /// Queues the initial state, and a bookmark behind it if `mark_end`.
     fn start(&mut self, snapshot: &storage::Snapshot, namespace: &str, mark_end: bool) {
         let held = storage::in_namespace(snapshot, namespace).map(|(_, held)| held);
         // By webhook converted objects are selected after their conversion.
@@ -401,8 +401,7 @@ impl Watcher {
         self.ready.extend(events);
     }
 
-    /// Returns the event of a change for this selection; `None` if the change does not concern the
-    /// selection.
+    /// Returns the event of a change for this selection; `None` if the change does not concern it.
     fn event(&self, change: &Change) -> Option<Event> {
         if !change.key.starts_with(&self.prefix) {
             return None;

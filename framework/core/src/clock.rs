@@ -143,7 +143,7 @@ impl Clock {
 
     /// Returns the current monotonic time.
     ///
-    /// tokio's clock: a paused runtime and `tokio::time::advance` move the clock.
+    /// tokio's clock: a paused runtime and `tokio::time::advance` move it.
     pub fn now(&self) -> Instant {
         Instant::now()
     }

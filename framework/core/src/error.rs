@@ -209,7 +209,7 @@ struct Inner {
     kind: ErrorKind,
     /// Attempted operation, reason and remedy.
     message: String,
-    /// The server's answer, if the server answered.
+    /// The server's answer, if there was one.
     status: Option<ApiStatus>,
     /// From the header `Retry-After`, or from the Status.
     retry_after: Option<Duration>,
@@ -218,7 +218,7 @@ struct Inner {
     /// The grant whose absence the API server reported, in the spelling of `can(…)` of a
     /// controller.
     grant: Option<Box<str>>,
-    /// The error that caused this error.
+    /// The error that caused this one.
     source: Option<BoxError>,
 }
 
@@ -351,7 +351,7 @@ impl Error {
         self.inner.kind
     }
 
-    /// Returns the API server's answer, if the server answered.
+    /// Returns the API server's answer, if there was one.
     ///
     /// `None` for errors of the client, such as a timeout or a refused request.
     pub fn status(&self) -> Option<&ApiStatus> {

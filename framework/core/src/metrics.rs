@@ -128,7 +128,7 @@ impl GaugeSeries {
         }
     }
 
-    /// Adds to the value; a negative number lowers the value.
+    /// Adds to the value; a negative number lowers it.
     ///
     /// For gauges that several components feed, such as the number of active workers.
     pub fn add(&self, value: f64) {
@@ -349,7 +349,7 @@ impl Metrics {
         }
     }
 
-    /// Adds to a gauge; negative values lower the gauge.
+    /// Adds to a gauge; negative values lower it.
     pub fn add(&self, definition: &MetricDefinition, values: &[&str], value: f64) {
         self.gauge(definition, values).add(value);
     }

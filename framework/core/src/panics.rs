@@ -13,8 +13,8 @@ use std::task::Poll;
 /// Payload of a panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// Awaits `future`, and returns a panic inside the future as an error. The future is not polled
-/// again after a panic.
+/// Awaits `future`, and returns a panic inside as an error. The future is not polled again after a
+/// panic.
 #[doc(hidden)]
 pub async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = pin!(future);

@@ -214,8 +214,8 @@ pub trait Queue {
         refused
     }
 
-    /// Takes out the next item and passes the item to `process`, with whether the item belongs to
-    /// the first list. `None` when no item waits.
+    /// Takes out the next item and passes it to `process`, with whether it belongs to the first
+    /// list. `None` when no item waits.
     ///
     /// For a queue that a single task uses. [`Shared::pop`](super::Shared::pop) waits for an item.
     fn pop<E>(

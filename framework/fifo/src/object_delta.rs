@@ -59,7 +59,7 @@ impl<T> Deleted<T> {
 
 /// A change of an object.
 ///
-/// client-go's `Delta`. A consumer applies the delta to a store by [`object`](Self::object):
+/// client-go's `Delta`. A consumer applies it to a store by [`object`](Self::object):
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;

@@ -103,8 +103,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
         self.order.iter().filter_map(|key| Some((key, self.get(key)?)))
     }
 
-    /// Queues `object` at the end unless the object's key is queued already; the queued object is
-    /// newer then, and stays. Returns whether `object` was queued.
+    /// Queues `object` at the end unless its key is queued already; the queued object is newer
+    /// then, and stays. Returns whether `object` was queued.
     pub fn add_if_not_present(&mut self, key: K, object: T) -> bool {
         self.is_populated = true;
         let is_free = self.get(&key).is_none();
@@ -158,7 +158,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
 
     /// A list that is not whole drops nothing.
     fn enter_list(&mut self, list: Replacement<K, T>, _known: &dyn Known<K, T>) {
-        // A list that comes before the first list was taken out replaces the first list as the
+        // A list that comes before the first list was taken out replaces it, and counts as the
         // first list, too.
         let is_initial = !self.has_synced();
         self.is_populated = true;

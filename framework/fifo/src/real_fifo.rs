@@ -222,8 +222,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         }
     }
 
-    /// Takes out a batch as [`take_batch`](Self::take_batch) does and passes the batch to
-    /// `process`.
+    /// Takes out a batch as [`take_batch`](Self::take_batch) does and passes it to `process`.
     pub fn pop_batch<E>(
         &mut self,
         most: usize,

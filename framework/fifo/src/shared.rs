@@ -22,7 +22,7 @@ use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
 use windlass_core::sync::{Mutex, Notify};
 
-/// A queue for several tasks. Share the queue in an [`Arc`].
+/// A queue for several tasks. Share it in an [`Arc`].
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
@@ -83,7 +83,7 @@ type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 /// The item that is being processed, and the guard of the processing.
 pub(super) type TakenItem<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
 
-/// The item in process: the item's effect once processing is done.
+/// The item in process: its effect once processing is done.
 struct InProcess<Q: Queue> {
     /// Whether the item belongs to the first list.
     is_initial: bool,
@@ -171,7 +171,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// Returns the end of the wait in `synced`, if the wait is over.
+    /// Returns the end of the wait in `synced`, if it is over.
     fn look_synced(&self) -> Option<Result<(), Closed>> {
         let state = self.state.lock();
         if state.has_synced() {

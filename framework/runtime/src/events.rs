@@ -130,7 +130,7 @@ impl Regarding {
 
 /// Queues occurrences to be written as Events; cheap to clone.
 ///
-/// All clones share a queue of 512 occurrences and a writer.
+/// All clones share one queue of 512 occurrences and one writer.
 #[derive(Clone)]
 pub struct Recorder {
     /// Bounded, so that a slow API server costs Events and not memory.

@@ -4,7 +4,7 @@
 //! finalizers that another writer changed meanwhile is never overwritten: the API server answers
 //! 409.
 //!
-//! Not included: the clean-up itself, and the decision when to run the clean-up.
+//! Not included: the clean-up itself, and the decision when to run it.
 //!
 //! Controllers that name a [finalizer](crate::controller::ControllerBuilder::finalizer) need
 //! neither function: they are for programs that manage finalizers by themselves.

@@ -248,7 +248,7 @@ impl App {
         }
         let client = builder.build()?;
         if let Some(Command::Plan(arguments)) = &options.command {
-            // Before the program gets the client: reconcilers may keep clones of the client.
+            // Before the program gets the client: reconcilers may keep clones of it.
             let manager = options.apply((self.build)(client.dry_run()))?;
             return plan::run(manager, arguments).await;
         }
@@ -399,7 +399,7 @@ impl Election {
         match self.leader_elect {
             // The flag wins over the program: the same binary runs with and without replicas.
             Some(false) => manager = manager.without_leader_election(),
-            // A process that asks for a lease must not work without a lease.
+            // A process that asks for a lease must not work without one.
             elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {
                 let lease = manager.name.clone().unwrap_or_else(program_name);
                 manager = manager.leader_election(lease);

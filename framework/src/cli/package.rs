@@ -6,7 +6,7 @@ use clap::CommandFactory;
 
 use super::options::Options;
 
-/// Name of a program, with version and description of the program's package.
+/// Name of a program, with version and description of its package.
 ///
 /// [`package!`](crate::package) reads them from the program's `Cargo.toml`;
 /// [`App::package`](super::App::package) takes them.

@@ -77,7 +77,7 @@ fn text(plan: &Plan) -> String {
     text
 }
 
-/// Adds an object, with the object's changes below.
+/// Adds an object, with its changes below.
 fn add_object(text: &mut String, object: &PlannedObject) {
     let (kind, key) = (escaped(&object.kind), escaped(&object.key));
     let _ = writeln!(text, "{kind} {key} (controller {})", escaped(&object.controller));

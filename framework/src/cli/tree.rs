@@ -15,7 +15,7 @@ const MOST_OBJECTS: u32 = 500;
 /// Most lines of an output; the number of the others is printed.
 const MOST_LINES: usize = 40;
 
-/// An object with the object's kind.
+/// An object with its kind.
 type KindObject = (ResourceInfo, DynamicObject);
 
 /// The objects of some kinds with all owned objects, at the same moment.
@@ -168,7 +168,7 @@ impl TreePrinter<'_> {
 }
 
 impl Tree {
-    /// Builds a tree from an object and the object's children in `by_owner`.
+    /// Builds a tree from an object and its children in `by_owner`.
     fn build(
         info: &ResourceInfo,
         object: &DynamicObject,

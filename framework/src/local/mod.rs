@@ -126,7 +126,7 @@ impl Drop for LocalCluster {
     }
 }
 
-/// Path of the kubeconfig, in the user's runtime folder if that folder exists.
+/// Path of the kubeconfig, in the user's runtime folder if that exists.
 fn state_path(name: &str) -> PathBuf {
     let folder = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)

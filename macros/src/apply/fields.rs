@@ -16,7 +16,7 @@ pub(super) struct Field<'a> {
     pub(super) docs: Vec<&'a Attribute>,
 }
 
-/// The type of a field, without the options around the type.
+/// The type of a field, without the options around it.
 #[derive(Debug)]
 pub(super) enum Shape<'a> {
     One(&'a Type),

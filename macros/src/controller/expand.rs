@@ -463,7 +463,7 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenSt
         None => handler.to_token_stream(),
     };
     let shown = condition.as_ref().zip(attrs.conditions.as_ref()).map(|(variant, declared)| {
-        // An unknown variant is reported at the variant's name.
+        // An unknown variant is reported at its name.
         let (set, place) = (condition_set(declared, krate), at(variant.span()));
         quote_spanned!(place=> let wiring = wiring.change_condition(&<#set>::#variant);)
     });

@@ -1,6 +1,6 @@
 //! Answers to keys of kube-rs, controller-runtime and kubebuilder, which users bring along.
 
-/// A word of another framework, and the text against that word.
+/// A word of another framework, and the text against it.
 const HINTS: &[(&[&str], &str)] = &[
     (
         &["concurrency", "max_concurrent_reconciles", "max_concurrency", "parallelism", "threads"],

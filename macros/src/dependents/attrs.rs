@@ -145,7 +145,7 @@ impl FieldAttrs {
     }
 }
 
-/// Reads the value of `scope`, which needs a value.
+/// Reads the value of `scope`, which needs one.
 fn scope(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
     let scope: Ident = keys::value(key, input, "cluster")?;
     if scope == "cluster" {

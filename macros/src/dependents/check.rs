@@ -158,7 +158,7 @@ fn edges<'a>(model: &'a Model<'_>, at: usize) -> Vec<(usize, &'a proc_macro2::Id
     found.collect()
 }
 
-/// A kind is retired when no field has that kind.
+/// A kind is retired when no field has it.
 fn retired(model: &Model<'_>, errors: &mut Errors) {
     for (at, kind) in model.retired.iter().enumerate() {
         if model.nodes.iter().any(|node| same_tokens(&node.kind, kind)) {

@@ -268,8 +268,8 @@ struct Keys {
     enter: TokenStream,
 }
 
-/// Returns a struct for the words. The struct has no impl: an impl would cost the compiler a
-/// comparison with those of all other literals.
+/// Returns a struct for the words. It has no impl, which would cost the compiler a comparison with
+/// those of all other literals.
 fn keys(entries: &[Entry], span: Span) -> Keys {
     let mut words: Vec<(&str, &Ident)> = Vec::new();
     collect_words(entries, &mut words);

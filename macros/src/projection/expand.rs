@@ -307,7 +307,7 @@ fn selected(model: &Model, mut count: usize) -> TokenStream {
     }
 }
 
-/// Generates the read of a field into the field's slot.
+/// Generates the read of a field into its slot.
 fn read(model: &Model, place: usize) -> TokenStream {
     let field = &model.fields[place];
     let here = at(field.ty.span());

@@ -183,7 +183,7 @@ fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
-/// A kind with a single version serves and stores that version.
+/// A kind with a single version serves and stores it.
 fn versions(model: &ResourceModel, errors: &mut Errors) {
     let is_alone = model.hub.is_none() && model.versions.is_empty();
     if let Some(served) = model.served.as_ref().filter(|served| is_alone && !served.value) {

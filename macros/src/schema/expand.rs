@@ -130,7 +130,7 @@ fn bounded(model: &Model) -> Generics {
             if written.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::Serialize));
             }
-            // A default belongs to the type only; `split_for_impl` leaves the default out.
+            // A default belongs to the type only; `split_for_impl` leaves it out.
             if words.contains(&parameter.ident.to_string()) {
                 parameter.bounds.push(syn::parse_quote!(__s::JsonSchema));
             }
@@ -233,7 +233,7 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
     quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
 }
 
-/// A type that is written as the type's only field.
+/// A type that is written as its only field.
 fn newtype(field: &Field, keys: &TokenStream) -> TokenStream {
     let shape = shape(field);
     let of_field = keys_of(field);

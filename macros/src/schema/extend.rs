@@ -146,7 +146,7 @@ fn types(class: Class) -> &'static [&'static str] {
     }
 }
 
-/// Checks the value of `type`, if the value is a literal.
+/// Checks the value of `type`, if it is a literal.
 fn type_fits(value: &TokenStream, fitting: &[&str], what: &str, errors: &mut Errors) {
     let Ok(name) = syn::parse2::<LitStr>(value.clone()) else { return };
     let word = name.value();

@@ -18,7 +18,7 @@ impl OutOfBudget {
     }
 }
 
-/// Value of an expression, or the text of its error; `None` where there is no expression.
+/// Value of an expression, or the text of the error; `None` where there is no expression.
 pub(super) type Evaluated<'a> = Option<Result<Value<'a>, String>>;
 
 /// The variables of expressions, and the budget that is left for them.
@@ -31,7 +31,8 @@ pub(super) struct Activation<'a> {
 }
 
 impl<'a> Activation<'a> {
-    /// An activation with these parts of a request; composed variables are computed anew in each activation.
+    /// An activation with these parts of a request; composed variables are computed anew in each
+    /// activation.
     pub(super) fn new(
         attributes: &Attributes<'a>,
         prepared: &'a Prepared,
@@ -95,6 +96,6 @@ impl<'a> Activation<'a> {
 
 /// A value without a schema.
 fn dynamic(json: &Json) -> Value<'_> {
-    // Data without a shape is read as it is.
+    // Data without a shape is read unchanged.
     Value::json(json, &Shape::Dyn).unwrap_or(Value::Null)
 }

@@ -1,4 +1,4 @@
-//! The input of a policy: the request with its objects.
+//! The input of a policy: the request with the objects.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -23,7 +23,7 @@ const METADATA: [&str; 12] = [
     "finalizers",
 ];
 
-/// The request that is judged, with its objects. Parts that are not set are null for expressions.
+/// The request that is judged, with the objects. Parts that are not set are null for expressions.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     pub(super) request: &'a Json,
@@ -35,8 +35,9 @@ pub struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// A request, in the form of an `AdmissionReview`: `kind`, `resource`, `name`, `namespace`, `operation`, `userInfo`,
-    /// `dryRun`, `options` and others. The objects in it are not read.
+    /// A request, in the form of an `AdmissionReview`: `kind`, `resource`, `name`, `namespace`,
+    /// `operation`, `userInfo`, `dryRun`, `options` and others. The objects in the review are not
+    /// read.
     pub fn new(request: &'a Json) -> Attributes<'a> {
         Attributes {
             request,
@@ -72,8 +73,8 @@ impl<'a> Attributes<'a> {
         Attributes { namespace: Some(namespace), ..self }
     }
 
-    /// The same with `authorizer` and `authorizer.requestResource`; without them an expression that reads one of them
-    /// has an error.
+    /// The same with `authorizer` and `authorizer.requestResource`; without them an expression that
+    /// reads either has an error.
     #[must_use]
     pub fn authorizer(
         self,
@@ -104,9 +105,10 @@ impl Prepared {
     }
 }
 
-/// The request as the server writes it: without the objects, and without empty members that are optional.
+/// The request in the server's form: without the objects, and without empty members that are
+/// optional.
 fn request(given: &Json) -> Json {
-    // The objects are bound from elsewhere: they are not copied, whatever their size and depth.
+    // The objects are bound from elsewhere: they are not copied, of any size and depth.
     let members = given.as_object().into_iter().flatten();
     let mut request: Map<String, Json> = members
         .filter(|(name, _)| !matches!(name.as_str(), "object" | "oldObject"))

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::policy::{AuditAnnotation, Evaluation};
 use crate::rules::go_json;
 
-/// Key of the annotation that tells of a failed validation.
+/// Key of the annotation about a failed validation.
 const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// Longest value of an audit annotation, in bytes.
@@ -43,7 +43,7 @@ pub struct Binding {
 /// The refusal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// `message` of the cause; that of the `Status` has the name of the object in front of it.
+    /// `message` of the cause; that of the `Status` begins with the name of the object.
     pub message: String,
     /// `reason` of the `Status`.
     pub reason: String,
@@ -103,14 +103,14 @@ impl Binding {
                     annotate(&mut enforcement, &key, shortened(value).to_owned());
                 }
                 AuditAnnotation::Exclude => {}
-                // It denies the request whatever the actions are.
+                // An error denies the request, whatever the actions are.
                 AuditAnnotation::Error(error) => self.deny(&mut enforcement, error, None),
             }
         }
         enforcement
     }
 
-    /// Refuses the request, unless it is refused already.
+    /// Refuses the request, unless the request is refused already.
     fn deny(&self, enforcement: &mut Enforcement, message: &str, reason: Option<&str>) {
         let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or("Invalid");
         let denial = || Denial {
@@ -138,7 +138,7 @@ impl Binding {
     }
 }
 
-/// Adds an annotation; the first one of a key stays.
+/// Adds an annotation; the first annotation of a key stays.
 fn annotate(enforcement: &mut Enforcement, key: &str, value: String) {
     if !enforcement.audit_annotations.iter().any(|(known, _)| known == key) {
         enforcement.audit_annotations.push((key.to_owned(), value));

@@ -1,4 +1,5 @@
-//! The errors with which kube-apiserver refuses a policy, or a list of match conditions, at creation.
+//! The errors with which kube-apiserver refuses a policy, or a list of match conditions, at
+//! creation.
 
 use std::collections::HashSet;
 
@@ -28,12 +29,14 @@ const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
 
 /// Checks the `spec` of a policy with this name.
 ///
-/// The paths begin with `spec`, and the order is the server's. `matchConstraints` must be there; in it and elsewhere
-/// a member that is left out has its default. A `paramKind` declares `params`. No expression of a policy has a limit
-/// for its estimated cost: its cost is bounded when it runs.
+/// The paths begin with `spec`, and the order is the server's. `matchConstraints` must be there; in
+/// this member and elsewhere, members that are left out have their defaults. A `paramKind` declares
+/// `params`. No expression of a policy has a limit for its estimated cost: the cost is bounded at
+/// run time.
 ///
-/// The members have the types of Kubernetes' API: a text that is a number, which a server cannot decode, counts as
-/// missing here. Whether the kind of `paramKind` exists and may be read is not checked.
+/// The members have the types of Kubernetes' API: a text that is a number, which a server cannot
+/// decode, counts as missing here. Whether the kind of `paramKind` exists and may be read is not
+/// checked.
 pub fn check_policy(name: &str, spec: &Value) -> Vec<Violation> {
     let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
     let variables = list(spec, "variables");
@@ -68,7 +71,7 @@ pub fn check_policy(name: &str, spec: &Value) -> Vec<Violation> {
     check.found
 }
 
-/// Checks a list of match conditions, as webhooks have it; the paths begin with `at`.
+/// Checks a list of match conditions, as of a webhook; the paths begin with `at`.
 pub fn check_match_conditions(conditions: &Value, at: &FieldPath) -> Vec<Violation> {
     let compiler = Compiler::stateless();
     let mut check = Check { found: Vec::new(), compiler, has_params: false };
@@ -76,17 +79,17 @@ pub fn check_match_conditions(conditions: &Value, at: &FieldPath) -> Vec<Violati
     check.found
 }
 
-/// A text of an object; `None` if it is missing.
+/// A text of an object; `None` if the member is missing.
 pub(super) fn member<'a>(json: &'a Value, name: &str) -> Option<&'a str> {
     json.get(name).and_then(Value::as_str)
 }
 
-/// A text of an object; empty if it is missing.
+/// A text of an object; empty if the member is missing.
 pub(super) fn text<'a>(json: &'a Value, name: &str) -> &'a str {
     member(json, name).unwrap_or_default()
 }
 
-/// A list of an object; empty if it is missing.
+/// A list of an object; empty if the member is missing.
 pub(super) fn list<'a>(json: &'a Value, name: &str) -> &'a [Value] {
     json.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -110,7 +113,7 @@ impl Check {
         Scope { has_params: self.has_params, has_authorizer: true, has_patches: false }
     }
 
-    /// Reports an expression that has no program; `shown` is its text in the message.
+    /// Reports an expression that has no program; `shown` is the expression's text in the message.
     fn compiled(&mut self, compiled: &Compiled, path: FieldPath, shown: &str) {
         match &compiled.program {
             Ok(_) => {}

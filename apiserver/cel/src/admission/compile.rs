@@ -9,16 +9,16 @@ use crate::types::Type;
 /// The reason why an expression is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// Whether the server calls it an internal error: a constant cannot be made part of the program.
+    /// Whether the server reports an internal error: a constant cannot be made part of the program.
     pub(super) is_internal: bool,
     /// The text.
     pub(super) detail: String,
 }
 
-/// An expression with its program, or with the reason why it has none.
+/// An expression with the program, or with the reason why there is no program.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    /// The expression as it was written.
+    /// The expression as written.
     pub(super) text: String,
     pub(super) program: Result<Program, Failure>,
 }
@@ -75,7 +75,7 @@ fn is_named(ty: &Type, name: &str) -> bool {
     matches!(ty, Type::Object(object) if *object.name == *name)
 }
 
-/// Compiles the expressions of one policy, or of one list of match conditions.
+/// Compiles the expressions of a policy, or of a list of match conditions.
 #[derive(Debug)]
 pub(super) struct Compiler {
     /// The variables so far; `None` where expressions know no `variables`.
@@ -100,7 +100,7 @@ impl Compiler {
         Compiled { text: text.to_owned(), program }
     }
 
-    /// Compiles a variable, which expressions after it may read.
+    /// Compiles a variable, which later expressions may read.
     pub(super) fn variable(&mut self, name: &str, text: &str, scope: Scope) -> Variable {
         let (ty, program) = match self.program(text, Expected::Any, scope) {
             Ok((program, ty)) => (variable_type(&ty), Ok(program)),

@@ -25,16 +25,17 @@ pub struct MatchConditions {
 pub enum Match {
     /// All conditions are true.
     Matched,
-    /// A condition is false, or one has an error and the failure policy is to ignore that: the request is not judged.
-    /// The name is that of the false condition.
+    /// A condition is false, or a condition has an error that the failure policy ignores: the
+    /// request is not judged. The name is that of the false condition.
     Skipped(Option<String>),
-    /// No condition is false and one has an error: the request fails with this text.
+    /// No condition is false, and a condition has an error: the request fails with this text.
     Failed(String),
 }
 
 impl MatchConditions {
-    /// Compiles the `matchConditions` of a webhook. A condition that cannot be compiled is an error of every request;
-    /// [`check_match_conditions`](super::check_match_conditions) tells before.
+    /// Compiles the `matchConditions` of a webhook. A condition that cannot be compiled is an error
+    /// of every request; [`check_match_conditions`](super::check_match_conditions) finds such
+    /// conditions before.
     pub fn new(conditions: &[Json], failure_policy: FailurePolicy) -> MatchConditions {
         let scope = Scope { has_params: false, has_authorizer: true, has_patches: false };
         MatchConditions::compile(conditions, failure_policy, &mut Compiler::stateless(), scope)

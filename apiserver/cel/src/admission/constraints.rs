@@ -1,4 +1,5 @@
-//! The checks of `paramKind` and `matchConstraints` of a policy, with the texts and the order of kube-apiserver.
+//! The checks of `paramKind` and `matchConstraints` of a policy, with the texts and the order of
+//! kube-apiserver.
 
 use std::collections::HashSet;
 
@@ -35,7 +36,7 @@ fn invalid_list(path: FieldPath, values: &[Value], detail: &str) -> Violation {
     Violation { path, reason: Reason::Invalid, shown, detail: detail.to_owned() }
 }
 
-/// Whether one of several elements is the wildcard.
+/// Whether the wildcard stands beside other elements.
 fn has_redundant(values: &[Value], wildcard: &str) -> bool {
     values.len() > 1 && values.iter().any(|value| value == wildcard)
 }
@@ -85,7 +86,8 @@ fn group_version(
     }
 }
 
-/// Checks `matchConstraints`: the requests that a policy judges. What is left out has a default, except for the rules.
+/// Checks `matchConstraints`: the requests that a policy judges. Parts that are left out have
+/// defaults, except for the rules.
 pub(super) fn match_constraints(spec: &Value, at: &FieldPath) -> Vec<Violation> {
     let Some(constraints) = spec.get("matchConstraints").filter(|value| !value.is_null()) else {
         return vec![required(at.clone(), "")];

@@ -9,7 +9,8 @@ use crate::types::{FieldType, ObjectType, Type};
 /// Name of the type of `variables`.
 const VARIABLES: &str = "kubernetes.variables";
 
-/// The variables that an expression may read beside `object`, `oldObject`, `request` and `namespaceObject`.
+/// The variables that an expression may read beside `object`, `oldObject`, `request` and
+/// `namespaceObject`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scope {
     /// `params`
@@ -20,7 +21,8 @@ pub(super) struct Scope {
     pub(super) has_patches: bool,
 }
 
-/// Types of the variables of a policy that are known so far; a later one of the same name replaces an earlier one.
+/// Types of the variables of a policy that are known so far; a later variable replaces an earlier
+/// variable of the same name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct VariableTypes {
     fields: Vec<(Arc<str>, FieldType)>,
@@ -40,7 +42,7 @@ impl VariableTypes {
     }
 }
 
-/// The environment of an expression; without `variables` it has no such name.
+/// The environment of an expression; without `variables` there is no such name.
 pub(super) fn environment(scope: Scope, variables: Option<&VariableTypes>) -> Environment {
     static BASE: LazyLock<Environment> = LazyLock::new(base);
     let mut environment = BASE.clone();
@@ -79,7 +81,8 @@ fn base() -> Environment {
         .with_variable("request", Type::Object(request))
 }
 
-/// The type that a variable has for the expressions which read it: scalars, lists and maps keep theirs.
+/// The type that a variable has for the expressions which read it: scalars, lists and maps keep
+/// theirs.
 pub(super) fn variable_type(ty: &Type) -> Type {
     match ty {
         Type::Bool

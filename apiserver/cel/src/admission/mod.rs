@@ -1,4 +1,5 @@
-//! `ValidatingAdmissionPolicy` and match conditions: compiled with the server's checks, evaluated with its limits.
+//! `ValidatingAdmissionPolicy` and match conditions: compiled with the checks of the server,
+//! evaluated with the server's limits.
 //!
 //! ```
 //! use serde_json::json;

@@ -1,4 +1,4 @@
-//! A mutating policy, compiled, and the patches that it makes for a request.
+//! A mutating policy, compiled, and the patches of the policy for a request.
 
 use serde_json::{Map, Value as Json};
 
@@ -32,8 +32,9 @@ pub struct MutatingPolicy {
 }
 
 impl MutatingPolicy {
-    /// Compiles the `spec` of a policy. An expression that cannot be compiled is an error of every request;
-    /// [`check_mutating_policy`](super::check_mutating_policy) tells before.
+    /// Compiles the `spec` of a policy. An expression that cannot be compiled is an error of every
+    /// request; [`check_mutating_policy`](super::check_mutating_policy) finds such expressions
+    /// before.
     pub fn new(spec: &Json) -> MutatingPolicy {
         let failure_policy = match member(spec, "failurePolicy") {
             Some("Ignore") => FailurePolicy::Ignore,
@@ -81,18 +82,20 @@ impl MutatingPolicy {
         self.mutations.is_empty()
     }
 
-    /// Whether the match conditions want the policy to see a request; with the cost of their expressions.
+    /// Whether the match conditions want the policy to see a request; with the cost of their
+    /// expressions.
     pub fn matches(&self, attributes: &Attributes<'_>) -> (Match, u64) {
         let Some(conditions) = &self.conditions else { return (Match::Matched, 0) };
         let prepared = Prepared::new(attributes);
         conditions.matches_prepared(attributes, &prepared, Some(&self.variables))
     }
 
-    /// The patch of a mutation, with the cost of its expressions.
+    /// The patch of a mutation, with the cost of the mutation's expressions.
     ///
     /// # Errors
     ///
-    /// The text of kube-apiserver for an expression without a value, or with one that is no patch.
+    /// The text of kube-apiserver for an expression without a value, or with a value that is no
+    /// patch.
     pub fn patch(&self, index: usize, attributes: &Attributes<'_>) -> (Result<Patch, String>, u64) {
         let Some((expected, compiled)) = self.mutations.get(index) else {
             return (Err("there is no such mutation".to_owned()), 0);
@@ -162,7 +165,7 @@ fn operation(literal: &Literal) -> Result<Json, String> {
     }
     if let Some(value) = literal.field("value") {
         if let Some(object) = Literal::of(value) {
-            // Its place is not known: an operation puts it where its path says.
+            // The place of the object is not known: the path of the operation decides.
             well_named(object)?;
         }
         let text = "JSONPath valueExpression evaluated to a type that could not marshal to JSON";

@@ -1,4 +1,4 @@
-//! A policy, compiled, and its evaluation on a request.
+//! A compiled policy, and the evaluation on a request.
 
 use serde_json::Value as Json;
 
@@ -21,7 +21,7 @@ pub enum FailurePolicy {
     Ignore,
 }
 
-/// The outcome of one expression.
+/// The outcome of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyDecisionEvaluation {
     /// The expression is true.
@@ -32,12 +32,13 @@ pub enum PolicyDecisionEvaluation {
     Error,
 }
 
-/// The decision of one validation.
+/// The decision of a validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyDecision {
     /// The outcome of the expression.
     pub evaluation: PolicyDecisionEvaluation,
-    /// Whether the request is denied: by a false expression, or by an error under [`FailurePolicy::Fail`].
+    /// Whether the request is denied: by a false expression, or by an error under
+    /// [`FailurePolicy::Fail`].
     pub is_denied: bool,
     /// The reason for the client; empty for an admission.
     pub message: String,
@@ -45,14 +46,14 @@ pub struct PolicyDecision {
     pub reason: Option<String>,
 }
 
-/// The outcome of one audit annotation.
+/// The outcome of an audit annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditAnnotation {
     /// The annotation is published.
     Publish {
-        /// Its key, without the name of the policy.
+        /// The key, without the name of the policy.
         key: String,
-        /// Its value.
+        /// The value.
         value: String,
     },
     /// The annotation has no value.
@@ -64,8 +65,8 @@ pub enum AuditAnnotation {
 /// The decision of a policy on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evaluation {
-    /// The decisions in the order of the validations; none if the match conditions skip the request, and a single
-    /// one if match conditions or the budget have failed.
+    /// The decisions in the order of the validations; none if the match conditions skip the
+    /// request, and a single one if match conditions or the budget have failed.
     pub decisions: Vec<PolicyDecision>,
     /// The audit annotations in their order.
     pub audit_annotations: Vec<AuditAnnotation>,
@@ -92,8 +93,8 @@ struct Validation {
 }
 
 impl Policy {
-    /// Compiles the `spec` of a policy. An expression that cannot be compiled is an error of every request;
-    /// [`check_policy`](super::check_policy) tells before.
+    /// Compiles the `spec` of a policy. An expression that cannot be compiled is an error of every
+    /// request; [`check_policy`](super::check_policy) finds such expressions before.
     pub fn new(spec: &Json) -> Policy {
         let failure_policy = match member(spec, "failurePolicy") {
             Some("Ignore") => FailurePolicy::Ignore,
@@ -124,8 +125,8 @@ impl Policy {
         Policy { failure_policy, conditions, variables, validations, annotations }
     }
 
-    /// Judges a request with the budgets of kube-apiserver: one for the match conditions, one for the validations with
-    /// their messages, one for the audit annotations.
+    /// Judges a request with the budgets of kube-apiserver: one for the match conditions, one for
+    /// the validations with their messages, one for the audit annotations.
     pub fn evaluate(&self, attributes: &Attributes<'_>) -> Evaluation {
         self.evaluate_within(attributes, OBJECT_BUDGET)
     }
@@ -186,7 +187,8 @@ impl Policy {
         let conditions = self.validations.iter().map(|validation| Some(&validation.condition));
         let values = activation.evaluate_all(conditions)?;
         let left = activation.budget();
-        // Messages are computed for validations that hold, too: their cost counts. They know no authorizer.
+        // Messages are computed for validations that hold, too: their cost counts. They know no
+        // authorizer.
         let attributes = Attributes { authorizer: None, ..*attributes };
         let mut activation =
             Activation::new(&attributes, prepared, namespace, Some(&self.variables), left);
@@ -272,7 +274,8 @@ impl Validation {
         }
     }
 
-    /// The message of a denial: that of the expression if it is fit, the fixed one, or the validation's text.
+    /// The message of a denial: that of the expression if the text is fit, else the fixed message,
+    /// else the text of the validation.
     fn denial(&self, computed: Option<&Result<Value<'_>, String>>) -> String {
         if let Some(message) = computed.and_then(|value| message(value.as_ref().ok()?)) {
             return message;

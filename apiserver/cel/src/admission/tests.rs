@@ -15,7 +15,7 @@ fn errors(spec: &Json) -> Vec<String> {
     check_policy("policy", &spec).iter().map(ToString::to_string).collect()
 }
 
-/// The decisions of a policy on an object: `admit`, or the kind of the decision with its message.
+/// The decisions of a policy on an object: `admit`, or the kind of the decision with the message.
 fn decisions(spec: &Json, object: &Json) -> Vec<String> {
     let request = json!({"operation": "CREATE"});
     let evaluation = Policy::new(spec).evaluate(&Attributes::new(&request).object(object));
@@ -85,7 +85,8 @@ fn a_variable_may_read_those_before_it_at_any_depth() {
     assert_eq!(decisions(&spec, &json!({})), ["admit"]);
 }
 
-// 200 variables took 1.4 s and 400 took 29 s when each environment listed the parts of each variable's type.
+// 200 variables took 1.4 s and 400 took 29 s when each environment listed the parts of each
+// variable's type.
 #[test]
 fn variables_of_ever_deeper_types_are_checked() {
     let mut variables = vec![json!({"name": "v0", "expression": "[1]"})];
@@ -101,7 +102,8 @@ fn variables_of_ever_deeper_types_are_checked() {
 
 #[test]
 fn an_expression_is_not_begun_again_for_each_variable_that_it_reads() {
-    // The first half costs 900,000 of at most 1,000,000; each further evaluation would cost it once more.
+    // The first half costs 900,000 of at most 1,000,000; each further evaluation would cost the
+    // same again.
     let mut reads = "lists.range(150000).all(i, i >= 0)".to_owned();
     let mut variables = Vec::new();
     for index in 0..30 {

@@ -36,7 +36,8 @@ impl Checker<'_> {
         self.set_type(id, ty);
     }
 
-    /// Type of an element; with `is_optional`, of the content of the optional that the element must be.
+    /// Type of an element; with `is_optional`, of the content of the optional that the element must
+    /// be.
     fn value_type(&mut self, element: &Expr, is_optional: bool) -> Type {
         let ty = self.type_of(element.id);
         if !is_optional {
@@ -75,7 +76,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Type of a struct literal, and the name that its fields are looked up by.
+    /// Type of a struct literal, and the name by which the fields are looked up.
     fn struct_type(&mut self, id: ExprId, name: String, ident: Type) -> (Type, String) {
         let Type::Type(content) = ident else {
             if !matches!(ident, Type::Error) {
@@ -89,7 +90,7 @@ impl Checker<'_> {
             return (ty, name);
         }
         match well_known_name(&ty) {
-            // A value of this message has the type `dyn`, as one of `Value`, but has other fields.
+            // A value of this message has the type `dyn`, as a `Value` has, but has other fields.
             Some(_) if name == "google.protobuf.Any" => (ty, name),
             Some(name) => (ty, name.to_owned()),
             None => {
@@ -170,7 +171,7 @@ impl Checker<'_> {
     }
 }
 
-/// Name of a type without its parameters: `list`, `wrapper(int)`.
+/// Name of a type without parameters: `list`, `wrapper(int)`.
 fn declared_name(ty: &Type) -> String {
     match ty {
         Type::Wrapper(wrapped) => format!("wrapper({wrapped})"),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::types::Type;
 
-/// Largest number of parts of a type that one step of inference looks at or builds. The types of expressions
-/// can grow exponentially with their length; those of any real expression are far smaller.
+/// Largest number of parts of a type that a step of inference visits or builds. The types of
+/// expressions can grow exponentially with their length; those of any real expression are far
+/// smaller.
 const FUEL: u32 = 1_000;
 
 /// The types that type variables stand for.
@@ -33,8 +34,8 @@ impl Bindings {
         self.is_exhausted
     }
 
-    /// Whether each of `left` is assignable to its counterpart in `right`. Variables are bound if so, and
-    /// remain as they were if not.
+    /// Whether each of `left` is assignable to its counterpart in `right`. Variables are bound if
+    /// so, and remain as they were if not.
     pub(super) fn assign(&mut self, left: &[Type], right: &[Type]) -> bool {
         self.fuel = FUEL;
         let is_assignable =
@@ -49,7 +50,7 @@ impl Bindings {
         is_assignable
     }
 
-    /// The type with every bound variable replaced by its binding.
+    /// The type with every bound variable replaced by the binding.
     pub(super) fn substitute(&mut self, ty: &Type) -> Type {
         self.fuel = FUEL;
         self.replace(ty, false)
@@ -61,7 +62,7 @@ impl Bindings {
         self.replace(ty, true)
     }
 
-    /// The type itself, or the type of errors if it is too large for inference.
+    /// The type itself, or the type of errors if the type is too large for inference.
     pub(super) fn bounded(&mut self, ty: Type) -> Type {
         self.fuel = FUEL;
         if self.fits(&ty) { ty } else { Type::Error }
@@ -120,7 +121,7 @@ impl Bindings {
         }
     }
 
-    /// Lets `variable`, whose name is `name`, stand for `ty` if that agrees with its binding.
+    /// Lets `variable`, whose name is `name`, stand for `ty` if `ty` agrees with the binding.
     fn bind(&mut self, ty: &Type, variable: &Type, name: &Arc<str>) -> Binding {
         if matches!(ty, Type::Param(other) if other == name) {
             return Binding::Valid;
@@ -168,9 +169,9 @@ impl Bindings {
 enum Binding {
     /// The variable agrees with the type.
     Valid,
-    /// It stands for a type that does not agree.
+    /// The variable stands for a type that does not agree.
     Conflict,
-    /// It occurs within the type.
+    /// The variable occurs within the type.
     Circular,
 }
 

@@ -36,7 +36,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `target.f(args)`: a call of the function `target.f` if there is one, of the member `f` if not.
+    /// Checks `target.f(args)`: a call of the function `target.f` if there is one, of the member
+    /// `f` if not.
     fn check_member_call(&mut self, id: ExprId, call: &mut Call) {
         let Some(target) = &mut call.target else { return };
         let qualified = qualified_name(target).map(|prefix| format!("{prefix}.{}", call.function));
@@ -89,7 +90,8 @@ impl Checker<'_> {
         self.set_reference(id, Reference::Overloads(overloads));
     }
 
-    /// `&&` and `||`, of which the parser may join more than two operands; each has its own issue.
+    /// `&&` and `||`, of which the parser may join more than two operands; each operand has a
+    /// separate issue.
     fn resolve_logical(
         &mut self,
         function: &'static Function,
@@ -130,7 +132,8 @@ impl Checker<'_> {
             result = Some(match result {
                 None => candidate,
                 Some(first) if matches!(first, Type::Dyn) || candidate.is_same(&first) => first,
-                // Overloads with different results: which one answers is known at run time only.
+                // Overloads with different results: the overload that answers is known at run time
+                // only.
                 Some(_) => Type::Dyn,
             });
         }
@@ -140,7 +143,7 @@ impl Checker<'_> {
         result.map(|result| Resolution { overloads, result })
     }
 
-    /// Argument types and result of an overload with fresh variables for its type parameters.
+    /// Argument types and result of an overload with fresh variables for the type parameters.
     fn instantiate(&mut self, overload: &Overload) -> (Vec<Type>, Type) {
         let parameters = overload.type_parameters.iter();
         let fresh: Vec<(&Arc<str>, Type)> =
@@ -167,7 +170,7 @@ impl Checker<'_> {
     }
 }
 
-/// The type with each type parameter of a declaration replaced by its variable.
+/// The type with each type parameter of a declaration replaced by the variable.
 fn with_variables(ty: &Type, variables: &[(&Arc<str>, Type)]) -> Type {
     match ty {
         Type::Param(name) => {

@@ -11,13 +11,14 @@ use crate::syntax::ast::{OffsetRange, Select};
 use crate::syntax::{Ast, Expr, ExprId, ExprKind, Issues, Literal};
 use crate::types::Type;
 
-/// Largest nesting of expressions that is checked. The parser's own limit keeps expressions well below it.
+/// Largest nesting of expressions that is checked. The parser's own limit keeps expressions well
+/// below this limit.
 const MAX_DEPTH: u32 = 1_000;
 
 /// Number of issues whose message is kept; more are not displayed.
 const MAX_MESSAGES: u32 = 100;
 
-/// State of one check.
+/// State of a check.
 pub(super) struct Checker<'e> {
     pub(super) environment: &'e Environment,
     pub(super) bindings: Bindings,
@@ -64,7 +65,7 @@ pub(super) fn check(environment: &Environment, mut ast: Ast) -> Result<Checked, 
 }
 
 impl Checker<'_> {
-    /// Checks an expression and everything below it.
+    /// Checks an expression and all expressions below.
     pub(super) fn check(&mut self, expr: &mut Expr) {
         if self.depth >= MAX_DEPTH {
             self.report(expr.id, format_args!("expression nesting limit exceeded: {MAX_DEPTH}"));
@@ -105,7 +106,7 @@ impl Checker<'_> {
     }
 
     fn check_select(&mut self, expr: &mut Expr) {
-        // A qualified name (`a.b.c`) may be that of one variable.
+        // A qualified name (`a.b.c`) may be that of a variable.
         if let Some((resolved, ty)) =
             qualified_name(expr).and_then(|name| self.resolve_ident(&name))
         {
@@ -141,7 +142,7 @@ impl Checker<'_> {
             Type::Map(_, value) => Type::clone(value),
             Type::Object(object) => {
                 let found = match self.environment.field(&object.name, field) {
-                    // An object type that holds its fields need not be declared by name as well.
+                    // An object type that holds the fields need not be declared by name as well.
                     Field::UnknownObject if !object.fields.is_empty() => {
                         self.environment.field_of(object, field)
                     }

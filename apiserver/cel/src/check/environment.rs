@@ -58,8 +58,8 @@ impl Environment {
         }
     }
 
-    /// The environment with the types and functions of mutating policies: `Object` and the types of its fields, whose
-    /// fields are of any type, and `JSONPatch`.
+    /// The environment with the types and functions of mutating policies: `Object` and the types of
+    /// the object's fields, whose fields are of any type, and `JSONPatch`.
     #[must_use]
     pub fn with_patches(mut self) -> Environment {
         self.has_patches = true;
@@ -73,8 +73,8 @@ impl Environment {
         self
     }
 
-    /// The environment with an object type whose fields hold no objects: without the paths of its fields, whose number
-    /// and length grow with the depth of their types.
+    /// The environment with an object type whose fields hold no objects: without the paths of the
+    /// fields, whose number and length grow with the depth of their types.
     #[cfg(feature = "eval")]
     #[must_use]
     pub(crate) fn with_flat_type(mut self, object: Arc<ObjectType>) -> Environment {
@@ -82,8 +82,8 @@ impl Environment {
         self
     }
 
-    /// The environment with an object type that expressions can name, and the types of its fields under
-    /// their paths (`Object.spec`).
+    /// The environment with an object type that expressions can name, and the types of the fields
+    /// under their paths (`Object.spec`).
     #[must_use]
     pub fn with_type(mut self, object: Arc<ObjectType>) -> Environment {
         let types = Arc::make_mut(&mut self.types);
@@ -115,7 +115,8 @@ impl Environment {
         self
     }
 
-    /// The environment with a container: names are looked up within it and its parents first.
+    /// The environment with a container: names are looked up within the container and its parents
+    /// first.
     #[must_use]
     pub fn with_container(mut self, name: impl Into<Arc<str>>) -> Environment {
         self.container = name.into();
@@ -132,7 +133,7 @@ impl Environment {
         self
     }
 
-    /// Parses an expression with the syntax of Kubernetes and finds its types.
+    /// Parses an expression with the syntax of Kubernetes and finds the types.
     ///
     /// # Errors
     ///
@@ -163,7 +164,8 @@ impl Environment {
         &self.container
     }
 
-    /// The names that `name` may stand for, most qualified first; a leading dot makes a name absolute.
+    /// The names that `name` may stand for, most qualified first; a leading dot makes a name
+    /// absolute.
     pub(super) fn candidates(&self, name: &str) -> impl Iterator<Item = String> {
         let (absolute, mut container) = match name.strip_prefix('.') {
             Some(absolute) => (absolute, None),
@@ -253,7 +255,8 @@ impl Environment {
     }
 }
 
-/// Whether the fields of a type are not known: that of an object that a mutating policy makes, or of a part of it.
+/// Whether the fields of a type are not known: that of an object that a mutating policy makes, or
+/// of a part of such an object.
 fn is_open(name: &str) -> bool {
     name.strip_prefix("Object").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

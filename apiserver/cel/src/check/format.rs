@@ -6,7 +6,8 @@ use crate::syntax::ast::Call;
 use crate::syntax::{Expr, ExprId, ExprKind, Literal};
 use crate::types::Type;
 
-/// A disagreement of a format string with its arguments; without an expression it is about the whole call.
+/// A disagreement of a format string with its arguments; without an expression the mismatch is
+/// about the whole call.
 struct Mismatch {
     expr: Option<ExprId>,
     message: String,
@@ -18,7 +19,8 @@ impl Mismatch {
     }
 }
 
-/// The issue of a call of `format`, if the format string and the arguments are literals that disagree.
+/// The issue of a call of `format`, if the format string and the arguments are literals that
+/// disagree.
 pub(super) fn check_call(checked: &Checked, id: ExprId, call: &Call) -> Option<(ExprId, String)> {
     let target = call.target.as_ref()?;
     let ([argument], ExprKind::Literal(Literal::String(format))) =
@@ -117,7 +119,7 @@ fn is_floating(ty: &Type) -> bool {
     matches!(ty, Type::Dyn | Type::Double | Type::String)
 }
 
-/// Checks that `%s` takes the argument; of a literal, each of its elements.
+/// Checks that `%s` takes the argument; of a literal, each element.
 fn check_string(checked: &Checked, argument: &Expr) -> Result<(), Mismatch> {
     let ty = checked.type_of(argument.id).unwrapped();
     if matches!(ty, Type::Error | Type::Object(_) | Type::Opaque(..) | Type::Param(_)) {

@@ -23,7 +23,7 @@ use crate::types::Type;
 /// An expression whose types are known.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// The syntax tree; qualified names (`a.b.c`) that the checker resolved are single identifiers in it.
+    /// The syntax tree; qualified names (`a.b.c`) that the checker resolved are single identifiers.
     pub ast: Arc<Ast>,
     /// Type of each expression by [`ExprId::index`].
     pub types: Vec<Type>,
@@ -34,14 +34,15 @@ pub struct Checked {
 /// Meaning of a name or a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
-    /// A variable, or a constant or type with its value.
+    /// A variable, or a constant or type with the value.
     Ident {
         /// The resolved name.
         name: Arc<str>,
         /// Value of a constant; `None` for a variable and a type.
         value: Option<Literal>,
     },
-    /// Identifiers of the overloads that may answer the call, those of cel-go; one if the types decide.
+    /// Identifiers of the overloads that may answer the call, those of cel-go; a single identifier
+    /// if the types decide.
     Overloads(Vec<&'static str>),
 }
 
@@ -51,7 +52,7 @@ impl Checked {
         self.type_of(self.ast.root.id)
     }
 
-    /// Type of an expression; `dyn` for one that the checker did not reach.
+    /// Type of an expression; `dyn` if the checker did not reach the expression.
     pub fn type_of(&self, id: ExprId) -> &Type {
         self.types.get(id.index()).unwrap_or(&Type::Dyn)
     }

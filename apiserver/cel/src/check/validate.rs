@@ -1,4 +1,4 @@
-//! Checks of literals that run once the types agree: mixed types, constant arguments.
+//! Checks of literals, made once the types agree: mixed types, constant arguments.
 
 use super::{Checked, format};
 use crate::syntax::ast::{List, MapEntry};
@@ -19,7 +19,8 @@ pub struct LiteralValidator {
 /// Name of the function whose list of arguments may mix types.
 const FORMAT: &str = "format";
 
-/// Reports lists and maps whose elements are of different types, except within arguments of `format`.
+/// Reports lists and maps whose elements are of different types, except within arguments of
+/// `format`.
 pub(super) fn homogeneous_literals(checked: &Checked, issues: &mut Issues) {
     let mut report = |id: ExprId, expected: &Type, actual: &Type| {
         let message = format!("expected type '{expected}' but found '{actual}'");
@@ -51,7 +52,7 @@ pub(super) fn format_strings(checked: &Checked, issues: &mut Issues) {
     }
 }
 
-/// Reports constant arguments that their function would fail on.
+/// Reports constant arguments for which their function would fail.
 pub(super) fn constant_arguments(
     checked: &Checked,
     validators: &[LiteralValidator],
@@ -125,7 +126,7 @@ fn element_type<'c>(checked: &'c Checked, element: &Expr, is_optional: bool) -> 
     if is_optional { ty.optional_content().unwrap_or(ty) } else { ty }
 }
 
-/// Visits the expressions directly below one.
+/// Visits the expressions directly below an expression.
 pub(super) fn for_each_child<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     match &expr.kind {
         ExprKind::Literal(_) | ExprKind::Ident(_) => {}

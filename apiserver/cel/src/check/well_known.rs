@@ -1,5 +1,5 @@
-//! Types that expressions can name without a declaration: those of the language and the protobuf messages
-//! that stand for them.
+//! Types that expressions can name without a declaration: those of the language and the protobuf
+//! messages that stand for them.
 
 use std::sync::Arc;
 
@@ -33,13 +33,14 @@ pub(super) fn named(name: &str) -> Option<Type> {
     })
 }
 
-/// Value of the constant with that name: of the enums that cel-go knows only this one is without a message of its own.
+/// Value of the constant with that name: of the enums that cel-go knows only this one is outside of
+/// a message.
 pub(super) fn constant(name: &str) -> Option<Literal> {
     (name == "google.protobuf.NullValue.NULL_VALUE").then_some(Literal::Int(0))
 }
 
-/// Type of a field of a protobuf message. In Kubernetes, the names of scalar types count as objects, too:
-/// those without fields.
+/// Type of a field of a protobuf message. In Kubernetes, the names of scalar types count as
+/// objects, too: those without fields.
 pub(super) fn field(object: &str, field: &str, is_kubernetes: bool) -> Field {
     let Some(message) = object.strip_prefix("google.protobuf.") else {
         return if is_kubernetes { scalar_field(object) } else { Field::UnknownObject };

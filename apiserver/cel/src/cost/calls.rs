@@ -8,14 +8,14 @@ use crate::types::Type;
 
 /// An argument, or the receiver.
 pub(super) struct Arg<'e> {
-    /// Path of the value in the data; empty for another one.
+    /// Path of the value in the data; empty for other values.
     pub(super) path: Vec<String>,
     pub(super) ty: &'e Type,
     pub(super) expr: &'e Expr,
     pub(super) size: Option<CostEstimate>,
 }
 
-/// A call with the known facts about its arguments.
+/// A call with the known facts about the arguments.
 pub(super) struct Call<'c> {
     pub(super) function: &'c str,
     pub(super) overload: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Call<'c> {
     pub(super) costs: &'c [CostEstimate],
 }
 
-/// Cost of a call without its arguments, and the size of the result where it is known.
+/// Cost of a call without the arguments, and the size of the result where known.
 pub(super) type Estimate = (CostEstimate, Option<CostEstimate>);
 
 pub(super) const ONE: CostEstimate = CostEstimate::fixed(1);
@@ -128,7 +128,8 @@ impl Call<'_> {
             }
             ("strings_quote", None, [text]) => {
                 let CostEstimate { min, max } = size(text);
-                // Every character may be escaped, and there are two quotes; unchecked in cel-go as well.
+                // Every character may be escaped, and there are two quotes; unchecked in cel-go as
+                // well.
                 let result = CostEstimate {
                     min: min.wrapping_add(2),
                     max: max.wrapping_mul(2).wrapping_add(2),
@@ -161,7 +162,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether a comparison reads its arguments as a whole.
+/// Whether a comparison reads the arguments as a whole.
 fn compares_contents(overload: &str) -> bool {
     matches!(overload, "equals" | "not_equals")
         || (overload.starts_with("less_") || overload.starts_with("greater_"))

@@ -11,8 +11,9 @@ use crate::types::Type;
 
 /// Bounds of the data that an expression reads.
 pub trait SizeEstimator {
-    /// Largest size of the value at a path: the name of a variable, then fields, `@items` for the elements of a list,
-    /// `@keys` and `@values` of a map. `None` if nothing is known of it.
+    /// Largest size of the value at a path: the name of a variable, then fields, `@items` for the
+    /// elements of a list, `@keys` and `@values` of a map. `None` if nothing is known about the
+    /// value.
     fn max_size(&self, path: &[&str]) -> Option<u64>;
 }
 
@@ -26,10 +27,10 @@ impl SizeEstimator for DefaultEstimator {
     }
 }
 
-/// The least and the largest cost of one evaluation.
+/// The least and the largest cost of an evaluation.
 ///
-/// The figures are those of cel-go's estimate with the estimator of Kubernetes, which kube-apiserver compares with its
-/// limits when a rule is created.
+/// The figures are those of cel-go's estimate with the estimator of Kubernetes, which
+/// kube-apiserver compares with its limits when a rule is created.
 pub fn estimate(checked: &Checked, sizes: &dyn SizeEstimator) -> CostEstimate {
     let mut estimator = Estimator {
         checked,
@@ -335,7 +336,7 @@ enum Part {
     Single,
 }
 
-/// Whether a comprehension runs no round and only binds its accumulator.
+/// Whether a comprehension runs no round and only binds the accumulator.
 fn is_binding(fold: &Comprehension) -> bool {
     let has_no_range = matches!(&fold.range.kind, ExprKind::List(list) if list.elements.is_empty());
     let has_no_round = matches!(fold.condition.kind, ExprKind::Literal(Literal::Bool(false)));

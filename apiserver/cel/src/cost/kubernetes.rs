@@ -1,4 +1,4 @@
-//! Costs of the functions of Kubernetes' libraries: the figures of its estimator.
+//! Costs of the functions of Kubernetes' libraries: the figures of the estimator there.
 
 use super::calls::{Arg, Call, Estimate, ONE};
 use super::estimator::Estimator;
@@ -8,9 +8,9 @@ use crate::types::Type;
 
 /// Cost of a check of the authorizer.
 const CHECK: CostEstimate = CostEstimate::fixed(350_000);
-/// Cost of a selector with its slice of requirements.
+/// Cost of a selector with the slice of requirements.
 const SELECTOR: CostEstimate = CostEstimate::fixed(10);
-/// Cost of one requirement with its slice of values.
+/// Cost of a requirement with the slice of values.
 const REQUIREMENT: f64 = 50.0;
 /// Sizes of addresses in bytes.
 const ADDRESS: CostEstimate = CostEstimate { min: 4, max: 16 };
@@ -19,7 +19,8 @@ const FORMAT_PATTERN: f64 = 128.0;
 /// Largest length of the name of a format.
 const FORMAT_NAME: u64 = 64;
 
-/// The estimate of a call, without its arguments; `None` leaves it to the language's own.
+/// The estimate of a call, without the arguments; `None` leaves the call to the estimate of the
+/// language.
 pub(super) fn estimate(call: &Call<'_>, estimator: &Estimator<'_>) -> Option<Estimate> {
     let size = |arg: &Arg<'_>| size_of(arg, estimator);
     let read = |arg: &Arg<'_>| size(arg).times(TRAVERSAL);
@@ -79,7 +80,7 @@ pub(super) fn estimate(call: &Call<'_>, estimator: &Estimator<'_>) -> Option<Est
     })
 }
 
-/// Whether a function costs 1, whatever its arguments are.
+/// Whether a function costs 1, whatever the arguments are.
 fn is_constant(function: &str) -> bool {
     matches!(
         function,
@@ -138,7 +139,8 @@ fn constant(arg: &Arg<'_>) -> Option<i64> {
 /// Type and size of the elements of a list; `None` for a value of another type.
 fn element<'e>(list: &Arg<'e>, estimator: &Estimator<'_>) -> Option<(&'e Type, CostEstimate)> {
     let ty = list.ty.parameters().next()?;
-    // Nothing is known of the elements of a value that is no part of the data, not even of a literal's.
+    // Nothing is known of the elements of a value that is no part of the data, not even of a
+    // literal's.
     if list.path.is_empty() {
         return Some((ty, UNKNOWN));
     }
@@ -210,7 +212,8 @@ fn equality(ty: &Type, right: &Arg<'_>) -> Option<CostEstimate> {
     }
 }
 
-/// Cost of parsing a selector: its text, and a slice for each requirement, which has two characters at least.
+/// Cost of parsing a selector: the text, and a slice for each requirement, which has two characters
+/// at least.
 fn selector(text: CostEstimate) -> CostEstimate {
     let requirements = text.times(0.5).times(REQUIREMENT);
     SELECTOR.add(text.times(TRAVERSAL)).add(requirements)

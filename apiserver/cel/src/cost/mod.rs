@@ -1,4 +1,5 @@
-//! The static estimate of the cost of an expression, with the figures of cel-go and of Kubernetes. No dependencies.
+//! The static estimate of the cost of an expression, with the figures of cel-go and of Kubernetes.
+//! No dependencies.
 
 mod calls;
 mod estimator;

@@ -9,17 +9,17 @@ pub struct CostEstimate {
     pub max: u64,
 }
 
-/// Cost of reading one character of a text, where a step costs 1.
+/// Cost of reading a character of a text, where a step costs 1.
 pub(super) const TRAVERSAL: f64 = 0.1;
 
-/// Cost of one character of a regular expression for each character of the text.
+/// Cost of a character of a regular expression for each character of the text.
 pub(super) const REGEX: f64 = 0.25;
 
 /// The size of a value of which nothing is known.
 pub(super) const UNKNOWN: CostEstimate = CostEstimate { min: 0, max: u64::MAX };
 
 impl CostEstimate {
-    /// The range of one number.
+    /// The range of a single number.
     pub(super) const fn fixed(value: u64) -> CostEstimate {
         CostEstimate { min: value, max: value }
     }

@@ -1,4 +1,5 @@
-//! The authorizer that expressions of admission ask: who answers is behind a trait.
+//! The authorizer that expressions of admission ask: a trait, so that the caller decides how
+//! requests are answered.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +10,14 @@ use super::value::Value;
 
 /// Decides on requests that expressions ask about: RBAC of a server, or a table of a test.
 ///
-/// A panic of an authorizer goes through to the caller of the evaluation. A check costs an expression 350,000 of its budget, whatever the decision takes, as in kube-apiserver.
+/// A panic of an authorizer goes through to the caller of the evaluation. A check costs 350,000 of
+/// the expression's budget, whatever the decision takes, as in kube-apiserver.
 pub trait Authorizer: fmt::Debug + Send + Sync {
     /// The decision on a request.
     fn authorize(&self, request: &AuthorizationRequest<'_>) -> Authorization;
 }
 
-/// A user, as a request's authentication found it.
+/// A user, as authenticated for a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserInfo {
     /// Name of the user: `system:serviceaccount:default:builder`.
@@ -29,7 +31,8 @@ pub struct UserInfo {
 }
 
 impl UserInfo {
-    /// The user of a service account, with the groups of all accounts and of those of its namespace.
+    /// The user of a service account, with the groups of all accounts and of the accounts of the
+    /// namespace.
     pub fn service_account(namespace: &str, name: &str) -> UserInfo {
         UserInfo {
             name: format!("system:serviceaccount:{namespace}:{name}"),
@@ -45,7 +48,7 @@ impl UserInfo {
 /// A request that an expression asks about.
 #[derive(Debug, Clone)]
 pub struct AuthorizationRequest<'a> {
-    /// The user that would send it.
+    /// The user that would send the request.
     pub user: &'a UserInfo,
     /// The verb: `get`, `create`.
     pub verb: &'a str,
@@ -75,9 +78,11 @@ pub struct ResourceAttributes {
     pub namespace: String,
     /// Name of the object.
     pub name: String,
-    /// Field selector as the expression gives it; kube-apiserver ignores one that cannot be parsed.
+    /// Field selector as the expression gives it; kube-apiserver ignores a selector that cannot be
+    /// parsed.
     pub field_selector: String,
-    /// Label selector as the expression gives it; kube-apiserver ignores one that cannot be parsed.
+    /// Label selector as the expression gives it; kube-apiserver ignores a selector that cannot be
+    /// parsed.
     pub label_selector: String,
 }
 
@@ -99,7 +104,7 @@ pub enum Decision {
     Allow,
     /// The request is denied.
     Deny,
-    /// Nobody decides; that is no permission.
+    /// The authorizer does not decide; that is no permission.
     NoOpinion,
 }
 
@@ -108,7 +113,8 @@ pub fn authorizer_value(authorizer: Arc<dyn Authorizer>, user: UserInfo) -> Valu
     values::authorizer(authorizer, user)
 }
 
-/// The value of the variable `authorizer.requestResource`: a check of the resource that is requested.
+/// The value of the variable `authorizer.requestResource`: a check of the resource that is
+/// requested.
 pub fn request_resource_value(
     authorizer: Arc<dyn Authorizer>,
     user: UserInfo,

@@ -5,9 +5,9 @@ use super::value::Value;
 use super::work::WorkBudget;
 use crate::schema::MAX_DEPTH;
 
-/// Cost of reading one character.
+/// Cost of reading a character.
 const TRAVERSAL: f64 = 0.1;
-/// Cost of one character of a regular expression.
+/// Cost of a character of a regular expression.
 const REGEX: f64 = 0.25;
 /// Cost of making a list.
 pub(crate) const LIST: u64 = 10;
@@ -25,7 +25,7 @@ pub(crate) enum CostRule {
     Traversal(usize, f64),
     /// Elements of an argument.
     Elements(usize),
-    /// The smaller one of two arguments.
+    /// The smaller of two arguments.
     Smaller,
     /// As [`CostRule::Smaller`], but 1 for a value of a library.
     Equality,
@@ -138,7 +138,7 @@ fn standard(overload: &str) -> CostRule {
     }
 }
 
-/// Size of an argument; of an optional that of its content.
+/// Size of an argument; of an optional, that of the content.
 fn size(args: &[Value<'_>], index: usize) -> u64 {
     args.get(index).map_or(1, size_of)
 }
@@ -162,7 +162,8 @@ fn allocating(size: u64, factor: f64) -> u64 {
     ((size as f64 * factor) as u64).saturating_add(1 + LIST)
 }
 
-/// Cost of a call with these arguments; an argument that is an error counts like null, and so does the result.
+/// Cost of a call with these arguments; an argument that is an error counts like null, and so does
+/// the result.
 ///
 /// # Errors
 ///
@@ -230,10 +231,11 @@ pub(crate) fn call_cost(
     })
 }
 
-/// Checks the arguments that the cost of a call with one or two of them counts.
+/// Checks the arguments that the cost of a call with one or two arguments counts.
 ///
-/// cel-go counts the cost of sorting and of `distinct` without a look at the type of the list, also when the list is
-/// an error: a fault within it that ends the evaluation. The same holds for the depth of `flatten`.
+/// cel-go counts the cost of sorting and of `distinct` without a look at the type of the list, also
+/// when the list is an error: a fault within the list that ends the evaluation. The same holds for
+/// the depth of `flatten`.
 pub(crate) fn check_counted(rule: CostRule, is_error: [bool; 2]) -> Result<(), EvalError> {
     match rule {
         CostRule::SelfCompare(index) if is_error.get(index) == Some(&true) => {
@@ -265,7 +267,8 @@ fn self_compare_cost(list: Option<&Value<'_>>) -> u64 {
     allocating(size.saturating_mul(size), if is_text { 2.0 + TRAVERSAL } else { 2.0 })
 }
 
-/// Cost of reading a value with all its parts. Lists that share their parts are small and may have exponentially many.
+/// Cost of reading a value with all parts. Lists that share their parts are small and may have
+/// exponentially many.
 fn deep_cost(value: &Value<'_>, depth: usize, work: &WorkBudget) -> Result<u64, EvalError> {
     work.take(1)?;
     if depth > MAX_DEPTH {

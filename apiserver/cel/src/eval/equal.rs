@@ -27,7 +27,8 @@ impl Level<'_> {
     }
 }
 
-/// Whether two values are equal for a search: values that cannot be compared are not equal, but a fatal error ends it.
+/// Whether two values are equal for a search: values that cannot be compared are not equal, but a
+/// fatal error ends the search.
 pub(crate) fn is_equal<'a>(
     left: &Value<'a>,
     right: &Value<'a>,
@@ -39,12 +40,14 @@ pub(crate) fn is_equal<'a>(
     }
 }
 
-/// Whether two values are equal. Values of different types are not, but numbers compare by their value; an object
-/// or array of the data compared with another type is an error. Each value that is compared takes one of the steps.
+/// Whether two values are equal. Values of different types are not, but numbers compare by value;
+/// an object or array of the data compared with another type is an error. Each value that is
+/// compared takes a step.
 ///
 /// # Errors
 ///
-/// The text of cel-go, the one of [`EvalError::too_deep`], or [`EvalError::CostLimitExceeded`] when the steps are used up.
+/// The text of cel-go, that of [`EvalError::too_deep`], or [`EvalError::CostLimitExceeded`] when
+/// the steps are used up.
 pub fn equals<'a>(
     left: &Value<'a>,
     right: &Value<'a>,
@@ -81,7 +84,7 @@ fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, level: Level<'_>) -> Resul
             return Err(EvalError::no_such_overload());
         }
         (Value::Opaque(a), Value::Opaque(b)) if a.type_name() == b.type_name() => a.equals(&**b),
-        // A library compares its values with no others.
+        // A library compares only values of this library.
         (Value::Opaque(_), _) => return Err(EvalError::no_such_overload()),
         (Value::List(List::Json(..)), _) | (Value::Map(Map::Object(..) | Map::Json(..)), _) => {
             return Err(EvalError::no_such_overload());
@@ -90,7 +93,8 @@ fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, level: Level<'_>) -> Resul
     })
 }
 
-/// Order of two values; an error for values without an order, and for those of different types but numbers.
+/// Order of two values; an error for values without an order, and for those of different types but
+/// numbers.
 pub fn compare<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<Ordering, EvalError> {
     Ok(match (left, right) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
@@ -119,7 +123,8 @@ fn compare_doubles(left: f64, right: f64) -> Result<Ordering, EvalError> {
     left.partial_cmp(&right).ok_or(EvalError::Static("NaN values cannot be ordered"))
 }
 
-/// Order of a double and an integer: both compare as doubles, so that integers above 2^53 may equal their neighbours.
+/// Order of a double and an integer: both compare as doubles, so that integers above 2^53 may equal
+/// their neighbours.
 fn compare_double_to(left: f64, right: i128) -> Result<Ordering, EvalError> {
     compare_doubles(left, right as f64)
 }
@@ -185,8 +190,8 @@ fn keyed_lists_equal<'a>(
     Ok(true)
 }
 
-/// Key of an element of a set or of a list with keys, as a text; `None` for a key that equals no other: the server
-/// reads the keys from objects of JSON only.
+/// Key of an element of a set or of a list with keys, as a text; `None` for a key that equals no
+/// other: the server reads the keys from objects of JSON only.
 pub(crate) fn element_key(
     value: &Value<'_>,
     shape: &ListShape,
@@ -203,7 +208,7 @@ pub(crate) fn element_key(
     Ok(Some(text))
 }
 
-/// A scalar with its type as a text.
+/// A scalar with the type as a text.
 fn scalar_key(value: &Value<'_>) -> Result<String, EvalError> {
     Ok(match value {
         Value::Bool(value) => format!("b{value}"),

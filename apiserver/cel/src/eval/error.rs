@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use crate::schema::MAX_DEPTH;
 
-/// An error that an expression evaluates to, or the end of an evaluation without budget. Cheap to clone: a fold
-/// carries an error from iteration to iteration.
+/// An error that an expression evaluates to, or the end of an evaluation without budget. Cheap to
+/// clone: a fold carries an error from iteration to iteration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvalError {
     /// A fixed text.
     Static(&'static str),
     /// A text with parts of the data.
     Message(Arc<str>),
-    /// A fault of cel-go that an expression reaches: the server reports it, and no `||` and no `&&` absorbs it.
+    /// A fault of cel-go that an expression reaches: the server reports the fault, and no `||` and
+    /// no `&&` absorbs the fault.
     Internal(&'static str),
-    /// The cost limit is used up. No `||` and no `&&` absorbs it.
+    /// The cost limit is used up. No `||` and no `&&` absorbs the error.
     CostLimitExceeded,
 }
 
-/// The next level of nested data; an error beyond the deepest one.
+/// The next level of nested data; an error beyond the deepest level.
 pub(crate) fn deeper(depth: usize) -> Result<usize, EvalError> {
     if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(EvalError::too_deep()) }
 }
@@ -30,12 +31,13 @@ impl EvalError {
         EvalError::Message(message.into())
     }
 
-    /// The call of an operator or a function with a value that it does not take.
+    /// The call of an operator or a function with a value that the function does not take.
     pub const fn no_such_overload() -> EvalError {
         EvalError::Static("no such overload")
     }
 
-    /// The end of an evaluation of data that is nested deeper than 256 levels, beyond which nothing recurses.
+    /// The end of an evaluation of data that is nested deeper than 256 levels, beyond which nothing
+    /// recurses.
     pub const fn too_deep() -> EvalError {
         EvalError::Internal("internal error: data is nested too deeply")
     }
@@ -49,7 +51,7 @@ impl EvalError {
         }
     }
 
-    /// Whether the evaluation ends here, whatever the expression around it is.
+    /// Whether the evaluation ends here, whatever the surrounding expression is.
     pub fn is_fatal(&self) -> bool {
         matches!(self, EvalError::CostLimitExceeded | EvalError::Internal(_))
     }

@@ -1,4 +1,4 @@
-//! JSON read under its shape, with the messages of kube-apiserver for data that does not fit.
+//! JSON read under a shape, with the messages of kube-apiserver for data that does not fit.
 
 use serde_json::{Number, Value as Json};
 
@@ -15,7 +15,8 @@ use crate::types::shape::{ListShape, Shape};
 const DATE_LENGTH: usize = 10;
 
 impl<'a> Value<'a> {
-    /// A value of JSON under its shape. Objects and arrays are not copied; their parts are read when they are used.
+    /// A value of JSON under a shape. Objects and arrays are not copied; their parts are read when
+    /// they are used.
     pub fn json(json: &'a Json, shape: &'a Shape) -> Result<Value<'a>, EvalError> {
         match (shape, json) {
             (Shape::Dyn, _) => Ok(without_shape(json)),
@@ -65,7 +66,7 @@ fn without_shape(json: &Json) -> Value<'_> {
     }
 }
 
-/// The error for data of another type than its schema's.
+/// The error for data of another type than the schema's.
 fn mismatch(shape: &Shape, json: &Json) -> EvalError {
     let expected = match shape {
         Shape::IntOrString => {
@@ -114,7 +115,8 @@ fn formatted<'a>(text: &str, shape: &Shape) -> Result<Value<'a>, EvalError> {
         Shape::Duration => Duration::parse_schema_format(text)
             .map(Value::Duration)
             .map_err(|cause| failed("duration", cause)),
-        // The shape does not tell `date` from `date-time`; the text of a date is always shorter.
+        // The shape does not distinguish `date` from `date-time`; the text of a date is always
+        // shorter.
         _ if text.len() <= DATE_LENGTH => Timestamp::parse_schema_date(text)
             .map(Value::Timestamp)
             .map_err(|cause| failed("date formatted string", cause)),

@@ -8,8 +8,8 @@ use super::error::EvalError;
 use super::value::Value;
 use crate::types::shape::{ListKind, ListShape, Shape};
 
-/// Longest sum that is copied into one piece; a longer one refers to both sides, so that a chain of doublings
-/// does not use memory that no cost pays for.
+/// Longest sum that is copied into one piece; a longer sum refers to both sides, so that a chain of
+/// doublings does not use memory that no cost pays for.
 const MAX_COPIED: usize = 32;
 
 /// A list.
@@ -27,7 +27,7 @@ pub enum List<'a> {
     Concat(Arc<Concat<'a>>),
 }
 
-/// Two lists, one behind the other.
+/// Two lists, joined.
 #[derive(Debug)]
 pub struct Concat<'a> {
     left: List<'a>,
@@ -108,7 +108,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The list with the elements of another behind its own.
+    /// The list with the elements of another at the end.
     pub fn concat(self, other: List<'a>) -> Result<List<'a>, EvalError> {
         let len = self
             .len()
@@ -118,8 +118,8 @@ impl<'a> List<'a> {
         match self {
             _ if other.is_empty() => Ok(self),
             _ if self.is_empty() => Ok(other),
-            // An accumulator of a fold is the only owner of its list and grows in place. A long list behind it is not
-            // copied: a sum costs 1, whatever the length.
+            // An accumulator of a fold is the only owner of the list and grows in place. A long
+            // list that is appended is not copied: a sum costs 1, whatever the length.
             List::Values(mut values)
                 if len <= MAX_COPIED
                     || (Arc::strong_count(&values) == 1 && other.len() <= MAX_COPIED) =>

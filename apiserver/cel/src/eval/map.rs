@@ -16,7 +16,7 @@ use crate::types::shape::{ObjectShape, Property, Shape};
 pub enum Map<'a> {
     /// An object with declared properties.
     Object(&'a JsonMap<String, Json>, &'a ObjectShape),
-    /// An object whose values have one shape.
+    /// An object whose values have the same shape.
     Json(&'a JsonMap<String, Json>, &'a Shape),
     /// An object without a shape.
     Dyn(&'a JsonMap<String, Json>),
@@ -34,13 +34,13 @@ pub struct Entries<'a> {
 }
 
 impl fmt::Debug for Entries<'_> {
-    // Without the index: its order differs from map to map.
+    // Without the index: the order differs from map to map.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.entries.iter().map(|(key, value)| (key, value))).finish()
     }
 }
 
-/// A key, exact in its type.
+/// A key, with the exact type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Bool(bool),
@@ -99,7 +99,7 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Adds an entry or replaces the value of its key.
+    /// Adds an entry or replaces the value of the key.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
         if matches!(key, Value::Bytes(_)) {
             return Err(EvalError::Internal(
@@ -140,7 +140,8 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The property with this name in expressions, or with this name in JSON: `self.namespace`, `dyn(self)['min-size']`.
+/// The property with this name in expressions, or with this name in JSON: `self.namespace`,
+/// `dyn(self)['min-size']`.
 fn property<'a>(shape: &'a ObjectShape, name: &str) -> Option<&'a Property> {
     let found = shape.properties.binary_search_by(|one| (*one.name).cmp(name)).ok();
     let by_json_name = || {
@@ -171,15 +172,15 @@ impl<'a> Map<'a> {
         }
         let name = match (self, key) {
             (_, Value::String(name)) => name,
-            // A map without a schema is one of Go: a key of another type is not in it.
+            // A map without a schema is a map of Go: keys of another type are absent.
             (Map::Dyn(_), _) => return Ok(None),
             _ => return Err(EvalError::no_such_overload()),
         };
         self.find_field(name)
     }
 
-    /// Value of a key of [`Map::keys`] at its index there. A key that is a list or a value of a library has one, too,
-    /// although no look-up finds it.
+    /// Value of a key of [`Map::keys`] at the index there. A key that is a list or a value of a
+    /// library has a value, too, although no look-up finds it.
     pub(crate) fn value_at(&self, index: usize, key: &Value<'a>) -> Result<Value<'a>, EvalError> {
         match self {
             Map::Entries(entries) => {
@@ -190,7 +191,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Value of a field by its name in expressions.
+    /// Value of a field by the name in expressions.
     pub(crate) fn find_field(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
         let (json, shape) = match self {
             Map::Object(map, shape) => {

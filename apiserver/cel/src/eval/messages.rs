@@ -1,8 +1,8 @@
 //! Struct literals of the well-known protobuf messages: `google.protobuf.Int32Value{value: 1}`.
 //!
-//! The fields are stored as protobuf stores them (a `float` is rounded, numbers of JSON are doubles), and the message
-//! is read back as the value that it stands for. An object of a schema has no literal: the server knows its type,
-//! but cannot construct it.
+//! The fields are stored as protobuf stores them (a `float` is rounded, numbers of JSON are
+//! doubles), and the message is read back as the value for which the message stands. An object of a
+//! schema has no literal: the server knows the type, but constructs no value of it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 ///
 /// # Errors
 ///
-/// cel-go's texts, for a type that no literal can have and for a field that does not take its value.
+/// cel-go's texts, for a type that no literal can have and for a field that does not take the
+/// value.
 pub(super) fn construct<'a>(
     type_name: &str,
     fields: Vec<(&str, Value<'a>)>,
@@ -50,7 +51,7 @@ pub(super) fn construct<'a>(
             |value| json_list(value, 0, work),
             empty_list(),
         ),
-        // The server has no value for the message, whatever is in it.
+        // The server has no value for the message, whatever the content.
         "Any" => Err(EvalError::Static("unsupported conversion to ref.Val: (*dynamicpb.Message)")),
         "Empty" if fields.is_empty() => Ok(Value::Opaque(Arc::new(Empty))),
         "Duration" => Message { message, fields }.duration(),
@@ -63,7 +64,7 @@ pub(super) fn construct<'a>(
     }
 }
 
-/// `google.protobuf.Empty`, the one message that stands for no other value.
+/// `google.protobuf.Empty`, the only message that stands for no other value.
 #[derive(Debug)]
 struct Empty;
 
@@ -104,7 +105,7 @@ enum Scalar {
     Uint64,
 }
 
-/// The field of a wrapper and its value when it is not set.
+/// The field of a wrapper and the value of an unset field.
 fn wrapped(message: &str) -> Option<(Scalar, Value<'static>)> {
     Some(match message {
         "BoolValue" => (Scalar::Bool, Value::Bool(false)),
@@ -137,7 +138,7 @@ impl Scalar {
         }
     }
 
-    /// The value as the field stores it.
+    /// The value in the form that the field stores.
     fn convert<'a>(self, value: Value<'a>) -> Converted<'a> {
         match (self, value) {
             (Scalar::Int32 | Scalar::Null, Value::Int(value)) => match i32::try_from(value) {
@@ -162,7 +163,7 @@ impl Scalar {
     }
 }
 
-/// The error for a value that does not become a Go type; each type of value has a text of its own.
+/// The error for a value that does not become a Go type; each type of value has a separate text.
 fn unsupported(value: &Value<'_>, target: &str) -> EvalError {
     EvalError::new(match value {
         Value::Int(_) => format!("unsupported type conversion from 'int' to {target}"),
@@ -177,14 +178,14 @@ fn unsupported(value: &Value<'_>, target: &str) -> EvalError {
     })
 }
 
-/// The fields of a literal under the name of its message.
+/// The fields of a literal under the name of the message.
 struct Message<'m, 'a> {
     message: &'m str,
     fields: Vec<(&'m str, Value<'a>)>,
 }
 
 impl<'a> Message<'_, 'a> {
-    /// The value of a message with one field.
+    /// The value of a message with a single field.
     fn one(
         self,
         field: &str,
@@ -207,7 +208,7 @@ impl<'a> Message<'_, 'a> {
         Ok(result)
     }
 
-    /// `google.protobuf.Value`: its fields exclude each other, and the last one counts.
+    /// `google.protobuf.Value`: the fields exclude each other, and the last field counts.
     fn json_value(self, work: &WorkBudget) -> Converted<'a> {
         let mut result = Value::Null;
         for (name, value) in self.fields {
@@ -243,7 +244,8 @@ impl<'a> Message<'_, 'a> {
         Ok((seconds, nanos))
     }
 
-    /// A duration; one out of range is the longest or the shortest, as protobuf's conversion to Go has it.
+    /// A duration; a duration out of range is the longest or the shortest, as protobuf's conversion
+    /// to Go has it.
     fn duration(self) -> Converted<'a> {
         let (seconds, nanos) = self.seconds_and_nanos()?;
         let total = seconds.saturating_mul(NANOS_PER_SECOND).saturating_add(nanos);
@@ -300,7 +302,8 @@ fn json_struct<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Convert
     Ok(Value::Map(Map::Entries(Arc::new(entries))))
 }
 
-/// The value of JSON that stands for a value: integers that a double does not hold, bytes and times are texts.
+/// The value of JSON that stands for a value: integers that a double does not hold, bytes and times
+/// are texts.
 fn json<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Converted<'a> {
     work.elements(1)?;
     Ok(match value {

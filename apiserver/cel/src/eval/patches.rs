@@ -1,7 +1,8 @@
-//! Literals of mutating policies: `Object{}` with the types of its fields, and `JSONPatch{}`.
+//! Literals of mutating policies: `Object{}` with the types of the fields, and `JSONPatch{}`.
 //!
-//! Nothing knows the fields of an `Object`; a name of a type that does not agree with the place of its value is an
-//! error when the patch is applied. The values in a literal are copied, since a value of a library owns its parts.
+//! Nothing knows the fields of an `Object`; a name of a type that does not agree with the place of
+//! the value is an error when the patch is applied. The values in a literal are copied, since a
+//! value of a library owns the parts.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(crate) fn is_object(name: &str) -> bool {
 ///
 /// # Errors
 ///
-/// A field of an operation that has another type than it needs, and a value that takes too much work.
+/// A field of an operation of the wrong type, and a value that takes too much work.
 pub(super) fn construct<'a>(
     name: &str,
     fields: Vec<(&str, Value<'a>)>,
@@ -115,7 +116,7 @@ impl Literal {
         self.fields.iter().find(|(field, _)| **field == *name).map(|(_, value)| value)
     }
 
-    /// The text of a field of an operation; empty without one.
+    /// The text of a field of an operation; empty without the field.
     pub(crate) fn text(&self, name: &str) -> &str {
         match self.field(name) {
             Some(Value::String(text)) => text,
@@ -247,7 +248,7 @@ impl Opaque for Literal {
     }
 }
 
-/// The body of a function of patches by its name.
+/// Returns the body of the function of patches with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     (name == "jsonpatch.escapeKey").then_some(|call| {
         let text = call.text(0)?;

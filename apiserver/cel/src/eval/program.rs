@@ -21,25 +21,26 @@ pub struct Program {
     depth: usize,
 }
 
-/// Names bound to values for one evaluation.
+/// Names bound to values for an evaluation.
 #[derive(Debug, Clone, Default)]
 pub struct Variables<'a> {
     values: Vec<(Arc<str>, Value<'a>)>,
     pub(crate) composed: Option<Composed<'a>>,
 }
 
-/// Bounds of one evaluation.
+/// Bounds of an evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Largest cost; an expression that goes beyond it ends with [`EvalError::CostLimitExceeded`].
+    /// Largest cost; an expression that goes beyond ends with [`EvalError::CostLimitExceeded`].
     pub cost_limit: u64,
-    /// Most steps of a [`WorkBudget`], for the work that no cost pays for, with that of the composed variables; an
-    /// expression that goes beyond it ends with [`EvalError::CostLimitExceeded`], too.
+    /// Most steps of a [`WorkBudget`], for the work that no cost pays for, with that of the
+    /// composed variables; an expression that goes beyond ends with
+    /// [`EvalError::CostLimitExceeded`], too.
     pub work_limit: u64,
 }
 
 impl Limits {
-    /// This largest cost, and 16 steps for each unit of it.
+    /// This largest cost, and 16 steps for each unit of the cost.
     pub const fn new(cost_limit: u64) -> Limits {
         Limits { cost_limit, work_limit: cost_limit.saturating_mul(STEPS_PER_COST) }
     }
@@ -57,14 +58,15 @@ pub struct Outcome<'a> {
 }
 
 impl Program {
-    /// The plan of a checked expression. An error if a constant cannot be converted or is no regular expression,
-    /// for which kube-apiserver rejects the expression.
+    /// The plan of a checked expression. An error if a constant cannot be converted or is no
+    /// regular expression, for which kube-apiserver rejects the expression.
     pub fn new(checked: &Checked) -> Result<Program, EvalError> {
         let (root, slots, depth) = plan::plan(checked)?;
         Ok(Program { root, slots, depth })
     }
 
-    /// The value of the expression. One that reads composed variables needs [`Program::evaluate_composed`].
+    /// The value of the expression. An expression that reads composed variables needs
+    /// [`Program::evaluate_composed`].
     pub fn evaluate<'a>(&'a self, variables: &Variables<'a>, limits: Limits) -> Outcome<'a> {
         let work = WorkBudget::new(limits.work_limit);
         let mut run = Run::new(self, &variables.values, limits.cost_limit, &work);
@@ -72,10 +74,10 @@ impl Program {
         Outcome { result, cost: run.cost(), work: limits.work_limit.saturating_sub(work.left()) }
     }
 
-    /// The value of the expression; composed variables are computed when they are first read, each with the same cost
-    /// limit and all with the same steps.
+    /// The value of the expression; composed variables are computed when they are first read, each
+    /// with the same cost limit and all with the same steps.
     ///
-    /// [`Variables::take_composed_cost`] tells their cost, which is not that of this expression.
+    /// [`Variables::take_composed_cost`] returns their cost, which is not that of this expression.
     pub fn evaluate_composed<'a>(
         &'a self,
         variables: &mut Variables<'a>,
@@ -86,9 +88,9 @@ impl Program {
         Outcome { result, cost, work: limits.work_limit.saturating_sub(work.left()) }
     }
 
-    /// Variables are computed within the expressions that read them, down to a depth of the stack. The one that would go
-    /// below is computed first, and the expression begun again: a chain of variables needs no deep stack. What is thrown
-    /// away by that takes steps.
+    /// Variables are computed within the expressions that read them, down to a depth of the stack.
+    /// A variable that would go below is computed first, and the expression begun again: a chain of
+    /// variables needs no deep stack. The work that is thrown away takes steps.
     fn compose<'a>(
         &'a self,
         variables: &mut Variables<'a>,
@@ -166,7 +168,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// Value of a name among those that are bound; the last one counts.
+/// Value of a name among those that are bound; the last value counts.
 pub(super) fn find<'v, 'a>(
     values: &'v [(Arc<str>, Value<'a>)],
     name: &str,

@@ -117,7 +117,8 @@ fn any_value_but_bytes_is_a_key_of_a_map() {
 
 #[test]
 fn data_nested_deeply_end_an_evaluation_and_not_the_stack() {
-    // Built level by level, as no parser would build it; and dropped without recursion by the test's end.
+    // Built level by level, as no parser would build it; and dropped without recursion by the
+    // test's end.
     let deep = (0..10_000).fold(json!(1), |inner, _| serde_json::Value::Array(vec![inner]));
     let deep = std::mem::ManuallyDrop::new(deep);
     let environment =
@@ -155,7 +156,8 @@ fn a_list_longer_than_an_int_can_tell_is_an_overflow() {
 
 #[test]
 fn data_without_a_schema_does_not_make_work_that_no_cost_pays_for() {
-    // Without declared types the server chooses the overload when it evaluates, and such a call costs 1.
+    // Without declared types the server chooses the overload when it evaluates, and such a call
+    // costs 1.
     let long = "a".repeat(100_000);
     let data = serde_json::json!({"s": long, "l": (0..1000).collect::<Vec<i32>>()});
     let text = "self.s".to_owned() + &" + self.s".repeat(3);

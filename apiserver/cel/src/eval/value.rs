@@ -49,14 +49,14 @@ pub trait Opaque: fmt::Debug + Send + Sync {
     fn type_name(&self) -> &str;
     /// Whether another value of the same type is equal.
     fn equals(&self, other: &dyn Opaque) -> bool;
-    /// Whether `==` takes the value on its right side. It does not take the result of an addition of quantities:
-    /// kube-apiserver finds no overload for it.
+    /// Whether `==` takes the value on its right side. The result of an addition of quantities is
+    /// not taken: kube-apiserver finds no overload.
     fn is_comparable(&self) -> bool {
         true
     }
-    /// The value itself, for functions of its library.
+    /// The value itself, for functions of the library.
     fn as_any(&self) -> &dyn Any;
-    /// Number that the cost of a call counts for it; `None` for a value without a size.
+    /// Number that the cost of a call counts for the value; `None` for a value without a size.
     fn size(&self) -> Option<u64> {
         None
     }
@@ -64,7 +64,8 @@ pub trait Opaque: fmt::Debug + Send + Sync {
     fn regex_size(&self) -> Option<u64> {
         None
     }
-    /// Whether `==` costs 1, for values of any size; so it is for every type of Kubernetes' libraries.
+    /// Whether `==` costs 1, for values of any size; this holds for every type of Kubernetes'
+    /// libraries.
     fn has_unit_equality_cost(&self) -> bool {
         true
     }
@@ -120,7 +121,7 @@ impl<'a> Value<'a> {
         Value::Optional(Some(Arc::new(value)))
     }
 
-    /// The value without the schema of its parts: data are read as they are.
+    /// The value without the schema of the parts: data are read unchanged.
     pub(crate) fn without_shape(self) -> Value<'a> {
         match self {
             Value::List(List::Json(items, _)) => Value::List(List::Dyn(items)),
@@ -136,7 +137,7 @@ impl<'a> Value<'a> {
         Value::List(List::from(values))
     }
 
-    /// Name of the value's type, the one that `type(value)` displays.
+    /// Name of the value's type, as `type(value)` displays the name.
     pub fn type_name(&self) -> &str {
         match self {
             Value::Null => "null_type",
@@ -176,7 +177,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Size that the cost of a call counts: characters, bytes, elements, entries; 1 for anything else.
+    /// Size that the cost of a call counts: characters, bytes, elements, entries; 1 for anything
+    /// else.
     pub fn size(&self) -> u64 {
         match self {
             Value::String(text) => char_count(text),

@@ -7,19 +7,19 @@ use std::cell::Cell;
 
 use super::error::EvalError;
 
-/// Bytes that are read in about the time of one step.
+/// Bytes that are read in about the time of a step.
 const SCANNED: usize = 128;
-/// Bytes of a copy that count as one step: copies use memory, too.
+/// Bytes of a copy that count as a step: copies use memory, too.
 const COPIED: usize = 8;
 /// Steps of an element of a list that is made.
 const ELEMENT: u64 = 4;
 
 /// The steps that an evaluation may still take.
 ///
-/// The cost of kube-apiserver counts what an expression does, and some of it by much too little: a comparison costs a
-/// tenth of the size of the smaller list, whatever lies in the lists, and a list that holds another one twice, which again
-/// holds one twice, is small and has exponentially many values. A step is the time of comparing two small values,
-/// some 30 ns.
+/// The cost of kube-apiserver counts the work of an expression, and some work by much too little: a
+/// comparison costs a tenth of the size of the smaller list, whatever lies in the lists, and a list
+/// that holds another list twice, which again holds a list twice, is small and has exponentially
+/// many values. A step is the time of comparing two small values, some 30 ns.
 #[derive(Debug)]
 pub struct WorkBudget {
     left: Cell<u64>,
@@ -51,7 +51,7 @@ impl WorkBudget {
         }
     }
 
-    /// Takes the steps of reading a text of this length; none for a short one.
+    /// Takes the steps of reading a text of this length; none for a short text.
     #[inline]
     pub fn scan(&self, bytes: usize) -> Result<(), EvalError> {
         if bytes < SCANNED { Ok(()) } else { self.take((bytes / SCANNED) as u64) }

@@ -1,4 +1,5 @@
-//! Base64 as Go's `encoding/base64` reads and writes it; `format: byte` of a schema is such a text.
+//! Base64 as Go's `encoding/base64` reads and writes such texts; `format: byte` of a schema is such
+//! a text.
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -7,8 +8,8 @@ const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub enum Alphabet {
     /// `+` and `/`
     Standard,
-    /// `-` and `_`. This is the one by which kube-openapi's `strfmt.Base64` reads a value of `format: byte`, so
-    /// that a rule fails on a value with `+` or `/`.
+    /// `-` and `_`. This is the alphabet by which kube-openapi's `strfmt.Base64` reads a value of
+    /// `format: byte`, so that a rule fails on a value with `+` or `/`.
     Url,
 }
 
@@ -30,8 +31,8 @@ pub fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes of a text with padding; line breaks are skipped wherever they are, and the bits that the last
-/// character has beyond the last byte are ignored, both as in Go.
+/// The bytes of a text with padding; line breaks are skipped wherever they are, and the bits that
+/// the last character has beyond the last byte are ignored, both as in Go.
 ///
 /// # Errors
 ///
@@ -58,8 +59,8 @@ struct Group {
     len: usize,
 }
 
-/// The group of four characters at a place and the place after it, or `None` at the end of the input. The error is
-/// the place that Go names.
+/// The group of four characters at a place, and the place behind, or `None` at the end of the
+/// input. The error is the place that Go names.
 fn quantum(
     input: &[u8],
     mut at: usize,
@@ -90,7 +91,8 @@ fn quantum(
     Ok((Some(Group { bytes, len: 3 }), at))
 }
 
-/// The end of the input after the first `=`: one more where two characters came before, then only line breaks.
+/// The end of the input after the first `=`: a second `=` where two characters came before, then
+/// only line breaks.
 fn end_of_padding(input: &[u8], mut at: usize, count: usize) -> Result<usize, usize> {
     let skip = |mut at: usize| {
         while input.get(at).copied().is_some_and(is_line_break) {

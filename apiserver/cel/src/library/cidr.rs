@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::ip::{Ip, is_mapped, parse_address};
 use super::text::go_quote;
 
-/// An address and the number of its bits that name the network. The other bits are kept.
+/// An address and the number of bits that name the network. The other bits are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cidr {
     address: Ip,
@@ -28,7 +28,7 @@ impl Cidr {
         Ok(Cidr { address: Ip::new(address), bits })
     }
 
-    /// The address, with all its bits.
+    /// The address, with all bits.
     pub fn ip(self) -> Ip {
         self.address
     }
@@ -53,7 +53,7 @@ impl Cidr {
         mask(ip.address(), self.bits) == mask(self.address.address(), self.bits)
     }
 
-    /// Whether the network has every address of another one.
+    /// Whether the network has every address of another network.
     pub fn contains_cidr(self, other: Cidr) -> bool {
         self.bits <= other.bits && self.contains_ip(other.address)
     }

@@ -1,4 +1,5 @@
-//! Durations in nanoseconds as Go's `time.Duration`: reading, writing, arithmetic with checks, parts.
+//! Durations in nanoseconds as Go's `time.Duration`: reading, writing, arithmetic with checks,
+//! parts.
 
 use std::sync::LazyLock;
 
@@ -7,7 +8,7 @@ use regex::Regex;
 use super::number::{self, INT_OVERFLOW};
 
 const SECOND: i64 = 1_000_000_000;
-/// Largest magnitude that a part may have while it is summed: that of the smallest `i64`.
+/// Largest magnitude that a part may have during the sum: that of the smallest `i64`.
 const LIMIT: u64 = 1 << 63;
 
 /// A duration in nanoseconds, 290 years at most in both directions.
@@ -29,14 +30,14 @@ impl Duration {
     ///
     /// # Errors
     ///
-    /// Go's message. cel-go does not print it: `duration(text)` fails with
+    /// Go's message. cel-go prints another text: `duration(text)` fails with
     /// `type conversion error from 'string' to 'google.protobuf.Duration'`.
     pub fn parse(text: &str) -> Result<Duration, String> {
         parse_go(text).map_err(|cause| format!("time: {cause} {}", quote(text)))
     }
 
-    /// The duration that kube-openapi's `strfmt.ParseDuration` reads, for `format: duration` of a schema: Go's form,
-    /// or numbers with units up to weeks (`2 days 3hours`) anywhere in the text.
+    /// The duration that kube-openapi's `strfmt.ParseDuration` reads, for `format: duration` of a
+    /// schema: Go's form, or numbers with units up to weeks (`2 days 3hours`) anywhere in the text.
     ///
     /// # Errors
     ///
@@ -80,17 +81,17 @@ impl Duration {
         self.0 / (3600 * SECOND)
     }
 
-    /// Whole minutes of all of it: `getMinutes`.
+    /// Whole minutes of the whole duration: `getMinutes`.
     pub const fn minutes(self) -> i64 {
         self.0 / (60 * SECOND)
     }
 
-    /// Whole seconds of all of it: `getSeconds`.
+    /// Whole seconds of the whole duration: `getSeconds`.
     pub const fn seconds(self) -> i64 {
         self.0 / SECOND
     }
 
-    /// Whole milliseconds of all of it: `getMilliseconds`.
+    /// Whole milliseconds of the whole duration: `getMilliseconds`.
     pub const fn milliseconds(self) -> i64 {
         self.0 / 1_000_000
     }
@@ -186,7 +187,7 @@ fn parse_go(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// One number with its unit in nanoseconds, and the text after it.
+/// A number with the unit in nanoseconds, and the text behind.
 fn parse_part(text: &str) -> Result<(u64, &str), String> {
     let invalid = || "invalid duration".to_owned();
     let (whole, after) = split_digits(text);
@@ -231,7 +232,8 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// Names of units: the last of a group is a prefix of the allowed text, the others are the whole word.
+/// Names of units: the last of a group is a prefix of the allowed text, the others are the whole
+/// word.
 const WORDS: [(u64, &[&str]); 8] = [
     (1, &["ns", "nano"]),
     (1_000, &["us", "µs", "micro"]),

@@ -1,4 +1,4 @@
-//! `text.format(list)` of cel-go's strings library, version 2, in its locale `en_US`.
+//! `text.format(list)` of cel-go's strings library, version 2, in the locale `en_US`.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::timestamp::Timestamp;
 
 mod verbs;
 
-/// A value to be formatted, as the caller adapts its own values.
+/// A value to be formatted; the caller adapts values to this form.
 #[derive(Debug, Clone)]
 pub enum Argument<'a> {
     /// `null`
@@ -26,7 +26,7 @@ pub enum Argument<'a> {
     String(Cow<'a, str>),
     /// Bytes.
     Bytes(Cow<'a, [u8]>),
-    /// A type, by its name.
+    /// A type, by name.
     Type(Cow<'a, str>),
     /// A duration.
     Duration(Duration),
@@ -34,7 +34,7 @@ pub enum Argument<'a> {
     Timestamp(Timestamp),
     /// A list.
     List(Vec<Argument<'a>>),
-    /// A map or object, its entries in any order.
+    /// A map or object with the entries in any order.
     Map(Vec<(Argument<'a>, Argument<'a>)>),
     /// A value of another type, which cannot be formatted: the name of the type.
     Other(Cow<'a, str>),
@@ -61,11 +61,13 @@ impl Argument<'_> {
     }
 }
 
-/// Largest depth of lists and maps in an argument; values of JSON and of expressions are not as deep.
+/// Largest depth of lists and maps in an argument; values of JSON and of expressions are not as
+/// deep.
 const MAX_DEPTH: usize = 256;
 
-/// The text with its clauses (`%s %d %f %e %b %x %X %o`, `%.3f`) replaced by arguments. `argument` returns the one
-/// at an index, or `None` if the list is shorter; it is called once for each clause.
+/// The text with its clauses (`%s %d %f %e %b %x %X %o`, `%.3f`) replaced by arguments. `argument`
+/// returns the argument at an index, or `None` if the list is shorter; the function is called once
+/// for each clause.
 ///
 /// # Errors
 ///

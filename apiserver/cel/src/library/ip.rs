@@ -45,17 +45,18 @@ impl Ip {
         if self.0.is_ipv4() { 4 } else { 16 }
     }
 
-    /// Whether it is `0.0.0.0` or `::`.
+    /// Whether the address is `0.0.0.0` or `::`.
     pub fn is_unspecified(self) -> bool {
         self.0.is_unspecified()
     }
 
-    /// Whether it is in `127.0.0.0/8` or is `::1`.
+    /// Whether the address is in `127.0.0.0/8` or is `::1`.
     pub fn is_loopback(self) -> bool {
         self.0.is_loopback()
     }
 
-    /// Whether it is in `224.0.0.0/24`, or a multicast address of IPv6 with the scope of the link.
+    /// Whether the address is in `224.0.0.0/24`, or a multicast address of IPv6 with the scope of
+    /// the link.
     pub fn is_link_local_multicast(self) -> bool {
         match self.0 {
             IpAddr::V4(address) => matches!(address.octets(), [224, 0, 0, _]),
@@ -66,7 +67,7 @@ impl Ip {
         }
     }
 
-    /// Whether it is in `169.254.0.0/16` or in `fe80::/10`.
+    /// Whether the address is in `169.254.0.0/16` or in `fe80::/10`.
     pub fn is_link_local_unicast(self) -> bool {
         match self.0 {
             IpAddr::V4(address) => address.is_link_local(),
@@ -74,7 +75,8 @@ impl Ip {
         }
     }
 
-    /// Whether it is a unicast address beyond the host and the link; private ones are.
+    /// Whether the address is a unicast address beyond the host and the link; private addresses
+    /// count.
     pub fn is_global_unicast(self) -> bool {
         !(self.0 == IpAddr::V4(Ipv4Addr::BROADCAST)
             || self.is_unspecified()
@@ -101,10 +103,10 @@ pub(super) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
-/// A failure: the reason and the rest of the text where it is known.
+/// A failure: the reason and the rest of the text where known.
 type Failure<'t> = (&'static str, &'t [u8]);
 
-/// An address and whether it has a zone, with the error text of `netip.ParseAddr`.
+/// An address, and whether there is a zone, with the error text of `netip.ParseAddr`.
 pub(super) fn parse_address(text: &[u8]) -> Result<(IpAddr, bool), String> {
     let parsed = match text.iter().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => parse_v4(text).map(|octets| (IpAddr::from(octets), false)),

@@ -1,5 +1,5 @@
-//! Quantities, addresses, URLs, versions, times and texts, with the semantics of the Go packages that
-//! kube-apiserver uses: plain functions and types that know nothing of CEL values.
+//! Quantities, addresses, URLs, versions, times and texts, with the semantics of the Go packages
+//! that kube-apiserver uses: plain functions and types that know nothing of CEL values.
 
 #[cfg(feature = "eval")]
 pub mod base64;

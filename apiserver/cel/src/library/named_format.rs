@@ -1,4 +1,5 @@
-//! Kubernetes' named formats of texts: the checks of names and labels of apimachinery, and those of `strfmt`.
+//! Kubernetes' named formats of texts: the checks of names and labels of apimachinery, and those of
+//! `strfmt`.
 
 use super::timestamp::Timestamp;
 use super::url::Url;
@@ -108,15 +109,17 @@ fn refused(is_valid: bool, message: &str) -> Vec<String> {
     if is_valid { Vec::new() } else { vec![message.to_owned()] }
 }
 
-/// A prefix of a generated name as apimachinery checks it. A dash at its end may be followed by more; the server
-/// takes the character before the dash away, too, whatever it is, and puts an `a` in the place of both.
+/// A prefix of a generated name as apimachinery checks it. A dash at its end may be followed by
+/// more; the server takes the character before the dash away, too, whatever it is, and puts an `a`
+/// in the place of both.
 fn masked(text: &str) -> String {
     match text.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => {
             let end = rest.len() - 1;
             let boundary =
                 (0..=end).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or_default();
-            // What remains of a character whose last byte is taken away fits no format, and has its length.
+            // The rest of a character whose last byte is taken away fits no format, and keeps its
+            // length.
             let remains = "!".repeat(end - boundary);
             format!("{}{remains}a", rest.get(..boundary).unwrap_or_default())
         }
@@ -274,7 +277,7 @@ fn is_date(text: &str) -> bool {
     Timestamp::parse_schema_date(text).is_ok()
 }
 
-/// A date, a `t` in either case, and a time; what follows another `t` is not looked at.
+/// A date, a `t` in either case, and a time; the text behind another `t` is not looked at.
 fn is_date_time(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let mut parts = text.split('t');
@@ -302,7 +305,7 @@ fn is_zone(text: &str) -> bool {
     text == "z" || is_pattern(text, "+00:00") || is_pattern(text, "-00:00")
 }
 
-/// Whether a text has a digit for each 0 of a pattern, and its other characters.
+/// Whether a text has a digit for each 0 of a pattern, and the other characters of the pattern.
 fn is_pattern(text: &str, pattern: &str) -> bool {
     text.len() == pattern.len()
         && text.bytes().zip(pattern.bytes()).all(|(byte, wanted)| match wanted {

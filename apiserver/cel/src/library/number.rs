@@ -1,4 +1,5 @@
-//! Numbers as Go's `strconv` and `fmt` read and write them, and the conversions between CEL's number types.
+//! Numbers as Go's `strconv` and `fmt` read and write them, and the conversions between CEL's
+//! number types.
 
 /// Message of an overflow of a signed integer.
 pub const INT_OVERFLOW: &str = "integer overflow";
@@ -9,12 +10,15 @@ pub const UINT_OVERFLOW: &str = "unsigned integer overflow";
 const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
 /// Two to the power of 63, the first double that is no `int`.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-/// Digits of a decimal exponent that decide; those after them cannot bring a number back into range.
+/// Digits of a decimal exponent that decide; those after them cannot bring a number back into
+/// range.
 const EXPONENT_DIGITS: usize = 9;
 
-/// The integer that Go's `strconv.ParseInt(text, 10, 64)` reads: an optional sign and decimal digits, nothing else.
+/// The integer that Go's `strconv.ParseInt(text, 10, 64)` reads: an optional sign and decimal
+/// digits, nothing else.
 ///
-/// cel-go names no cause when `int(text)` fails: the message is `type conversion error from 'string' to 'int'`.
+/// cel-go names no cause when `int(text)` fails: the message is
+/// `type conversion error from 'string' to 'int'`.
 pub fn parse_int(text: &str) -> Option<i64> {
     text.parse().ok()
 }
@@ -46,8 +50,8 @@ pub fn atoi(text: &str) -> Result<i64, String> {
     })
 }
 
-/// Whether a text that is no `int` is a number all the same. Go stops at the digit that exceeds 64 bits and does not
-/// look at what comes after it.
+/// Whether a text that is no `int` is a number all the same. Go stops at the digit that exceeds 64
+/// bits and does not look at the text behind.
 fn is_out_of_range(digits: &str) -> bool {
     let mut value = 0u64;
     for byte in digits.bytes() {
@@ -62,8 +66,9 @@ fn is_out_of_range(digits: &str) -> bool {
     !digits.is_empty()
 }
 
-/// The double that Go's `strconv.ParseFloat(text, 64)` reads: decimal, hexadecimal (`0x1p-2`), with underscores
-/// between digits, infinities and NaN. A finite number beyond the range of doubles is refused.
+/// The double that Go's `strconv.ParseFloat(text, 64)` reads: decimal, hexadecimal (`0x1p-2`), with
+/// underscores between digits, infinities and NaN. A finite number beyond the range of doubles is
+/// refused.
 pub fn parse_float(text: &str) -> Option<f64> {
     if let Some(special) = parse_special(text) {
         return Some(special);
@@ -77,7 +82,7 @@ pub fn parse_float(text: &str) -> Option<f64> {
         return None;
     }
     let plain = unsigned.replace('_', "");
-    // The prefix is one only if something follows it, as in Go.
+    // The prefix counts only if something follows, as in Go.
     let is_hex = unsigned.len() > 2 && (unsigned.starts_with("0x") || unsigned.starts_with("0X"));
     let value = if is_hex { parse_hex(plain.get(2..)?)? } else { parse_decimal(&plain)? };
     if value.is_infinite() {
@@ -99,7 +104,7 @@ fn parse_special(text: &str) -> Option<f64> {
     is_infinity.then_some(sign * f64::INFINITY)
 }
 
-/// Whether each underscore has a digit, or a base prefix, before it and a digit after it.
+/// Whether each underscore has a digit, or a base prefix, before, and a digit behind.
 fn underscores_are_between_digits(unsigned: &str) -> bool {
     let bytes = unsigned.as_bytes();
     let prefix = match bytes {
@@ -122,7 +127,7 @@ fn underscores_are_between_digits(unsigned: &str) -> bool {
     before != b'_'
 }
 
-/// A decimal number without sign; Rust reads the same ones once names and exponents are checked.
+/// A decimal number without sign; Rust reads the same numbers once names and exponents are checked.
 fn parse_decimal(text: &str) -> Option<f64> {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(at) => (text.get(..at)?, Some(text.get(at + 1..)?)),
@@ -140,7 +145,8 @@ fn parse_decimal(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
-/// A hexadecimal number after `0x`: digits with at most one point, then `p` and a decimal exponent of two.
+/// A hexadecimal number after `0x`: digits with a point at most, then `p` and a decimal exponent of
+/// two.
 fn parse_hex(text: &str) -> Option<f64> {
     let at = text.find(['p', 'P'])?;
     let (mut bits, mut shift, mut sticky, mut digits) = (0u64, 0i64, false, false);
@@ -188,7 +194,7 @@ fn scale(bits: u64, sticky: bool, exponent: i64) -> f64 {
     if top > 1024 {
         return f64::INFINITY;
     }
-    // A normal double keeps 53 bits; a subnormal one none below 2^-1074.
+    // A normal double keeps 53 bits; a subnormal double none below 2^-1074.
     let lowest = (top - 53).max(-1074);
     let drop = lowest - exponent;
     if drop <= 0 {
@@ -205,7 +211,8 @@ fn scale(bits: u64, sticky: bool, exponent: i64) -> f64 {
     ldexp(u64::try_from(kept).unwrap_or(u64::MAX) + u64::from(up), lowest)
 }
 
-/// `bits * 2^exponent` for a result that needs no rounding; two factors keep each within the normal range.
+/// `bits * 2^exponent` for a result that needs no rounding; two factors keep each within the normal
+/// range.
 fn ldexp(bits: u64, exponent: i64) -> f64 {
     let exponent = i32::try_from(exponent).unwrap_or(i32::MIN).clamp(-2200, 2200);
     let half = exponent / 2;
@@ -216,7 +223,8 @@ fn ldexp(bits: u64, exponent: i64) -> f64 {
 ///
 /// # Errors
 ///
-/// [`INT_OVERFLOW`] for NaN, infinities and all from 2^63 on in both directions: -2^63 is refused too, as in cel-go.
+/// [`INT_OVERFLOW`] for NaN, infinities and all from 2^63 on in both directions: -2^63 is refused
+/// too, as in cel-go.
 pub fn double_to_int(value: f64) -> Result<i64, &'static str> {
     let fits = value > -TWO_TO_63 && value < TWO_TO_63;
     if fits { Ok(value as i64) } else { Err(INT_OVERFLOW) }
@@ -232,8 +240,9 @@ pub fn double_to_uint(value: f64) -> Result<u64, &'static str> {
     if fits { Ok(value as u64) } else { Err(UINT_OVERFLOW) }
 }
 
-/// The text of a double as Go's `%g` and `%v` write it, which is also `string(double)`: the shortest digits that
-/// read back as the same number, with an exponent below 1e-4 and from 1e6 on.
+/// The text of a double as Go's `%g` and `%v` write it, which is also the result of
+/// `string(double)`: the shortest digits that read back as the same number, with an exponent below
+/// 1e-4 and from 1e6 on.
 pub fn format_double(value: f64) -> String {
     if let Some(special) = special_text(value) {
         return special.to_owned();
@@ -251,7 +260,8 @@ pub fn format_double(value: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// The text of a double without exponent as Go's `strconv.FormatFloat(value, 'f', -1, 64)` writes it.
+/// The text of a double without exponent as Go's `strconv.FormatFloat(value, 'f', -1, 64)` writes
+/// it.
 pub fn format_plain_double(value: f64) -> String {
     if let Some(special) = special_text(value) {
         return special.to_owned();
@@ -266,8 +276,8 @@ pub fn format_plain_double(value: f64) -> String {
     }
 }
 
-/// The rounded text if it reads back as the same number. Where two shortest texts are equally near, Rust takes the
-/// larger and Go the even one, which is the result of rounding.
+/// The rounded text if that reads back as the same number. Where two shortest texts are equally
+/// near, Rust takes the larger and Go the even text, which is the result of rounding.
 fn nearest(shortest: String, rounded: String, value: f64) -> String {
     if rounded.len() == shortest.len() && rounded.parse() == Ok(value) { rounded } else { shortest }
 }

@@ -1,6 +1,7 @@
-//! Regular expressions in the syntax of Go's `regexp`, with its messages, run by the `regex` crate.
+//! Regular expressions in the syntax of Go's `regexp`, with Go's messages, run by the `regex`
+//! crate.
 //!
-//! The syntax is read without the feature `eval`, for the derives; [`Regex`] needs it.
+//! The syntax is read without the feature `eval`, for the derives; [`Regex`] needs that feature.
 
 use std::fmt;
 
@@ -14,10 +15,11 @@ mod parser;
 #[cfg(feature = "eval")]
 pub use compile::Regex;
 
-/// Largest pattern in bytes; the memory of the parser grows with it by a factor of hundreds.
+/// Largest pattern in bytes; the memory of the parser grows with the pattern by a factor of
+/// hundreds.
 const MAX_PATTERN: usize = 64 << 10;
 
-/// A pattern that Go compiles, before it is compiled here.
+/// A pattern that Go compiles, before the compilation here.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "eval"), allow(dead_code, reason = "the compilation reads the fields"))]
 pub struct Pattern<'p> {
@@ -26,7 +28,8 @@ pub struct Pattern<'p> {
     weight: parser::Weight,
 }
 
-/// An error of Go's `regexp/syntax`; displayed as ``error parsing regexp: missing closing ): `(` ``.
+/// An error of Go's `regexp/syntax`; displayed as ``error parsing regexp: missing closing ): `(`
+/// ``.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     code: Code,
@@ -90,7 +93,7 @@ impl<'p> Pattern<'p> {
     ///
     /// # Errors
     ///
-    /// Go's message for a pattern that it does not compile; `expression too large` beyond 64 KiB.
+    /// Go's message for a pattern that Go does not compile; `expression too large` beyond 64 KiB.
     pub fn parse(pattern: &'p str) -> Result<Pattern<'p>, SyntaxError> {
         if pattern.len() > MAX_PATTERN {
             return Err(SyntaxError::new(Code::Large, pattern));
@@ -99,8 +102,8 @@ impl<'p> Pattern<'p> {
         Ok(Pattern { pattern, translated, weight })
     }
 
-    /// Number of ranges of characters of the pattern, about, each as often as its item is repeated: the time of a
-    /// compilation grows with it.
+    /// Number of ranges of characters of the pattern, about, each as often as the item is repeated:
+    /// the time of a compilation grows with this number.
     pub fn ranges(&self) -> u64 {
         self.weight.ranges
     }

@@ -51,7 +51,8 @@ impl Version {
         Ok(Version { major, minor, patch, prerelease })
     }
 
-    /// The version of a text that may begin with `v`, have one or two numbers only, and zeros before them.
+    /// The version of a text that may begin with `v`, have one or two numbers only, and leading
+    /// zeros.
     ///
     /// # Errors
     ///
@@ -80,7 +81,7 @@ impl Ord for Version {
     fn cmp(&self, other: &Version) -> Ordering {
         let numbers = |version: &Version| (version.major, version.minor, version.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {
-            // A version comes after its prereleases.
+            // A version comes after the prereleases of that version.
             let is_release = |version: &Version| version.prerelease.is_empty();
             is_release(self)
                 .cmp(&is_release(other))
@@ -89,7 +90,7 @@ impl Ord for Version {
     }
 }
 
-/// A part without the zeros before it; one remains before anything but a digit.
+/// A part without leading zeros; a zero remains before anything but a digit.
 fn without_zeros(part: &str) -> String {
     if part.len() <= 1 {
         return part.to_owned();

@@ -9,7 +9,8 @@ fn index_out_of_range(index: i64) -> String {
     format!("index out of range: {index}")
 }
 
-/// The byte offset of a code point, the length of the text for the one after the last, `None` beyond it.
+/// The byte offset of a code point, the length of the text for the index after the last, `None`
+/// beyond.
 fn byte_offset(text: &str, index: i64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(index)
@@ -20,7 +21,7 @@ fn count(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
-/// `text.charAt(index)`: the code point at an index, or an empty text after the last one.
+/// `text.charAt(index)`: the code point at an index, or an empty text after the last code point.
 ///
 /// # Errors
 ///
@@ -35,8 +36,8 @@ pub fn index_of(text: &str, part: &str) -> i64 {
     text.find(part).and_then(|at| text.get(..at)).map_or(-1, count)
 }
 
-/// `text.indexOf(part, offset)`: the first occurrence from an index on, or -1. For an empty part the offset
-/// itself, whatever it is.
+/// `text.indexOf(part, offset)`: the first occurrence from an index on, or -1. For an empty part
+/// the offset, of any value.
 ///
 /// # Errors
 ///
@@ -60,8 +61,8 @@ pub fn last_index_of(text: &str, part: &str) -> i64 {
     text.rfind(part).and_then(|at| text.get(..at)).map_or(-1, count)
 }
 
-/// `text.lastIndexOf(part, offset)`: the last occurrence that starts at an index or before it, or -1; also -1 if
-/// the offset is after the last code point. For an empty part the offset itself.
+/// `text.lastIndexOf(part, offset)`: the last occurrence that starts at an index or before, or -1;
+/// also -1 if the offset is after the last code point. For an empty part the offset.
 ///
 /// # Errors
 ///
@@ -74,7 +75,7 @@ pub fn last_index_of_from(text: &str, part: &str, offset: i64) -> Result<i64, St
         return Err(index_out_of_range(offset));
     }
     let Some(at) = byte_offset(text, offset).filter(|&at| at < text.len()) else { return Ok(-1) };
-    // The occurrence may end after the offset, by all of its code points.
+    // The occurrence may end after the offset, by all code points of the part.
     let end = at.saturating_add(part.len()).min(text.len());
     let end = (end..=text.len()).find(|&end| text.is_char_boundary(end)).unwrap_or(text.len());
     let head = text.get(..end).unwrap_or(text);
@@ -95,8 +96,8 @@ pub fn upper_ascii(text: &str) -> String {
     text.to_ascii_uppercase()
 }
 
-/// `text.replace(old, new)`, and with a limit `text.replace(old, new, limit)`: all occurrences if the limit is
-/// negative. An empty `old` is found before each code point and at the end.
+/// `text.replace(old, new)`, and with a limit `text.replace(old, new, limit)`: all occurrences if
+/// the limit is negative. An empty `old` is found before each code point and at the end.
 pub fn replace(text: &str, old: &str, new: &str, limit: i64) -> String {
     match usize::try_from(limit) {
         Ok(limit) => text.replacen(old, new, limit),
@@ -104,8 +105,9 @@ pub fn replace(text: &str, old: &str, new: &str, limit: i64) -> String {
     }
 }
 
-/// `text.split(separator)`, and with a limit `text.split(separator, limit)`: all parts if the limit is negative,
-/// none if it is 0; the last part has the rest. An empty separator splits after each code point.
+/// `text.split(separator)`, and with a limit `text.split(separator, limit)`: all parts if the limit
+/// is negative, none if the limit is 0; the last part has the rest. An empty separator splits after
+/// each code point.
 pub fn split(text: &str, separator: &str, limit: i64) -> Vec<String> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if limit == 0 {
@@ -153,7 +155,8 @@ pub fn trim(text: &str) -> &str {
     text.trim()
 }
 
-/// The message of `list.join()` for an element that is no string, with the text of the element in Go's notation.
+/// The message of `list.join()` for an element that is no string, with the text of the element in
+/// Go's notation.
 pub fn join_error(element: &str) -> String {
     format!("join: invalid input: {element}")
 }
@@ -172,7 +175,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// The text as Go's `strconv.Quote` and `%q` write it: unprintable characters are escaped.
+/// The text in the form of Go's `strconv.Quote` and `%q`: unprintable characters are escaped.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

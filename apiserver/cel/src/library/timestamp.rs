@@ -58,12 +58,13 @@ pub enum Part {
 }
 
 impl Timestamp {
-    /// The timestamp that `timestamp(text)` reads: RFC 3339 with the liberties that Go takes (a comma before the
-    /// fraction, one digit of the hour).
+    /// The timestamp that `timestamp(text)` reads: RFC 3339 with the liberties that Go takes (a
+    /// comma before the fraction, an hour of one digit).
     ///
     /// # Errors
     ///
-    /// [`NOT_A_TIMESTAMP`], without Go's cause; [`TIMESTAMP_OVERFLOW`] if it is out of range.
+    /// [`NOT_A_TIMESTAMP`], without Go's cause; [`TIMESTAMP_OVERFLOW`] if the timestamp is out of
+    /// range.
     pub fn parse(text: &str) -> Result<Timestamp, &'static str> {
         let timestamp = layout::parse(layout::RFC3339, text).map_err(|_| NOT_A_TIMESTAMP)?;
         timestamp.in_range().ok_or(TIMESTAMP_OVERFLOW)
@@ -87,7 +88,8 @@ impl Timestamp {
         layout::parse(layout::RFC3339_MICRO, text)
     }
 
-    /// The value of a string with `format: date`: a day such as `2024-02-29`. Year 0 is not refused.
+    /// The value of a string with `format: date`: a day such as `2024-02-29`. Year 0 is not
+    /// refused.
     ///
     /// # Errors
     ///
@@ -96,12 +98,13 @@ impl Timestamp {
         layout::parse(layout::FULL_DATE, text)
     }
 
-    /// The value of a string with `format: date-time` as kube-openapi's `strfmt.ParseDateTime` reads it: RFC 3339,
-    /// or the same without a zone, which is then UTC; an empty text is the Unix epoch.
+    /// The value of a string with `format: date-time` as read by kube-openapi's
+    /// `strfmt.ParseDateTime`: RFC 3339, or the same without a zone, which is then UTC; an empty
+    /// text is the Unix epoch.
     ///
     /// # Errors
     ///
-    /// Go's message of `time.Parse` for the last form that is tried, the one without a zone.
+    /// Go's message of `time.Parse` for the last form that is tried, that without a zone.
     pub fn parse_schema_date_time(text: &str) -> Result<Timestamp, String> {
         if text.is_empty() {
             return Ok(Timestamp { seconds: 0, nanos: 0, offset: 0 });
@@ -119,12 +122,13 @@ impl Timestamp {
         Timestamp { seconds, nanos: 0, offset: 0 }.in_range().ok_or(TIMESTAMP_OVERFLOW)
     }
 
-    /// The timestamp of a Unix time with nanoseconds, which may be more than a second or negative. The years may be out
-    /// of the range of the other timestamps.
+    /// The timestamp of a Unix time with nanoseconds, which may be more than a second or negative.
+    /// The years may be out of the range of the other timestamps.
     ///
     /// # Errors
     ///
-    /// [`TIMESTAMP_OVERFLOW`] some billion years from now, where Go's time overflows without an error.
+    /// [`TIMESTAMP_OVERFLOW`] some billion years from now, where Go's time overflows without an
+    /// error.
     pub fn from_parts(seconds: i64, nanos: i64) -> Result<Timestamp, &'static str> {
         if seconds.unsigned_abs() > MAX_PARTS_SECONDS {
             return Err(TIMESTAMP_OVERFLOW);
@@ -166,7 +170,7 @@ impl Timestamp {
         self.checked_add(duration.checked_neg()?)
     }
 
-    /// The duration from another timestamp to this one.
+    /// The duration from another timestamp to this timestamp.
     ///
     /// # Errors
     ///
@@ -198,8 +202,8 @@ impl Timestamp {
         }
     }
 
-    /// The text in RFC 3339 with up to nine digits of the fraction, in the offset that the text was read with:
-    /// `string(timestamp)`.
+    /// The text in RFC 3339 with up to nine digits of the fraction, in the offset that the text was
+    /// read with: `string(timestamp)`.
     pub fn to_rfc3339(self) -> String {
         let local = self.seconds + self.offset;
         let date = Civil::from_days(local.div_euclid(SECONDS_PER_DAY));
@@ -226,7 +230,7 @@ impl Timestamp {
         out
     }
 
-    /// The text in UTC, as a literal of the timestamp in messages has it.
+    /// The text in UTC, in the form of a literal of the timestamp in messages.
     pub fn to_rfc3339_utc(self) -> String {
         Timestamp { offset: 0, ..self }.to_rfc3339()
     }

@@ -8,7 +8,7 @@ use self::escape::{Part, escape, escaped_form, lossy, unescape};
 use super::ip::parse_address;
 use super::text::go_quote;
 
-/// Number of parameters that a query has at most; one with more counts as empty.
+/// Number of parameters that a query has at most; a query with more counts as empty.
 const MAX_PARAMETERS: usize = 10_000;
 
 /// A URL, or a path that starts with a slash.
@@ -22,7 +22,7 @@ pub struct Url {
     host: Vec<u8>,
     escaped_path: String,
     query: String,
-    /// Whether an empty query has its question mark.
+    /// Whether an empty query has a question mark.
     has_empty_query: bool,
     /// Whether the path follows the scheme without `//`.
     omits_host: bool,
@@ -37,7 +37,8 @@ impl Url {
             format!("URL parse error during conversion from string: parse {url}: {error}")
         };
         parse(raw, true).map_err(|error| failed(raw, error))?;
-        // The check above takes a fragment as a part of the path or the query: the URL is the one without it.
+        // The check above takes a fragment as a part of the path or the query: the URL is the part
+        // without the fragment.
         let (url, fragment) = raw.split_once('#').unwrap_or((raw, ""));
         let mut parsed = parse(url, false).map_err(|error| failed(url, error))?;
         parsed.escaped_fragment =
@@ -89,7 +90,7 @@ impl Url {
         }
     }
 
-    /// The path with its escape sequences.
+    /// The path with the escape sequences.
     pub fn escaped_path(&self) -> &str {
         &self.escaped_path
     }

@@ -8,7 +8,8 @@ use crate::eval::{LITERALS, Program};
 use crate::schema::{Content, Declaration, MAX_REQUEST};
 use crate::types::Type;
 
-/// Name of the root's type; that of kube-apiserver ends in a number that changes with every compilation.
+/// Name of the root's type; that of kube-apiserver ends in a number that changes with every
+/// compilation.
 pub(super) const SELF_TYPE: &str = "selfType0";
 
 /// A rule with the results of its compilation.
@@ -16,19 +17,19 @@ pub(super) const SELF_TYPE: &str = "selfType0";
 pub(super) struct CompiledRule {
     /// The program; none for an empty rule, the reason if the rule cannot be compiled.
     pub(super) program: Option<Result<Program, String>>,
-    /// Whether the rule reads `oldSelf`, so that it runs on updates only.
+    /// Whether the rule reads `oldSelf`, and so runs on updates only.
     pub(super) uses_old_self: bool,
-    /// Estimated cost of one evaluation at most.
+    /// Largest estimated cost of an evaluation.
     pub(super) max_cost: u64,
-    /// The program of the message; the reason if it cannot be compiled.
+    /// The program of the message; the reason if the message cannot be compiled.
     pub(super) message: Option<Result<Program, String>>,
     /// Estimated cost of the message at most.
     pub(super) max_message_cost: u64,
-    /// The path that the rule reports, below its own.
+    /// The path that the rule reports, below the path of the rule.
     pub(super) field_path: Option<FieldPath>,
 }
 
-/// The environments of the rules of one schema node.
+/// The environments of the rules of a schema node.
 pub(super) struct Compiler<'a> {
     declaration: &'a Declaration,
     plain: Environment,
@@ -36,7 +37,8 @@ pub(super) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    /// `self` and `oldSelf` have the type of the declaration; `oldSelf` is an optional for rules that ask for it.
+    /// `self` and `oldSelf` have the type of the declaration; `oldSelf` is an optional for rules
+    /// that ask for it.
     pub(super) fn new(declaration: &'a Declaration) -> Compiler<'a> {
         let ty = declaration.to_type(SELF_TYPE);
         let mut base = Environment::kubernetes().with_literal_validators(LITERALS);
@@ -114,7 +116,8 @@ impl SizeEstimator for Compiler<'_> {
         for (index, step) in path.iter().skip(1).enumerate() {
             current = match (*step, &current.content) {
                 ("@items" | "@values", _) => current.element()?,
-                // The length of a key has no bound of its own: that of the default string of kube-apiserver, 0.
+                // The length of a key has no bound of its own: that of the default string of
+                // kube-apiserver, 0.
                 ("@keys", Content::Map(_)) if index + 2 == path.len() => return Some(0),
                 (name, _) => current.field(name)?,
             };

@@ -1,4 +1,5 @@
-//! Old values that belong to new ones: `oldSelf` of transition rules, and the values that ratcheting compares.
+//! Old values that belong to new ones: `oldSelf` of transition rules, and the values that
+//! ratcheting compares.
 
 use std::cell::OnceCell;
 
@@ -29,11 +30,11 @@ pub(super) struct MapList<'a> {
 }
 
 impl<'a> MapList<'a> {
-    /// The elements that have all keys; the first of several with the same ones is the one found.
+    /// The elements that have all keys; of several elements with the same keys the first is found.
     pub(super) fn new(keys: Vec<String>, items: &'a [Value]) -> MapList<'a> {
         let keyed = items.iter().filter_map(|item| Some((composite_key(&keys, item)?, item)));
         let mut items: Vec<_> = keyed.collect();
-        // Stable, so that the first of equal ones stays first.
+        // Stable, so that the first of equal elements stays first.
         items.sort_by(|left, right| left.0.cmp(&right.0));
         MapList { keys, items }
     }
@@ -46,14 +47,14 @@ impl<'a> MapList<'a> {
     }
 }
 
-/// The values of the keys with a mark of their type; `None` if one is missing or no scalar.
+/// The values of the keys with a mark of their type; `None` if a value is missing or no scalar.
 fn composite_key(keys: &[String], item: &Value) -> Option<Vec<String>> {
     let part = |key: &String| match item.get(key)? {
         Value::Bool(value) => Some(format!("b{value}")),
         Value::String(value) => Some(format!("s{value}")),
         Value::Number(value) if value.is_f64() => {
             let value = value.as_f64()?;
-            // kube-apiserver compares the only key exactly and several ones with six digits.
+            // kube-apiserver compares a single key exactly, and several keys with six digits.
             Some(if keys.len() == 1 { format!("f{value}") } else { format!("f{value:.6}") })
         }
         Value::Number(value) => Some(format!("i{value}")),
@@ -68,7 +69,7 @@ pub(super) struct Correlated<'a> {
     old: &'a Value,
     schema: &'a Value,
     is_unchanged: OnceCell<bool>,
-    /// The old elements by key: one index serves all elements of the new list.
+    /// The old elements by key: the index serves all elements of the new list.
     old_items: OnceCell<Option<MapList<'a>>>,
 }
 
@@ -78,7 +79,7 @@ impl<'a> Correlated<'a> {
         Correlated { new, old, schema, is_unchanged: OnceCell::new(), old_items: OnceCell::new() }
     }
 
-    /// The values of a property; `None` if one of the two is missing or no schema describes it.
+    /// The values of a property; `None` if either is missing or without a schema.
     pub(super) fn key(&self, key: &str) -> Option<Correlated<'a>> {
         let (new, old) = (self.new.as_object()?.get(key)?, self.old.as_object()?.get(key)?);
         let property = self.schema.get("properties").and_then(|properties| properties.get(key));
@@ -86,7 +87,8 @@ impl<'a> Correlated<'a> {
         Some(Correlated::new(new, old, property.or_else(values)?))
     }
 
-    /// The values of an element; `None` unless the list is of type map and the old one has the element.
+    /// The values of an element; `None` unless the list is of type map and the old list has the
+    /// element.
     pub(super) fn index(&self, index: usize) -> Option<Correlated<'a>> {
         let new = self.new.as_array()?.get(index)?;
         let list = || Some(MapList::new(map_keys(self.schema)?, self.old.as_array()?));
@@ -94,13 +96,14 @@ impl<'a> Correlated<'a> {
         Some(Correlated::new(new, old, self.schema.get("items")?))
     }
 
-    /// Whether the value is the old one; lists of type map may be in another order.
+    /// Whether the value equals the old value; lists of type map may be in another order.
     pub(super) fn is_unchanged(&self) -> bool {
         *self.is_unchanged.get_or_init(|| is_unchanged(self.new, self.old, Some(self.schema)))
     }
 }
 
-/// Whether JSON is equal. JSON that is nested too deeply counts as changed: the comparison would exhaust the stack.
+/// Whether JSON is equal. JSON that is nested too deeply counts as changed: the comparison would
+/// exhaust the stack.
 fn is_equal(new: &Value, old: &Value) -> bool {
     !is_too_deep(new) && new == old
 }

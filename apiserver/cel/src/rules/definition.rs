@@ -1,4 +1,5 @@
-//! Rules of a definition: the errors that kube-apiserver reports when a custom resource definition is created.
+//! Rules of a definition: the errors that kube-apiserver reports when a custom resource definition
+//! is created.
 
 use serde_json::Value;
 
@@ -9,10 +10,11 @@ use super::rule::Rule;
 use super::violation::{Reason, Violation};
 use crate::schema::{Declaration, is_set, is_too_deep, text};
 
-/// Estimated cost that one rule may have: `StaticEstimatedCostLimit` of kube-apiserver.
+/// Estimated cost that a rule may have: `StaticEstimatedCostLimit` of kube-apiserver.
 const RULE_LIMIT: u64 = 10_000_000;
 
-/// Estimated cost that all rules of a definition may have: `StaticEstimatedCRDCostLimit` of kube-apiserver.
+/// Estimated cost that all rules of a definition may have: `StaticEstimatedCRDCostLimit` of
+/// kube-apiserver.
 const TOTAL_LIMIT: u64 = 100_000_000;
 
 /// Largest number of rules that the message about the total names.
@@ -23,10 +25,10 @@ pub(super) const TOO_DEEP: &str = "schema is nested too deeply";
 
 /// Checks the rules of a structural schema, that of a whole resource.
 ///
-/// The paths are relative to the schema. The schema's own errors are another check's; with one of them kube-apiserver
-/// does not compile rules at all.
+/// The paths are relative to the schema. The schema's own errors are another check's; with one of
+/// them kube-apiserver does not compile rules at all.
 ///
-/// A schema that is nested deeper than 256 levels is refused as a whole, before anything reads it.
+/// A schema that is nested deeper than 256 levels is refused as a whole, before any part is read.
 pub fn check_definition(schema: &Value) -> Vec<Violation> {
     if is_too_deep(schema) {
         return vec![Violation::without_value(FieldPath::root(), Reason::Invalid, TOO_DEEP)];
@@ -44,7 +46,7 @@ struct Scope {
     path: FieldPath,
     /// Largest number of such values in an object; `None` without a bound.
     cardinality: Option<u64>,
-    /// The node whose parts have no old values, if one is above.
+    /// The node whose parts have no old values, if there is such a node above.
     uncorrelatable: Option<FieldPath>,
 }
 
@@ -60,7 +62,7 @@ impl Scope {
     }
 }
 
-/// How many values of a part one value of a node can hold; `None` without a bound.
+/// Largest number of values of a part per value of a node; `None` without a bound.
 fn max_elements(schema: &Value) -> Option<u64> {
     let limit = |name: &str| schema.get(name).and_then(Value::as_u64);
     match text(schema, "type") {
@@ -136,7 +138,7 @@ impl Check {
         }
     }
 
-    /// Reports the errors of a compiled rule, those of its cost first.
+    /// Reports the errors of a compiled rule, those of the cost first.
     fn compiled(
         &mut self,
         rule: &Rule,
@@ -189,7 +191,7 @@ impl Check {
         }
     }
 
-    /// Adds a cost to the total, and reports one that is too large by itself.
+    /// Adds a cost to the total, and reports a cost that alone is too large.
     fn observe(&mut self, path: FieldPath, name: &str, cost: u64) {
         if cost > RULE_LIMIT {
             let detail = over_budget(name, cost, RULE_LIMIT);

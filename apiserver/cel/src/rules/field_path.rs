@@ -9,25 +9,25 @@ use serde_json::Value;
 pub struct FieldPath(String);
 
 impl FieldPath {
-    /// The empty path: the object itself.
+    /// The empty path: the object.
     pub fn root() -> FieldPath {
         FieldPath::default()
     }
 
-    /// The path of a property below this one.
+    /// The path of a property below this path.
     #[must_use]
     pub fn child(&self, name: &str) -> FieldPath {
         let dot = if self.0.is_empty() { "" } else { "." };
         FieldPath(format!("{}{dot}{name}", self.0))
     }
 
-    /// The path of an entry of a map below this one.
+    /// The path of an entry of a map below this path.
     #[must_use]
     pub fn key(&self, key: &str) -> FieldPath {
         FieldPath(format!("{}[{key}]", self.0))
     }
 
-    /// The path of an element of a list below this one.
+    /// The path of an element of a list below this path.
     #[must_use]
     pub fn index(&self, index: usize) -> FieldPath {
         FieldPath(format!("{}[{index}]", self.0))
@@ -49,7 +49,7 @@ impl fmt::Display for FieldPath {
 ///
 /// # Errors
 ///
-/// The reason why it is no path of a field of `schema`, in the words of kube-apiserver.
+/// The reason why `path` is no path of a field of `schema`, in the words of kube-apiserver.
 pub fn parse(path: &str, schema: &Value) -> Result<FieldPath, String> {
     let mut tokens = Tokens { rest: path };
     let mut found = FieldPath::root();
@@ -153,7 +153,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Length of a quoted text with both quotes; without a closing one, of all that is left.
+/// Length of a quoted text with both quotes; without a closing quote, of the rest.
 fn quoted_length(quoted: &[u8]) -> usize {
     let mut before = b'\'';
     for (index, &byte) in quoted.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! `x-kubernetes-validations`: rules of a schema, compiled with the server's limits and run on objects.
+//! `x-kubernetes-validations`: rules of a schema, compiled with the server's limits and run on
+//! objects.
 //!
 //! ```
 //! use serde_json::json;

@@ -1,4 +1,4 @@
-//! One entry of `x-kubernetes-validations`, and its allowed contents.
+//! An entry of `x-kubernetes-validations`, and the allowed contents.
 
 use serde_json::Value;
 
@@ -9,18 +9,18 @@ use super::violation::{Reason, Violation};
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// One rule as it is written.
+/// A rule as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
     /// The expression; true for a valid value.
     pub rule: String,
-    /// The message for a value that breaks the rule; `failed rule: …` if it is empty.
+    /// The message for a value that breaks the rule; `failed rule: …` if the message is empty.
     pub message: String,
     /// An expression that gives the message; empty for none.
     pub message_expression: String,
-    /// The reason of the cause; [`Reason::Invalid`] if it is not set.
+    /// The reason of the cause; [`Reason::Invalid`] if no reason is set.
     pub reason: Option<String>,
-    /// Path of the field that is reported, below the one that has the rule; empty for that one itself.
+    /// Path of the field that is reported, below the field that has the rule; empty for that field.
     pub field_path: String,
     /// Whether the rule runs without an old value, too, with `oldSelf` as an optional.
     pub optional_old_self: Option<bool>,
@@ -47,7 +47,7 @@ impl Rule {
         rules.into_iter().flatten().map(Rule::from_json).collect()
     }
 
-    /// The text that errors name the rule by: its message, or the expression.
+    /// The text by which errors name the rule: the message, or the expression.
     pub(super) fn text(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }

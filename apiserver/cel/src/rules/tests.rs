@@ -69,7 +69,8 @@ fn an_optional_old_value_has_no_schema() {
             "call arguments did not match a supported operator, function or macro signature";
         fails(&format!("'{error}': {reason} for rule: no"))
     };
-    // cel-go opens the optional to a map of Go: names are not escaped there, and a duration is a text.
+    // cel-go opens the optional to a map of Go: names are not escaped there, and a duration is a
+    // text.
     assert_eq!(
         found("oldSelf.value().a__dot__b == 1"),
         fails("no such key: a__dot__b evaluating rule: no")

@@ -10,31 +10,32 @@ use super::validator::Node;
 use super::violation::{self, Reason, Violation};
 use crate::eval::{EvalError, Limits, Outcome, Program, Value, Variables};
 
-/// Cost that one expression may use: `PerCallLimit` of kube-apiserver.
+/// Cost that an expression may use: `PerCallLimit` of kube-apiserver.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
 
-/// Cost that all rules of one object may use together: `RuntimeCELCostBudget` of kube-apiserver.
+/// Cost that all rules of an object may use together: `RuntimeCELCostBudget` of kube-apiserver.
 pub const OBJECT_BUDGET: u64 = 10_000_000;
 
 /// Largest message that a `messageExpression` may give, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
 
-/// Outcome of the rules of one object.
+/// Outcome of the rules of an object.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The errors, in the order of evaluation.
     pub violations: Vec<Violation>,
-    /// Errors that are tolerated because the value has not changed since before the rule was there; a server sends them
-    /// as warnings.
+    /// Errors that are tolerated because the value has not changed since before the rule was there;
+    /// a server sends them as warnings.
     pub tolerated: Vec<Violation>,
     /// Cost of all expressions that were run.
     pub cost: u64,
 }
 
-/// Rules were cut off: the budget is used up, or a fault allows no further ones.
+/// Rules were cut off: the budget is used up, or a fault allows no further rules.
 struct Stop;
 
-/// The old values that belong to a node: its own, or those of the nearest node above that has one.
+/// The old values that belong to a node: those of the node, or those of the nearest node above with
+/// old values.
 #[derive(Clone, Copy, Default)]
 struct Ratchet<'r, 'a> {
     own: Option<&'r Correlated<'a>>,
@@ -57,15 +58,15 @@ impl<'r, 'a> Ratchet<'r, 'a> {
         }
     }
 
-    /// The old value of a property. Type and version of the object are not compared: both objects are converted to
-    /// the same version before.
+    /// The old value of a property. Type and version of the object are not compared: both objects
+    /// are converted to the same version before.
     fn key(self, key: &str) -> Option<Correlated<'a>> {
         let is_converted = self.above.is_none() && matches!(key, "apiVersion" | "kind");
         self.own.filter(|_| !is_converted)?.key(key)
     }
 }
 
-/// The values at one node of the object.
+/// The values at a node of the object.
 #[derive(Clone, Copy)]
 struct At<'r, 'a> {
     new: &'a Json,
@@ -73,7 +74,7 @@ struct At<'r, 'a> {
     ratchet: Ratchet<'r, 'a>,
 }
 
-/// One run over an object.
+/// A run over an object.
 pub(super) struct Run {
     pub(super) report: Report,
     budget: u64,
@@ -96,7 +97,7 @@ impl Run {
         outcome
     }
 
-    /// Runs all rules of an object; `old` is the object before an update, and `schema` its schema.
+    /// Runs all rules of an object; `old` is the object before an update, and `schema` the schema.
     pub(super) fn object(&mut self, node: &Node, new: &Json, old: Option<&Json>, schema: &Json) {
         let correlated = old.map(|old| Correlated::new(new, old, schema));
         let ratchet = Ratchet { own: correlated.as_ref(), above: None };
@@ -104,16 +105,18 @@ impl Run {
         let _ = self.node(node, &FieldPath::root(), At { new, old, ratchet });
     }
 
-    /// Runs the rules of a node, of its `allOf`, and of the nodes below. The recursion is as deep as the schema.
+    /// Runs the rules of a node, of its `allOf`, and of the nodes below. The recursion is as deep
+    /// as the schema.
     fn node(&mut self, node: &Node, path: &FieldPath, at: At<'_, '_>) -> Result<(), Stop> {
-        // Rules about null stand at the node above, which may ask for it.
+        // Rules about null stand at the node above, which may ask for null.
         if at.new.is_null() {
             return Ok(());
         }
         let at = At { old: at.old.filter(|old| !old.is_null()), ..at };
         self.rules(node, path, at)?;
         for branch in &node.all_of {
-            // Branches of allOf are tolerated only with the node above, as the schema's own checks are.
+            // Branches of allOf are tolerated only with the node above, as the schema's own checks
+            // are.
             let ratchet = Ratchet { own: None, above: at.ratchet.above };
             self.node(branch, path, At { ratchet, ..at })?;
         }
@@ -185,7 +188,7 @@ impl Run {
         let variables = match Bindings::new(node, at.new, at.old) {
             Ok(variables) => variables,
             Err(error) => {
-                // Data that does not fit its schema: each rule that reads it has this error.
+                // Data that does not fit its schema: each rule that reads such data has this error.
                 for (rule, _) in &node.rules {
                     self.refuse(path, node, format!("{error} evaluating rule: {}", rule.text()));
                 }
@@ -206,7 +209,7 @@ impl Run {
                     if self.holds(path, node, rule, outcome.result)? {
                         continue;
                     }
-                    // The message sees oldSelf as it is, also where the rule sees an optional.
+                    // The message sees `oldSelf` unchanged, also where the rule sees an optional.
                     self.fail(path, node, (rule, compiled), at, &variables.plain)?;
                 }
             }
@@ -254,7 +257,8 @@ impl Run {
         Ok(true)
     }
 
-    /// Reports a rule that does not hold, with the message of its expression if that gives one.
+    /// Reports a rule that does not hold, with the message of its expression if that gives a
+    /// message.
     fn fail(
         &mut self,
         path: &FieldPath,
@@ -293,7 +297,7 @@ impl Run {
         }
         let is_compound = matches!(node.type_name.as_str(), "object" | "array");
         let reason = rule.reason.as_deref().map_or(Reason::Invalid, Reason::from_name);
-        // A duplicate is named by its value alone.
+        // A duplicate is named by the value alone.
         if reason == Reason::Duplicate {
             detail = Some(String::new());
         }
@@ -332,8 +336,8 @@ pub(crate) const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 const COST_LIMIT: &str = "operation cancelled: actual cost limit exceeded";
 
-/// The message of a `messageExpression`, unless it is empty, too long or of several lines: the message of the rule
-/// stands in then.
+/// The message of a `messageExpression`, unless the text is empty, too long or of several lines:
+/// then the message of the rule stands in.
 pub(crate) fn message(value: &Value<'_>) -> Option<String> {
     let Value::String(text) = value else { return None };
     let text = text.trim();

@@ -21,7 +21,7 @@ pub struct Validator {
     is_too_deep: bool,
 }
 
-/// The compiled rules of one schema node and of those below it.
+/// The compiled rules of a schema node and of the nodes below.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) rules: Vec<(Rule, CompiledRule)>,
@@ -38,8 +38,9 @@ pub(super) struct Node {
 }
 
 impl Validator {
-    /// Compiles the rules of a structural schema, that of a whole resource. A rule that cannot be compiled is an error
-    /// of every object; [`check_definition`](super::check_definition) tells before.
+    /// Compiles the rules of a structural schema, that of a whole resource. A rule that cannot be
+    /// compiled is an error of every object; [`check_definition`](super::check_definition) finds
+    /// such rules before.
     pub fn new(schema: &Value) -> Validator {
         if is_too_deep(schema) {
             return Validator { root: None, schema: Value::Null, is_too_deep: true };
@@ -54,7 +55,8 @@ impl Validator {
         self.root.is_none() && !self.is_too_deep
     }
 
-    /// Judges an object that fits the schema, with the budget of kube-apiserver; `old` is the object before an update.
+    /// Judges an object that fits the schema, with the budget of kube-apiserver; `old` is the
+    /// object before an update.
     ///
     /// The object is read in place, and no part of it is copied but values that messages show.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Report {
@@ -80,8 +82,8 @@ impl Validator {
     }
 }
 
-/// The node of a schema; `None` if there is no rule in it. `rules` is the schema that has the rules: another one within
-/// `allOf`, where types are those of the schema around.
+/// The node of a schema; `None` if no rule is inside. `rules` is the schema that has the rules:
+/// another schema within `allOf`, where types are those of the schema around.
 fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Option<Node> {
     let own = Rule::of_schema(rules);
     let compiled = declaration.map(|declaration| {
@@ -140,7 +142,7 @@ fn properties(
             Some(escaped) => declaration
                 .and_then(|declaration| declaration.field(&escaped))
                 .and_then(|field| node(rules, property, Some(field))),
-            // A name that expressions cannot write has no place in the declaration around it.
+            // A name that expressions cannot write has no place in the declaration around.
             None => {
                 let is_resource = is_set(property, "x-kubernetes-embedded-resource");
                 let own = Declaration::of_schema(property, is_resource);

@@ -18,11 +18,12 @@ pub enum Reason {
     Required,
     /// `FieldValueDuplicate`
     Duplicate,
-    /// `FieldValueNotSupported`: a definition names something that is not one of a list.
+    /// `FieldValueNotSupported`: a definition names something that is not in a list of allowed
+    /// values.
     NotSupported,
-    /// `FieldValueTooMany`: a list is too long; no rule can ask for it.
+    /// `FieldValueTooMany`: a list is too long; no rule can ask for this reason.
     TooMany,
-    /// `InternalError`: the schema cannot be read; no rule can ask for it.
+    /// `InternalError`: the schema cannot be read; no rule can ask for this reason.
     Internal,
 }
 
@@ -63,7 +64,8 @@ impl Reason {
     }
 }
 
-/// An error about one field. Its display is the text of kube-apiserver: `spec.n: Invalid value: 3: too large`.
+/// An error about a field. The display is the text of kube-apiserver:
+/// `spec.n: Invalid value: 3: too large`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
     /// The field.
@@ -88,7 +90,7 @@ impl Violation {
         Violation { path, reason: Reason::Invalid, shown, detail: detail.into() }
     }
 
-    /// A text that is not one of a list.
+    /// A text that is not in a list of allowed texts.
     pub(crate) fn not_supported(path: FieldPath, value: &str, supported: &[&str]) -> Violation {
         let names: Vec<String> = supported.iter().map(|name| format!("\"{name}\"")).collect();
         let detail = format!("supported values: {}", names.join(", "));

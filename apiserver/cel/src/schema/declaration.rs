@@ -10,13 +10,15 @@ use crate::syntax::identifiers::escape;
 use crate::types::shape::{ListKind, ListShape, ObjectShape, Property, Shape};
 use crate::types::{FieldType, ObjectType, Type};
 
-/// Deepest schema that is read; deeper parts cannot be selected. The JSON of a definition is bounded by its parser.
+/// Deepest schema that is read; deeper parts cannot be selected. The JSON of a definition is
+/// bounded by the parser.
 const MAX_DEPTH: usize = 200;
 
-/// A schema as expressions see it. Parts that have no type (unknown fields, items without a schema) are left out.
+/// A schema as expressions see it. Parts that have no type (unknown fields, items without a schema)
+/// are left out.
 #[derive(Debug, Clone)]
 pub struct Declaration {
-    /// The type with its parts.
+    /// The type with the parts.
     pub content: Content,
     /// Largest number of characters, items or entries; 0 where there are none.
     pub max_elements: u64,
@@ -27,13 +29,13 @@ pub struct Declaration {
 /// The type of a declaration.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// A type without parts, and its shape.
+    /// A type without parts, and the shape.
     Scalar(Type, Shape),
     /// A list of items.
     List(Box<Declaration>, ListKind),
     /// A map from texts to values.
     Map(Box<Declaration>),
-    /// An object with its properties, sorted by their names in expressions.
+    /// An object with the properties, sorted by their names in expressions.
     Object(Vec<Field>),
 }
 
@@ -46,15 +48,15 @@ pub struct Field {
     pub name: String,
     /// Whether an expression can name the field: `1a` is found by `dyn(self)['1a']` only.
     pub is_selectable: bool,
-    /// Whether null is a value of it.
+    /// Whether null is a value of the type.
     pub is_nullable: bool,
-    /// Its declaration.
+    /// The declaration of the property.
     pub declaration: Declaration,
 }
 
 impl Declaration {
-    /// Reads a structural schema; `is_resource` for the root of a resource, which has `kind`, `apiVersion` and
-    /// `metadata` with name and generateName, regardless of the schema.
+    /// Reads a structural schema; `is_resource` for the root of a resource, which has `kind`,
+    /// `apiVersion` and `metadata` with name and generateName, regardless of the schema.
     ///
     /// `None` if expressions cannot see such data, as a list without a schema of its items.
     pub fn of_schema(schema: &Value, is_resource: bool) -> Option<Declaration> {
@@ -76,8 +78,8 @@ impl Declaration {
         }
     }
 
-    /// The type under a name: `Object` gives `Object.spec` to the property `spec`, `@idx` and `@elem` to the parts of
-    /// lists and maps.
+    /// The type under a name: `Object` gives `Object.spec` to the property `spec`, `@idx` and
+    /// `@elem` to the parts of lists and maps.
     pub fn to_type(&self, name: &str) -> Type {
         self.to_type_and_shape(name).0
     }
@@ -160,8 +162,8 @@ fn list(schema: &Value, depth: usize) -> Option<Declaration> {
         "set" => ListKind::Set,
         "map" => {
             let keys = keys().into_iter().flatten().filter_map(Value::as_str);
-            // The server looks for the escaped names in the data (`escapeKeyProps`), and finds no key that has an
-            // escape: all elements then have one key.
+            // The server looks for the escaped names in the data (`escapeKeyProps`), and finds no
+            // key that has an escape: all elements then have one key.
             let name = |key: &str| escape(key).unwrap_or_else(|| key.to_owned());
             ListKind::Map(keys.map(name).map(Arc::from).collect())
         }
@@ -197,7 +199,8 @@ fn properties(schema: &Value) -> &Map<String, Value> {
     schema.get("properties").and_then(Value::as_object).unwrap_or(&NONE)
 }
 
-/// The properties of a resource's root: those of the schema if they have all types, or with these put in place.
+/// The properties of a resource's root: those of the schema if they have all types, or with these
+/// put in place.
 fn with_metadata(schema: &Value) -> Map<String, Value> {
     let mut all = properties(schema).clone();
     let is = |at: &[&str], wanted: &str| {

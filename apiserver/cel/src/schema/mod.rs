@@ -1,4 +1,5 @@
-//! Structural schemas as declarations: types for the checker, shapes for evaluation, sizes for the cost.
+//! Structural schemas as declarations: types for the checker, shapes for evaluation, sizes for the
+//! cost.
 
 mod declaration;
 mod sizes;
@@ -18,15 +19,18 @@ pub(crate) fn is_set(schema: &Value, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// Deepest nesting of a schema, and of data that are read as a whole. JSON is parsed with at most 128 levels.
+/// Deepest nesting of a schema, and of data that are read as a whole. JSON is parsed with at most
+/// 128 levels.
 pub(crate) const MAX_DEPTH: usize = 256;
 
-/// Whether JSON is nested deeper than [`MAX_DEPTH`]; read without recursion, which such a value would exhaust.
+/// Whether JSON is nested deeper than [`MAX_DEPTH`]; read without recursion, which such a value
+/// would exhaust.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
     node_count(value).is_none()
 }
 
-/// Number of values in JSON with those within them; `None` if it is nested deeper than [`MAX_DEPTH`].
+/// Number of values in JSON with the values inside; `None` if the value is nested deeper than
+/// [`MAX_DEPTH`].
 pub(crate) fn node_count(value: &Value) -> Option<u64> {
     let mut rest = vec![(value, 0)];
     let mut count = 0;

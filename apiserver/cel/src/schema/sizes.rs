@@ -27,13 +27,14 @@ const MAX_DATE_TIME: u64 = 32;
 /// Bytes of the longest duration in quotes.
 const MAX_DURATION: u64 = 32;
 
-/// Member of a schema that is a length; a negative one counts as none at all.
+/// Member of a schema that is a length; a negative length counts as none.
 pub(super) fn limit(schema: &Value, name: &str) -> Option<u64> {
     let value = schema.get(name)?;
     value.as_u64().or_else(|| value.as_f64().map(|value| value.max(0.0) as u64))
 }
 
-/// Largest length of a text: in bytes, which may be four for each character that `maxLength` counts.
+/// Largest length of a text: in bytes, which may be four for each character that `maxLength`
+/// counts.
 pub(super) fn max_text(schema: &Value) -> u64 {
     if let Some(length) = limit(schema, "maxLength") {
         return length.saturating_mul(4);

@@ -1,7 +1,7 @@
 //! The syntax tree that the parser builds and that checker, cost estimate and evaluation read.
 //!
-//! Macros are expanded while the tree is built: a tree holds [`Comprehension`]s and presence tests, and no
-//! call of `all`, `exists`, `map`, `filter` or `has`.
+//! Macros are expanded while the tree is built: a tree holds [`Comprehension`]s and presence tests,
+//! and no call of `all`, `exists`, `map`, `filter` or `has`.
 
 use super::source::Source;
 
@@ -18,20 +18,21 @@ impl ExprId {
     }
 }
 
-/// Range of an expression in the source. An expression that a macro makes and that stands nowhere in the text has
-/// `u32::MAX` for both.
+/// Range of an expression in the source. An expression that a macro makes and that stands nowhere
+/// in the text has `u32::MAX` for both.
 ///
-/// Start is the position that cel-go reports for the expression: of a call by operator the operator's
-/// place, of a selection the dot, of a call the opening parenthesis, of anything else its first character.
+/// Start is the position that cel-go reports for the expression: of a call by operator the
+/// operator's place, of a selection the dot, of a call the opening parenthesis, of anything else
+/// the first character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OffsetRange {
     /// Offset of the place that messages point at, in Unicode code points.
     pub start: u32,
-    /// The start and the length of the text in bytes, as cel-go counts it.
+    /// The start and the length of the text in bytes, as cel-go counts.
     pub end: u32,
 }
 
-/// A parsed expression with its source and the positions of all parts.
+/// A parsed expression with the source and the positions of all parts.
 #[derive(Debug, Clone)]
 pub struct Ast {
     /// The text that was parsed.
@@ -42,12 +43,12 @@ pub struct Ast {
     pub positions: Vec<OffsetRange>,
 }
 
-/// One expression.
+/// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// Its number in the tree.
+    /// The number in the tree.
     pub id: ExprId,
-    /// Its content.
+    /// The content.
     pub kind: ExprKind,
 }
 
@@ -56,7 +57,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A constant: `1`, `2u`, `'text'`, `true`.
     Literal(Literal),
-    /// A name; with a leading dot (`.name`) it begins with one.
+    /// A name; with a leading dot (`.name`) the name begins with a dot.
     Ident(String),
     /// A selection `operand.field`, or with `test_only` the presence test `has(operand.field)`.
     Select(Box<Select>),
@@ -91,18 +92,19 @@ pub enum Literal {
     Bytes(Vec<u8>),
 }
 
-/// A selection of a field, or the test of its presence.
+/// A selection of a field, or the test of the field's presence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Select {
     /// The value that has the field.
     pub operand: Expr,
-    /// The field's name, as it is written (not unescaped).
+    /// The field's name, as written (not unescaped).
     pub field: String,
     /// Whether the expression tests the presence instead of reading the value: `has(a.b)`.
     pub test_only: bool,
 }
 
-/// A call of a function: `f(a)`, `target.f(a)`, or an operator under the name that [`operators`] lists.
+/// A call of a function: `f(a)`, `target.f(a)`, or an operator under the name that [`operators`]
+/// lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// Name of the function or operator.
@@ -118,7 +120,7 @@ pub struct Call {
 pub struct List {
     /// The elements in order.
     pub elements: Vec<Expr>,
-    /// Indices of the elements that are written `?e`: an optional that is left out when it is empty.
+    /// Indices of the elements that are written `?e`: an optional that is left out when empty.
     pub optional: Vec<usize>,
 }
 
@@ -131,7 +133,7 @@ pub struct MapEntry {
     pub key: Expr,
     /// The value.
     pub value: Expr,
-    /// Whether it is written `?key: value`.
+    /// Whether the entry is written `?key: value`.
     pub is_optional: bool,
 }
 
@@ -151,16 +153,16 @@ pub struct StructField {
     pub id: ExprId,
     /// The field's name.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: Expr,
-    /// Whether it is written `?name: value`.
+    /// Whether the field is written `?name: value`.
     pub is_optional: bool,
 }
 
 /// A fold over a list or the keys of a map.
 ///
-/// The accumulator begins as `init`; for each element, while `condition` holds, it becomes `step`; the
-/// value of the comprehension is `result`.
+/// The accumulator begins as `init`; for each element, while `condition` holds, the accumulator
+/// becomes `step`; the value of the comprehension is `result`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comprehension {
     /// The list or map.

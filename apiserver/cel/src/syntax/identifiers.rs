@@ -59,7 +59,8 @@ pub fn escape(name: &str) -> Option<String> {
     Some(escaped)
 }
 
-/// The property of a CEL identifier: the reverse of [`escape`]. `None` if it holds an escape that does not exist.
+/// The property of a CEL identifier: the reverse of [`escape`]. `None` if the identifier holds an
+/// escape that does not exist.
 pub fn unescape(identifier: &str) -> Option<String> {
     let mut name = String::with_capacity(identifier.len());
     let mut rest = identifier;

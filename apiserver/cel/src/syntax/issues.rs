@@ -7,17 +7,18 @@ use super::source::{Position, Source};
 /// An error at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// Place that the message is about; `None` when there is none to name (the recursion limit, for one).
+    /// Place that the message is about; `None` when there is no place to name (for the recursion
+    /// limit).
     pub position: Option<Position>,
     /// The message, in the words of cel-go.
     pub message: String,
 }
 
-/// All errors of one expression: those of its syntax, or those of its types.
+/// All errors of an expression: those of the syntax, or those of the types.
 ///
-/// Its [`Display`](fmt::Display) is the text that kube-apiserver prints: for each error
-/// `ERROR: <input>:LINE:COLUMN: MESSAGE`, the source line and a caret below the column, sorted by place, at most
-/// 100 of them.
+/// The [`Display`](fmt::Display) is the text that kube-apiserver prints: for each error
+/// `ERROR: <input>:LINE:COLUMN: MESSAGE`, the source line and a caret below the column, sorted by
+/// place, at most 100 of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issues {
     source: Source,
@@ -49,7 +50,7 @@ impl Issues {
     /// Adds an error about an offset in code points.
     pub fn report(&mut self, offset: u32, message: impl Into<String>) {
         let position = match offset {
-            // The place of a part that is missing: one column before the first.
+            // The place of a part that is missing: a column before the first.
             u32::MAX => Some(Position { line: 1, column: u32::MAX }),
             _ => Some(self.source.position(offset)),
         };
@@ -86,8 +87,8 @@ impl fmt::Display for Issues {
 
 impl std::error::Error for Issues {}
 
-/// Writes one error with its source line and caret. A wide character has a wide dot above the caret line, so
-/// that the columns agree in a terminal.
+/// Writes an error with the source line and caret. A wide character has a wide dot above the caret
+/// line, so that the columns agree in a terminal.
 fn fmt_issue(f: &mut fmt::Formatter<'_>, source: &Source, issue: &Issue) -> fmt::Result {
     let Some(position) = issue.position else {
         return write!(f, "ERROR: <input>:-1:0: {}", issue.message);

@@ -107,7 +107,7 @@ pub(super) fn token_name(token: TokenType) -> &'static str {
     NAMES.get(usize::from(token)).copied().unwrap_or("<INVALID>")
 }
 
-/// A token: its type and its place in the source.
+/// A token: the type and the place in the source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Token {
     pub(super) kind: TokenType,
@@ -135,7 +135,7 @@ pub(super) struct LexicalError {
     pub(super) message: String,
 }
 
-/// Reads the tokens of a text one by one.
+/// Reads the tokens of a text in order.
 #[derive(Debug)]
 pub(super) struct Lexer<'s> {
     text: &'s str,
@@ -148,7 +148,8 @@ impl<'s> Lexer<'s> {
         Lexer { text, at: 0, offset: 0 }
     }
 
-    /// The next token that is neither white space nor a comment, or an error, after which reading goes on.
+    /// The next token that is neither white space nor a comment, or an error, after which reading
+    /// goes on.
     pub(super) fn next_token(&mut self) -> Result<Token, LexicalError> {
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
@@ -167,7 +168,8 @@ impl<'s> Lexer<'s> {
                     return Ok(Token { kind, offset, start, end: self.at });
                 }
                 Err(failed_at) => {
-                    // The character at which the match failed is part of the text and skipped with it.
+                    // The character at which the match failed is part of the text and skipped with
+                    // it.
                     let failing = rest.get(failed_at..).and_then(|r| r.chars().next());
                     let len = failed_at + failing.map_or(0, char::len_utf8);
                     let text = rest.get(..len).unwrap_or_default();
@@ -195,7 +197,8 @@ fn hidden_len(rest: &str) -> Option<usize> {
     rest.starts_with("//").then(|| rest.find('\n').unwrap_or(rest.len()))
 }
 
-/// Type and length of the longest token at the start, or the index at which no token can match any more.
+/// Type and length of the longest token at the start, or the index at which no token can match any
+/// more.
 fn scan(rest: &str) -> Result<(TokenType, usize), usize> {
     let bytes = rest.as_bytes();
     let first = bytes.first().copied().unwrap_or_default();
@@ -238,7 +241,8 @@ fn scan_escaped_ident(bytes: &[u8]) -> Result<(TokenType, usize), usize> {
     if end > 1 && bytes.get(end) == Some(&b'`') { Ok((ESC_IDENT, end + 1)) } else { Err(end) }
 }
 
-/// A string with one of the prefixes `b`, `r`, `br`. A prefix without a whole string is an identifier.
+/// A string with one of the prefixes `b`, `r`, `br`. A prefix without a whole string is an
+/// identifier.
 fn scan_prefixed_string(bytes: &[u8]) -> Option<(TokenType, usize)> {
     let is = |at: usize, c: u8| bytes.get(at).is_some_and(|b| b.eq_ignore_ascii_case(&c));
     let binary = usize::from(is(0, b'b'));

@@ -16,7 +16,7 @@ struct MacroError {
 
 type Expansion = Result<Expr, MacroError>;
 
-/// A call, or the expansion of the macro that it names. `id` is the number of the call.
+/// A call, or the expansion of the macro that the call names. `id` is the number of the call.
 pub(super) fn call(
     b: &mut Builder<'_>,
     id: ExprId,
@@ -229,7 +229,8 @@ impl Expander<'_, '_> {
         let is_map = name.starts_with("transformMap");
         let mut body = body.into_iter();
         let (filter, value) = match (name, body.len()) {
-            // The element itself is collected: the tree holds the variable's expression, with its number.
+            // The element itself is collected: the tree holds the variable's expression, with its
+            // number.
             ("filter", _) => (body.next(), args.first().cloned()),
             (_, 2) => (body.next(), body.next()),
             _ => (None, body.next()),

@@ -1,4 +1,5 @@
-//! Source text, issues with caret lines, the syntax tree, lexer, parser and macros. No dependencies.
+//! Source text, issues with caret lines, the syntax tree, lexer, parser and macros. No
+//! dependencies.
 
 pub mod ast;
 pub mod identifiers;

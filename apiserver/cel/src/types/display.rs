@@ -5,8 +5,8 @@ use std::fmt;
 use super::Type;
 
 impl Type {
-    /// Name of the type at run time, without its parameters: `list`, `google.protobuf.Timestamp`, `int` for
-    /// `wrapper(int)`.
+    /// Name of the type at run time, without its parameters: `list`, `google.protobuf.Timestamp`,
+    /// `int` for `wrapper(int)`.
     pub fn name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",

@@ -10,7 +10,8 @@ use std::sync::Arc;
 ///
 /// Cheap to clone. The display of a type is the one that messages of cel-go's checker print:
 /// `list(string)`, `map(string, int)`, `optional_type(int)`, `timestamp`, `null`, `wrapper(int)`;
-/// [`Type::declared`] prints the names of declarations instead, [`Type::name`] is the name at run time.
+/// [`Type::declared`] prints the names of declarations instead, [`Type::name`] is the name at run
+/// time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
     /// Any value; the check is left to evaluation.
@@ -43,7 +44,8 @@ pub enum Type {
     Wrapper(Arc<Type>),
     /// An object with declared fields; two are the same type if their names are.
     Object(Arc<ObjectType>),
-    /// A type of a library with its parameters: `optional_type(T)`, `kubernetes.Quantity`, `net.IP`.
+    /// A type of a library with its parameters: `optional_type(T)`, `kubernetes.Quantity`,
+    /// `net.IP`.
     Opaque(Arc<str>, Arc<[Type]>),
     /// A parameter of a declaration, or a variable of inference.
     Param(Arc<str>),
@@ -54,7 +56,8 @@ pub enum Type {
 /// An object type: a name and its fields.
 #[derive(Debug)]
 pub struct ObjectType {
-    /// Name in messages and of `type(x)`; for the root of a resource `Object`, below it `Object.spec`.
+    /// Name in messages and of `type(x)`; for the root of a resource `Object`, below it
+    /// `Object.spec`.
     pub name: Arc<str>,
     /// The fields by the name an expression uses (escaped: `__dot__`), sorted by name.
     pub fields: Vec<(Arc<str>, FieldType)>,

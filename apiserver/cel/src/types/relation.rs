@@ -117,7 +117,8 @@ impl Type {
     }
 }
 
-/// Whether a relation holds between the parameters of two types, of which they have the same number.
+/// Whether a relation holds between the parameters of two types, of which they have the same
+/// number.
 fn pairwise(left: &Type, right: &Type, relation: fn(&Type, &Type) -> bool) -> bool {
     left.parameters().count() == right.parameters().count()
         && left.parameters().zip(right.parameters()).all(|(l, r)| relation(l, r))

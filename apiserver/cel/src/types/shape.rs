@@ -1,4 +1,5 @@
-//! The shape of JSON data under a structural schema: the data with which evaluation reads a value as its declared type.
+//! The shape of JSON data under a structural schema: the data with which evaluation reads a value
+//! as its declared type.
 
 use std::sync::Arc;
 
@@ -49,7 +50,8 @@ pub enum ListKind {
     Atomic,
     /// Without order; the sum is the union.
     Set,
-    /// By the values of these keys, without order; in a sum the right element replaces the left one in place.
+    /// By the values of these keys, without order; in a sum the right element replaces the left one
+    /// in place.
     Map(Vec<Arc<str>>),
 }
 
@@ -58,7 +60,8 @@ pub enum ListKind {
 pub struct ObjectShape {
     /// Type that the checker knows the object by.
     pub ty: Arc<ObjectType>,
-    /// The properties, sorted by their names in expressions; one that is not among them cannot be selected.
+    /// The properties, sorted by their names in expressions; one that is not among them cannot be
+    /// selected.
     pub properties: Vec<Property>,
 }
 

@@ -1,4 +1,5 @@
-//! The cases of `tests/corpus` with their recorded outcomes, and the comparison with those of this crate.
+//! The cases of `tests/corpus` with their recorded outcomes, and the comparison with those of this
+//! crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -97,7 +98,8 @@ impl Tally {
         }
     }
 
-    /// Fails on differences that the list does not name, and on names of these cases in the list that agree now.
+    /// Fails on differences that the list does not name, and on names of these cases in the list
+    /// that agree now.
     pub(crate) fn finish(self, names: &BTreeSet<String>) {
         let (verdicts, messages) = (self.verdicts.len(), self.messages.len());
         eprintln!(

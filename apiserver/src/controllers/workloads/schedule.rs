@@ -20,7 +20,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Parses a schedule in a time zone; UTC without a zone.
+    /// Parses a schedule in a time zone; UTC without one.
     pub(super) fn parse(text: &str, zone: Option<&str>) -> Option<Self> {
         let zone = match zone {
             Some(name) => TimeZone::get(name).ok()?,

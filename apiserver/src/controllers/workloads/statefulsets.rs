@@ -132,7 +132,7 @@ fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Creates the Pod of an ordinal, and the Pod's claims.
+/// Creates the Pod of an ordinal, and its claims.
 fn create(turn: &Turn<'_>, set: &Value, at: i64, revisions: &Revisions) -> Result<(), ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let pod_name = format!("{name}-{at}");

@@ -21,7 +21,7 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// Name of the provisioner.
 const PROVISIONER: &str = "windlass.dev/provisioner";
 
-/// Binds a claim, or releases the claim and its volume.
+/// Binds a claim, or releases it and its volume.
 pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(core, CLAIMS, namespace, name) else {
         return release(core, namespace, name).map(|()| None);

@@ -174,7 +174,7 @@ impl Upgrading {
     }
 }
 
-/// Sends a message and waits until the connection has taken the message.
+/// Sends a message and waits until the connection has taken it.
 async fn send(socket: &mut Socket, message: Message) -> Result<(), End> {
     match timeout(WRITE, socket.send(message)).await {
         Ok(sent) => sent.map_err(End::from),

@@ -63,7 +63,7 @@ async fn command_session(
     tell_end(socket, channels, &command.status()).await
 }
 
-/// Echoes the input of a command until the input ends.
+/// Echoes the input of a command until it ends.
 async fn echo(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
     loop {
         match receive(socket, channels).await? {

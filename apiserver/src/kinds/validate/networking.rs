@@ -330,7 +330,7 @@ fn block(block: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Reads a block of addresses, and appends the block's faults.
+/// Reads a block of addresses, and appends its faults.
 pub(super) fn blocked(value: &Value, at: &str, causes: &mut Vec<Cause>) -> Option<Network> {
     let Some(found) = network(value.as_str().unwrap_or_default()) else {
         let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
@@ -354,7 +354,7 @@ impl Network {
         address.checked_shr(self.0 - self.2).unwrap_or(0)
     }
 
-    /// Whether another block is a smaller part of this block.
+    /// Whether another block is a smaller part of this one.
     fn holds(self, other: Network) -> bool {
         self.0 == other.0 && self.2 < other.2 && self.cut(self.1) == self.cut(other.1)
     }

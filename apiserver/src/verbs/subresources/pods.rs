@@ -31,7 +31,7 @@ fn same_containers(old: &Value, new: &Value) -> bool {
     })
 }
 
-/// Sets a field, or removes the field without a value.
+/// Sets a field, or removes it without a value.
 fn put(object: &mut Value, field: &str, value: Option<&Value>) {
     let Value::Object(fields) = object else { return };
     match value {

@@ -148,8 +148,8 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         }
     }
 
-    /// Takes the apply permit, if the permit is free. Does not wait; if another task holds the
-    /// permit, the task in [`filled`](Self::filled) is woken on the release.
+    /// Takes the apply permit, if it is free. Does not wait; if another task holds the permit, the
+    /// task in [`filled`](Self::filled) is woken on the release.
     #[must_use = "the permit is released at once when it is dropped"]
     pub fn try_permit(&self) -> Option<ApplyPermit<'_, T, M>> {
         let mut state = self.state.lock();
@@ -228,6 +228,9 @@ impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
         let is_wanted = std::mem::take(&mut state.is_wanted);
         drop(state);
         self.is_over = true;
+        // With the lock released, as the woken task takes the same lock. `is_wanted` was read under
+        // the lock: every task that was refused before the release is answered here, and later
+        // tasks find the permit free.
         if is_wanted {
             self.apply_queue.filled.notify_one();
         }

@@ -109,7 +109,7 @@ pub struct DeltaQueue<T, M> {
 
 /// A place in the order: the deltas of a key, or a mark.
 enum Slot<T, M> {
-    /// The deltas of a key, with the key's hash.
+    /// The deltas of a key, with its hash.
     Key {
         hash: u64,
         pending: Pending<T>,

@@ -61,6 +61,7 @@ impl Core {
         for member in members.iter() {
             member.notify(&applied.events);
         }
+        // After the events are in the mailboxes, where `is_delivered` looks next.
         self.is_delivering.store(false, Ordering::SeqCst);
         self.record_marks(&applied, &members);
         self.meter.dropped(applied.dropped + merged);
@@ -85,7 +86,7 @@ impl Core {
         );
     }
 
-    /// Records the marks of a batch, after the batch's events were delivered.
+    /// Records the marks of a batch, after its events were delivered.
     fn record_marks(&self, applied: &BatchOutcome, members: &[Arc<Listener>]) {
         if applied.marks.is_empty() {
             return;

@@ -224,7 +224,7 @@ impl Core {
         }
         while !core.stop.is_cancelled() {
             if core.attend(&mut tasks) {
-                // Yields: a flood of an informer must not keep others from running.
+                // Yields: a flood at one informer must not keep others from running.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -300,6 +300,7 @@ impl PanicGuard {
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.core.stop.is_cancelled() {
+            // Before the status: a task that the status wakes must not find the cache synced.
             self.core.has_panicked.store(true, Ordering::SeqCst);
             let why = "the task of the informer panicked: the cache is not updated until the informer is \
                        created again; see the log, and restart the process";

@@ -81,7 +81,7 @@ pub use registry::{InformerRegistry, Selection, Sources};
 /// # }
 /// ```
 pub struct Informer<K> {
-    /// Counts as a user: the informer runs while a user exists.
+    /// Counts as a user: the informer runs while it has one.
     informer_ref: Arc<InformerRef>,
     kind: PhantomData<fn() -> K>,
 }
@@ -106,8 +106,8 @@ impl<K> Informer<K> {
 }
 
 impl<K: Resource> Informer<K> {
-    /// Returns the cache. The cache stays up to date for as long as the store, or a clone of the
-    /// store, is held.
+    /// Returns the cache, which stays up to date for as long as the store, or a clone of it, is
+    /// held.
     ///
     /// Before the first list the store is empty: await [`synced`](Self::synced) before drawing
     /// conclusions from an absence.

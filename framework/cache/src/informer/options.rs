@@ -15,7 +15,7 @@ pub(super) const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 /// size, and reads return an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validate {
-    /// When the object is read; an object that is never read costs nothing. The default.
+    /// At the first read; an object that is never read costs nothing. The default.
     #[default]
     Lazy,
     /// Soon after the object was received: a task of the informer decodes every new version, with

@@ -71,6 +71,8 @@ impl Progress {
     /// Returns true once: when every scope is settled. To be followed by
     /// [`set_synced`](Self::set_synced).
     pub(super) fn has_just_settled(&self) -> bool {
+        // Two reads without a common lock: only the holder of the apply permit calls this function
+        // and `reach`, so no scope settles in between.
         self.now() == Synced::Pending && self.scopes.lock().iter().all(|scope| scope.is_settled)
     }
 
@@ -102,6 +104,7 @@ impl Progress {
 
     /// Returns whether every scope is listed, and the kind is served.
     pub(super) fn is_listed(&self) -> bool {
+        // Two reads without a common lock: a stop in between is as a stop after both.
         self.now() != Synced::Stopped && self.scopes.lock().iter().all(|scope| scope.is_listed)
     }
 

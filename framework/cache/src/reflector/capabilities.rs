@@ -1,4 +1,4 @@
-//! Findings about a server, shared by all reflectors of that server.
+//! Findings about a server, shared by all its reflectors.
 //!
 //! The findings are hints: a wrong finding costs a request and never an object. Each lock is held
 //! for a comparison only, and never while reflectors are notified.
@@ -44,10 +44,12 @@ impl ServerCapabilities {
         *self.refused.lock() = Some(now);
     }
 
-    /// Notes that the store had `version` and no longer has that version. Most kinds share a store:
-    /// the kind with the newest position detects this for all.
+    /// Notes that the store had `version`, and has it no longer. Most kinds share one store: the
+    /// kind with the newest position detects this for all.
     pub(super) fn found_set_back(&self, now: Instant, version: &str) {
         {
+            // Checked and stored under a single lock: of several reflectors that find the set-back
+            // at the same time, the first alone notifies.
             let mut set_back = self.set_back.lock();
             if set_back.as_ref().is_some_and(|(last, _)| now < *last + PASSED_ON) {
                 return;

@@ -24,8 +24,7 @@ impl Expected {
         Self { starts, kind, api_version }
     }
 
-    /// Returns the object's kind if that kind is not the expected kind. An object without a kind
-    /// passes.
+    /// Returns the object's kind if it is not the expected one. An object without a kind passes.
     pub(super) fn other(&self, object: &[u8]) -> Option<String> {
         // The usual beginnings are compared first, which saves a scan of the object.
         if self.starts.iter().any(|start| object.starts_with(start)) {
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::Pod;
 
-    /// Upstream's row 90, and the upstream check of the expected type.
+    /// Upstream's row 90, and its check of the expected type.
     #[test]
     fn mechanism_54_tables_and_other_kinds_are_told_from_the_expected_one() {
         let expected = Expected::new(&ResourceInfo::of::<Pod>());

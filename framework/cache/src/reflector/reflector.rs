@@ -111,7 +111,7 @@ impl Reflector<DeltaWriter> {
 }
 
 impl Reflector<StoreTarget> {
-    /// Returns a reflector that fills a store of the reflector's own, and that store.
+    /// Returns a reflector with a store of its own, and that store.
     pub fn into_store<K: Resource>(
         info: ResourceInfo,
         source: Arc<dyn ListWatch>,

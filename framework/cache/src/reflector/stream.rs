@@ -68,8 +68,8 @@ impl Stream {
         }
     }
 
-    /// Notes the state after a read at `now`: whether a frame is incomplete, and whether that frame
-    /// differs from the frame before.
+    /// Notes the state after a read at `now`: whether a frame is incomplete, and whether it differs
+    /// from the frame before.
     pub(super) fn partial(&mut self, now: Instant, is_inside: bool, is_another: bool) {
         // A frame that ended and another that began in the same read is progress: the new frame has
         // a new half minute.

@@ -30,8 +30,8 @@ enum WatchInput {
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Follows changes until the stream that `read` asks for ends; returns the end. `open_for`
-    /// becomes the time for which the stream was open.
+    /// Follows changes until the stream that `read` asks for ends; returns the reason of the end.
+    /// `open_for` becomes the time for which the stream was open.
     pub(super) async fn watch(&mut self, read: Read, open_for: &mut Duration) -> AttemptEnd {
         let (during, timeout) = match &read {
             Read::Watch { timeout, .. } => (During::Watch, *timeout),
@@ -359,7 +359,7 @@ impl<T: ReflectorSink> Reflector<T> {
             EventType::Added | EventType::Modified | EventType::Deleted => {
                 if let Some(other) = self.subject.expected.other(frame.object) {
                     self.unexpected(&other);
-                    // Such a list is complete in part only.
+                    // Such a list is incomplete.
                     self.machine.count_unreadable();
                     return Ok(Ok(()));
                 }
@@ -393,8 +393,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Drops a repeated frame. A frame from before the position at which the watch began need not
-    /// be sent by any server; a server that was set back may send such a frame.
+    /// Drops a repeated frame. No correct server sends a frame from before the start of the watch;
+    /// a server that was set back may.
     fn repeated(&mut self, version: &str, now: Instant) {
         self.dropped("not_newer");
         if self.machine.is_before_stream(version) {

@@ -77,12 +77,12 @@ impl StreamMark {
 pub enum MarkKind {
     /// Everything up to this version was delivered.
     Reached,
-    /// The list is complete: objects that the list did not show are gone.
+    /// The list is complete: objects that it did not show are gone.
     Listed,
     /// The list is complete but for items whose name could not be read: objects that the list did
     /// not show stay.
     ListedInPart,
-    /// The kind is not served: all objects of the kind are gone.
+    /// The kind is not served: all its objects are gone.
     Absent,
     /// The server's versions went backwards: earlier own writes cannot be waited for.
     NewEpoch,

@@ -35,7 +35,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A target; without a kind every request of the target is refused.
+    /// A target; without a kind all its requests are refused.
     pub(crate) fn new(client: Client, info: Option<ResourceInfo>, namespace: Option<&str>) -> Self {
         let info = info.unwrap_or(ResourceInfo {
             group: "".into(),
@@ -85,7 +85,7 @@ pub(crate) struct Draft {
 /// A function that is called with the answer of an executed request.
 pub(super) type OnAnswer = Arc<dyn Fn(&Bytes) + Send + Sync>;
 
-/// Shows only the length of the body: the body may be a Secret.
+/// Shows only the length of the body, which may be a Secret.
 impl fmt::Debug for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Draft")
@@ -291,7 +291,7 @@ impl Draft {
         }
     }
 
-    /// Sets an encoded object as the body, completed with the object's type.
+    /// Sets an encoded object as the body, completed with its type.
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
             Ok(body) => self.prepared.body = body,
@@ -316,7 +316,7 @@ impl Draft {
         }
     }
 
-    /// Sets a patch as the body, with the patch's format.
+    /// Sets a patch as the body, with its format.
     pub(crate) fn patch_body(&mut self, patch: &Patch) {
         self.prepared.repeatable |= patch.is_repeatable();
         self.form = Some(patch.form());

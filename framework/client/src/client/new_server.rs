@@ -53,6 +53,7 @@ impl NewServer {
     /// if that is known.
     #[doc(hidden)]
     pub fn claim(&self, namespace: &str, name: &str, now: ClockReading) -> Option<ClockReading> {
+        // Two locks in turn, never together: there is no order of locks to keep.
         let is_new = self.namespaces.as_ref().is_none_or(|made| {
             let made = made.lock();
             made.iter().any(|made| made == namespace)

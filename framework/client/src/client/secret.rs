@@ -33,7 +33,7 @@ impl SecretString {
         Self(Zeroizing::new(value.into()))
     }
 
-    /// Returns the value, for the code that sends the value.
+    /// Returns the value, for the code that sends it.
     ///
     /// Do not log the value, and do not keep copies, which are not overwritten.
     pub fn expose(&self) -> &str {

@@ -163,7 +163,7 @@ impl Cache {
 }
 
 impl State {
-    /// Returns the stored catalog if that catalog satisfies `want`.
+    /// Returns the stored catalog if it satisfies `want`.
     fn good(&self, want: Want, now: Instant) -> Option<CachedCatalog> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
         let is_fresh = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);

@@ -13,7 +13,7 @@ use super::fetch::{VERSION_TIMEOUT, group_version};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
-/// Bounds of the pause between two checks; the pause doubles in between.
+/// Bounds of the pause between two checks, which doubles in between.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 

@@ -85,7 +85,7 @@ impl<'a, T> Slot<'a, Option<T>> {
 }
 
 /// `apiVersion` and `kind` where a manifest has them. A kind has no such fields: both follow from
-/// the kind's type.
+/// its type.
 #[derive(Debug)]
 pub struct Head {
     #[allow(missing_docs)]

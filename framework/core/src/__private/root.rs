@@ -45,7 +45,7 @@ pub trait AlwaysThere<T> {
 
 impl<T> AlwaysThere<T> for TypeOf<T> {}
 
-/// Writes a field, unless the field is left out.
+/// Writes a field, unless it is left out.
 ///
 /// # Errors
 /// Those of the serializer.

@@ -153,7 +153,7 @@ pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>
     (result, found.into_iter().map(|remark| remark.text).collect())
 }
 
-/// Logs a warning, or hands the warning to [`collect`].
+/// Logs a warning, or hands it to [`collect`].
 pub(super) fn warn(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
         Some(found) => found.push(Remark { text, is_note: false }),
@@ -161,7 +161,7 @@ pub(super) fn warn(tried: &str, text: String) {
     });
 }
 
-/// Logs a note, or hands the note to [`collect`].
+/// Logs a note, or hands it to [`collect`].
 pub(super) fn note(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
         Some(found) => found.push(Remark { text, is_note: true }),

@@ -22,10 +22,10 @@ const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// The namespace that made a request fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingNamespace<'a> {
-    /// The namespace's name, if the answer contains the name.
+    /// The namespace's name, if the answer contains it.
     #[doc(hidden)]
     pub name: Option<&'a str>,
-    /// Whether the namespace does not exist; otherwise the namespace is being deleted.
+    /// Whether the namespace does not exist; otherwise it is being deleted.
     #[doc(hidden)]
     pub is_missing: bool,
 }

@@ -184,7 +184,7 @@ impl<C: Can<verbs::Update, SubresourceOf<K, subresources::Status>>, K> CanUpdate
 )]
 pub trait Owns<K> {}
 
-/// `C` has a cache of children of kind `K`: `C` [`Owns`] the kind.
+/// `C` has a cache of children of kind `K`, which `C` [`Owns`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not own `{K}`",
     note = "the cache of a kind that it only watches is `cx.watched::<{K}>()`",

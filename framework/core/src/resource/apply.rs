@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Whole;
 
-/// A value that can be applied as an object of a kind: the kind's own type, or the kind's apply
+/// A value that can be applied as an object of a kind: the kind's own type, or its apply
 /// configuration.
 ///
 /// An apply owns every field that the applied object names. The kind's own type names all required

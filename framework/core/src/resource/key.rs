@@ -18,16 +18,16 @@ use super::ResourceInfo;
 
 /// The cluster of a key, for operators that work on several. Default: the local cluster.
 ///
-/// The number has a meaning only within a process: the operator assigns the number. Cluster 0 is
+/// The number has a meaning only within one process: the operator assigns the number. Cluster 0 is
 /// the local cluster, to which all keys belong unless [`ObjectKey::in_cluster`] names another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
 
 /// Namespace and name of an object; cheap to clone. Ordered by cluster, namespace, then name.
 ///
-/// All clones share a block, so that each key has a separate reference count and not a count shared
-/// by all keys of a namespace. A key is two words long and stores a hash, because lookups are far
-/// more frequent than new keys.
+/// All clones share one block, so that each key has a separate reference count and not a count
+/// shared by all keys of a namespace. A key is two words long and stores a hash, because lookups
+/// are far more frequent than new keys.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;

@@ -72,7 +72,7 @@ use serde::de::DeserializeOwned;
     note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`"
 )]
 pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {
-    /// The type of the whole kind: the type itself, except for a projection.
+    /// The type of the whole kind: this type, except for a projection.
     #[doc(hidden)]
     type Kind;
 

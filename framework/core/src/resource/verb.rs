@@ -1,7 +1,7 @@
 //! Verbs of requests.
 //!
-//! The verb of a request decides whether the request is repeated, which metric counts the request,
-//! and which permission is necessary.
+//! The verb of a request decides whether the request is repeated, which metric counts it, and which
+//! permission is necessary.
 
 /// Verb of a request, for metrics, retries and RBAC.
 ///

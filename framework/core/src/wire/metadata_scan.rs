@@ -478,8 +478,7 @@ impl Cuts {
         if self.count < MOST_CUTS {
             self.ranges[self.count] = (start, end);
             self.count += 1;
-            // The cut of a member is known at the next member, after the cuts inside the next
-            // member.
+            // The cut of a member is known at the next member, after the cuts inside that member.
             self.ranges[..self.count].sort_unstable();
         }
     }

@@ -42,7 +42,7 @@ pub enum Scalar<'a> {
     Number(f64),
 }
 
-/// Receives the number of a path and a scalar at that path.
+/// Receives the number of a path and a scalar there.
 type Each<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
 
 /// Most nested arrays that are searched; deeper values are not indexed.

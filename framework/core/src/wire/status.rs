@@ -54,7 +54,7 @@ pub fn failure_in(body: &[u8]) -> Option<ApiStatus> {
     })
 }
 
-/// Returns the API server's own Status, if `body` is a Status.
+/// Returns the API server's own Status, if `body` is one.
 fn own(body: &[u8]) -> Option<ApiStatus> {
     let kind = serde_json::from_slice::<Kind<'_>>(body).ok()?.kind?;
     if kind != "Status" {

@@ -40,7 +40,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) drives: Vec<DrivesFn<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
-    /// The permissions among them that were asked for by `can(…)`, a verb each, with the texts.
+    /// The permissions among them that were asked for by `can(…)`, each with a single verb, and the
+    /// texts.
     pub(super) asked: Vec<(String, Rule)>,
     /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,

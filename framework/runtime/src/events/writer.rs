@@ -120,7 +120,7 @@ impl EventWriter {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 tracing::debug!(%error, namespace, name, "an event could not be written");
-                // Also a new Event: the next occurrence tries to create the Event again.
+                // Also a new Event: the next occurrence tries to create it again.
                 self.aggregator.forget(&namespace, &name);
             }
             None => tracing::debug!(namespace, name, "writing an event took too long"),

@@ -84,8 +84,8 @@ pub enum Outcome {
     Finished,
     /// The work panicked; the lease was given back.
     Failed,
-    /// Another process asked for the lease and this process lends the lease: the work ended and the
-    /// lock was given back.
+    /// Another process asked for the lease, and this process lends it: the work ended and the lock
+    /// was given back.
     Lent,
     /// Leadership was lost.
     Lost,

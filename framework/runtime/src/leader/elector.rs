@@ -317,7 +317,7 @@ impl Shared {
         false
     }
 
-    /// Takes a request for the lease back, if there was a request.
+    /// Takes a request for the lease back, if there was one.
     async fn withdraw(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
         let asks = async {

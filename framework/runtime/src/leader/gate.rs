@@ -33,7 +33,7 @@ struct Inner {
     clock: Clock,
     /// Durations of the election.
     timing: LeaseDurations,
-    /// When the last successful acquisition or renewal was about to be sent.
+    /// Clock reading just before the last successful acquisition or renewal was sent.
     renewed: Mutex<Option<ClockReading>>,
     /// Writes that were let out in all terms of this process: another process may have the lease
     /// only when none of them is executed any more.

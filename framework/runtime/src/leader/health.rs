@@ -48,7 +48,7 @@ impl HealthzAdaptor {
         "leaderElection"
     }
 
-    /// Sets the election to check; without an election the check passes.
+    /// Sets the election to check; without one the check passes.
     pub fn set_leader_election(&self, elector: Elector) {
         *self.elector.lock() = Some(elector);
     }

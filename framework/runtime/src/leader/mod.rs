@@ -1,4 +1,4 @@
-//! Leader election: campaigns for a Lease, and gates every write on holding that Lease.
+//! Leader election: campaigns for a Lease, and gates every write on holding it.
 //!
 //! Two replicas of an operator that write at the same time undo each other's work. An [`Elector`]
 //! campaigns for a Lease; while holding the Lease, the elector's [`Term`] hands out a [`LeaseGate`]
@@ -7,8 +7,8 @@
 //! or a suspended machine cannot extend the validity. Losing the lease ends the term, not the
 //! process: the elector campaigns again.
 //!
-//! A candidate judges another holder by its own clock alone: the candidate takes over after having
-//! seen the Lease unchanged for the lease duration. Time stamps in the Lease are for human readers.
+//! A candidate judges another holder by its own clock alone: it takes over after having seen the
+//! Lease unchanged for the lease duration. Time stamps in the Lease are for human readers.
 //!
 //! The guarantee: with the defaults no two processes have a framework write executing at the same
 //! time while their clocks and the server's run at rates within 1.15 of each other's, or within

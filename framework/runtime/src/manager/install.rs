@@ -224,8 +224,7 @@ pub async fn install_all(
     })
 }
 
-/// Installs one definition, and waits until the API server serves that definition; `last` keeps the
-/// last error.
+/// Installs one definition, and waits until the API server serves it; `last` keeps the last error.
 async fn install(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -358,7 +357,7 @@ fn plan(
     if losses.is_empty() { InstallPlan::Write } else { keep_or_refuse(own, stored, &losses) }
 }
 
-/// Whether another manager created the stored definition, or changed that definition.
+/// Whether another manager created the stored definition, or changed it.
 fn has_other_managers(
     client: &Client,
     own: &CustomResourceDefinition,

@@ -120,8 +120,7 @@ impl Running {
 
     /// Returns the operator's client, without the gate of leadership.
     ///
-    /// The client's writes are not fenced: a write through this client may run beside those of
-    /// another leader.
+    /// The client's writes are not fenced: a write may run beside those of another leader.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -182,7 +181,7 @@ impl Running {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Returns the state of the election; `None` without an election.
+    /// Returns the state of the election; `None` if there is none.
     pub fn leadership(&self) -> Option<Leadership> {
         self.status.leadership()
     }

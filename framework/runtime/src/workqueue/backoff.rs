@@ -5,8 +5,7 @@ use std::time::Duration;
 /// Policy for retries of failed keys: after a delay drawn uniformly below a bound that doubles with
 /// every failure in a row (full jitter), for ever or a number of times.
 ///
-/// The *bound* never decreases until a success resets the bound; the delay drawn below the bound
-/// may.
+/// The *bound* never decreases until a success resets it; the delay drawn below the bound may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct RetryPolicy {

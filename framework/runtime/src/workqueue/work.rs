@@ -13,8 +13,8 @@ use super::Priority;
 use super::core::{Claim, Completion, Nanos};
 use super::queue::{CompletedKey, Shared};
 
-/// A key in work. The worker ends the work with a completion; dropping this value without a
-/// completion (a panic, a cancelled task) counts as a failure.
+/// A key in work. The worker ends the work with a completion; a drop without one (a panic, a
+/// cancelled task) counts as a failure.
 #[must_use = "dropping it counts as a failure"]
 pub struct Work<T: Hash + Eq + Clone> {
     /// Boxed, so that successive keys share one allocation: a future moves this value often, right

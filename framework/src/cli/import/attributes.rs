@@ -19,7 +19,7 @@ const MOST_COLUMNS: usize = 100;
 pub(super) struct FieldName {
     /// Name in JSON.
     pub(super) json: String,
-    /// Name in Rust, with `r#` if the name is a keyword.
+    /// Name in Rust, with `r#` if it is a keyword.
     pub(super) identifier: String,
     /// Type in Rust.
     pub(super) rust: String,

@@ -195,7 +195,7 @@ struct Of<'a> {
     is_required: bool,
 }
 
-/// Returns a field; a function for the field's default is added to `functions`.
+/// Returns a field; a function for its default is added to `functions`.
 fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -> Field {
     let Of { json, identifier, schema, is_required } = of;
     let is_nullable = schema.get("nullable") == Some(&Value::Bool(true));
@@ -284,7 +284,7 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
     }
 }
 
-/// Removes a format that only the type has, or counts the format.
+/// Removes a format that only the type has, or counts it.
 fn correct_format(
     types: &mut Types,
     shape: &Shape,

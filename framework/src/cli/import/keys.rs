@@ -42,7 +42,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// Form of a value, which decides the keys that the value may have.
+/// Form of a value, which decides the keys that it may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Class {
     /// A boolean, or another value without keys.

@@ -84,7 +84,7 @@ impl Names {
         self.unique(&plain, "")
     }
 
-    /// Adds a name, with a number appended if the name is taken.
+    /// Adds a name, with a number appended if it is taken.
     fn unique(&mut self, wanted: &str, separator: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 2_usize;

@@ -248,7 +248,7 @@ impl Root<'_> {
         }
     }
 
-    /// Returns `deprecated`, with the warning if the version has a warning.
+    /// Returns `deprecated`, with the warning if the version has one.
     fn deprecated(&self) -> Option<Key> {
         self.version.deprecated.filter(|is_deprecated| *is_deprecated)?;
         Some(match &self.version.deprecation_warning {

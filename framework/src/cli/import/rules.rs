@@ -54,7 +54,7 @@ pub(super) fn key(rule: &Value, path: impl Fn(&str) -> String) -> Option<Key> {
             parts.push(Key::value(key, string(text.as_str()?)));
         }
     }
-    // An empty path is the path of the value that has the rule.
+    // An empty path is that of the value that has the rule.
     if let Some(field) = rule.get("fieldPath").filter(|field| *field != "") {
         parts.push(Key::value("path", path(field.as_str()?)));
     }

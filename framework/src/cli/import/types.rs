@@ -32,7 +32,7 @@ pub(super) struct Shape {
     pub(super) covered: Option<Node>,
     /// Keywords of the items that the key `each` adds.
     pub(super) each: Node,
-    /// The default of the type in JSON; `None` without a default.
+    /// The default of the type in JSON; `None` if it has none.
     pub(super) default: Option<Value>,
 }
 
@@ -159,7 +159,7 @@ impl Types {
         self.printed(inner(rust)).map(|printed| printed.fields.clone()).unwrap_or_default()
     }
 
-    /// Returns the type of a schema; prints the types that this type needs.
+    /// Returns the type of a schema; prints the types that it needs.
     pub(super) fn shape(&mut self, node: &Node, place: &Place) -> Shape {
         let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
         let format = text("format");
@@ -222,8 +222,7 @@ impl Types {
         Shape::of("String", Class::Text, json!({ "type": "string" })).or_default("")
     }
 
-    /// Prints an enum. The default of the enum is the default of the first field that has a
-    /// default.
+    /// Prints an enum. Its default is that of the first field that has a default.
     fn enumeration(
         &mut self,
         texts: &[&str],

@@ -13,8 +13,8 @@ use crate::cli::escape::escaped;
 
 /// Fields that are left out on a terminal.
 const FOR_MACHINES: [&str; 5] = ["reconcile_id", "path", "verb", "attempts", "code"];
-/// Separator before the reasons in the fields of a reconcile's span; the reasons are shown with the
-/// span's end only.
+/// Separator before the reasons in the fields of a reconcile's span; the reasons are shown with its
+/// end only.
 pub(super) const REASONS: &str = "  because: ";
 
 /// Format of all fields.

@@ -55,8 +55,8 @@ impl GrantReport {
         self.unused.is_empty() && self.missing.is_empty()
     }
 
-    /// Combines the reports of two tests: a grant is unused if neither test used the grant, and
-    /// missing if either test missed the grant.
+    /// Combines the reports of two tests: a grant is unused if neither test used it, and missing if
+    /// either test missed it.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.unused.retain(|grant| other.unused.contains(grant));

@@ -260,7 +260,7 @@ impl TestCluster {
         TestClusterBuilder::default()
     }
 
-    /// Returns a client of the administrator; the client's default namespace is
+    /// Returns a client of the administrator; its default namespace is
     /// [`namespace`](Self::namespace).
     ///
     /// Clones share connections and metrics with the operators that this cluster

@@ -214,7 +214,7 @@ impl RunningOperator {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Asks the operator to stop and waits until the operator has stopped.
+    /// Asks the operator to stop and waits until it has.
     ///
     /// Leases are released and work under way is completed, as at the end of a Pod.
     ///

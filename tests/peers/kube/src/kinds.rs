@@ -32,7 +32,7 @@ pub trait Read:
         self.meta().resource_version.as_deref().unwrap_or_default()
     }
 
-    /// When this version was written.
+    /// Time at which this version was written, if its annotation says so.
     fn stamp(&self) -> Option<u64> {
         self.annotations().get(measure::STAMP)?.parse().ok()
     }

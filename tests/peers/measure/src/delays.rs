@@ -12,7 +12,7 @@ const FAR: Duration = Duration::from_secs(3600);
 pub struct Delays {
     /// All of them.
     pub keys: u64,
-    /// So many fall due, evenly over `seconds`; the others do not.
+    /// Number of keys that fall due, evenly over `seconds`; the others do not.
     pub due: u64,
     /// Over how long.
     pub seconds: u64,
@@ -41,7 +41,7 @@ impl Delays {
         (due..keys).map(move |key| (key, FAR + step * u32::try_from(key - due).unwrap_or(0)))
     }
 
-    /// When key `key` falls due, after the moment at which the far ones were added.
+    /// Time at which key `key` falls due, after the moment at which the far ones were added.
     pub fn due_at(&self, key: u64) -> Duration {
         let every = Duration::from_secs(self.seconds) / u32::try_from(self.due).unwrap_or(u32::MAX);
         LEAD + every * u32::try_from(key).unwrap_or(u32::MAX)

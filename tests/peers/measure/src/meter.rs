@@ -59,7 +59,7 @@ impl Meter {
         last.saturating_sub(self.first_at.load(Ordering::Relaxed))
     }
 
-    /// When the latest reconcile began, on the clock of [`nanos`].
+    /// Time at which the latest reconcile began, on the clock of [`nanos`].
     pub fn last_at(&self) -> u64 {
         self.last_at.load(Ordering::Relaxed)
     }

@@ -37,7 +37,7 @@ pub trait Subject {
     fn lookup(&self, app: &str) -> usize;
     /// Reconciles from now on sleep for so long.
     fn sleep(&self, _: Duration) {}
-    /// So many tasks that only sleep, without a framework; false when the driver has none.
+    /// Starts a number of tasks that only sleep, without a framework; false if the driver has none.
     fn tasks(&self, _count: u64, _: Duration) -> bool {
         false
     }

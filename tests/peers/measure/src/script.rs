@@ -29,7 +29,7 @@ pub struct Args {
     pub mode: String,
     /// Through a controller, or into the cache only?
     pub controller: bool,
-    /// So many reconciles at once; by default as many as the driver's framework has by default.
+    /// Number of reconciles at once; by default that of the driver's framework.
     pub workers: Option<u16>,
     /// Phases, in order.
     pub phases: Vec<Phase>,

@@ -70,7 +70,7 @@ pub trait Read: Resource {
     /// The second index that an operator of such a kind would have.
     const OTHER: Index<Self, String>;
 
-    /// When this version was written.
+    /// Time at which this version was written, if its annotation says so.
     fn stamp(&self) -> Option<u64> {
         self.annotation(measure::STAMP)?.parse().ok()
     }

@@ -1,4 +1,5 @@
-//! cel-go's extensions: strings (version 2), lists (version 3), sets, maps of two-variable comprehensions.
+//! cel-go's extensions: strings (version 2), lists (version 3), sets, maps of two-variable
+//! comprehensions.
 
 /// Functions and overloads in the notation that `super::parse_table` reads.
 pub(super) const TABLE: &str = "

@@ -1,4 +1,5 @@
-//! Kubernetes' libraries: lists, regular expressions, URLs, addresses, quantities, versions, formats.
+//! Kubernetes' libraries: lists, regular expressions, URLs, addresses, quantities, versions,
+//! formats.
 
 /// Functions and overloads in the notation that `super::parse_table` reads.
 pub(super) const TABLE: &str = "

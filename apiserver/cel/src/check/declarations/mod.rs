@@ -1,4 +1,5 @@
-//! Declarations of functions: the tables of the libraries and the declarations that are read from them.
+//! Declarations of functions: the tables of the libraries and the declarations that are read from
+//! them.
 
 mod authorization;
 mod extensions;
@@ -11,14 +12,14 @@ use std::sync::{Arc, OnceLock};
 
 use crate::types::Type;
 
-/// A function or operator with its overloads in the order in which the checker tries them.
+/// A function or operator with the overloads in the order in which the checker tries them.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) overloads: Vec<Overload>,
 }
 
-/// One signature of a function.
+/// A signature of a function.
 #[derive(Debug)]
 pub(super) struct Overload {
     /// Identifier of cel-go: `add_int64`.
@@ -40,8 +41,8 @@ pub(super) fn standard() -> &'static Functions {
     FUNCTIONS.get_or_init(|| functions_of(&[standard::TABLE]))
 }
 
-/// All functions of Kubernetes. The order of the tables is the order of overloads of a function that more
-/// than one library declares.
+/// All functions of Kubernetes. The order of the tables is the order of overloads of a function
+/// that several libraries declare.
 pub(super) fn kubernetes() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
@@ -63,9 +64,9 @@ fn functions_of(tables: &[&'static str]) -> Functions {
     functions
 }
 
-/// Reads a table: a line without indentation names a function, an indented one below it is an overload,
-/// `id (argument types) -> result`, or `id receiver.(argument types) -> result`. A capital letter alone is a
-/// type parameter.
+/// Reads a table: a line without indentation names a function, an indented line below is an
+/// overload, `id (argument types) -> result`, or `id receiver.(argument types) -> result`. A
+/// capital letter alone is a type parameter.
 fn parse_table(table: &'static str, functions: &mut Functions) {
     let mut name = "";
     for line in table.lines() {

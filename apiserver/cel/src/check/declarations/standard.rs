@@ -1,4 +1,5 @@
-//! Operators and functions of the language's standard library, with comparisons across numeric types.
+//! Operators and functions of the language's standard library, with comparisons across numeric
+//! types.
 
 /// Functions and overloads in the notation that `super::parse_table` reads.
 pub(super) const TABLE: &str = "

@@ -14,7 +14,7 @@ use crate::library::named_format::NamedFormat;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// An authorizer and the user whose requests it decides on.
+/// An authorizer and the user about whose requests the authorizer decides.
 #[derive(Debug, Clone)]
 struct Subject {
     authorizer: Arc<dyn Authorizer>,
@@ -63,7 +63,7 @@ fn value<'a>(content: impl Opaque + 'static) -> Value<'a> {
     Value::Opaque(Arc::new(content))
 }
 
-/// The body of a function of authorization by its name.
+/// Returns the body of the function of authorization with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "path" => path,

@@ -13,10 +13,10 @@ use crate::schema::MAX_DEPTH;
 
 /// Most steps of making the text of a value.
 const MAX_STEPS: u64 = 4_000_000;
-/// Steps for each part of a value that its text shows.
+/// Steps for each part of a value that the text of the value shows.
 const PART: u64 = 4;
 
-/// The body of a conversion by its name.
+/// Returns the body of the conversion with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "int" => |call| convert(call, "int", to_int),
@@ -48,7 +48,8 @@ fn convert<'a>(
     if value.type_name() == target {
         return Ok(value);
     }
-    // A text without a declared type costs 1, whatever its length; the text is a part of some errors.
+    // A text without a declared type costs 1, whatever the length; the text is a part of some
+    // errors.
     match &value {
         Value::String(text) => call.work.copy(text.len())?,
         Value::Bytes(bytes) => call.work.copy(bytes.len())?,
@@ -59,7 +60,8 @@ fn convert<'a>(
     }
     let from = value.type_name();
     Err(EvalError::new(match value {
-        // The type can be converted, this value cannot; of `duration(int)` the server has no more than the declaration.
+        // The type can be converted, this value cannot; of `duration(int)` the server has no more
+        // than the declaration.
         Value::String(_) | Value::Bytes(_) => {
             format!("type conversion error from '{from}' to '{target}'")
         }
@@ -70,8 +72,8 @@ fn convert<'a>(
     }))
 }
 
-/// Whether the overload that the types have chosen takes the value. The value of an optional `oldSelf` has no schema, and
-/// so its parts may have other types than those that are declared.
+/// Whether the overload that the types have chosen takes the value. The value of an optional
+/// `oldSelf` has no schema, and so the parts may have other types than those that are declared.
 fn is_for(overload: Option<&str>, value: &Value<'_>) -> bool {
     let from = match value {
         Value::Bool(_) => "bool",
@@ -172,7 +174,8 @@ fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
     })
 }
 
-/// The text of a value in messages. It ends with `...` where the value is nested too deeply or has too many parts.
+/// The text of a value in messages. The text ends with `...` where the value is nested too deeply
+/// or has too many parts.
 pub fn display(value: &Value<'_>) -> String {
     display_at(value, 0, &WorkBudget::new(MAX_STEPS))
 }

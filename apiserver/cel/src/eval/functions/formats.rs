@@ -12,7 +12,7 @@ type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
 const PREFIX: &str = "format.";
 
-/// The body of a function of formats by its name.
+/// Returns the body of the function of formats with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     match name {
         "format.named" => Some(|call| {

@@ -15,7 +15,7 @@ use super::{CallArgs, Function};
 use crate::library::duration::Duration;
 use crate::types::shape::Shape;
 
-/// The body of a list function by its name.
+/// Returns the body of the list function with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "isSorted" => is_sorted,
@@ -41,13 +41,15 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The sum of two lists: the union of a set; in a list with keys a right element replaces the left one.
+/// The sum of two lists: the union of a set; in a list with keys a right element replaces the left
+/// element.
 pub(super) fn sum_of<'a>(
     left: List<'a>,
     right: List<'a>,
     work: &WorkBudget,
 ) -> Result<List<'a>, EvalError> {
-    // The server reads the elements of a sum under the schema of its left list: that of an optional `oldSelf` has none.
+    // The server reads the elements of a sum under the schema of the left list: that of an optional
+    // `oldSelf` has none.
     let right = match (left.shape(), right) {
         (Some(shape), List::Dyn(items)) => List::Json(items, shape),
         (Some(shape), right) if matches!(shape.items, Shape::Double) => doubles(right, work)?,
@@ -121,7 +123,7 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         Ok(Some(Value::Duration(_))) => Some("list_duration_sum_duration"),
         _ => None,
     };
-    // Of several overloads cel-go takes the one that fits the first element.
+    // Of several overloads cel-go takes the overload that fits the first element.
     let overload = match call.overload {
         None => by_first_element(&call.list(0)?),
         known => known,
@@ -318,7 +320,8 @@ fn sorted<'a>(list: &List<'a>, keys: &List<'a>, work: &WorkBudget) -> Evaluated<
             keys.len()
         )));
     }
-    // A list without a declared type costs 1. Each key takes part in as many comparisons as the length has bits.
+    // A list without a declared type costs 1. Each key takes part in as many comparisons as the
+    // length has bits.
     let comparisons = 64 - (keys.len() as u64).leading_zeros();
     work.elements(keys.len())?;
     work.take((keys.len() as u64).saturating_mul(u64::from(comparisons)))?;
@@ -368,7 +371,7 @@ fn reverse<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 fn distinct<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let list = call.list(0)?;
     let size = list.len() as u64;
-    // The cost is that of comparing every element with every other one: paid before the work.
+    // The cost is that of comparing every element with every other: paid before the work.
     if size.saturating_mul(size) > call.remaining {
         return Err(EvalError::CostLimitExceeded);
     }

@@ -25,13 +25,13 @@ use crate::library::regex::{Pattern, Regex, SyntaxError};
 
 /// Steps of compiling a regular expression, whatever the pattern.
 const REGEX_STEPS: u64 = 100;
-/// Steps of compiling one range of characters of a pattern.
+/// Steps of compiling a range of characters of a pattern.
 const RANGE_STEPS: u64 = 10;
 
 /// The body of a function.
 pub type Function = for<'a> fn(&mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError>;
 
-/// A call with its arguments, the receiver first.
+/// A call with the arguments, the receiver first.
 #[derive(Debug)]
 pub struct CallArgs<'c, 'a> {
     /// Name of the function.
@@ -76,7 +76,7 @@ impl<'a> CallArgs<'_, 'a> {
         }
     }
 
-    /// A value as a text of an error, with the steps that it takes.
+    /// A value as a text of an error, with the steps for making the text.
     pub(crate) fn display(&self, value: &Value<'_>) -> Result<String, EvalError> {
         display_within(value, self.work)
     }
@@ -90,7 +90,7 @@ impl<'a> CallArgs<'_, 'a> {
     }
 }
 
-/// The body of a function by its name.
+/// Returns the body of the function with this name.
 pub fn lookup(name: &str) -> Option<Function> {
     operators::lookup(name)
         .or_else(|| authorizer::lookup(name))
@@ -113,8 +113,8 @@ pub(crate) fn compile_regex(pattern: &str) -> Result<Regex, EvalError> {
     Regex::compile(pattern).map_err(|error| EvalError::new(error.to_string()))
 }
 
-/// The regular expression of a computed pattern, with the steps that its compilation takes: the cost counts the
-/// pattern's characters, and `.{1000}` has few.
+/// The regular expression of a computed pattern, with the steps that the compilation takes: the
+/// cost counts the pattern's characters, and `.{1000}` has few.
 pub(crate) fn computed_regex(pattern: &str, work: &WorkBudget) -> Result<Regex, EvalError> {
     let failed = |error: SyntaxError| EvalError::new(error.to_string());
     let pattern = Pattern::parse(pattern).map_err(failed)?;

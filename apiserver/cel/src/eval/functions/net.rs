@@ -11,7 +11,7 @@ use crate::library::ip::Ip;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The body of a function of addresses and networks by its name.
+/// Returns the body of the function of addresses and networks with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "ip" => ip,

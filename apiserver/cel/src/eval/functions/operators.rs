@@ -13,7 +13,7 @@ use super::{CallArgs, Function};
 const INT_OVERFLOW: EvalError = EvalError::Static("integer overflow");
 const UINT_OVERFLOW: EvalError = EvalError::Static("unsigned integer overflow");
 
-/// The body of an operator by its name.
+/// Returns the body of the operator with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "_+_" => add,
@@ -34,7 +34,8 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
     })
 }
 
-/// The error of an operator on values: the operator is named only if the left value knows no such operator at all.
+/// The error of an operator on values: the operator is named only if the left value knows no such
+/// operator at all.
 fn mismatch(call: &CallArgs<'_, '_>, is_known: fn(&Value<'_>) -> bool) -> EvalError {
     match call.args.first() {
         Some(left) if is_known(left) => EvalError::no_such_overload(),
@@ -91,8 +92,8 @@ pub(super) fn compare_within<'a>(
     compare(left, right)
 }
 
-/// A sum. Where the types are not declared the server's cost is 1, whatever the length: a chain of doublings of a text
-/// could use all memory.
+/// A sum. Where the types are not declared the server's cost is 1, for any length: a chain of
+/// doublings of a text could use all memory.
 fn add<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     let value = match (call.take(0), call.take(1)) {
         (Value::Int(a), Value::Int(b)) => Value::Int(a.checked_add(b).ok_or(INT_OVERFLOW)?),
@@ -213,8 +214,8 @@ fn map_contains<'a>(map: &Map<'a>, key: &Value<'a>) -> Result<bool, EvalError> {
     map.find(key).map(|value| value.is_some())
 }
 
-/// Whether a list has an equal element. In an array of the data an element that cannot be compared is an error
-/// unless another one is equal.
+/// Whether a list has an equal element. In an array of the data an element that cannot be compared
+/// is an error unless another element is equal.
 pub(super) fn contains<'a>(
     list: &List<'a>,
     value: &Value<'a>,
@@ -222,7 +223,7 @@ pub(super) fn contains<'a>(
 ) -> Result<bool, EvalError> {
     let mut error = None;
     for item in list.iter() {
-        // A list of the server's asks its elements, one of cel-go the value that is looked for.
+        // A list of the server asks the elements, a list of cel-go the wanted value.
         let compared = item.and_then(|item| {
             if list.shape().is_some() {
                 equals(&item, value, work)

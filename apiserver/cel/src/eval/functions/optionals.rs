@@ -7,7 +7,7 @@ use super::super::value::Value;
 use super::{CallArgs, Function};
 use crate::library::timestamp::Timestamp;
 
-/// The body of a function of optionals by its name.
+/// Returns the body of the function of optionals with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "optional.of" => |call| Ok(Value::some(call.take(0))),
@@ -68,7 +68,7 @@ fn unwrap_all<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     Ok(Value::list(values))
 }
 
-/// Whether a value is the zero of its type.
+/// Whether a value is the zero of the type.
 fn is_zero(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,

@@ -6,7 +6,7 @@ use super::super::error::EvalError;
 use super::super::value::Value;
 use super::{CallArgs, Function, quantity, semver};
 
-/// The body of a comparison by its name.
+/// Returns the body of the comparison with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "isGreaterThan" => |call| order(call).map(|order| Value::Bool(order.is_gt())),

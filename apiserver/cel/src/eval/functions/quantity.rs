@@ -11,7 +11,7 @@ use crate::library::quantity::{Fault, Quantity};
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The body of a function of quantities by its name.
+/// Returns the body of the function of quantities with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "quantity" => |call| {

@@ -11,7 +11,7 @@ use crate::library::semver::Version;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The body of a function of versions by its name.
+/// Returns the body of the function of versions with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "semver" => |call| {
@@ -48,7 +48,7 @@ pub(super) fn order(call: &CallArgs<'_, '_>) -> Option<Result<Ordering, EvalErro
     Some(Ok(argument(call, 0)?.cmp(argument(call, 1)?)))
 }
 
-/// A number of the version; one beyond the range of `int` is negative, as in Go.
+/// A number of the version; a number beyond the range of `int` is negative, as in Go.
 fn part<'a>(call: &CallArgs<'_, 'a>, of: fn(&Version) -> u64) -> Evaluated<'a> {
     let version = argument(call, 0).ok_or_else(|| call.no_such_overload())?;
     Ok(Value::Int(of(version) as i64))

@@ -1,4 +1,5 @@
-//! Texts: the functions of the language, cel-go's string extension and Kubernetes' regular expressions.
+//! Texts: the functions of the language, cel-go's string extension and Kubernetes' regular
+//! expressions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::schema::MAX_DEPTH;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The body of a text function by its name.
+/// Returns the body of the text function with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "startsWith" => |call| test(call, |text, part| text.starts_with(part)),
@@ -61,7 +62,7 @@ fn with_library_regex<'a>(
     }
 }
 
-/// Calls a body with the pattern of a call: the one of the plan, or a computed one.
+/// Calls a body with the pattern of a call: that of the plan, or a computed pattern.
 fn with_regex<'a>(
     call: &CallArgs<'_, 'a>,
     body: impl FnOnce(&Regex) -> Evaluated<'a>,
@@ -72,10 +73,11 @@ fn with_regex<'a>(
     }
 }
 
-/// Items of a regular expression that a search looks at in the time of one step.
+/// Items of a regular expression that a search looks at in the time of a step.
 const ITEMS_PER_STEP: u64 = 64;
 
-/// Takes the steps of a search, which may look at each item of the pattern for each character of the text.
+/// Takes the steps of a search, which may look at each item of the pattern for each character of
+/// the text.
 fn search(regex: &Regex, text: &str, work: &WorkBudget) -> Result<(), EvalError> {
     work.take((text.len() as u64).saturating_mul(regex.items().max(1)) / ITEMS_PER_STEP)
 }
@@ -110,7 +112,7 @@ fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     })
 }
 
-/// The value of a library's function, or its message.
+/// The value of a library's function, or the message.
 fn evaluated<'a>(result: Result<impl Into<Arc<str>>, String>) -> Evaluated<'a> {
     result.map(Value::text).map_err(EvalError::new)
 }
@@ -134,8 +136,8 @@ fn replace<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let limit = if call.args.len() > 3 { call.int(3)? } else { -1 };
     let count = if old.is_empty() { text.len() + 1 } else { text.matches(&*old).count() };
     let count = usize::try_from(limit).map_or(count, |limit| count.min(limit));
-    // The server's cost counts the text before and not the one after, so that a chain of replacements could use all
-    // memory.
+    // The server's cost counts the text before and not the text after, so that a chain of
+    // replacements could use all memory.
     call.work.copy(text.len().saturating_add(count.saturating_mul(new.len())))?;
     Ok(Value::text(library::replace(&text, &old, &new, limit)))
 }
@@ -158,7 +160,8 @@ fn quote<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
 
 fn format<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let (template, list) = (call.text(0)?, call.list(1)?);
-    // The server's cost counts the template and not the result, so that a chain of formats could use all memory.
+    // The server's cost counts the template and not the result, so that a chain of formats could
+    // use all memory.
     let work = call.work;
     let mut out_of_work = None;
     let formatted = format::format(&template, |index| {
@@ -187,7 +190,7 @@ fn argument<'a>(
     };
     work.elements(1)?;
     Ok(match value {
-        // The formatter itself stops before that depth, with an error.
+        // The formatter stops before that depth, with an error.
         _ if depth > MAX_DEPTH => Argument::Null,
         Value::Null => Argument::Null,
         Value::Bool(value) => Argument::Bool(value),

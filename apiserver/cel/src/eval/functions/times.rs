@@ -7,7 +7,7 @@ use crate::library::timestamp::{Part, Zone};
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The body of a time function by its name.
+/// Returns the body of the time function with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "getFullYear" => |call| part(call, Part::FullYear),

@@ -12,7 +12,7 @@ use crate::library::url::Url;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// The body of a function of URLs by its name.
+/// Returns the body of the function of URLs with this name.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "url" => |call| {

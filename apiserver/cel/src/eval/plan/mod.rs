@@ -47,7 +47,7 @@ pub(crate) enum Node {
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) type_name: Arc<str>,
-    /// The fields; one with `true` is optional.
+    /// The fields; `true` marks an optional field.
     pub(crate) fields: Vec<(Arc<str>, Node, bool)>,
 }
 
@@ -63,16 +63,17 @@ pub(crate) struct Call {
     pub(crate) regex: Option<Regex>,
     /// Whether the function takes an error as an argument.
     pub(crate) is_lenient: bool,
-    /// Slot of the accumulator that is the first argument and not used in the others: its value is moved.
+    /// Slot of the accumulator that is the first argument and not used in the others: the value is
+    /// moved.
     pub(crate) moved_slot: Option<usize>,
 }
 
-/// A root with the parts that are selected of it.
+/// A root with the parts that are selected.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) root: Root,
     pub(crate) qualifiers: Vec<Qualifier>,
-    /// Whether the last part is tested for its presence.
+    /// Whether the last part is tested for presence.
     pub(crate) is_test: bool,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct Qualifier {
 pub(crate) enum Key {
     /// A name or an index.
     Const(Value<'static>),
-    /// A variable or a selection; its root has no cost of its own.
+    /// A variable or a selection; the root has no separate cost.
     Attribute(Attribute),
     /// Any other expression.
     Node(Node),
@@ -129,12 +130,13 @@ pub(crate) struct Scopes {
 }
 
 impl Scopes {
-    /// Slot of a name in the innermost fold that has it.
+    /// Slot of a name in the innermost fold that has the name.
     pub(crate) fn slot(&self, name: &str) -> Option<usize> {
         self.slots.get(name).and_then(|slots| slots.last().copied())
     }
 
-    /// A new slot under this name. No two folds share a slot: an accumulator's first value is evaluated late.
+    /// A new slot under this name. No two folds share a slot: an accumulator's first value is
+    /// evaluated late.
     pub(crate) fn push(&mut self, name: &str) -> usize {
         let slot = self.next;
         self.next += 1;

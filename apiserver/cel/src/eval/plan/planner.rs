@@ -17,7 +17,7 @@ use crate::types::Type;
 
 type Planned = Result<Node, EvalError>;
 
-/// The plan of an expression, the number of its slots, and its levels of expressions within each other.
+/// The plan of an expression, the number of slots, and the levels of nested expressions.
 pub(crate) fn plan(checked: &Checked) -> Result<(Node, usize, usize), EvalError> {
     let mut planner = Planner { checked, scopes: Scopes::default(), depth: 0, deepest: 0 };
     let root = planner.expr(&checked.ast.root)?;
@@ -61,7 +61,7 @@ impl Planner<'_> {
             && let Type::Object(object) = &**ty
             && !object.name.starts_with("google.protobuf.")
         {
-            // The checker of the server knows the type, its evaluation does not.
+            // The checker of the server knows the type, the evaluation does not.
             let text = format!("reference to undefined type: {}", object.name);
             return Err(EvalError::new(text));
         }
@@ -364,8 +364,8 @@ fn const_value(node: &Node) -> Option<Value<'static>> {
     }
 }
 
-/// Lets `accumulator + x` and `insert(accumulator, ...)` at the end of a step take the accumulator instead of
-/// copying it.
+/// Lets `accumulator + x` and `insert(accumulator, ...)` at the end of a step take the accumulator
+/// instead of a copy.
 fn mark_moved(step: &mut Node, slot: usize, fold: &Comprehension) {
     match step {
         Node::Call(call) if matches!(&*call.function, operators::ADD | "cel.@mapInsert") => {
@@ -392,12 +392,12 @@ fn is_slot(node: &Node, wanted: usize) -> bool {
         if attribute.qualifiers.is_empty() && matches!(attribute.root, Root::Slot(slot) if slot == wanted))
 }
 
-/// Whether the accumulator is one that no text of an expression can name.
+/// Whether no text of an expression can name the accumulator.
 fn is_macro(fold: &Comprehension) -> bool {
     fold.accumulator.starts_with('@')
 }
 
-/// Number of places of a step, but not of the folds within it, that name the accumulator.
+/// Number of places of a step, but not of inner folds, that name the accumulator.
 fn accumulator_uses(expr: &Expr, name: &str) -> usize {
     let count = |expr: &Expr| accumulator_uses(expr, name);
     match &expr.kind {

@@ -1,4 +1,5 @@
-//! Composed variables: expressions that other expressions read by name, computed when they are first read.
+//! Composed variables: expressions that other expressions read by name, computed when they are
+//! first read.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -8,7 +9,8 @@ use super::super::error::EvalError;
 use super::super::program::Program;
 use super::super::value::{Opaque, Value};
 
-/// The expressions of composed variables by name; a later one of the same name replaces an earlier one.
+/// The expressions of composed variables by name; a later expression of the same name replaces an
+/// earlier expression.
 #[derive(Debug, Default)]
 pub struct Definitions {
     names: HashMap<String, usize>,
@@ -16,7 +18,8 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Adds a variable with its program, or with the reason why it has none, which is an error where it is read.
+    /// Adds a variable with the program, or with the reason why there is no program, which is an
+    /// error where it is read.
     pub fn insert(&mut self, name: impl Into<String>, program: Result<Program, String>) {
         let name = name.into();
         self.names.insert(name.clone(), self.programs.len());
@@ -24,19 +27,19 @@ impl Definitions {
     }
 }
 
-/// A variable in one evaluation.
+/// A variable in an evaluation.
 #[derive(Debug, Clone, Default)]
 enum State<'a> {
     /// Not read yet.
     #[default]
     Unset,
-    /// Read, and waiting for the variables that it reads itself.
+    /// Read, and waiting for the variables that are read by this variable.
     Begun,
     /// Computed.
     Done(Result<Value<'a>, EvalError>),
 }
 
-/// The values of composed variables in one evaluation or in several.
+/// The values of composed variables in an evaluation, or in several.
 #[derive(Debug, Clone)]
 pub(crate) struct Composed<'a> {
     definitions: &'a Definitions,
@@ -70,7 +73,7 @@ impl<'a> Composed<'a> {
         self.definitions.names.get(name).filter(|_| !has_escape(name)).copied()
     }
 
-    /// The value of a variable, if it is computed.
+    /// The value of a variable, if computed.
     pub(in crate::eval) fn value(&self, index: usize) -> Option<Result<Value<'a>, EvalError>> {
         match self.states.get(index)? {
             State::Done(value) => Some(value.clone()),
@@ -93,8 +96,8 @@ impl<'a> Composed<'a> {
         }
     }
 
-    /// The program of a variable that is read first; `None` if it has none, or waits for itself: then its value is an
-    /// error.
+    /// The program of a variable that is read first; `None` if there is no program, or if the
+    /// variable waits for itself: then the value is an error.
     pub(in crate::eval) fn begin(&mut self, index: usize) -> Option<&'a Program> {
         let (name, program) = self.definitions.programs.get(index)?;
         let state = self.states.get_mut(index)?;
@@ -103,7 +106,8 @@ impl<'a> Composed<'a> {
                 *state = State::Begun;
                 return Some(program);
             }
-            // kube-apiserver ends here, as its stack overflows; only a variable that replaces another can read itself.
+            // kube-apiserver ends here with an overflow of the stack; only a variable that replaces
+            // another can read itself.
             (Ok(_), _) => format!("composited variable {name:?} reads itself"),
             (Err(error), _) => format!("composited variable {name:?} fails to compile: {error}"),
         };
@@ -133,8 +137,8 @@ impl<'a> Composed<'a> {
     }
 }
 
-/// Whether a name has an escape as names of properties have it (`a__dash__b`): no expression finds such a variable,
-/// because the server reads it as the property, `a-b`.
+/// Whether a name has an escape as names of properties have it (`a__dash__b`): no expression finds
+/// such a variable, because the server reads the name as the property `a-b`.
 fn has_escape(name: &str) -> bool {
     let is_escape = |part: &str| !part.is_empty() && !part.contains('_');
     let parts: Vec<&str> = name.split("__").collect();
@@ -151,7 +155,7 @@ impl Opaque for Marker {
     }
 
     fn equals(&self, _other: &dyn Opaque) -> bool {
-        // There is one such object in an evaluation.
+        // There is a single such object in an evaluation.
         true
     }
 

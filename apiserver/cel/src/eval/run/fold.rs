@@ -54,7 +54,7 @@ impl<'a> Run<'_, 'a> {
     }
 
     fn fold_map(&mut self, fold: &'a Fold, map: &Map<'a>) -> Result<(), EvalError> {
-        // The keys are listed even if the first one decides.
+        // The keys are listed even if the first key decides.
         self.work.take(map.len() as u64)?;
         for (index, key) in map.keys().into_iter().enumerate() {
             if let Some(second) = fold.second {
@@ -69,8 +69,9 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// A fold over the composed variables, `dyn(variables).all(v, ...)`: over their values, where a map has its keys.
-    /// kube-apiserver takes them in no order, this engine in that of their definitions.
+    /// A fold over the composed variables, `dyn(variables).all(v, ...)`: over their values, where a
+    /// map has the keys. kube-apiserver takes the values in no order, this engine in the order of
+    /// the definitions.
     fn fold_variables(&mut self, fold: &'a Fold, all: &Value<'a>) -> Result<(), EvalError> {
         let names = self.composed.as_ref().map_or_else(Vec::new, |composed| composed.names());
         for name in names {
@@ -91,7 +92,8 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// One iteration; whether to go on. The budget is checked even if neither condition nor step costs anything.
+    /// An iteration; returns whether to go on. The budget is checked even if neither condition nor
+    /// step costs anything.
     fn iteration(&mut self, fold: &'a Fold) -> Result<bool, EvalError> {
         self.charge(0)?;
         if let Ok(Value::Bool(false)) = self.operand(&fold.condition)? {

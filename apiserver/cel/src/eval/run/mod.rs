@@ -1,4 +1,4 @@
-//! The evaluation of a plan, with its cost.
+//! The evaluation of a plan, with the cost.
 
 pub(super) mod composed;
 mod fold;
@@ -20,9 +20,10 @@ use super::value::Value;
 use super::work::WorkBudget;
 use composed::Composed;
 
-/// Levels that a variable adds to those of its expression.
+/// Levels that a variable adds to those of the variable's expression.
 const VARIABLE_DEPTH: usize = 4;
-/// Most levels of an expression with the variables that are computed within it. One expression alone may have as many.
+/// Most levels of an expression with the variables that are computed within. A single expression
+/// may have as many.
 const MAX_VARIABLES_DEPTH: usize = 200;
 
 /// The value of a step.
@@ -34,21 +35,22 @@ pub(crate) enum Slot<'a> {
     /// Not bound.
     #[default]
     Unset,
-    /// An accumulator whose first value is evaluated when it is first used.
+    /// An accumulator whose first value is evaluated at the first use.
     Late(&'a Node),
     /// A value or an error.
     Bound(Step<'a>),
 }
 
-/// One evaluation.
+/// An evaluation.
 #[derive(Debug)]
 pub(crate) struct Run<'r, 'a> {
     values: &'r [(Arc<str>, Value<'a>)],
     pub(crate) composed: Option<Composed<'a>>,
-    /// The composed variable that ended the evaluation, because there is no stack to compute it within.
+    /// The composed variable that ended the evaluation, because there is no stack for the
+    /// computation.
     pub(crate) pending: Option<usize>,
     work: &'r WorkBudget,
-    /// Levels of this expression and of those that read it as a variable.
+    /// Levels of this expression and of those that read this expression as a variable.
     depth: usize,
     slots: Vec<Slot<'a>>,
     cost: u64,
@@ -68,7 +70,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Run { values, composed: None, pending: None, work, depth, slots, cost: 0, limit }
     }
 
-    /// Computes a composed variable within this evaluation, if the stack allows it.
+    /// Computes a composed variable within this evaluation, if the stack allows that.
     fn compute(&mut self, index: usize) -> Step<'a> {
         let Some(composed) = &mut self.composed else { return Err(EvalError::no_such_overload()) };
         let depth = self.depth.saturating_add(composed.depth(index)).saturating_add(VARIABLE_DEPTH);
@@ -154,7 +156,8 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// `&&` and `||`: a term with the value `decisive` decides, an error counts only if no term does.
+    /// `&&` and `||`: a term with the value `decisive` decides, an error counts only if no term
+    /// does.
     fn logical(&mut self, terms: &'a [Node; 2], decisive: bool) -> Step<'a> {
         let mut error = None;
         for term in terms {
@@ -183,7 +186,8 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// Value of an operand that is evaluated even if another one is an error; only a fatal error ends it.
+    /// Value of an operand that is evaluated even if another operand is an error; only a fatal
+    /// error ends the evaluation.
     fn operand(&mut self, node: &'a Node) -> Result<Step<'a>, EvalError> {
         match self.eval(node) {
             Err(error) if error.is_fatal() => Err(error),
@@ -213,7 +217,8 @@ impl<'r, 'a> Run<'r, 'a> {
             nodes => {
                 let mut args = Vec::with_capacity(nodes.len());
                 for (index, node) in nodes.iter().enumerate() {
-                    // An error ends the call before its cost: cel-go does not find the missing arguments.
+                    // An error ends the call before the cost is counted: cel-go does not find the
+                    // missing arguments.
                     let arg = match call.moved_slot.filter(|_| index == 0) {
                         Some(slot) => self.moved(slot)??,
                         None => self.eval(node)?,
@@ -225,7 +230,8 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// Takes an accumulator out of its slot; the step that reads it replaces it.
+    /// Takes an accumulator out of its slot; the step that reads the accumulator writes the next
+    /// one.
     fn moved(&mut self, slot: usize) -> Result<Step<'a>, EvalError> {
         if let Some(bound @ Slot::Bound(Ok(_))) = self.slots.get_mut(slot)
             && let Slot::Bound(value) = std::mem::take(bound)
@@ -265,7 +271,8 @@ impl<'r, 'a> Run<'r, 'a> {
         if let Err(fatal) = &result
             && fatal.is_fatal()
         {
-            // The function refused work that its cost would not allow; callers see the budget as used up.
+            // The function refused work that the cost would not allow; callers see the budget as
+            // used up.
             self.cost = self.cost.max(self.limit.saturating_add(1));
             return result;
         }
@@ -291,7 +298,7 @@ impl<'r, 'a> Run<'r, 'a> {
         self.constructed(cost::LIST, result)
     }
 
-    /// A literal with its cost, which an error within it has as well.
+    /// A literal with the cost, which also an error within the literal has.
     fn constructed(&mut self, cost: u64, result: Step<'a>) -> Step<'a> {
         if !matches!(&result, Err(error) if error.is_fatal()) {
             self.charge(cost)?;

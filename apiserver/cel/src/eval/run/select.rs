@@ -11,18 +11,19 @@ use super::{Run, Step};
 
 /// The state of a chain of selections.
 enum Chain<'a> {
-    /// A value; with `true` one of the selections was optional.
+    /// A value; with `true` a selection was optional.
     Value(Value<'a>, bool),
     /// An optional selection found nothing: the chain ends.
     Absent,
 }
 
 impl<'a> Run<'_, 'a> {
-    /// Value of a selection, with the cost of its root; a presence test has no cost for that.
+    /// Value of a selection, with the cost of the root; a presence test has no cost for that.
     #[inline]
     pub(crate) fn attribute(&mut self, attribute: &'a Attribute) -> Step<'a> {
         let result = match &attribute.root {
-            // A name alone, the commonest selection, is its own value, also if that is an optional.
+            // A name alone, the commonest selection, is the value, also if the value is an
+            // optional.
             Root::Slot(slot) if attribute.qualifiers.is_empty() => self.slot(*slot),
             _ => self.resolve(attribute),
         };
@@ -35,7 +36,8 @@ impl<'a> Run<'_, 'a> {
         result
     }
 
-    /// Value of a selection without the cost of its root, as branches of `?:` and keys are resolved.
+    /// Value of a selection without the cost of the root, as branches of `?:` and keys are
+    /// resolved.
     pub(crate) fn resolve(&mut self, attribute: &'a Attribute) -> Step<'a> {
         let value = match self.chain(attribute)? {
             Chain::Value(value, true) => Value::some(value),
@@ -83,7 +85,7 @@ impl<'a> Run<'_, 'a> {
         self.chain(attribute)
     }
 
-    /// A part of a value; a composed variable is computed here if it is not yet.
+    /// A part of a value; a composed variable is computed here at the first use.
     fn select(&mut self, value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
         let name = match (value, key) {
             (Value::Opaque(opaque), Value::String(name)) if is_composed(opaque) => name,
@@ -111,7 +113,7 @@ impl<'a> Run<'_, 'a> {
         part
     }
 
-    /// Value of a part, or the error that reading it gives; a fatal error ends the evaluation.
+    /// Value of a part, or the error of reading the part; a fatal error ends the evaluation.
     pub(super) fn part(
         &mut self,
         value: &Value<'a>,
@@ -125,7 +127,8 @@ impl<'a> Run<'_, 'a> {
         }
     }
 
-    /// A part of a value, with its cost of 1; `None` for a part that an optional selection does not find.
+    /// A part of a value, with the cost of 1; `None` for a part that an optional selection does not
+    /// find.
     fn qualify(
         &mut self,
         value: Value<'a>,
@@ -172,15 +175,17 @@ impl<'a> Run<'_, 'a> {
     }
 }
 
-/// Whether the root of a selection costs 1: not that of a presence test, and not the choice between branches.
+/// Whether the root of a selection costs 1: not that of a presence test, and not the choice between
+/// branches.
 fn has_cost(attribute: &Attribute) -> bool {
     !attribute.is_test && !matches!(attribute.root, Root::Conditional(_))
 }
 
 /// A root; an optional is opened and makes the chain optional.
 ///
-/// cel-go opens it to the value of Go that is in it, which knows no schema: `oldSelf.value().x__dot__y` finds nothing
-/// where `oldSelf` is an optional, and a field with `format: duration` is a text there.
+/// cel-go opens the optional to the value of Go inside, which knows no schema:
+/// `oldSelf.value().x__dot__y` finds nothing where `oldSelf` is an optional, and a field with
+/// `format: duration` is a text there.
 #[inline]
 fn unwrapped(value: Value<'_>) -> Chain<'_> {
     match value {
@@ -190,7 +195,7 @@ fn unwrapped(value: Value<'_>) -> Chain<'_> {
     }
 }
 
-/// A part, or the error for its absence.
+/// A part, or the error for an absent part.
 enum Part<'a> {
     Found(Value<'a>),
     Missing(EvalError),
@@ -242,7 +247,7 @@ fn element<'a>(list: &List<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> 
     item.map(Part::Found)
 }
 
-/// An index of a list; a double or uint without a fraction is one.
+/// An index of a list; a double or uint without a fraction is an index.
 pub(crate) fn list_index(key: &Value<'_>) -> Result<i64, EvalError> {
     let converted = match key {
         Value::Int(index) => Some(*index),

@@ -7,10 +7,11 @@ use super::Argument;
 
 /// Digits after the point without a precision.
 const DEFAULT_PRECISION: i64 = 6;
-/// Largest number that the formatter of golang.org/x/text reads in a format: it looks at a million before a digit.
+/// Largest number that the formatter of golang.org/x/text reads in a format: the formatter looks at
+/// a million before a digit.
 const MAX_NUMBER: i64 = 10_000_009;
 
-/// A clause after its `%`.
+/// A clause after the `%`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verb {
     letter: u8,
@@ -18,13 +19,13 @@ pub(super) struct Verb {
 }
 
 impl Verb {
-    /// The clause at the start of a text that is not empty, and the text after it.
+    /// The clause at the start of a text that is not empty, and the text behind.
     pub(super) fn parse(text: &str) -> Result<(Verb, &str), String> {
         let (precision, rest) =
             precision(text).map_err(|cause| format!("error while parsing precision: {cause}"))?;
         let letter = rest.bytes().next().unwrap_or_default();
         if !b"sdfebxXo".contains(&letter) {
-            // The byte as a character, as in Go: of a longer character it is the first byte.
+            // The byte as a character, as in Go: of a longer character, the first byte.
             return Err(format!("unrecognized formatting clause \"{}\"", char::from(letter)));
         }
         Ok((Verb { letter, precision }, rest.get(1..).unwrap_or_default()))
@@ -46,7 +47,7 @@ impl Verb {
     }
 }
 
-/// The precision at the start of a text, `.3`, if there is one, and the text after it.
+/// The precision at the start of a text, `.3`, if there is a precision, and the text behind.
 fn precision(text: &str) -> Result<(Option<i64>, &str), String> {
     let Some(digits) = text.strip_prefix('.') else { return Ok((None, text)) };
     let Some(end) = digits.bytes().position(|byte| !byte.is_ascii_digit()) else {
@@ -113,7 +114,7 @@ fn minus(value: i64) -> &'static str {
     if value < 0 { "-" } else { "" }
 }
 
-/// The number of a clause for doubles: a double, or the name of one that is no number.
+/// The number of a clause for doubles: a double, or the name of a double that is no number.
 fn double(value: &Argument<'_>, clause: &str) -> Result<f64, String> {
     match value {
         Argument::Double(value) => Ok(*value),
@@ -143,7 +144,8 @@ fn fixed(value: f64, precision: i64) -> String {
     if let Some(special) = special(value) {
         return special;
     }
-    // The formatter keeps the smallest number of digits in 8 bits and the largest in 16; a negative one is none.
+    // The formatter keeps the smallest number of digits in 8 bits and the largest in 16; a negative
+    // number is none.
     let (least, most) = (usize::from(precision as u8), usize::try_from(precision as i16).ok());
     let text = match most {
         Some(most) => format!("{:.most$}", value.abs()),
@@ -166,7 +168,8 @@ fn fixed(value: f64, precision: i64) -> String {
     out
 }
 
-/// `%Ne`: the number is the width, as in cel-go, which leaves out the point; there are always six digits.
+/// `%Ne`: the number is the width, as in cel-go, which leaves out the point; there are always six
+/// digits.
 fn scientific(value: f64, width: i64) -> String {
     if width > MAX_NUMBER {
         return "%!(NOVERB)".to_owned();

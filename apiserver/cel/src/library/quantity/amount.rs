@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Fault;
 use super::decimal::{Decimal, times_power_of_ten};
 
-/// Largest power of ten by which Go divides; beyond it the comparison is one of decimals.
+/// Largest power of ten by which Go divides; beyond, decimals are compared.
 const MAX_DIVISOR: i32 = 18;
 
 /// The number `value * 10^scale`.
@@ -16,7 +16,7 @@ pub(super) struct Amount {
 }
 
 impl Amount {
-    /// The whole number, if it is one that fits.
+    /// The whole number, if the amount is one and fits.
     pub(super) fn to_int(self) -> Option<i64> {
         if self.scale < 0 { None } else { scaled(self.value, self.scale) }
     }
@@ -29,12 +29,12 @@ impl Amount {
         Decimal { unscaled: self.value.into(), scale: self.scale.wrapping_neg() }
     }
 
-    /// The negation, which of the smallest number is itself, as in Go.
+    /// The negation, which of the smallest number is that number, as in Go.
     pub(super) fn negated(self) -> Amount {
         Amount { value: self.value.wrapping_neg(), scale: self.scale }
     }
 
-    /// The sum; `None` if it does not fit.
+    /// The sum; `None` if the sum does not fit.
     pub(super) fn add(self, other: Amount) -> Option<Amount> {
         if other.value == 0 {
             return Some(self);
@@ -61,13 +61,14 @@ impl Amount {
         }
     }
 
-    /// Order of an amount and one with a smaller power of ten.
+    /// Order of an amount and an amount with a smaller power of ten.
     fn compare_to_finer(self, finer: Amount) -> Result<Ordering, Fault> {
         let difference = self.scale.wrapping_sub(finer.scale);
         if difference >= MAX_DIVISOR {
             return self.to_decimal().compare(&finer.to_decimal());
         }
-        // The difference of the scales may be negative after an overflow, and Go's table has no such power.
+        // The difference of the scales may be negative after an overflow, and Go's table has no
+        // such power.
         let power = u32::try_from(difference).map_err(|_| Fault::DivisionByZero)?;
         let divisor = 10_i64.checked_pow(power).ok_or(Fault::DivisionByZero)?;
         let (quotient, remainder) = (finer.value / divisor, finer.value % divisor);
@@ -75,7 +76,7 @@ impl Amount {
     }
 }
 
-/// The number times a power of ten; a negative power, which is one after an overflow, counts as zero.
+/// The number times a power of ten; a negative power, as after an overflow, counts as zero.
 fn scaled(value: i64, power: i32) -> Option<i64> {
     match u32::try_from(power) {
         _ if value == 0 => Some(0),

@@ -7,7 +7,8 @@ use num_bigint::{BigInt, Sign};
 
 use super::Fault;
 
-/// Largest number of digits: far beyond any quantity, and small enough for an operation to take milliseconds.
+/// Largest number of digits: far beyond any quantity, and small enough for an operation to take
+/// milliseconds.
 pub(super) const MAX_DIGITS: u64 = 100_000;
 
 /// The number `unscaled * 10^-scale`.
@@ -18,7 +19,8 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    /// The number of a text of digits with at most one point and a sign before them; `None` without a digit.
+    /// The number of a text of digits with a point at most, and a sign before; `None` without a
+    /// digit.
     pub(super) fn parse(text: &str) -> Option<Decimal> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = format!("{whole}{fraction}");
@@ -79,7 +81,7 @@ impl Decimal {
     }
 
     pub(super) fn to_f64(&self) -> f64 {
-        // The text of a whole number is read with one rounding, as Go rounds to 53 bits.
+        // The text of a whole number is read with a single rounding, as Go rounds to 53 bits.
         let base = self.unscaled.to_string().parse().unwrap_or(f64::INFINITY);
         times_power_of_ten(base, self.scale.wrapping_neg())
     }
@@ -96,7 +98,8 @@ fn power_of_ten(power: u64) -> BigInt {
     BigInt::from(10).pow(u32::try_from(power).unwrap_or_default())
 }
 
-/// Product with a power of ten that Go rounds first: two roundings, and the power may be 0 or infinite.
+/// Product with a power of ten that Go rounds first: two roundings, and the power may be 0 or
+/// infinite.
 pub(super) fn times_power_of_ten(base: f64, power: i32) -> f64 {
     if power == 0 {
         return base;

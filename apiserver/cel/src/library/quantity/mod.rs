@@ -1,8 +1,9 @@
-//! Quantities of resources: `100m`, `1.5Gi`, `12e3`, with the arithmetic of apimachinery's `resource.Quantity`.
+//! Quantities of resources: `100m`, `1.5Gi`, `12e3`, with the arithmetic of apimachinery's
+//! `resource.Quantity`.
 //!
-//! A quantity is a whole number with a power of ten as long as both fit, and a decimal number without bounds
-//! otherwise. Which of the two it is shows: only the first is ever an integer for `isInteger` and `asInteger`, and an
-//! operation may turn the one into the other.
+//! A quantity is a whole number with a power of ten as long as both fit, and a decimal number
+//! without bounds otherwise. The form is visible: only the first is ever an integer for `isInteger`
+//! and `asInteger`, and an operation may turn either form into the other.
 
 mod amount;
 mod decimal;
@@ -19,15 +20,15 @@ use decimal::Decimal;
 /// The reason why an operation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A number would have more digits than this library computes with; kube-apiserver computes until it runs out
-    /// of memory or time.
+    /// A number would have more digits than this library computes with; kube-apiserver computes
+    /// until memory or time run out.
     TooLarge,
-    /// A fault of the server: it divides by zero when the powers of ten are too far apart.
+    /// A fault of the server: the server divides by zero when the powers of ten are too far apart.
     DivisionByZero,
 }
 
-/// A quantity. Operations of the server change it in places where they should not; therefore its state can change
-/// while it is shared.
+/// A quantity. Operations of the server change quantities in places where they should not;
+/// therefore the state of a shared quantity can change.
 #[derive(Debug)]
 pub struct Quantity {
     state: Mutex<State>,
@@ -37,7 +38,8 @@ pub struct Quantity {
 #[derive(Debug, Clone)]
 enum State {
     Amount(Amount),
-    /// The number is shared with the sums that were made of it: an addition changes it in place.
+    /// The number is shared with the sums that were made of the number: an addition changes the
+    /// number in place.
     Decimal(Arc<Mutex<Decimal>>),
 }
 
@@ -46,7 +48,7 @@ impl State {
         State::Decimal(Arc::new(Mutex::new(number)))
     }
 
-    /// The number as a decimal of its own.
+    /// The number as a separate decimal.
     fn to_decimal(&self) -> Decimal {
         match self {
             State::Amount(amount) => amount.to_decimal(),
@@ -95,7 +97,8 @@ impl Quantity {
         locked(&self.state).clone()
     }
 
-    /// The value as a whole number; `None` for a fraction, for a number that does not fit, and for any decimal.
+    /// The value as a whole number; `None` for a fraction, for a number that does not fit, and for
+    /// any decimal.
     pub fn to_int(&self) -> Option<i64> {
         match self.snapshot() {
             State::Amount(amount) => amount.to_int(),
@@ -119,11 +122,12 @@ impl Quantity {
         }
     }
 
-    /// Order of two quantities. Beside a decimal this quantity becomes a decimal, too, and is no integer any more.
+    /// Order of two quantities. Beside a decimal this quantity becomes a decimal, too, and is no
+    /// integer any more.
     ///
     /// # Errors
     ///
-    /// The [`Fault`] if the numbers cannot be brought to one power of ten.
+    /// The [`Fault`] if the numbers cannot be brought to the same power of ten.
     pub fn compare(&self, other: &Quantity) -> Result<Ordering, Fault> {
         let other = other.snapshot();
         let mut state = locked(&self.state);
@@ -137,16 +141,16 @@ impl Quantity {
     ///
     /// # Errors
     ///
-    /// The [`Fault`] if the numbers cannot be brought to one power of ten.
+    /// The [`Fault`] if the numbers cannot be brought to the same power of ten.
     pub fn compare_unchanged(&self, other: &Quantity) -> Result<Ordering, Fault> {
         self.snapshot().compare(&other.snapshot())
     }
 
-    /// The sum. If this quantity is a decimal, it becomes the sum itself.
+    /// The sum. If this quantity is a decimal, this quantity becomes the sum.
     ///
     /// # Errors
     ///
-    /// The [`Fault`] if the numbers cannot be brought to one power of ten.
+    /// The [`Fault`] if the numbers cannot be brought to the same power of ten.
     pub fn add(&self, other: &Quantity) -> Result<Quantity, Fault> {
         let other = other.snapshot();
         if let (State::Amount(a), State::Amount(b)) = (self.snapshot(), &other)
@@ -157,11 +161,11 @@ impl Quantity {
         self.add_decimal(&other.to_decimal())
     }
 
-    /// The difference. If this quantity is a decimal, it becomes the difference itself.
+    /// The difference. If this quantity is a decimal, this quantity becomes the difference.
     ///
     /// # Errors
     ///
-    /// The [`Fault`] if the numbers cannot be brought to one power of ten.
+    /// The [`Fault`] if the numbers cannot be brought to the same power of ten.
     pub fn sub(&self, other: &Quantity) -> Result<Quantity, Fault> {
         let other = other.snapshot();
         if let (State::Amount(a), State::Amount(b)) = (self.snapshot(), &other)

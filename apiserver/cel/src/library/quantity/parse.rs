@@ -1,4 +1,4 @@
-//! The texts of quantities.
+//! Parser of quantities such as `100m` and `1.5Gi`.
 
 use super::amount::Amount;
 use super::decimal::{Decimal, MAX_DIGITS};
@@ -15,10 +15,10 @@ const MAX_AMOUNT_DIGITS: i64 = 18;
 /// The finest power of ten: a nano.
 const NANO: i32 = -9;
 
-/// The parts of a text.
+/// The parts of a quantity.
 struct Parts<'t> {
     is_negative: bool,
-    /// The number with its sign.
+    /// The number with the sign.
     value: &'t str,
     /// Digits before the point, without leading zeros.
     whole: &'t str,
@@ -66,7 +66,7 @@ fn split(text: &str) -> Result<Parts<'_>, &'static str> {
     Ok(Parts { is_negative, value, whole, fraction, suffix: rest })
 }
 
-/// The digits at the begin, and the rest.
+/// The digits at the beginning, and the rest.
 fn leading_digits(text: &str) -> (&str, &str) {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     text.split_at(text.len() - rest.len())
@@ -92,13 +92,13 @@ fn interpret(suffix: &str) -> Option<Suffix> {
         "Ei" => Suffix::Binary(60),
         other => {
             let exponent: i64 = other.strip_prefix(['e', 'E'])?.parse().ok()?;
-            // Go keeps 32 bits of it.
+            // Go keeps 32 bits of the exponent.
             Suffix::Decimal(exponent as i32)
         }
     })
 }
 
-/// The amount of a text that is short enough; `None` leaves it to a decimal.
+/// The amount of a text that is short enough; `None` if the number needs a decimal.
 fn amount(parts: &Parts<'_>, suffix: &Suffix) -> Result<Option<Amount>, &'static str> {
     let (whole, fraction) = (parts.whole.len() as i64, parts.fraction.len() as i64);
     let (precision, scale, factor) = match *suffix {
@@ -123,7 +123,8 @@ fn amount(parts: &Parts<'_>, suffix: &Suffix) -> Result<Option<Amount>, &'static
     Ok(product.map(|value| Amount { value: if parts.is_negative { -value } else { value }, scale }))
 }
 
-/// The number of a text, rounded up to nanos; with a binary suffix it is at most the largest `int64`.
+/// The number of a text, rounded up to nanos; with a binary suffix the number is at most the
+/// largest `int64`.
 fn decimal(parts: &Parts<'_>, suffix: &Suffix) -> Result<Decimal, &'static str> {
     if parts.value.len() as u64 > MAX_DIGITS {
         return Err(TOO_LARGE);

@@ -1,4 +1,5 @@
-//! Classes of characters: in brackets, of Perl (`\d`), of POSIX (`[:alpha:]`) and of Unicode (`\pL`).
+//! Classes of characters: in brackets, of Perl (`\d`), of POSIX (`[:alpha:]`) and of Unicode
+//! (`\pL`).
 
 use std::fmt::Write as _;
 
@@ -17,7 +18,7 @@ const POSIX: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// Writes a code point so that it has no meaning of its own in a pattern or class.
+/// Writes a code point so that the code point has no special meaning in a pattern or class.
 pub(super) fn push_code(out: &mut String, code: u32) {
     match char::from_u32(code) {
         Some(c) if c.is_alphanumeric() => out.push(c),
@@ -51,7 +52,7 @@ impl<'p> Parser<'p> {
             class.push('^');
         }
         let mut is_first = true;
-        // A bracket is a member as the first one.
+        // A bracket in the first place is a member.
         while is_first || !self.rest.starts_with(']') {
             is_first = false;
             self.class_member(before, &mut class)?;
@@ -89,7 +90,7 @@ impl<'p> Parser<'p> {
         self.next().map(u32::from).ok_or_else(|| SyntaxError::new(Code::MissingBracket, before))
     }
 
-    /// Reads `[:name:]` within brackets, if there is one.
+    /// Reads `[:name:]` within brackets, if there is such a class.
     fn posix_class(&mut self, out: &mut String) -> Result<bool, SyntaxError> {
         let Some((name, after)) =
             self.rest.strip_prefix("[:").and_then(|rest| rest.split_once(":]"))
@@ -106,7 +107,7 @@ impl<'p> Parser<'p> {
         Ok(true)
     }
 
-    /// Reads `\d`, `\s`, `\w` or a negation of them, if there is one. All are of ASCII.
+    /// Reads `\d`, `\s`, `\w` or a negation of these, if there is such a class. All are of ASCII.
     pub(super) fn perl_class(&mut self, out: &mut String) -> bool {
         let class = match self.rest.as_bytes() {
             [b'\\', b'd', ..] => "[0-9]",
@@ -122,7 +123,7 @@ impl<'p> Parser<'p> {
         true
     }
 
-    /// Reads `\pN`, `\p{Name}` or a negation of them, if there is one.
+    /// Reads `\pN`, `\p{Name}` or a negation of these, if there is such a class.
     pub(super) fn unicode_class(&mut self, out: &mut String) -> Result<bool, SyntaxError> {
         let mut negated = match self.rest.as_bytes() {
             [b'\\', b'p', ..] => false,

@@ -8,10 +8,11 @@ use super::{Code, Pattern, SyntaxError};
 const SIZE_LIMIT: usize = 10 << 20;
 /// Largest cache of states while a text is searched, in bytes.
 const DFA_SIZE_LIMIT: usize = 2 << 20;
-/// Largest nesting of a translated pattern that is compiled on the stack of the caller: the compiler is recursive and
-/// takes some kilobytes for each level.
+/// Largest nesting of a translated pattern that is compiled on the stack of the caller: the
+/// compiler is recursive and takes some kilobytes for each level.
 const NEST_LIMIT: u32 = 64;
-/// Largest nesting of all, for which a thread with [`DEEP_STACK`] compiles. It is about a third of Go's.
+/// Largest nesting of all, for which a thread with [`DEEP_STACK`] compiles. About a third of Go's
+/// limit.
 const DEEP_NEST_LIMIT: u32 = 1000;
 /// Bytes of stack for a deep pattern.
 const DEEP_STACK: usize = 32 << 20;
@@ -26,19 +27,19 @@ pub struct Regex {
 impl Regex {
     /// The compiled pattern.
     ///
-    /// The limits are lower than Go's: 64 KiB of pattern, 10 MiB of program, a nesting of 1000 where
-    /// a group is about three levels.
+    /// The limits are lower than Go's: 64 KiB of pattern, 10 MiB of program, a nesting of 1000
+    /// where a group is about three levels.
     ///
     /// # Errors
     ///
-    /// Go's message for a pattern that it does not compile, `expression too large` or `expression nests too deeply`
-    /// for one beyond a limit.
+    /// Go's message for a pattern that Go does not compile, `expression too large` or
+    /// `expression nests too deeply` for a pattern beyond a limit.
     pub fn compile(pattern: &str) -> Result<Regex, SyntaxError> {
         Pattern::parse(pattern)?.compile()
     }
 
-    /// Number of the items of the pattern, each as often as it is repeated: a bound of the time that one character of
-    /// a text takes.
+    /// Number of the items of the pattern, each as often as repeated: a bound of the time that a
+    /// character of a text takes.
     pub fn items(&self) -> u64 {
         self.items
     }
@@ -52,7 +53,8 @@ impl Regex {
         self.regex.find(text).map_or("", |found| found.as_str())
     }
 
-    /// The matches from left to right without overlap, all if the limit is negative: `text.findAll(pattern, limit)`.
+    /// The matches from left to right without overlap, all if the limit is negative:
+    /// `text.findAll(pattern, limit)`.
     pub fn find_all<'t>(&self, text: &'t str, limit: i64) -> Vec<&'t str> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         self.regex.find_iter(text).take(limit).map(|found| found.as_str()).collect()
@@ -66,7 +68,8 @@ impl Pattern<'_> {
     ///
     /// A pattern that is too large or nested too deeply.
     pub fn compile(self) -> Result<Regex, SyntaxError> {
-        // The parser has refused everything that the crate would, except for expressions that are too deep or too large.
+        // The parser has refused everything that the crate would, except for expressions that are
+        // too deep or too large.
         let built = match build(&self.translated, NEST_LIMIT) {
             Err(regex::Error::Syntax(_)) => build_deep(self.translated),
             built => built,
@@ -86,7 +89,7 @@ fn build(translated: &str, nest_limit: u32) -> Result<regex::Regex, regex::Error
         .build()
 }
 
-/// Compiles a pattern on a stack of its own.
+/// Compiles a pattern on a separate stack.
 fn build_deep(translated: String) -> Result<regex::Regex, regex::Error> {
     let too_deep = || regex::Error::Syntax("no stack".to_owned());
     let thread = std::thread::Builder::new().stack_size(DEEP_STACK);

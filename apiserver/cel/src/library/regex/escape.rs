@@ -50,7 +50,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// Reads an escape sequence of one code point.
+    /// Reads an escape sequence of a code point.
     pub(super) fn escape(&mut self) -> Result<u32, SyntaxError> {
         let before = self.rest;
         self.skip(1);
@@ -59,7 +59,7 @@ impl<'p> Parser<'p> {
         };
         let next_is_octal = self.rest.starts_with(|next: char| next.is_digit(8));
         let code = match c {
-            // One digit other than zero would be a reference to a group.
+            // A single digit other than zero would be a reference to a group.
             '0' => Some(self.octal(c)),
             '1'..='7' if next_is_octal => Some(self.octal(c)),
             'x' => self.hexadecimal(),
@@ -75,7 +75,7 @@ impl<'p> Parser<'p> {
         code.ok_or_else(|| SyntaxError::new(Code::InvalidEscape, self.consumed(before)))
     }
 
-    /// Up to three octal digits, of which one is read.
+    /// Up to three octal digits, of which the first is read.
     fn octal(&mut self, first: char) -> u32 {
         let mut code = first.to_digit(8).unwrap_or_default();
         for _ in 0..2 {

@@ -53,8 +53,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("Uppercaseletter", "Lu"),
 ];
 
-/// Names of scripts. Those of more than one word are not here: Go 1.26 refuses them, because it removes the
-/// underscore before it looks a name up.
+/// Names of scripts. Names of several words are left out: Go 1.26 refuses them, because Go removes
+/// the underscore before the look-up of a name.
 const SCRIPTS: &[&str] = &[
     "Adlam",
     "Ahom",
@@ -205,7 +205,8 @@ fn members(name: &str) -> Option<String> {
     }
 }
 
-/// The name with an upper case letter first, lower case ones after it and without underscores, spaces and hyphens.
+/// The name with an upper case letter first, lower case letters behind and without underscores,
+/// spaces and hyphens.
 fn canonical(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
     letters

@@ -1,11 +1,11 @@
-//! Translation of a pattern in Go's syntax: each item becomes one of the `regex` crate with the same meaning under
-//! every flag, so that the crate sees no flag of the pattern itself.
+//! Translation of a pattern in Go's syntax: each item becomes an item of the `regex` crate with the
+//! same meaning under every flag, so that the crate sees no flag of the pattern.
 
 use super::{Code, SyntaxError};
 
-/// Largest count of a repetition, and largest product of nested ones.
+/// Largest count of a repetition, and largest product of nested counts.
 const MAX_REPEAT: u32 = 1000;
-/// Most repetitions of a repetition (`a*(?i)*`): each moves the text after it.
+/// Most repetitions of a repetition (`a*(?i)*`): each moves the text behind.
 const MAX_WRAPPED: u32 = 250;
 /// Ranges of a class of Unicode, about.
 pub(super) const UNICODE_RANGES: u64 = 1000;
@@ -30,20 +30,21 @@ pub(super) struct Flags {
 pub(super) struct Group {
     /// Flags to be restored after the group.
     flags: Flags,
-    /// Offset of its text in the output.
+    /// Offset of the group's text in the output.
     start: usize,
-    /// Largest product of repetitions of its items.
+    /// Largest product of repetitions of the items.
     repeats: u32,
-    /// Number of its items, each as often as it is repeated.
+    /// Number of items, each as often as repeated.
     weight: Weight,
 }
 
-/// The size of a pattern or of a part of it, with each item as often as it is repeated.
+/// The size of a pattern or of a part, with each item as often as repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weight {
-    /// Number of items: the time of searching one character grows with it.
+    /// Number of items: the time of searching a character grows with this number.
     pub(super) items: u64,
-    /// Number of ranges of characters in the items: the time of a compilation grows with it.
+    /// Number of ranges of characters in the items: the time of a compilation grows with this
+    /// number.
     pub(super) ranges: u64,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Parser<'p> {
     pub(super) out: String,
     pub(super) flags: Flags,
     groups: Vec<Group>,
-    /// Groups of the top level and of the innermost open one.
+    /// Groups of the top level and of the innermost open group.
     current: Group,
     item: Option<Item>,
     /// The pattern from the repetition on that was read just before.
@@ -80,7 +81,7 @@ pub(super) struct Parser<'p> {
     pub(super) unicode_classes: u32,
 }
 
-/// The pattern for the crate, with its weight.
+/// The pattern for the crate, with the weight.
 pub(super) fn translate(pattern: &str) -> Result<(String, Weight), SyntaxError> {
     let mut parser = Parser {
         pattern,
@@ -121,7 +122,7 @@ impl<'p> Parser<'p> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
-    /// Reads one character.
+    /// Reads a character.
     pub(super) fn next(&mut self) -> Option<char> {
         let mut chars = self.rest.chars();
         let c = chars.next();
@@ -129,7 +130,7 @@ impl<'p> Parser<'p> {
         c
     }
 
-    /// Reads one item. Returns the pattern from it on if it is a repetition.
+    /// Reads an item. Returns the pattern from the item on if that is a repetition.
     fn step(&mut self, c: char) -> Result<Option<&'p str>, SyntaxError> {
         let before = self.rest;
         match c {
@@ -162,7 +163,7 @@ impl<'p> Parser<'p> {
         Ok(None)
     }
 
-    /// Starts an item at the end of the output; the one before is complete.
+    /// Starts an item at the end of the output; the item before is complete.
     pub(super) fn begin_item(&mut self) {
         self.end_item();
         self.item = Some(Item {
@@ -189,7 +190,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// An item of one character of the pattern.
+    /// An item of a single character of the pattern.
     fn symbol(&mut self, translated: &str) {
         self.skip(1);
         self.begin_item();
@@ -256,15 +257,15 @@ impl<'p> Parser<'p> {
         if !is_valid {
             return Err(SyntaxError::new(Code::InvalidRepeatSize, self.consumed(before)));
         }
-        // Without an upper bound the lower one counts.
+        // Without an upper bound the lower bound counts.
         let copies = if most == Some(0) { 0 } else { most.unwrap_or(least).max(1) };
         let checked = if least >= 2 || most.is_some_and(|most| most >= 2) { copies } else { 0 };
         self.repeat(before, copies, checked, '{')?;
         Ok(Some(before))
     }
 
-    /// Repeats the last item. `before` is the pattern from the operator on; `copies` the factor of nested counts,
-    /// for which `checked` is zero if the operator adds none.
+    /// Repeats the last item. `before` is the pattern from the operator on; `copies` the factor of
+    /// nested counts, for which `checked` is zero if the operator adds none.
     fn repeat(
         &mut self,
         before: &'p str,
@@ -327,7 +328,7 @@ fn counts(text: &str) -> Option<(u32, Option<u32>, &str)> {
     Some((least, most, rest.strip_prefix('}')?))
 }
 
-/// A decimal number without leading zeros; one that is too large is the largest.
+/// A decimal number without leading zeros; a number that is too large becomes the largest.
 fn count(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
@@ -338,7 +339,7 @@ fn count(text: &str) -> Option<(u32, &str)> {
 }
 
 impl<'p> Parser<'p> {
-    /// Reads the start of a group, or flags without one.
+    /// Reads the start of a group, or flags without a group.
     pub(super) fn open_group(&mut self) -> Result<(), SyntaxError> {
         if !self.rest.starts_with("(?") {
             self.skip(1);

@@ -1,4 +1,4 @@
-//! Regular expressions against Go's results, and hostile ones.
+//! Regular expressions against Go's results, and hostile patterns.
 
 use super::*;
 

@@ -22,7 +22,7 @@ impl Civil {
         let (era, day_of_era) = (shifted.div_euclid(ERA), shifted.rem_euclid(ERA));
         let year_of_era =
             (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        // A year that starts in March, so that the leap day is its last one.
+        // A year that starts in March, so that the leap day is the last day.
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let month_from_march = (5 * day_of_year + 2) / 153;
         let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };

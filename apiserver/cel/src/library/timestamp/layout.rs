@@ -1,4 +1,5 @@
-//! Texts of times read as Go's `time.Parse` does for the layouts that Kubernetes uses, with its messages.
+//! Texts of times read as Go's `time.Parse` does for the layouts that Kubernetes uses, with Go's
+//! messages.
 
 use super::super::duration::quote;
 use super::civil::{Civil, SECONDS_PER_DAY};
@@ -7,7 +8,7 @@ use super::{NANOS_PER_SECOND, Timestamp};
 /// A part of a layout: literal text before a field, and the field.
 type Element = (&'static str, Field);
 
-/// A layout: its text in Go's notation and its parts.
+/// A layout: the text in Go's notation, and the parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     text: &'static str,
@@ -80,7 +81,7 @@ pub(super) const LOCAL_TIME: Layout =
 pub(super) const FULL_DATE: Layout =
     Layout { text: "2006-01-02", elements: DATE_AND_TIME.split_at(3).0 };
 
-/// Fields of a time while it is read.
+/// Fields of a time that is being read.
 #[derive(Debug, Default)]
 struct Fields {
     year: i64,
@@ -93,7 +94,7 @@ struct Fields {
 
 /// Cause that a field cannot be read.
 enum Failure {
-    /// It does not have the form.
+    /// The text does not have the form.
     Form,
     /// The number is out of range; the name of the field.
     Range(&'static str),
@@ -151,7 +152,7 @@ fn out_of_range(text: &str, name: &str) -> String {
     format!("parsing time {}: {name} out of range", quote(text))
 }
 
-/// A rest that starts within a character is quoted byte by byte up to the next one.
+/// A rest that starts within a character is quoted byte by byte up to the next character.
 fn quote_bytes(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for chunk in bytes.utf8_chunks() {
@@ -163,7 +164,7 @@ fn quote_bytes(bytes: &[u8]) -> String {
     out
 }
 
-/// Reads a field and returns the text after it.
+/// Reads a field and returns the text behind.
 fn read<'a>(fields: &mut Fields, field: Field, text: &'a [u8]) -> Result<&'a [u8], Failure> {
     match field {
         Field::Year => {
@@ -217,7 +218,7 @@ fn read<'a>(fields: &mut Fields, field: Field, text: &'a [u8]) -> Result<&'a [u8
     }
 }
 
-/// The value, if it is below a limit.
+/// The value, if below a limit.
 fn below(value: i64, limit: i64, name: &'static str) -> Result<i64, Failure> {
     if value < limit { Ok(value) } else { Err(Failure::Range(name)) }
 }
@@ -250,7 +251,7 @@ fn read_zone<'a>(fields: &mut Fields, text: &'a [u8]) -> Result<&'a [u8], Failur
     }
     let hour = two_digits(&[h1, h2]).map(|(hour, _)| hour);
     let minute = two_digits(&[m1, m2]).map(|(minute, _)| minute);
-    // Go checks ranges before it looks at the sign and at errors of the minutes.
+    // Go checks ranges before the sign and before errors of the minutes.
     if matches!(hour, Ok(25..)) {
         return Err(Failure::Range("time zone offset hour"));
     }

@@ -21,11 +21,12 @@ pub enum Zone {
 }
 
 impl Zone {
-    /// The zone of functions without an argument for it.
+    /// The zone of functions without an argument for a zone.
     pub const UTC: Zone = Zone::Fixed(0);
 
-    /// The zone that an argument names: `America/New_York`, or an offset in hours and minutes such as `-03:30`.
-    /// An empty name is UTC, and so is `Local`: a kube-apiserver has no other local time.
+    /// The zone that an argument names: `America/New_York`, or an offset in hours and minutes such
+    /// as `-03:30`. An empty name is UTC, and so is `Local`: a kube-apiserver has no other local
+    /// time.
     ///
     /// # Errors
     ///
@@ -49,7 +50,8 @@ impl Zone {
     }
 }
 
-/// Hours and minutes may be any numbers, as in cel-go; the minutes have the sign of the first character.
+/// Hours and minutes may be any numbers, as in cel-go; the minutes have the sign of the first
+/// character.
 fn fixed(text: &str, hours: &str, minutes: &str) -> Result<Zone, String> {
     let hours = number::atoi(hours)?;
     let minutes = number::atoi(minutes)?;

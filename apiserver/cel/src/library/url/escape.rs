@@ -1,4 +1,4 @@
-//! Percent-encoding of the parts of a URL, as Go's `net/url` allows and writes it.
+//! Percent-encoding of the parts of a URL, as Go's `net/url` allows and writes them.
 
 use super::super::ip::quote_bytes;
 
@@ -31,7 +31,8 @@ fn must_escape(byte: u8, part: Part) -> bool {
     }
 }
 
-/// The text with its escape sequences decoded; an error with Go's text for a sequence that the part does not allow.
+/// The text with decoded escape sequences; an error with Go's text for a sequence that the part
+/// does not allow.
 pub(super) fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -93,7 +94,7 @@ pub(super) fn escape(bytes: &[u8], part: Part) -> String {
     out
 }
 
-/// The escaped form of a path or fragment: the one of the source if it is valid.
+/// The escaped form of a path or fragment: that of the source if valid.
 pub(super) fn escaped_form(raw: &str, part: Part) -> Result<String, String> {
     let decoded = unescape(raw.as_bytes(), part)?;
     let is_valid = raw.bytes().all(|byte| match byte {

@@ -4,7 +4,8 @@ use super::ParserOptions;
 use crate::syntax::ast::{Call, Expr, ExprId, ExprKind, Literal, OffsetRange};
 use crate::syntax::issues::Issues;
 
-/// Largest number of expressions. Macros that copy their target would otherwise grow a tree without bound.
+/// Largest number of expressions. Macros that copy their target would otherwise grow a tree without
+/// bound.
 const MAX_EXPRESSIONS: usize = 500_000;
 
 /// Hands out numbers and keeps positions and errors.
@@ -31,7 +32,7 @@ impl<'o> Builder<'o> {
         ExprId(self.positions.len() as u32 - 1)
     }
 
-    /// Whether the tree may not grow; the first time it reports so.
+    /// Whether the tree may not grow; the first call with this result reports an error.
     pub(in crate::syntax) fn is_exhausted(&mut self) -> bool {
         if !self.exhausted && self.positions.len() > MAX_EXPRESSIONS {
             self.exhausted = true;
@@ -42,7 +43,7 @@ impl<'o> Builder<'o> {
         self.exhausted
     }
 
-    /// Gives up a number; it is used again if it was the last one.
+    /// Gives up a number; the number is used again if no later number was given.
     pub(in crate::syntax) fn delete_id(&mut self, id: ExprId) {
         if id.index() + 1 == self.positions.len() {
             self.positions.pop();
@@ -70,7 +71,8 @@ impl<'o> Builder<'o> {
         self.issues.report_without_position(message);
     }
 
-    /// An expression in place of an erroneous one: neither a name nor a selection, so that macros refuse it.
+    /// An expression in place of an erroneous one: neither a name nor a selection, so that macros
+    /// refuse it.
     pub(in crate::syntax) fn unspecified(&mut self, range: OffsetRange) -> Expr {
         Expr { id: self.id(range), kind: ExprKind::Literal(Literal::Null) }
     }

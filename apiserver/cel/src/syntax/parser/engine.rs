@@ -1,4 +1,5 @@
-//! The machine that walks the grammar's network over the tokens, with an explicit stack, and builds the nodes.
+//! The machine that walks the grammar's network over the tokens, with an explicit stack, and builds
+//! the nodes.
 
 use super::ParserOptions;
 use super::grammar::{
@@ -37,7 +38,7 @@ impl Node {
 pub(super) struct Frame {
     pub(super) rule: Rule,
     pub(super) precedence: u8,
-    /// State that called the rule, and the one to go on at; `None` for the outermost rule.
+    /// State that called the rule, and the state after the rule; `None` for the outermost rule.
     pub(super) caller: Option<(StateId, StateId)>,
     pub(super) node: NodeId,
 }
@@ -46,7 +47,7 @@ pub(super) struct Frame {
 #[derive(Debug)]
 pub(super) struct Abort;
 
-/// Error of a rule, from which it recovers.
+/// Error of a rule, from which the rule recovers.
 #[derive(Debug)]
 pub(super) enum Failure {
     Mismatch,
@@ -116,7 +117,7 @@ impl<'s> Engine<'s> {
         }
     }
 
-    /// The token at an index; the end of the input behind it.
+    /// The token at an index; the end of the input behind the last token.
     pub(super) fn token(&mut self, index: usize) -> Step<Token> {
         loop {
             if let Some(token) = self.tokens.get(index) {
@@ -177,7 +178,7 @@ impl<'s> Engine<'s> {
         self.nodes.len() - 1
     }
 
-    /// Ends the innermost rule; returns the root when it was the outermost one.
+    /// Ends the innermost rule; returns the root when that was the outermost rule.
     fn leave(&mut self) -> Option<NodeId> {
         let frame = self.frames.pop()?;
         self.depth[frame.rule as usize] -= 1;
@@ -214,7 +215,7 @@ impl<'s> Engine<'s> {
         }
     }
 
-    /// Makes the current node the first child of a new one: a step of a left-recursive rule.
+    /// Makes the current node the first child of a new node: a step of a left-recursive rule.
     fn wrap_node(&mut self) {
         let Some(frame) = self.frames.last().copied() else {
             return;

@@ -53,7 +53,7 @@ pub(super) enum Label {
     Colon,
 }
 
-/// The choices of the grammar, each with its own lookahead.
+/// The choices of the grammar, each with a separate lookahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Enter an optional part or another round of a loop if the next token begins it.
@@ -328,7 +328,7 @@ impl Network {
         self.states.len() - 1
     }
 
-    /// Adds the states of a sequence that goes on to `end`; returns its first state.
+    /// Adds the states of a sequence that goes on to `end`; returns the first state.
     fn sequence(&mut self, rule: Rule, elements: Vec<El>, end: StateId) -> StateId {
         elements.into_iter().rev().fold(end, |next, element| self.element(rule, element, next))
     }

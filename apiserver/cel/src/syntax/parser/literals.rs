@@ -15,7 +15,7 @@ pub(super) fn uint(text: &str) -> Option<Literal> {
     u64::from_str_radix(digits, radix).ok().map(Literal::Uint)
 }
 
-/// Value of a floating-point literal; too large a one is an error, as in Go.
+/// Value of a floating-point literal; a literal that is too large is an error, as in Go.
 pub(super) fn double(sign: &str, text: &str) -> Option<Literal> {
     let value = format!("{sign}{text}").parse::<f64>().ok()?;
     value.is_finite().then_some(Literal::Double(value))

@@ -1,4 +1,5 @@
-//! Choice of alternatives by lookahead, with the results and failures of ANTLR's adaptive prediction.
+//! Choice of alternatives by lookahead, with the results and failures of ANTLR's adaptive
+//! prediction.
 
 use super::engine::{Engine, Failure, Step};
 use super::grammar::{

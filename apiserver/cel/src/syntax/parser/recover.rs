@@ -126,7 +126,7 @@ impl Engine<'_> {
         Ok(Ok(()))
     }
 
-    /// Skips the current token if the one after it is expected.
+    /// Skips the current token if the next token is expected.
     fn delete_token(&mut self) -> Step<bool> {
         if self.expected_from(self.state) & set(self.peek(1)?) == 0 {
             return Ok(false);
@@ -137,7 +137,8 @@ impl Engine<'_> {
         Ok(true)
     }
 
-    /// Recovers from a token that does not match: skips it, or acts as if the expected one were there.
+    /// Recovers from a token that does not match: skips it, or acts as if the expected token were
+    /// there.
     pub(super) fn recover_inline(&mut self, to: StateId) -> Step<Result<Token, Failure>> {
         self.count_attempt()?;
         if self.delete_token()? {
@@ -166,7 +167,8 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r"))
 }
 
-/// Message of a failed choice. cel-go words a keyword behind a character, as in `a.true`, as a mismatch.
+/// Message of a failed choice. cel-go words a keyword behind a character, as in `a.true`, as a
+/// mismatch.
 fn no_viable_message(input: &str) -> String {
     let mut rest = input.chars();
     let first = rest.next();

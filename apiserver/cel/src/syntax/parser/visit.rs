@@ -1,4 +1,5 @@
-//! From the concrete syntax to expressions: numbers in cel-go's order, macros expanded, literals read.
+//! From the concrete syntax to expressions: numbers in cel-go's order, macros expanded, literals
+//! read.
 
 use super::builder::{Builder, global_call};
 use super::engine::{Node, NodeId};
@@ -20,7 +21,8 @@ pub(super) struct Visitor<'t> {
     too_deep: bool,
 }
 
-/// Range of a part that is missing because of a syntax error; cel-go prints it as the column 0 of the first line.
+/// Range of a part that is missing because of a syntax error; cel-go prints it as the column 0 of
+/// the first line.
 const NOWHERE: OffsetRange = OffsetRange { start: u32::MAX, end: u32::MAX };
 
 fn range(token: Token) -> OffsetRange {
@@ -56,7 +58,7 @@ impl<'t> Visitor<'t> {
         }
     }
 
-    /// Skips nodes that only wrap another one.
+    /// Skips nodes that only wrap another node.
     fn unnest(&self, mut id: NodeId) -> NodeId {
         loop {
             let node = &self.nodes[id];

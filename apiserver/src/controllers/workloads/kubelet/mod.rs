@@ -60,7 +60,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
 fn bind(core: &Core, pod: &Value) -> Result<(), ApiError> {
     let spec = &pod["spec"];
     let is_gated = !objects::items(spec, "schedulingGates").is_empty();
-    // Another scheduler decides about the Pods that name that scheduler.
+    // Another scheduler decides about the Pods that name it.
     if is_gated || spec["schedulerName"] != "default-scheduler" {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The node of the stand-in, and the node's lease.
+//! The node of the stand-in, and its lease.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The status of a Pod whose containers follow the Pod's annotations.
+//! Status of a Pod, computed from its annotations.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -23,11 +23,11 @@ const LONGEST: i64 = 300;
 enum State {
     /// The containers are not made.
     Pending,
-    /// They run, and are ready or not.
+    /// The containers run, and are ready or not.
     Running { is_ready: bool },
-    /// They have ended with an exit code.
+    /// The containers have ended with an exit code.
     Ended(u8),
-    /// They have ended with an exit code, and are about to be restarted.
+    /// The containers have ended with an exit code, and are about to be restarted.
     Restarting(u8),
 }
 
@@ -108,7 +108,7 @@ pub(super) fn next(core: &Core, pod: &Value, host: &str, ip: &str) -> (Value, Op
     (status, again)
 }
 
-/// Decides the present state of a Pod, and the time of its next change.
+/// Returns the present state of a Pod, and the time of its next change.
 fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
     let annotations = &pod["metadata"]["annotations"];
     let code = exit_code(pod);
@@ -157,7 +157,7 @@ fn container_status(
     let restarts = held["restartCount"].as_i64().unwrap_or(0);
     let is_waiting = matches!(state, State::Restarting(_)) && role == Role::Main;
     let restarts_now = is_waiting && held["state"]["waiting"].is_null();
-    // The id is that of the container that has ended, until the next container begins.
+    // The id of the ended container, until the next container begins.
     let id = id(pod, container, restarts - i64::from(is_waiting && !restarts_now));
     let (next, ended) = container_state(held, (state, role), &id, now);
     let last = ended.filter(|_| restarts_now).unwrap_or_else(|| held["lastState"].clone());
@@ -180,7 +180,7 @@ fn container_status(
     status
 }
 
-/// Returns the state of a container, and the state that a restart turns into the last state.
+/// Returns the state of a container, and the new `lastState` if the container restarts.
 fn container_state(
     held: &Value,
     (state, role): (State, Role),
@@ -259,7 +259,7 @@ fn conditions(pod: &Value, state: State, now: &str) -> Value {
         }
         conditions.push(condition);
     }
-    // Those of others, such as readiness gates, stay.
+    // Conditions of other writers, such as readiness gates, stay.
     let others = objects::items(&pod["status"], "conditions").iter();
     conditions
         .extend(others.filter(|held| all.iter().all(|(name, ..)| held["type"] != *name)).cloned());

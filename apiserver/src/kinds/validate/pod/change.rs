@@ -55,7 +55,7 @@ fn count(pod: &Value, list: &str) -> usize {
     pod["spec"][list].as_array().map_or(0, Vec::len)
 }
 
-/// Sets a field, or removes the field without a value.
+/// Sets a field, or removes it without a value.
 fn put(spec: &mut Value, field: &str, value: &Value) {
     match spec.as_object_mut() {
         Some(fields) if value.is_null() => drop(fields.remove(field)),

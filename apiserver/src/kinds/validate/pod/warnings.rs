@@ -117,7 +117,7 @@ fn container(container: &Value, at: &str, found: &mut Vec<String>) {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     for (index, variable) in items(&container["env"]) {
         let (name, value) = (text(variable, "name"), text(variable, "value"));
-        // A value that is made of the value before does not hide that value.
+        // A value that is made of the value before does not hide it.
         let refers = value.contains(&format!("$({name})"));
         if names.insert(name, value).is_some() && !refers {
             found.push(format!(

@@ -66,7 +66,7 @@ impl Listeners {
         let (gone, stay): (Vec<_>, Vec<_>) =
             members.iter().chain(&fresh).map(Arc::clone).partition(|member| member.is_removed());
         *self.members.lock() = stay.into();
-        // A queued listener ends with the listener's task.
+        // A queued listener ends with its task.
         gone.iter().filter(|member| !member.is_queued()).for_each(|member| member.end());
         fresh
     }

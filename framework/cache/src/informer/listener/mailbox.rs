@@ -27,7 +27,7 @@ const MOST_STEPS: usize = 8;
 pub(in crate::informer) enum MergePolicy {
     /// A single step from the state that was delivered last to the latest.
     Latest,
-    /// Every step, so every state that a reader of the cache could have seen: a mapper may map a
+    /// Every step, so every state that a reader of the cache could have seen: a mapper may map one
     /// state to other objects than the next, and all those objects are affected.
     EachStep,
 }

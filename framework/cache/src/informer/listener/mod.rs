@@ -84,7 +84,7 @@ enum Delivery {
     Queued { call: DeliverFn, mail: Mutex<Mail>, filled: Notify },
 }
 
-/// The mailbox of a listener, under the mailbox's lock.
+/// The mailbox of a listener, under its lock.
 struct Mail {
     /// The undelivered changes.
     mailbox: Mailbox,
@@ -126,7 +126,7 @@ pub(in crate::informer) struct Listener {
     is_internal: bool,
 }
 
-/// Name of a listener and the labels of the listener's metrics.
+/// Name of a listener and the labels of its metrics.
 pub(in crate::informer) struct ListenerIdentity {
     pub(in crate::informer) name: String,
     pub(in crate::informer) info: ResourceInfo,
@@ -253,7 +253,7 @@ impl Listener {
         })
     }
 
-    /// Delivers a batch, or leaves the batch to the listener's task.
+    /// Delivers a batch, or leaves it to the listener's task.
     pub(in crate::informer) fn notify(&self, events: &[Event]) {
         if events.is_empty() || self.is_removed() {
             return;

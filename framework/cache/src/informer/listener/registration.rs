@@ -124,12 +124,12 @@ impl<K: 'static> Listen<K> {
     }
 }
 
-/// A registered listener. Dropping the registration removes the listener; [`keep`](Self::keep)
-/// leaves the listener registered for as long as the informer runs. While the registration exists,
-/// the informer is in use.
+/// A registered listener. Dropping the registration removes it; [`keep`](Self::keep) leaves it
+/// registered for as long as the informer runs. While the registration exists, the informer is in
+/// use.
 #[must_use = "dropping it removes the listener: keep it, or call `keep`"]
 pub struct Registration {
-    /// The listener, shared with the informer that calls the listener.
+    /// The listener, shared with the informer that calls it.
     listener: Arc<Listener>,
     /// Keeps the informer in use; `None` only during the drop.
     informer_ref: Option<Arc<InformerRef>>,
@@ -280,7 +280,7 @@ impl Drop for Registration {
         if !self.is_kept {
             self.take_out();
         }
-        // Dropped after the removal: the last user of an informer stops the informer.
+        // Dropped after the removal: the last user of an informer stops it.
         self.informer_ref = None;
     }
 }

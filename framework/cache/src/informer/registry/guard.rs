@@ -1,4 +1,4 @@
-//! The end of a registry together with the registry's task.
+//! The end of a registry together with its task.
 
 use std::sync::Arc;
 

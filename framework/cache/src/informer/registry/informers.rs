@@ -59,8 +59,8 @@ fn is_same(a: &str, b: &str) -> bool {
     std::ptr::eq(a, b) || a == b
 }
 
-/// Returns the type of the cached values, where values are cached: values of a type are of no use
-/// to another.
+/// Returns the type of the cached values, where values are cached: values of one type are of no use
+/// to readers of another.
 pub(in crate::informer) fn cached_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
     let is_cached = options.representation == Representation::Typed || K::projection().is_some();
     is_cached.then(TypeId::of::<K>)

@@ -116,7 +116,7 @@ impl InformerRegistry {
     }
 
     /// As [`new`](Self::new), for a cluster among several: the keys of the cluster's objects carry
-    /// `cluster`, so that objects of several clusters can share a queue.
+    /// `cluster`, so that objects of several clusters can share one queue.
     pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
         let environment = client.environment().fork(&format!("informers of cluster {}", cluster.0));
         Self::over_cluster(cluster, api_sources(client), environment, namespaces)
@@ -182,7 +182,7 @@ impl InformerRegistry {
         &self.inner.environment
     }
 
-    /// Sets the cache options of a kind, before the kind's first use.
+    /// Sets the cache options of a kind, before its first use.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
@@ -587,8 +587,7 @@ impl Inner {
         informers.idle.retain(|idle| !Arc::ptr_eq(idle, core));
         let never_ran = informers.idle.len() < idle;
         drop(informers);
-        // An informer that ran is ended by the informer's task, and an informer that never ran has
-        // no task.
+        // An informer that ran is ended by its task; an informer that never ran has none.
         if never_ran {
             core.end();
         }

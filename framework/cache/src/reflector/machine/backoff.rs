@@ -18,7 +18,7 @@ pub(super) struct Backoff {
     largest: Duration,
     /// Time after which an open stream counts as healthy: the next failure is a first failure.
     quiet: Duration,
-    /// Source of the jitter; tests give the source a fixed seed.
+    /// Source of the jitter; tests give it a fixed seed.
     rng: Rng,
 }
 

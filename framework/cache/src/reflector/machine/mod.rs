@@ -153,7 +153,7 @@ impl Machine {
 
 /// Progress of lists.
 impl Machine {
-    /// Begins a list that asks for `version`; returns the list's cause.
+    /// Begins a list that asks for `version`; returns its cause.
     pub(super) fn list_begins(&mut self, version: Option<String>, now: Instant) -> &'static str {
         let due = mem::take(&mut self.phase).into_list_due();
         let cause = due.cause;

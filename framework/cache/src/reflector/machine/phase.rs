@@ -42,7 +42,7 @@ pub(super) struct ListDue {
 /// A list under way.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The attempts before this attempt, which count until a list is complete.
+    /// The attempts before this one, which count until a list is complete.
     pub(super) due: ListDue,
     /// The version that the list asked for; `None` is a consistent read.
     pub(super) version: Option<String>,

@@ -49,7 +49,7 @@ enum CheckState<L> {
     Reading {
         /// The position when the read began.
         position: String,
-        /// The future of the read. Dropping the future ends the read.
+        /// The future of the read. A drop ends the read.
         read: L,
     },
 }
@@ -106,7 +106,7 @@ impl<L> RollbackCheck<L> {
         }
     }
 
-    /// Ends the suspicion, because a list has resolved the suspicion.
+    /// Ends the suspicion, because a list has resolved it.
     ///
     /// Also ends a read in flight. `hint_at` and `reported_at` remain, so that a hint or a report
     /// of the same event does not raise the suspicion again.
@@ -114,7 +114,7 @@ impl<L> RollbackCheck<L> {
         (self.step, self.had) = (CheckState::Settled, None);
     }
 
-    /// Returns the time of the next version read, if a read is due.
+    /// Returns the time of the next version read, if one is due.
     pub(in crate::reflector) fn due(&self) -> Option<Instant> {
         match self.step {
             CheckState::Due(at) => Some(at),

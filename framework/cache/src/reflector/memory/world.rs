@@ -33,7 +33,7 @@ const BOOKMARK_STEP: u64 = 40;
 
 /// Namespace and name.
 type Key = (Option<String>, String);
-/// Pieces of an answer; an error ends the answer like a broken connection.
+/// Pieces of an answer; an error ends it like a broken connection.
 type Body = mpsc::Receiver<Result<Bytes, Error>>;
 
 /// An event of the history.

@@ -13,7 +13,7 @@ const MAX_BATCHES_IN_A_ROW: u32 = 32;
 
 /// A receiver of a reflector's deltas.
 pub(crate) trait BatchSink: Send + Sync + 'static {
-    /// Applies the batch, or queues the batch; the batch is empty afterwards. Does not block.
+    /// Applies or queues the batch, which is empty afterwards. Does not block.
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
     /// Returns the queue of batches, if there is any.
@@ -103,7 +103,7 @@ impl DeltaWriter {
         Observed { object, run: self.run, is_initial: self.is_initial }
     }
 
-    /// Adds a mark: everything before the mark belongs to this version.
+    /// Adds a mark: everything before it belongs to this version.
     pub(crate) fn mark(&mut self, what: MarkKind, resource_version: &str) {
         self.batch.push(Delta::StreamMark(StreamMark {
             scope: self.scope,

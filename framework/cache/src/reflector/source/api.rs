@@ -100,8 +100,8 @@ impl ApiSource {
 
     /// Reads the discovery document of the group version: small, readable by every user, and up to
     /// date before the aggregated document. A 404 for this document may come from a proxy: the
-    /// group version counts as missing only if the list of groups, once read, does not have the
-    /// group version.
+    /// group version counts as missing only if the list of groups, once read, does not have it
+    /// either.
     async fn discover(&self) -> Served {
         let ResourceInfo { group, version, .. } = &self.info;
         let path = match &**group {

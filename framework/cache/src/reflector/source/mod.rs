@@ -94,7 +94,7 @@ pub enum Served {
     Unknown,
 }
 
-/// A body that arrives in pieces. Dropping the body ends the request.
+/// A body that arrives in pieces. A drop ends the request.
 #[derive(Debug)]
 pub struct Chunks(Pieces);
 
@@ -132,7 +132,7 @@ impl Chunks {
     /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// The source's error; nothing follows the error.
+    /// The source's error; nothing follows it.
     /// # Cancel safety
     /// Safe: no piece is lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {

@@ -84,7 +84,7 @@ impl Core {
             // finding about an outdated object is added afterwards.
             self.shared.invalid.changed(applied.events[first..].iter().map(change));
             drop(state);
-            // After the lock is released: `settle` takes the lock again.
+            // After the lock is released: `settle` takes it again.
             self.settle(kept);
             break;
         }
@@ -93,7 +93,7 @@ impl Core {
         }
     }
 
-    /// Gives new objects the keys of the cached versions, so that all versions share a text.
+    /// Gives new objects the keys of the cached versions, so that all versions share one text.
     fn adopt_keys(&self, deltas: &mut [Delta<Observed, StreamMark>]) {
         let known = self.state.read().slots.keys_of(deltas);
         for (delta, known) in deltas.iter_mut().zip(known) {

@@ -24,7 +24,7 @@ impl Core {
         let _ = self.observer.set(observer);
     }
 
-    /// Notifies the observer. Not under a lock: the observer is foreign code.
+    /// Notifies the observer; not under a lock, because it is foreign code.
     fn notify(&self, object: &Arc<Object>, message: &Arc<str>) {
         if let Some(observer) = self.observer.get() {
             observer(object, message);

@@ -1,4 +1,4 @@
-//! Compressed objects: a dictionary per kind, trained from the kind's first objects.
+//! Compressed objects: a dictionary per kind, trained from its first objects.
 //!
 //! Objects of a kind are alike: an object alone compresses to a third, and to a twelfth with a
 //! dictionary. Metadata and body are packed apart, so that reading labels or versions unpacks

@@ -163,7 +163,7 @@ impl Encoder {
     }
 
     /// Returns the object that `scan` shows, after the kind's transform; `None` without a
-    /// transform, or if the transform fails.
+    /// transform, or if it fails.
     pub(in crate::store) fn transformed(
         &self,
         key: &ObjectKey,

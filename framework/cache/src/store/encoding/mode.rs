@@ -24,7 +24,7 @@ pub struct Mode {
     pub(crate) cluster: ClusterId,
 }
 
-/// The form of kept objects, with the settings of that form.
+/// The form of kept objects, with its settings.
 #[derive(Clone, Default)]
 pub(super) enum Encoding {
     /// JSON without the members that the cache never keeps.

@@ -28,6 +28,7 @@ impl Encoder {
         shown: &Object,
     ) -> Option<Arc<Object>> {
         let picked = self.mode.fields()?.picked_labels()?;
+        // Created anew under the same name: the labels shown are those of another object.
         if own.metadata().uid() != shown.metadata().uid() {
             return None;
         }

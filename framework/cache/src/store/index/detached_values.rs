@@ -55,8 +55,8 @@ pub(in crate::store) fn known(
     let (own, mut before) = (visited(own, plan), visited(object, plan));
     let is_decoded = matches!(object.content(), Content::DecodedObject(_));
     for (index, values) in object.detached().by_index(plan.declared()) {
-        // The decoded value shows the field, so the type has the field: a write without the field
-        // cleared the field.
+        // The decoded value shows the field, so the type has it: a write without the field cleared
+        // it.
         if is_decoded && before.remove(&index).is_some() {
             continue;
         }

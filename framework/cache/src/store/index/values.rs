@@ -40,7 +40,7 @@ pub(in crate::store) struct Values {
     values: Vec<Value>,
 }
 
-/// The values of an object: a part of [`Values`].
+/// The values of an object, as a part of [`Values`].
 #[derive(Clone, Debug, Default)]
 pub(in crate::store) struct ValueRange(Range<usize>);
 
@@ -111,7 +111,7 @@ impl IndexPlan {
 }
 
 impl Values {
-    /// Adds a value by the value's text.
+    /// Adds a value by its text.
     fn add(&mut self, index: usize, value: &dyn Display) {
         let start = self.text.len();
         // A value whose `Display` fails is no value.

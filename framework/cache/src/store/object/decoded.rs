@@ -81,7 +81,7 @@ impl DecodedObject {
         Self { head, common, value, weight: short(weight), detached: short(detached) }
     }
 
-    /// Returns the value, if the value is a `K`.
+    /// Returns the value, if it is a `K`.
     pub(in crate::store) fn value<K: Resource>(&self) -> Option<Arc<K>> {
         let any: Arc<dyn Any + Send + Sync> = Arc::<dyn Value + Send + Sync>::clone(&self.value);
         any.downcast().ok()

@@ -38,7 +38,7 @@ impl Share {
 }
 
 impl DecodedCache {
-    /// Returns the value of that object, if a reader holds the value.
+    /// Returns the value of that object, if a reader holds it.
     pub(crate) fn get(&self, serial: u64) -> Option<Decoded> {
         let share = self.places.get()?[place(serial)].lock();
         if share.serial == serial { share.value.upgrade() } else { None }

@@ -12,10 +12,10 @@ pub(in crate::store) type Path = &'static [&'static str];
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::store) struct DetachedIndexValues<'a>(&'a [u8]);
 
-/// A path, and the values at that path.
+/// A path, and the values there.
 type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
 
-/// The number of an index, and the values in that index.
+/// The number of an index, and the values in it.
 pub(in crate::store) type IndexedValues<'a> = (usize, Vec<Cow<'a, str>>);
 
 impl<'a> DetachedIndexValues<'a> {

@@ -139,6 +139,7 @@ impl Invalids {
         let is_it = |known: &InvalidRecord| known.is_outdated && known.of == of;
         let healed =
             known.get(object.key()).is_some_and(is_it) && known.remove(object.key()).is_some();
+        // Under the lock, as in `changed`.
         self.is_any.store(!known.is_empty(), Ordering::Release);
         healed
     }
@@ -146,6 +147,7 @@ impl Invalids {
     /// Forgets all findings: the objects reference the state that owns this.
     pub(super) fn clear(&self) {
         let mut known = self.known.lock();
+        // Under the lock, as in `changed`.
         self.is_any.store(false, Ordering::Release);
         let before = std::mem::take(&mut *known);
         drop(known);

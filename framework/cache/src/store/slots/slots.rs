@@ -58,7 +58,7 @@ impl Slots {
         self.places.len() - self.free.len()
     }
 
-    /// Number of places; every id is below this number.
+    /// Number of places; every id is below it.
     pub(in crate::store) fn places(&self) -> usize {
         self.places.len()
     }
@@ -89,7 +89,7 @@ impl Slots {
         self.places.get_mut(id as usize)?.as_mut()
     }
 
-    /// Returns the object with that key, and the object's run.
+    /// Returns the object with that key, and its run.
     pub(in crate::store) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
         self.at(self.find(key)?)
     }
@@ -146,7 +146,7 @@ impl Slots {
         self.places.iter().enumerate().filter_map(|(id, slot)| Some((id as Id, slot.as_ref()?)))
     }
 
-    /// Inserts an object under a new key and returns the object's place.
+    /// Inserts an object under a new key and returns its place.
     ///
     /// The caller has looked the key up: a second object under the same key would not be found.
     pub(in crate::store) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {

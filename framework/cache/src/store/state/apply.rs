@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// Applies a state, if the state is newer than the cached one.
+    /// Applies a state, if it is newer than the cached one.
     fn put(
         &mut self,
         seen: Observed,
@@ -178,7 +178,7 @@ impl State {
             }
             MarkKind::Listed | MarkKind::Absent => {}
         }
-        // A complete list is newer than every deletion before the list.
+        // A complete list is newer than every deletion before it.
         self.tombstones.forget(&within);
         if mark.what == MarkKind::Absent {
             self.own.forget(&within);

@@ -38,7 +38,7 @@ const DELETIONS: usize = 4;
 struct Own {
     /// The object or the deletion that the write left.
     state: OwnWrite,
-    /// Time of the write; readers see the write for [`OWN_WRITE_VALID`] from here.
+    /// Time of the write; readers see it for [`OWN_WRITE_VALID`] from here.
     at: Instant,
     /// Whether the watch's state was from before the server's store was set back. Then the write
     /// wins, regardless of the versions.
@@ -50,7 +50,7 @@ struct Own {
     terms: Vec<IndexTerm>,
 }
 
-/// The number of an index, and a value in that index.
+/// The number of an index, and a value in it.
 type IndexTerm = (usize, Box<str>);
 
 /// State of an own write that the watch has not shown.
@@ -297,8 +297,7 @@ impl Overlay {
         let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
             // Also a write that readers do not see any more.
             Some((OwnWrite::Object(own), _)) if own.metadata().uid() == uid => own.version(),
-            // A successor of the deleted object was written: the successor hides the deleted object
-            // already.
+            // A successor of the deleted object was written, and hides the deleted object already.
             Some((OwnWrite::Object(_), true)) => return None,
             Some((OwnWrite::Gone(gone), true)) => match seen {
                 Some(seen) if gone.hides(seen) => return None,

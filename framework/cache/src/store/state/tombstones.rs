@@ -49,7 +49,7 @@ impl Tombstones {
         self.deleted.get(key).map(|(_, run)| *run)
     }
 
-    /// Whether this object is older than the deletion of the object's key.
+    /// Whether this object is older than the deletion of its key.
     ///
     /// An equal version counts as older. False for versions that do not compare.
     pub(in crate::store) fn covers(&self, object: &Object) -> bool {

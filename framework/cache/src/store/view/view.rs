@@ -311,7 +311,7 @@ impl<K: Resource> Store<K> {
     /// the last list, event or bookmark. Empty before the first list. Of several namespaces the
     /// newest counts.
     ///
-    /// For debug output: versions of a server are compared by the server, not by their text.
+    /// For debug output: only the server can compare versions; their texts have no order.
     pub fn resource_version(&self) -> String {
         self.core.version().to_string()
     }
@@ -416,7 +416,7 @@ fn owner_index<K: Resource>() -> Index<K, String> {
     Index::on_path("owner", &["metadata", "ownerReferences", "uid"])
 }
 
-/// Looks an index value up, and builds the index if the store lacks the index.
+/// Looks an index value up; builds the index if the store lacks it.
 fn by_index<K: Resource, V: IndexValue>(
     core: &Core,
     at: ReadTime<'_>,
@@ -445,11 +445,11 @@ const TERM: usize = 128;
 
 /// A value's text, without an allocation for a short value.
 struct TermBuffer {
-    /// The text while the text fits.
+    /// The text, while it fits.
     short: [u8; TERM],
     /// Bytes in use in `short`.
     length: usize,
-    /// The text once the text does not fit; empty before.
+    /// The text, once it does not fit; empty before.
     long: String,
 }
 

@@ -16,7 +16,7 @@ use windlass_core::resource::{Resource, ResourceExt};
 /// as broken.
 const WATCH_TIME: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(75);
-/// Bounds of the pause after a failure; the pause doubles in between.
+/// Bounds of the pause after a failure, which doubles in between.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 

@@ -24,8 +24,7 @@ use windlass_core::resource::Resource;
 /// Most expired tokens in a row without a new object in between.
 const MOST_EXPIRIES: u32 = 3;
 
-/// A stream of the objects of a list. Also a [`Stream`]. Dropping the stream cancels the current
-/// request.
+/// A stream of the objects of a list. Also a [`Stream`]. A drop cancels the current request.
 ///
 /// An expired continue token is handled in two ways. The server's answer mostly carries a token
 /// that continues after the last page: the stream uses that token. Otherwise the list begins anew,
@@ -75,7 +74,7 @@ pub struct ListStream<K> {
 enum NextPage {
     First,
     Token(String),
-    /// The server's next token was the token of the request.
+    /// The server's next token was that of the request.
     Repeated,
     End,
 }

@@ -184,7 +184,7 @@ impl<C: Conversation> Driver<C> {
         Ok(false)
     }
 
-    /// Delivers the held message, or reads a message; returns whether there was progress.
+    /// Delivers the held message, or reads one; returns whether there was progress.
     fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
         if let Some((reader, data)) = self.held.take() {
             return Ok(self.deliver(cx, reader, data));
@@ -323,7 +323,7 @@ impl Pulse {
         Ok(true)
     }
 
-    /// Returns the payload of a ping, when a ping is due.
+    /// Returns the payload of a ping, when one is due.
     fn ping(&mut self) -> Option<Bytes> {
         if !std::mem::take(&mut self.ping_due) {
             return None;
@@ -357,7 +357,7 @@ impl Pulse {
     }
 
     /// Whether the server has read all input. The server reads in order: an answered ping confirms
-    /// all input that was sent before the ping.
+    /// all input that was sent before it.
     fn input_was_read(&self) -> bool {
         self.input_at.is_none_or(|sent| self.answered > sent)
     }

@@ -53,7 +53,7 @@ impl Socket {
     ) -> tungstenite::Result<()> {
         match pending(self.context.write(&mut PollIo { io: &mut self.io, cx }, message)) {
             Poll::Ready(result) => result,
-            // The message is in the buffer; `poll_flush` writes the buffer.
+            // The message is in the buffer, which `poll_flush` writes.
             Poll::Pending => Ok(()),
         }
     }

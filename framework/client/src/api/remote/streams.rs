@@ -31,8 +31,7 @@ pub struct OutputReader {
 }
 
 impl OutputReader {
-    /// Creates a reader, and the sender of the reader's messages. A single message waits for the
-    /// reader.
+    /// Creates a reader, and the sender of its messages. At most one message waits for the reader.
     pub(super) fn new(ended: &EndReceiver) -> (Self, mpsc::Sender<Bytes>) {
         // A single message: a slow reader makes the server wait.
         let (sender, messages) = mpsc::channel(1);

@@ -59,7 +59,7 @@ impl Log {
         self.set("container", name)
     }
 
-    /// Continues with new output of the container, until the container ends.
+    /// Continues with new output of the container, until it ends.
     ///
     /// Default: the log up to now.
     pub fn follow(self) -> Self {

@@ -145,7 +145,7 @@ impl<T> Write<T> {
         self
     }
 
-    /// Calls `on_answer` with the answer, once the call is executed.
+    /// Calls `on_answer` with the answer, once the call was executed.
     #[doc(hidden)]
     pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
         self.draft.on_answer = Some(Arc::new(on_answer));

@@ -18,7 +18,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt, Whole};
 use windlass_core::wire::Undecodable;
 
-/// Metadata that the API server maintains: differences in such metadata are not sent.
+/// Metadata that the API server maintains, whose differences are not sent.
 const SERVER_FIELDS: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -125,10 +125,10 @@ impl<K: Whole> Patcher<K> {
 
     /// Sends the changes since the object was read, or sent last; returns whether there were any.
     ///
-    /// The object is a JSON merge patch, and the status, which is a subresource, another patch
-    /// afterwards. Nothing is sent without a change. Fields that were removed are sent as `null`,
-    /// lists as a whole. Fields that the API server maintains (uid, resourceVersion, managedFields,
-    /// …) are not sent.
+    /// The object is sent as a JSON merge patch; the status, which is a subresource, as another
+    /// patch afterwards. Nothing is sent without a change. Fields that were removed are sent as
+    /// `null`, lists as a whole. Fields that the API server maintains (uid, resourceVersion,
+    /// managedFields, …) are not sent.
     ///
     /// The copy then holds the API server's answer, and may be changed and sent again.
     ///
@@ -237,7 +237,7 @@ impl<K: Whole> Patcher<K> {
     }
 }
 
-/// Removes a field; null when the field is absent.
+/// Removes a field; null when it is absent.
 fn take(object: &mut Value, field: &str) -> Value {
     object.as_object_mut().and_then(|object| object.remove(field)).unwrap_or_default()
 }

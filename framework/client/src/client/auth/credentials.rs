@@ -59,7 +59,7 @@ pub(crate) enum AuthSource {
 pub(crate) struct Credentials {
     source: AuthSource,
     clock: Clock,
-    /// Cached credentials. Locked during a renewal, so that concurrent requests share the renewal.
+    /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
     kept: tokio::sync::Mutex<Held>,
     /// Run of the plugin that is under way; the run survives callers that are cancelled.
     running: tokio::sync::Mutex<Option<PluginRun>>,

@@ -174,9 +174,9 @@ impl ClientBuilder {
     }
 
     /// Sets the factory of the backoff manager of each request. A factory that returns clones of a
-    /// single manager makes requests share that manager. Default: no backoff, unless
-    /// `KUBE_CLIENT_BACKOFF_BASE` and `KUBE_CLIENT_BACKOFF_DURATION` ask for a backoff (first and
-    /// longest wait in whole seconds).
+    /// single manager makes requests share it. Default: no backoff, unless
+    /// `KUBE_CLIENT_BACKOFF_BASE` and `KUBE_CLIENT_BACKOFF_DURATION` ask for it (first and longest
+    /// wait in whole seconds).
     #[must_use]
     pub fn backoff(mut self, factory: BackoffFactory) -> Self {
         self.wishes.backoff = Some(factory);

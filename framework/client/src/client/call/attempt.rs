@@ -33,7 +33,7 @@ pub(in crate::client) struct AttemptResponse {
     /// Status code; 2xx.
     pub(in crate::client) status: StatusCode,
     pub(in crate::client) headers: HeaderMap,
-    /// The body, when the caller wants the body as a whole.
+    /// The body, when the caller wants it as a whole.
     pub(in crate::client) read: Bytes,
     /// The body, when the caller wants a stream.
     pub(in crate::client) rest: Option<ResponseBody>,
@@ -168,8 +168,8 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the answer, unless its body is a failed Status: such a Status counts for more than
-    /// the status code of the answer.
+    /// Returns the answer, unless its body is a failed Status, which counts for more than the
+    /// status code of the answer.
     fn whole(
         &self,
         status: StatusCode,

@@ -14,7 +14,7 @@ pub(in crate::client) struct Defaults {
     pub(in crate::client) timeout: Duration,
     /// Timeout that the builder was given, if any; sent to servers as well.
     pub(in crate::client) asked_timeout: Option<Duration>,
-    /// Header `Accept`, if the header is sent.
+    /// Header `Accept`, if sent.
     pub(in crate::client) accept: Option<HeaderValue>,
     /// Media type of bodies that name none.
     pub(in crate::client) content_type: String,

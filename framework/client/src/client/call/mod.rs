@@ -203,7 +203,7 @@ pub(super) struct Call<'a> {
     pub(super) doubt: bool,
     /// Descriptions of the failures of earlier attempts.
     pub(super) history: Vec<String>,
-    /// Outcome of the last attempt, if that attempt ended the call.
+    /// Outcome of the last attempt, if it ended the call.
     last: Option<Outcome>,
 }
 
@@ -253,7 +253,7 @@ impl<'a> Call<'a> {
         self.client.judged(self.request, result)
     }
 
-    /// Makes attempts until an attempt succeeds or no other is allowed.
+    /// Makes attempts until one succeeds or no other is allowed.
     async fn attempts(&mut self) -> Result<AttemptResponse, Error> {
         self.back_off().await?;
         loop {

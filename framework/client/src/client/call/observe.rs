@@ -32,7 +32,7 @@ pub struct ObservedRequest<'a> {
     pub refused: Option<&'a str>,
 }
 
-/// A listener for the requests of a client handle and of the handles made from that handle.
+/// A listener for the requests of a client handle and of the handles made from it.
 #[doc(hidden)]
 pub trait RequestObserver: fmt::Debug + Send + Sync {
     /// Called once for each request that the API server answered; must return quickly.
@@ -63,7 +63,7 @@ pub struct AnsweredDryRun {
     pub answer: Bytes,
 }
 
-/// A listener for the dry runs of a client handle and of the handles made from that handle.
+/// A listener for the dry runs of a client handle and of the handles made from it.
 #[doc(hidden)]
 pub trait DryRunObserver: fmt::Debug + Send + Sync {
     /// Called once for each write that the API server answered without an error; must return

@@ -80,7 +80,7 @@ pub(in crate::client) fn answer(
     }
 }
 
-/// Returns the header `Content-Type`; empty without the header.
+/// Returns the header `Content-Type`; empty if there is none.
 pub(in crate::client) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -118,7 +118,7 @@ impl From<Error> for UpgradeFailure {
 }
 
 impl UpgradeCall<'_> {
-    /// Makes attempts until an attempt succeeds or no other is allowed.
+    /// Makes attempts until one succeeds or no other is allowed.
     async fn run(self) -> Result<Upgraded, Error> {
         let mut attempt = 0;
         let mut refreshed = false;
@@ -189,7 +189,7 @@ impl UpgradeCall<'_> {
         self.shared.environment.clock.timeout(self.remaining(), refused).await;
     }
 
-    /// Makes a single attempt and counts that attempt.
+    /// Makes a single attempt, and counts it.
     async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, UpgradeFailure> {
         let clock = &self.shared.environment.clock;
         let started = clock.now();

@@ -171,7 +171,7 @@ impl ClientConfig {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when there is no configuration, or the configuration is wrong.
+    /// [`ErrorKind::Config`] when there is no configuration, or a wrong one.
     pub fn infer() -> Result<Self, Error> {
         Self::find()?.ok_or_else(|| {
             config_error(
@@ -205,7 +205,7 @@ impl ClientConfig {
 
     /// Reads a context of a single kubeconfig file; `None` selects the current context.
     ///
-    /// Relative paths in the file are relative to the file's folder.
+    /// Relative paths in the file are relative to its folder.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the file cannot be read, or the context is missing or wrong.
@@ -262,7 +262,7 @@ impl ClientConfig {
 
     /// Returns the API server's address.
     ///
-    /// With the path, if the address has a path.
+    /// With the path, if the address has one.
     pub fn server(&self) -> String {
         self.server.to_string()
     }

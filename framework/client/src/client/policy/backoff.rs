@@ -1,7 +1,7 @@
 //! Waits that grow with each failure, and the backoff manager, which has a wait per host.
 //!
-//! A backoff manager adds to the client's own jittered retries. A backoff manager is off unless set
-//! by the builder or by the environment variables that client-go reads.
+//! A backoff manager adds to the client's own jittered retries, and is off unless the builder or
+//! the environment variables that client-go reads set it.
 
 // DESIGN.md, 119: Parts that look superfluous and stay
 

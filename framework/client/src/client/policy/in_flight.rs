@@ -89,6 +89,7 @@ impl InFlightWrites {
             if in_flight == 0 && until <= now {
                 return true;
             }
+            // An abandoned write ends by time alone: beyond the limit a wait would be of no use.
             if now >= end || until > end {
                 return false;
             }

@@ -23,7 +23,7 @@ pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a
 ///
 /// Waits of requests are recorded in `rest_client_rate_limiter_duration_seconds`.
 pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
-    /// Takes a permit if a permit is available now; returns whether a permit was taken.
+    /// Takes a permit if one is available now; returns whether it did.
     fn try_accept(&self) -> bool;
 
     /// Waits for a permit.

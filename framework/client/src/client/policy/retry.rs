@@ -19,7 +19,7 @@ use windlass_core::resource::Verb;
 pub(crate) const MAX_RETRIES: u32 = 10;
 /// Longest `Retry-After` that is obeyed.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Bound of the first random wait; the bound doubles with each retry.
+/// Bound of the first random wait; doubles with each retry.
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
 /// Largest bound of a random wait.
 const BACKOFF_CAP: Duration = Duration::from_secs(10);

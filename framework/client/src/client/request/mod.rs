@@ -137,7 +137,7 @@ impl Client {
 
     /// Returns a request with the method `POST`.
     ///
-    /// A creation; not repeated after a failure that leaves the creation's fate unknown.
+    /// A creation; not repeated after a failure that leaves its fate unknown.
     pub fn post(&self) -> Request {
         self.verb(Method::POST)
     }
@@ -402,7 +402,7 @@ impl Request {
 
     /// Sets the rate limiter, in place of the client's.
     ///
-    /// Default: the client's, which has no limiter unless the builder sets a limiter.
+    /// Default: the client's, which has no limiter unless the builder sets one.
     pub fn throttle(self, limiter: Arc<dyn RateLimiter>) -> Self {
         self.change(|request| {
             request.extra.limiter = Some(limiter);

@@ -42,7 +42,7 @@ impl Response {
     /// [`ErrorKind::Decode`] when the body is not the JSON that `T` expects.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            // The explanation names the member that does not decode, without the member's value.
+            // The explanation names the member that does not decode, without its value.
             let error = Undecodable::explain::<T>(&self.body, &error);
             let what = &self.what;
             let kind = self.content_type().unwrap_or("no content type");

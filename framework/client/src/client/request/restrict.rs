@@ -56,7 +56,7 @@ impl Client {
         !self.bounds.is_empty()
     }
 
-    /// Applies the restrictions to a request, or refuses the request.
+    /// Applies the restrictions to a request, or refuses it.
     pub(in crate::client) fn apply_restrictions(
         &self,
         mut request: Prepared,
@@ -66,7 +66,7 @@ impl Client {
             self.make_dry_run(&mut request)?;
         }
         say_so_in_body(&mut request)?;
-        // The latest restriction sets the namespace; the earlier restrictions check that namespace.
+        // The latest restriction sets the namespace; the earlier restrictions check it.
         for namespace in self.bounds.iter().rev() {
             self.place(&mut request, namespace)?;
         }
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Puts a request into `namespace`, or refuses the request.
+    /// Puts a request into `namespace`, or refuses it.
     fn place(&self, request: &mut Prepared, namespace: &str) -> Result<(), Error> {
         let refuse = |why: String| {
             let what = &request.what;
@@ -183,7 +183,7 @@ fn check_method(request: &Prepared) -> Result<(), Error> {
 }
 
 /// Sets `dryRun` in the body of a deletion, too. API servers take the options of a deletion from
-/// the body, and from the query only without a body: a dry run that is absent from the body would
+/// the body, and from the query only without a body: without the option in the body a dry run would
 /// delete.
 fn say_so_in_body(request: &mut Prepared) -> Result<(), Error> {
     let has_reader = request.extra.reader.is_some();

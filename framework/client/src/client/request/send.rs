@@ -1,4 +1,4 @@
-//! The end of the builder: sending a request, or showing the request.
+//! The end of the builder: sending a request, or showing it.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -50,8 +50,8 @@ impl Request {
     /// Starts a watch; adds the parameter `watch=true`. A watch needs no permit of a rate limiter.
     ///
     /// When a server accepts the connection but does not answer, or closes the connection, until
-    /// the retries are used up, the returned watch is empty: the watch ends at once, and the caller
-    /// begins a new watch as after any end of a watch.
+    /// the retries are used up, the returned watch is empty: it ends at once, and the caller begins
+    /// a new watch as after any other end.
     ///
     /// # Errors
     /// Those of [`send`](Self::send), when there is no connection or the server refuses.

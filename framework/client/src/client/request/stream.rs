@@ -228,7 +228,7 @@ pub async fn at_once<F: Future>(future: F) -> Option<F::Output> {
     .await
 }
 
-/// Waits for the next chunk; `None` when the wait reached the limit.
+/// Waits for the next chunk; `None` at the limit of the wait.
 ///
 /// The timer stays armed from chunk to chunk, may therefore fire early, and is then armed again:
 /// arming the timer for each chunk would cost more than most chunks do.

@@ -168,7 +168,7 @@ struct SeenWarnings {
 }
 
 impl SeenWarnings {
-    /// Remembers `text`; returns whether the text is new.
+    /// Remembers `text`; returns whether it is new.
     fn is_new(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
             return false;

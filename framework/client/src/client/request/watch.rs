@@ -20,7 +20,7 @@ pub struct RawEvent {
     pub object: Bytes,
 }
 
-/// Running watch. Dropping the watch ends the request.
+/// Running watch. A drop ends the request.
 ///
 /// For programs that decode late or not at all; [`Watch`](crate::api::Watch) has types.
 ///

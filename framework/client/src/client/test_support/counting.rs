@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::client::{InFlightWrites, WriteGate, WritePermit};
 use windlass_core::error::Error;
 
-/// Gate that permits every write for 7.5 s, and counts the write.
+/// Gate that permits every write for 7.5 s, and counts it.
 #[derive(Debug)]
 pub struct Counting(
     /// Writes in flight.

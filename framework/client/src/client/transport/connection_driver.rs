@@ -2,8 +2,8 @@
 //!
 //! A connection and the reader of its answer hand over a single chunk at a time. If both are tasks,
 //! each chunk costs two task switches, and a watch receives a chunk per event: the switches would
-//! cost more than the rest of the event. So a watch takes the connection over, drives the
-//! connection while waiting for the next chunk, and returns the connection at the end.
+//! cost more than the rest of the event. So a watch takes the connection over, drives it while
+//! waiting for the next chunk, and returns it at the end.
 //!
 //! Not included: HTTP/2, whose connections carry many requests and buffer for each.
 
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::connect::BoxIo;
 use super::payload::RequestBody;
 
-/// Handle by which a connection can be taken over from the connection's task.
+/// Handle by which a connection can be taken over from its task.
 #[derive(Clone, Debug)]
 pub(in crate::client) struct Driver {
     /// Channel to the driving task, by which the connection is requested.
@@ -47,7 +47,7 @@ impl Driver {
         Self { takeover_tx }
     }
 
-    /// Takes the connection over from the task; `None` when the connection has ended.
+    /// Takes the connection over from the task; `None` when it has ended.
     pub(in crate::client) async fn take(&self) -> Option<Driven> {
         let (reply_tx, reply_rx) = oneshot::channel();
         self.takeover_tx.send(reply_tx).await.ok()?;
@@ -74,7 +74,7 @@ impl Driven {
         runtime.spawn(self.run());
     }
 
-    /// Drives the connection until the end or until the connection is taken over.
+    /// Drives the connection until it ends or is taken over.
     async fn run(mut self) {
         loop {
             let reply = tokio::select! {

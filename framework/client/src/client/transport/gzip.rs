@@ -183,7 +183,7 @@ struct Decoder {
     is_within: bool,
     /// Bytes of input since the last byte of output.
     silent: usize,
-    /// Fault that is returned after the output before the fault.
+    /// Fault that is returned after the output before it.
     fault: Option<GzipFault>,
     /// Output of a step. A piece is a copy with exactly the necessary size: a small event must not
     /// keep the memory of a large event.

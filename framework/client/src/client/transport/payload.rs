@@ -44,9 +44,9 @@ enum PayloadContent {
     Reading(AttemptReader),
 }
 
-/// Reader of a streamed body, shared by the body's clones.
+/// Reader of a streamed body, shared by its clones.
 struct SharedSource {
-    /// The reader, until an attempt takes the reader.
+    /// The reader, until an attempt takes it.
     reader: Mutex<Option<BodyReader>>,
     /// Whether an attempt has begun to read.
     touched: AtomicBool,
@@ -92,7 +92,7 @@ impl RequestBody {
         }
     }
 
-    /// Takes the error of the reader, if the reader failed.
+    /// Takes the error of the reader, if it failed.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         match &self.content {
             PayloadContent::Whole(_) => None,

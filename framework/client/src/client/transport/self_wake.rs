@@ -1,10 +1,10 @@
 //! Suppression of the wake-ups that a watch task causes for itself.
 //!
 //! The task of a watch also drives the connection (see `drive`). The connection hands each chunk
-//! over through a channel that wakes the chunk's reader, which is the running task. The runtime
-//! would queue such a task again and wake another thread for the task, once for each event.
-//! Therefore a wake-up that arrives during a poll is only recorded and answered by another poll;
-//! wake-ups at other times reach the task.
+//! over through a channel that wakes its reader, which is the running task. The runtime would queue
+//! such a task again and wake another thread for it, once for each event. Therefore a wake-up that
+//! arrives during a poll is only recorded and answered by another poll; wake-ups at other times
+//! reach the task.
 //!
 //! Not included: the polled futures themselves.
 

@@ -260,6 +260,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
                     && error.outcome == Outcome::Lost =>
             {
                 lost_before = true;
+                // Relaxed: read when the result of the attempt is there; the future that returns
+                // the result orders the two.
                 attempt.iter().for_each(|attempt| attempt.resent.store(true, Ordering::Relaxed));
                 newer = Some(id);
             }
@@ -373,7 +375,7 @@ pub(in crate::client) fn for_http1(mut request: HttpRequest) -> HttpRequest {
 pub(in crate::client) fn failed(
     mut error: hyper::client::conn::TrySendError<HttpRequest>,
 ) -> TransportError {
-    // hyper returns a message if nothing of the message was written.
+    // hyper returns a message if nothing of it was written.
     let came_back = error.take_message().is_some();
     let error = error.into_error();
     let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };
@@ -408,9 +410,9 @@ struct Http1Body {
     body: Incoming,
     /// Parts of the connection to return; `None` once returned.
     back: Option<(Http1, Driver, Ticket)>,
-    /// The connection, if no separate task drives the connection.
+    /// The connection, if no separate task drives it.
     driven: Option<Driven>,
-    /// Filters the wake-ups of the connection while this body drives that connection.
+    /// Filters the wake-ups of the connection while this body drives it.
     within: Within,
     pool: Arc<Pool>,
 }

@@ -35,7 +35,7 @@ const FILE_LIMIT: usize = 4 << 20;
 /// A client certificate and the key, PEM.
 pub(crate) type Identity = Arc<(SecretString, SecretString)>;
 
-/// PEM text, or the file that holds the text.
+/// PEM text, or the file that holds it.
 #[derive(Clone, Debug)]
 pub(crate) enum Pem {
     Inline(SecretString),

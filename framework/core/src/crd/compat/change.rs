@@ -58,7 +58,7 @@ impl DefinitionChange {
         Self { path: path.to_owned(), ..Self::of_part(rule, String::new(), text) }
     }
 
-    /// Returns the change as a change of a version.
+    /// Returns the change as that of a version.
     pub(super) fn of_version(self, version: &str) -> Self {
         Self { version: Some(version.to_owned()), ..self }
     }

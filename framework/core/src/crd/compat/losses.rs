@@ -28,7 +28,7 @@ pub enum MissingPart {
     },
     /// A name, a version, a subresource or a selectable field, as a noun.
     Part {
-        /// The part, with the version of a part that belongs to a version.
+        /// The part, with its version if it belongs to one.
         text: String,
         /// Whether the part is a feature of a version that stays.
         is_feature: bool,

@@ -144,7 +144,7 @@ fn choices(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Valu
     }
 }
 
-/// A bound: the value, and whether that value is excluded.
+/// A bound: the value, and whether it is excluded.
 type Bound = (f64, bool);
 
 /// Compares bounds of numbers and sizes.

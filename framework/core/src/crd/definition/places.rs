@@ -111,8 +111,8 @@ impl Column {
         description: None,
     };
 
-    /// Builds the column; a column without a field, or of a type that the field cannot have,
-    /// becomes a fault.
+    /// Builds the column; without a field, or with a type that the field cannot have, it becomes a
+    /// fault.
     pub(super) fn definition(
         &self,
         schema: &Object,

@@ -71,6 +71,7 @@ impl JsonSchema for Current {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        // Only `by` gives `Current` to schemars, and sets a current type before.
         let Some(it) = CURRENT.get() else { return Schema::from(true) };
         let mut schema = (it.schema)(generator);
         mark_keys(&mut schema, &(it.id)());

@@ -13,7 +13,7 @@ use crate::crd::shapes::NEEDED;
 #[derive(Debug)]
 pub struct Fields<'g> {
     generator: &'g mut SchemaGenerator,
-    /// Whether the values that serde writes are described, not the values that serde reads.
+    /// Whether the values that serde writes are described, not those that it reads.
     is_written: bool,
     object: Map<String, Value>,
     /// The field that was added last, until the next one.
@@ -42,7 +42,7 @@ impl<'g> Fields<'g> {
         Self { generator, is_written, object, current: None }
     }
 
-    /// Adds a field, required if serde refuses an object without the field.
+    /// Adds a field, required if serde refuses an object without it.
     #[must_use]
     pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
         self.close();
@@ -84,13 +84,13 @@ impl<'g> Fields<'g> {
         self
     }
 
-    /// Serde writes the field but does not read the field.
+    /// Serde writes the field but does not read it.
     #[must_use]
     pub fn not_read(self) -> Self {
         self.only_if(true, "readOnly")
     }
 
-    /// Serde reads the field but does not write the field.
+    /// Serde reads the field but does not write it.
     #[must_use]
     pub fn not_written(self) -> Self {
         self.only_if(false, "writeOnly")

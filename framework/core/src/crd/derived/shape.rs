@@ -17,7 +17,7 @@ use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
 use crate::crd::schema::mark_keys;
 
-/// The schema of a field's type, and serde's opinion about the field's absence.
+/// The schema of a field's type, and serde's opinion about an absent field.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The schema where the field has a separate name.
@@ -86,7 +86,7 @@ impl<T: ?Sized> fmt::Debug for Of<T> {
     }
 }
 
-/// The schema of a type that has a schema.
+/// The schema of a type that has one.
 pub trait Probe {
     /// Returns the schema.
     fn shape(self) -> Shape;
@@ -207,7 +207,7 @@ impl<T: JsonSchema> Probe for &&Of<T> {
     }
 }
 
-/// A Kubernetes type whose schema has all fields of the type.
+/// A Kubernetes type whose schema has all its fields.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema with all of its fields",
     label = "`#[schema(full)]` is for Kubernetes types",
@@ -224,7 +224,7 @@ pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
     Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
 }
 
-/// Serde's opinion about the absence of a field whose schema is not the schema of the field's type.
+/// Serde's opinion about the absence of a field whose schema is not that of its type.
 pub trait ProbeAbsence {
     /// Returns a shape without a schema.
     fn absence(self) -> Shape;

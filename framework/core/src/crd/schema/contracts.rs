@@ -1,9 +1,8 @@
 //! Fields that serde writes and reads differently.
 //!
-//! schemars describes the values that a type reads. The values that the type writes have a separate
-//! description. The differences show two facts that the first description lacks: that a field is an
-//! option although the field's schema is written by hand, and that a field is written under a name
-//! that is not read.
+//! schemars describes the values that a type reads and, separately, the values that it writes. The
+//! differences show two facts that the first description lacks: that a field is an option although
+//! its schema is written by hand, and that a field is written under a name that is not read.
 
 use serde_json::{Map, Value};
 

@@ -24,7 +24,7 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     if let Some(example) = node.get("example")
         && let Err((place, message)) = fits(example, node)
     {
-        // No server reads the example; people copy the example.
+        // No server reads the example; people copy it.
         lower.warn(&format!(
             "its example {example}{place} {message}; change the example or the rule"
         ));

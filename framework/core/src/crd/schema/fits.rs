@@ -186,7 +186,7 @@ fn fields(map: &Node, schema: &Node) -> Result<(), Misfit> {
     for (name, value) in map {
         let listed = properties.and_then(|properties| properties.get(name));
         let known = listed.or(schema.get("additionalProperties"));
-        // The API server refuses a default with fields that the server would prune.
+        // The API server refuses a default with fields that it would prune.
         if known.is_none() && !is_open {
             let message = format!("has a field `{name}` that is not in the schema");
             return Err((String::new(), message));

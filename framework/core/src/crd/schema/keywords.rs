@@ -10,7 +10,7 @@ use super::lower::{Lower, Node};
 use super::merge::tighten;
 use super::union::RULES;
 
-/// Formats that the API server knows; the server drops others with a warning.
+/// Formats that the API server knows; it drops others with a warning.
 ///
 /// A format outside of this list is left out of the schema, so that installing the definition gives
 /// no warning.

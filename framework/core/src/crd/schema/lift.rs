@@ -178,7 +178,7 @@ fn take_rules(node: &mut Node, peers: &[&Node], path: &mut Vec<String>, moved: &
     }
 }
 
-/// The rule of a field, written for an object around that field.
+/// The rule of a field, written for an object around it.
 fn at_path(rule: &Value, path: &[String]) -> Option<Value> {
     let names: Vec<String> = path.iter().map(|name| escape(name)).collect::<Option<_>>()?;
     let absent = |object: &str| -> Vec<String> {

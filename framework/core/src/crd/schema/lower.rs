@@ -38,7 +38,7 @@ const MOST_NODES: usize = 50_000;
 /// A schema under construction: always a JSON object.
 pub(super) type Node = Map<String, Value>;
 
-/// The translation of a root field, with the current position in that field.
+/// The translation of a root field, with the current position in it.
 #[derive(Debug)]
 pub(super) struct Lower<'a> {
     /// Schemas of the types that are referred to, by name.
@@ -272,7 +272,7 @@ impl<'a> Lower<'a> {
         }
         if types.is_empty() {
             for value in &values {
-                // Without `type`, the values imply the type.
+                // Without `type`, the values imply it.
                 let name = type_of(value);
                 if !types.contains(&name) {
                     types.push(name);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lower::{Lower, Node};
 
-/// Mark of a field with a column; the mark's value has the column's keys.
+/// Mark of a field with a column; its value has the column's keys.
 const COLUMN: &str = "x-windlass-column";
 
 /// Mark of a selectable field.
@@ -129,7 +129,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Reports the findings about the kind inside, at the place of that kind.
+    /// Reports the findings about the kind inside, at its place.
     fn inside(&mut self, mark: &Value) {
         if let Some(fault) = mark["fault"].as_str() {
             self.fault(&format!("the kind inside has faults: {fault}"));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::lower::{Lower, Node};
 use super::union::{CHECKS, RULES};
 
-/// Whether the schema allows any value, and says nothing about the value.
+/// Whether the schema allows any value, and says nothing about it.
 pub(super) fn is_any(node: &Node) -> bool {
     let says = |key: &String| {
         CHECKS.contains(&key.as_str()) || matches!(key.as_str(), "type" | "properties" | "items")
@@ -37,7 +37,7 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
             ("type", Some(mine)) if *mine != value => lower.fault(&format!(
                 "it must be of type {mine} and of type {value} at once; use one of them"
             )),
-            // Any other keyword of the field wins over the keyword of the field's type.
+            // Any other keyword of the field wins over that of its type.
             _ => {}
         }
     }

@@ -104,7 +104,7 @@ pub(super) fn field_schema(
 }
 
 /// Settings of the generator: the dialect with the most keywords, and references to types, which
-/// keep the keywords of a field apart from the keywords of the field's type.
+/// keep the keywords of a field apart from those of its type.
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;

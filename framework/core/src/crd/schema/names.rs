@@ -71,8 +71,8 @@ impl Lower<'_> {
             && !raw.contains_key("required")
             && named.len() > 1
             && schemas.next().is_some_and(|first| {
-                // A struct has options; a map by the variants of an enum has a single type of
-                // values.
+                // A struct has options; in a map by the variants of an enum all values have the
+                // same type.
                 first.get("nullable") != Some(&Value::Bool(true)) && schemas.all(|it| it == first)
             });
         if is_map {

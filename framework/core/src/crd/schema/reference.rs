@@ -119,7 +119,7 @@ impl Lower<'_> {
         (!self.graph.is_cycle(&name, &name)).then_some(target)
     }
 
-    /// Replaces a reference by the type's schema, or cuts the reference.
+    /// Replaces a reference by the type's schema, or cuts it.
     pub(super) fn reference(&mut self, raw: &Node, reference: &str) -> Node {
         let name = name_of(reference);
         let target = match self.definitions.get(&name) {
@@ -216,7 +216,7 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
         }
         match (key.as_str(), node.get_mut(&key)) {
             ("properties", Some(Value::Object(mine))) => {
-                // The tag of a variant comes before the fields of the variant's type.
+                // The tag of a variant comes before the fields of its type.
                 if let Value::Object(mut fields) = value {
                     for (name, schema) in std::mem::take(mine) {
                         fields.entry(name).or_insert(schema);
@@ -240,8 +240,7 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     node
 }
 
-/// The schema of an option's type with the keywords beside the option; `None` for anything but an
-/// option.
+/// The schema of an option's type with the keywords beside it; `None` for anything but an option.
 pub(super) fn option_of(raw: &Node) -> Option<Node> {
     let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
     else {

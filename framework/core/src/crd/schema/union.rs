@@ -67,7 +67,7 @@ impl Lower<'_> {
             _ => self.several(key, &nodes),
         };
         if free > 0 {
-            // An optional flattened enum: all fields of the enum may be absent together.
+            // An optional flattened enum: all its fields may be absent together.
             union.retain(|key, _| !CHECKS.contains(&key.as_str()) && key != "required");
             // A default would make an absent value present.
             without_defaults(&mut union);

@@ -83,7 +83,7 @@ pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
     Ok(segments)
 }
 
-/// Returns the place of the bracket that closes the bracket before `inside`.
+/// Returns the place of the bracket that closes the one before `inside`.
 fn closing(inside: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (place, c) in inside.char_indices() {

@@ -16,7 +16,7 @@ pub struct Walk<'a, T> {
     names: Option<Box<Result<Vec<Segment>, String>>>,
 }
 
-/// References to values; a list only if the path passes a list.
+/// References to values; a list only if the path passes one.
 enum Found<'a, T> {
     Nothing,
     One(&'a T),

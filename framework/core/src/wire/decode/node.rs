@@ -72,7 +72,7 @@ fn one_of(names: &[&str]) -> String {
 
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        // The text is dropped: the text may quote the value.
+        // The text is dropped, because it may quote the value.
         Self::new("a value that its type refuses")
     }
 
@@ -110,7 +110,7 @@ impl de::Error for Fault {
 pub(super) struct Node<'de>(pub(super) &'de Value);
 
 impl<'de> Node<'de> {
-    /// Passes the value to the visitor as the value's own type.
+    /// Passes the value to the visitor as its own type.
     fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
@@ -208,7 +208,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     ) -> Result<V::Value, Fault> {
         match self.0 {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
-            // An externally tagged variant: the variant's name is the only member.
+            // An externally tagged variant: its name is the only member.
             Value::Object(members) if members.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(NodeMembers::of(members)))
             }

@@ -119,7 +119,7 @@ impl ListSplitter {
         Ok(())
     }
 
-    /// Handles a byte between values; returns 0 when the byte begins a value.
+    /// Handles a byte between values; returns 0 when it begins a value.
     fn punctuation(&mut self, byte: u8) -> Result<usize, Malformed> {
         let (next, used) = match (self.at, byte) {
             (SplitterState::Start, b'{') => (SplitterState::FirstName, 1),
@@ -151,7 +151,7 @@ impl ListSplitter {
         };
         self.has_items |= next == SplitterState::FirstItem;
         self.at = next;
-        // The byte begins a value: the scan receives the byte again.
+        // The byte begins a value: the scan receives it again.
         if used == 0 {
             self.scan = Some(ValueScan::default());
         }

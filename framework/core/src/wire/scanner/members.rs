@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         Ok(Some(Name { name, start, value: self.at, is_plain: text.is_plain }))
     }
 
-    /// Skips the value that begins here; returns the value's end.
+    /// Skips the value that begins here; returns its end.
     pub(crate) fn skip(&mut self) -> Result<usize, Malformed> {
         self.at = value_end(self.bytes, self.at)?;
         Ok(self.at)
@@ -129,7 +129,7 @@ impl<'a> Cursor<'a> {
         end
     }
 
-    /// Returns the position of the closing brace, after `name` found the brace.
+    /// Returns the position of the closing brace, after `name` found it.
     pub(crate) fn close(&self) -> usize {
         self.at
     }

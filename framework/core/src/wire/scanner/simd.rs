@@ -4,7 +4,7 @@
 //! a cache. The loops are written so that compilers turn them into vector instructions, 16 bytes at
 //! a time; there are no intrinsics and no `unsafe`.
 //!
-//! Gathering a bit of each of 64 bytes in their order takes an instruction that only some
+//! Gathering one bit of each of 64 bytes in their order takes an instruction that only some
 //! processors have. In [`Spread`] order the gathering takes no instruction, and everything needed
 //! can be computed there: bit `8 b + w` stands for byte `b` of word `w` of the eight words in the
 //! block.

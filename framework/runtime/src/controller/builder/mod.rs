@@ -95,8 +95,8 @@ pub struct ControllerBuilder<C: Reconciler> {
     sources: Vec<Source>,
     /// Permissions, not merged yet.
     rules: Vec<Rule>,
-    /// The permissions among them that no other setting implies, a verb each, with the text by
-    /// which `can(…)` asks for it.
+    /// The permissions among them that no other setting implies, each with a single verb, and the
+    /// text by which `can(…)` asks for it.
     asked: Vec<(String, Rule)>,
     /// Settings that each reconcile reads.
     options: ReconcileOptions<C>,
@@ -347,7 +347,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Builds the controller, ready for a manager.
     ///
-    /// The result is shared by all terms of leadership; the result goes to
+    /// The result is shared by all terms of leadership, and goes to
     /// [`Manager::erased_controller`](crate::manager::Manager::erased_controller), which
     /// [`Manager::controller`](crate::manager::Manager::controller) and its siblings do internally.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {

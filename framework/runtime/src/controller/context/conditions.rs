@@ -50,7 +50,7 @@ impl<C: Reconciler> Context<C> {
         self.attempt.cancel.collected().remark(text);
     }
 
-    /// Returns the remarks of this reconcile as a text.
+    /// Returns the remarks of this reconcile as one text.
     pub(in crate::controller) fn remarks(&self) -> String {
         self.attempt.cancel.collected().remarks()
     }

@@ -105,7 +105,7 @@ impl<C: Reconciler> Expectations<'_, C> {
         self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.metadata().uid());
     }
 
-    /// Adds to the number of announced children, or subtracts from that number.
+    /// Adds to the number of announced children, or subtracts from it.
     fn announce<K: Resource>(&self, more: isize) {
         let kind = WrittenKind::of::<K>().filter(|_| !self.cx.is_dry_run());
         let Some(kind) = kind else { return };

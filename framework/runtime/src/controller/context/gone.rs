@@ -1,11 +1,11 @@
 //! Lookup of the reconciled object in the API server, for cases in which the cache may lag.
 //!
-//! Caches of two kinds lag independently. When an object is deleted, garbage collection deletes the
-//! object's children, and their events may arrive before the object's own.
+//! Caches of two kinds lag independently. When an object is deleted, garbage collection deletes its
+//! children, and their events may arrive before its own.
 //!
 //! Without this lookup a reconcile would make the children of a deleted object again: the reconcile
 //! still sees the object in the cache, and the children as missing. The children would live until
-//! garbage collection finds the children, and their controllers would start work for nothing.
+//! garbage collection finds them, and their controllers would start work for nothing.
 
 // DESIGN.md, 77: A parent that lost a child is read before the child is made again
 // DESIGN.md, 78: A reconcile that fails because its object is gone is not a failure

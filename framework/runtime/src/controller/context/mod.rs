@@ -532,7 +532,7 @@ impl<C: Reconciler> Context<C> {
         self.sent::<K>(what, &key, object.uid());
     }
 
-    /// Expects a write until the watch has delivered the write.
+    /// Expects a write until the watch has delivered it.
     fn sent<K: Resource>(&self, what: WriteEffect, key: &ObjectKey, uid: &str) {
         // The watch never shows a dry run.
         if self.is_dry_run() {

@@ -1,6 +1,6 @@
 //! Writes of the status: only differences, only upon the version that they were computed from.
 //!
-//! All writes go through a loop: compute the wanted status from the newest known status, send the
+//! All writes go through one loop: compute the wanted status from the newest known status, send the
 //! difference as a merge patch that carries the resourceVersion, and on 409 read the object and try
 //! again. A merge patch, not a server-side apply, because a merge patch works for every kind,
 //! whether or not its schema declares `conditions` as a map; the resourceVersion guards the list as

@@ -287,8 +287,8 @@ impl fmt::Display for Failure {
 
 /// Adds the attempted operation to an error.
 ///
-/// Implemented for every `Result` whose error becomes a [`Failure`], also if the error is a failure
-/// already: the operations add up.
+/// Implemented for every `Result` whose error becomes a [`Failure`], also if it is one already: the
+/// operations add up.
 pub trait ResultExt<T> {
     /// Turns the error into a [`Failure`] that carries `what`:
     /// `.tried("creating the Deployment")?`.

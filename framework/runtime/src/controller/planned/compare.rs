@@ -143,6 +143,7 @@ impl Comparison<'_> {
             return;
         };
         let Some(old) = self.changes.get_mut(place) else { return };
+        // `merge` replaces a planned creation or deletion as a whole.
         if old.action != PlannedAction::Update {
             return;
         }

@@ -1,6 +1,6 @@
 //! External resources of fields that a graph of this controller had in an earlier version.
 //!
-//! Only the field's driver can delete the field's resource. Without the driver the object stays
+//! Only the driver of a field can delete the field's resource. Without the driver the object stays
 //! under the finalizer, and says why, until the field is back or a person decides.
 
 // DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a reason

@@ -113,8 +113,8 @@ struct Task<K> {
     stop: CancellationToken,
     /// Sender of the reconciled versions.
     latest: watch::Sender<Cached<K>>,
-    /// Aborts the task on drop: a dropped wait for the task's end must not leave the task running
-    /// beside the object's clean-up.
+    /// Aborts the task on drop: a dropped wait for its end must not leave it running beside the
+    /// object's clean-up.
     handle: AbortOnDropHandle<()>,
 }
 
@@ -274,7 +274,7 @@ impl Drop for RunningGauge {
     }
 }
 
-/// Runs one object's task, and restarts the task after failures.
+/// Runs the task of one object, and restarts it after failures.
 struct Supervisor<C: Reconciler> {
     controller: Arc<C>,
     make: MakeTask<C>,

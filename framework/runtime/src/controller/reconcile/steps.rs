@@ -268,7 +268,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     }
 }
 
-/// Boxes a step, and puts the step's name into the text of a panic.
+/// Boxes a step, and puts its name into the text of a panic.
 fn step<'a, F: Into<Flow>>(
     name: &'a str,
     work: impl Future<Output = Result<F>> + Send + 'a,

@@ -59,7 +59,7 @@ pub(crate) struct Handle<C: Reconciler> {
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
-    /// Time for the running operator to settle, if this operator is a shadow.
+    /// Time for the running operator to settle, if this one is a shadow.
     shadow: OnceLock<Duration>,
 }
 
@@ -174,7 +174,7 @@ impl<C: Reconciler> Handle<C> {
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
-        // A task acts beside the reconciles, so a task's writes could not be compared.
+        // A task acts beside the reconciles, so its writes could not be compared.
         let task = plan.options.task.filter(|_| self.shadow.get().is_none());
         let tasks = task.map(|make| {
             let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
@@ -208,7 +208,7 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Returns the handler of keys: the step, or the step's shadow.
+    /// Returns the handler of keys: the step, or its shadow.
     fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
         let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
         let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
@@ -294,6 +294,7 @@ impl<C: Reconciler> Handle<C> {
             &run.stop,
         )
         .await;
+        // Relaxed: as in `attached`.
         let workers = self.workers.load(Ordering::Relaxed);
         let mut drained = run_workers(&worker, workers, run.drain).await;
         if let Some(tasks) = tasks {
@@ -399,6 +400,8 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     }
 
     fn limit_workers(&self, workers: usize) {
+        // Relaxed: the manager calls this before the controller is attached, and the start of tasks
+        // orders the two.
         self.workers.store(workers.max(1), Ordering::Relaxed);
     }
 

@@ -24,7 +24,7 @@ struct Standby {
     has_dropped: Mutex<bool>,
 }
 
-/// Reason of an add, and whether the reason is a change.
+/// Reason of an add, and whether it is a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnqueueReason {
     reason: Reason,

@@ -31,7 +31,7 @@ impl Reason {
     pub(crate) const DELETED: Self = Self(2);
     /// The cache, or the controller's own period, delivers the object again without a change.
     pub(crate) const RESYNC: Self = Self(3);
-    /// The last reconcile asked for this reconcile.
+    /// The last reconcile asked for this one.
     pub(crate) const REQUEUE: Self = Self(4);
     /// The last reconcile failed.
     pub(crate) const RETRY: Self = Self(5);

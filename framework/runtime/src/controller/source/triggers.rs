@@ -234,6 +234,8 @@ impl Target {
         gate.added.count(keys.len() as u64);
         gate.absent.count(absent.len() as u64);
         gate.enqueuer.enqueue_all(keys, self.reason);
+        // After the held keys were taken and enqueued: a woken sender offers the key to a set with
+        // space, or through the open gate.
         self.shared.space.notify_waiters();
     }
 

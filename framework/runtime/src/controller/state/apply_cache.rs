@@ -193,7 +193,7 @@ impl ApplyCache {
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
-        // Any victim will do: the victim's next apply is sent, and changes nothing.
+        // Any victim will do: its next apply is sent, and changes nothing.
         if children.len() >= MAX_CHILDREN && !children.contains_key(&child) {
             children.pop_first();
         }

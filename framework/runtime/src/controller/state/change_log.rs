@@ -111,7 +111,7 @@ impl Changelog {
         }
     }
 
-    /// Logs a record, and keeps the record.
+    /// Logs a record, and keeps it.
     pub(crate) fn add(&self, record: ChangeRecord) {
         let object = format!("{} {}", record.resource, record.key);
         tracing::info!(target: "windlass::changes", verb = record.verb, object, "{}", record.text());

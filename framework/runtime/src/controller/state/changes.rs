@@ -133,7 +133,7 @@ fn differing(path: &str, old: &Value, new: &Value, paths: &mut Vec<String>) {
     }
 }
 
-/// Appends a name to a path, quoted if the name contains dots.
+/// Appends a name to a path, quoted if it contains dots.
 fn joined(path: &str, name: &str) -> String {
     let mut joined = path.to_owned();
     if !joined.is_empty() {

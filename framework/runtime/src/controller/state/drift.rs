@@ -230,7 +230,7 @@ impl Comparison {
         let mut owned = 0;
         for (key, below) in fields.iter().filter(|(key, _)| *key != ".") {
             let Some(name) = key.strip_prefix("f:") else { return Err(String::new()) };
-            // A field that left the intent: an apply removes that field.
+            // A field that left the intent: an apply removes it.
             let Some(value) = intent.get(name) else { return Err(step(name)) };
             let outcome = self.node(at.below(name), value, live.get(name), below);
             outcome.map_err(|below| format!("{}{below}", step(name)))?;

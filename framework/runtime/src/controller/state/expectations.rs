@@ -205,7 +205,7 @@ impl ExpectationTracker {
         PendingCreate { tracker: self, parent, kind, is_over: false }
     }
 
-    /// Adds the number of announced objects, or subtracts that number.
+    /// Adds to the number of announced objects, or subtracts from it.
     pub(crate) fn announce(
         &self,
         parent: ParentRef<'_>,
@@ -231,6 +231,7 @@ impl ExpectationTracker {
         child: ObservedChild<'_>,
     ) {
         let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
+        // No write to a child of this parent awaits the watch: there is nothing to confirm.
         let Some(known) = parents.get_mut(parent) else { return };
         let name = kind.group_resource();
         let Some(expected) = known.kinds.iter_mut().find(|expected| expected.kind.name == name)
@@ -290,7 +291,7 @@ impl ExpectationTracker {
         }
     }
 
-    /// Whether one of the parent's writes expired before the watch delivered the write.
+    /// Whether one of the parent's writes expired before the watch delivered it.
     pub(crate) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };

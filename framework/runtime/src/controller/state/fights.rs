@@ -74,6 +74,7 @@ impl Fights {
         let shown = before.filter(|before| before.count >= FIGHT).map(|before| before.fields);
         let fields = shown.unwrap_or_else(|| fields.to_owned());
         children.insert(key, Corrections { count, last: now, fields });
+        // Under the lock, so that the number is that of the map. Relaxed: see `of`.
         self.count.store(children.len(), Ordering::Relaxed);
     }
 
@@ -108,6 +109,7 @@ impl Fights {
         for key in own {
             children.remove(&key);
         }
+        // As in `corrected`.
         self.count.store(children.len(), Ordering::Relaxed);
     }
 }

@@ -31,7 +31,7 @@ pub struct LastError {
     pub text: String,
     /// Time of the last occurrence.
     pub at: Timestamp,
-    /// Failures in a row, this failure included.
+    /// Failures in a row, this one included.
     pub count: u64,
     /// Whether the object is not retried any more, or only slowly.
     pub gave_up: bool,
@@ -92,7 +92,7 @@ pub(crate) struct LastErrors {
     inner: Mutex<Inner>,
     /// Keeps the end of an object from taking the lock before the first failure.
     is_used: AtomicBool,
-    /// Number of failing objects; while the number is 0, a reconcile takes no lock.
+    /// Number of failing objects; while it is 0, a reconcile takes no lock.
     failing: AtomicUsize,
 }
 

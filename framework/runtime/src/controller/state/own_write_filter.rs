@@ -27,7 +27,7 @@ const MAX_VERSIONS: usize = 16;
 struct Chain {
     /// Versions, each made by an own write from the version before.
     versions: Vec<String>,
-    /// The follow-up of the reconcile, once the reconcile is over.
+    /// The follow-up of the reconcile, once that is over.
     follow_up: Option<FollowUp>,
 }
 

@@ -19,7 +19,7 @@ use windlass_core::sync::{AtomicUsize, CachePadded, Mutex, Ordering};
 /// Number of locks of a [`ShardedMap`]. A power of two.
 const SHARDS: usize = 16;
 
-/// A collection under a lock, with the length beside the lock.
+/// A collection under a lock, with the length beside it.
 #[derive(Default)]
 pub(crate) struct SparseLock<C> {
     all: Mutex<C>,

@@ -70,7 +70,7 @@ struct WaitStreak {
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     inner: Mutex<Inner>,
-    /// Number of waiting objects; while the number is 0, a reconcile takes no lock.
+    /// Number of waiting objects; while it is 0, a reconcile takes no lock.
     waiting: AtomicUsize,
 }
 

@@ -158,6 +158,8 @@ pub(crate) struct AttemptEnd {
 impl AttemptEnd {
     /// Marks the attempt as ended normally: clones of the client may go on writing.
     pub(crate) fn finished(self) {
+        // Before the guard is dropped, whose exchange then fails: the gate stays open. The drop
+        // then looks for a token, which needs `SeqCst`, see `AttemptCancel::token`.
         self.shared.state.store(ENDED, Ordering::SeqCst);
     }
 }
@@ -183,8 +185,9 @@ struct AttemptGate {
 }
 
 impl AttemptGate {
-    /// Returns the lease's gate behind this gate; an error once the attempt was dropped.
+    /// Returns the lease's gate behind this one; an error once the attempt was dropped.
     fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
+        // A load just before the drop lets a write pass, as if the write had been sent earlier.
         if self.attempt.shared.state.load(Ordering::SeqCst) == DROPPED {
             let text = format!(
                 "refused to write for the reconcile of \"{}\": it was dropped; the next one repeats \

@@ -45,7 +45,7 @@ enum NextAttempt {
     /// At the time that the backoff had promised: a change led to an earlier reconcile, which must
     /// not lengthen the wait.
     AsPromised(Duration),
-    /// When the cache shows the write that won the race.
+    /// As soon as the cache shows the write that won the race.
     LostRace,
     /// Retries are used up; the next attempt comes after this time, if at all.
     GiveUp(Option<Duration>),

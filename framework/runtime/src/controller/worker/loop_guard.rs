@@ -39,8 +39,8 @@ struct RecentRuns {
     last: Instant,
     /// Version of the spec; `None` for an object without a spec.
     spec_version: Option<SpecVersion>,
-    /// When the object is slowed down: the time of the last deferred attempt, or of the first
-    /// attempt beyond the limit.
+    /// Time of the last deferred attempt while the object is slowed down, or of the first attempt
+    /// beyond the limit.
     throttled_at: Option<Instant>,
     /// All reasons of the reconciles.
     reasons: u64,

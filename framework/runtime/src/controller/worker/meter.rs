@@ -1,6 +1,6 @@
 //! Metrics of a controller, under controller-runtime's names.
 //!
-//! Each worker counts reconciles separately; the counts become metrics when the metrics are read. A
+//! Each worker counts reconciles separately; the counts become metrics when these are read. A
 //! number that all workers change would move between processors with each reconcile.
 
 // DESIGN.md, 69: Workers share few cache lines beside those of the queue
@@ -232,6 +232,7 @@ pub(crate) struct Busy<'a> {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
+        // Relaxed: the number is shown in a gauge and guards no data.
         self.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }

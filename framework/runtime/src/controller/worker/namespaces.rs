@@ -98,7 +98,10 @@ impl Namespaces {
         if keys.len() < MAX_KEYS {
             keys.insert(key.clone(), tried.unwrap_or(seen));
         }
+        // Under the lock of `waiting`, so that the flag is that of the map. `ended` needs no
+        // ordering (see there); `SeqCst` costs nothing, as failures are rare.
         self.is_waited_for.store(true, Ordering::SeqCst);
+        // A permit stays if `run` is not waiting yet.
         if is_new {
             self.changed.notify_one();
         }
@@ -114,6 +117,7 @@ impl Namespaces {
         let mut waiting = self.waiting.lock();
         let watched = waiting.len();
         remove(&mut waiting, key);
+        // Under the lock, as in `failed`.
         self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
         // A namespace without waiting keys: the watch can end.
         if waiting.len() < watched {

@@ -10,7 +10,7 @@ use windlass_core::conditions::{Condition, unmet};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReportedFailure<'a> {
     pub(crate) failure: &'a Failure,
-    /// Failures in a row, this failure included.
+    /// Failures in a row, this one included.
     pub(crate) failures: u32,
     /// Whether the failure is the first in a row, has another text than before, or gave up just
     /// now.

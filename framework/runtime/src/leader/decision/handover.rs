@@ -23,7 +23,7 @@ pub struct HandoverPolicy {
     pub lends: bool,
 }
 
-/// A machine whose process asks for the lease, or lends the lease.
+/// A machine whose process asks for the lease, or lends it.
 #[derive(Debug)]
 pub struct Handover {
     #[doc(hidden)]
@@ -37,18 +37,18 @@ impl Handover {
         Self { machine, policy }
     }
 
-    /// While leading: whether another process asks for the lease, and this process lends the lease.
+    /// While leading: whether another process asks for the lease, and this process lends it.
     pub fn is_asked(&self) -> bool {
         self.machine.held().is_some() && self.lends_to().is_some()
     }
 
-    /// Returns the process that asks for the lease, if this process lends the lease.
+    /// Returns the process that asks for the lease, if this process lends it.
     fn lends_to(&self) -> Option<&str> {
         let seen = self.machine.seen().filter(|_| self.policy.lends)?;
         self.requester(&seen.record)
     }
 
-    /// Returns the process that asks for the lease, unless this process itself asks.
+    /// Returns the process that asks for the lease, unless this one asks.
     fn requester<'a>(&self, record: &'a LeaderElectionRecord) -> Option<&'a str> {
         let requester = record.requested_by.as_deref();
         requester.filter(|requester| *requester != self.machine.identity())
@@ -158,8 +158,8 @@ impl Handover {
         })
     }
 
-    /// Returns the request that withdraws our request for the lease, if there is a request; the
-    /// record must be current (else the request is a read).
+    /// Returns the request that withdraws our request for the lease, if there is one; the record
+    /// must be current (else the request is a read).
     pub(in crate::leader) fn withdraw(&self) -> Option<LockRequest> {
         if !self.policy.asks {
             return None;

@@ -47,7 +47,7 @@ pub enum LockResponse {
 /// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Loss {
-    /// Another process holds the lock: the holder's identity, empty if the lock has none.
+    /// Another process holds the lock: its identity, empty if the lock has none.
     Taken(String),
     /// No renewal succeeded in time.
     NotRenewed,
@@ -76,7 +76,7 @@ pub(super) struct Permit(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Reaction {
     Nothing,
-    /// A newer record of this process: the process still leads.
+    /// A newer record of this process, which still leads.
     Renewed,
     /// Read the lock: the lock may have changed hands.
     Read,
@@ -88,7 +88,7 @@ pub(in crate::leader) enum Reaction {
 #[derive(Debug)]
 struct Observation {
     lease: ObservedRecord,
-    /// When this version was first seen.
+    /// Clock reading at the first sight of this version.
     first: ClockReading,
     /// Whether this is, as far as this process knows, still the stored version.
     current: bool,
@@ -171,7 +171,7 @@ impl Machine {
     }
 
     /// Returns the time for which this process must not write yet although it holds the lock,
-    /// because this process created the lock; `None` when this process holds no such lock.
+    /// because it created the lock; `None` when it holds no such lock.
     pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
         let observation = self.observation.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&observation.lease.record) || self.missing.is_some() {
@@ -349,7 +349,7 @@ impl Machine {
         }
     }
 
-    /// Returns a read, and counts the read.
+    /// Returns a read, and counts it.
     fn read(&mut self) -> LockRequest {
         self.reads += 1;
         LockRequest::Read
@@ -462,7 +462,7 @@ impl Machine {
         }
     }
 
-    /// Decides, after the Lease was read, whether the Lease may be renewed or taken.
+    /// Decides, after the Lease was read, whether it may be renewed or taken.
     fn decide(&mut self, now: &ClockReading) -> Next {
         let Some(observation) = &self.observation else { return Next::End };
         let record = &observation.lease.record;

@@ -35,11 +35,11 @@ struct Records {
     unheld_since: Option<ClockReading>,
 }
 
-/// Renewal time and transitions: distinguish two records of a holder, as precisely as a Lease
-/// stores them.
+/// Renewal time and transitions: distinguish two records of the same holder, as precisely as a
+/// Lease stores them.
 type Fingerprint = (Option<i64>, i64);
 
-/// Time for which the holder of a lock created by the holder writes nothing.
+/// Time for which a holder that created the lock writes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::leader) struct Wait {
     /// Time at which a record of the lock was first seen in the store: an earlier holder has not

@@ -38,7 +38,7 @@ pub struct LeaseLock {
     namespace: String,
     name: String,
     identity: String,
-    /// The last Lease seen: a replace keeps the Lease's labels, annotations and other fields.
+    /// The last Lease seen: a replace keeps its labels, annotations and other fields.
     last: Mutex<Option<DynamicObject>>,
 }
 
@@ -144,8 +144,7 @@ impl ResourceLock for LeaseLock {
                     WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
                         listener(seen_of(&lease))
                     }
-                    // Reported as a free lock: a leader recreates the lock before another process
-                    // does.
+                    // Reported as a free lock: a leader recreates it before another process does.
                     WatchEvent::Deleted(gone) => {
                         let nothing = LeaderElectionRecord::default();
                         listener(ObservedRecord::new(nothing, gone.resource_version()));

@@ -38,7 +38,7 @@ pub struct MultiLock {
     last: Mutex<Option<Parts>>,
 }
 
-/// A joined version, and the versions of the two locks behind the joined version.
+/// A joined version, and the versions of the two locks behind it.
 #[derive(Clone, Debug)]
 struct Parts {
     /// Version that was handed out for both.

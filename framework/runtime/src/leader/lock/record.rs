@@ -41,7 +41,7 @@ impl LeaderElectionRecord {
     }
 }
 
-/// A record and the version in which the record was seen.
+/// A record and the version in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedRecord {
     /// The record.

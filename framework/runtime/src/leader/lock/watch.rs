@@ -68,6 +68,8 @@ async fn follow(
     loop {
         let has_reported = std::sync::atomic::AtomicBool::new(false);
         let report = |record| {
+            // Relaxed: the flag is read after the end of `changes`. Atomic only because the lock
+            // shares `report`.
             has_reported.store(true, std::sync::atomic::Ordering::Relaxed);
             sender.send_replace(Some(record));
         };

@@ -59,7 +59,7 @@ fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
-/// Returns the state of the election; null without an election.
+/// Returns the state of the election; null if there is none.
 fn leadership(status: &OperatorStatus) -> Value {
     let Some(elector) = &status.elector else { return Value::Null };
     let (state, holder) = match status.leadership() {

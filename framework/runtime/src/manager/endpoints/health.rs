@@ -92,7 +92,7 @@ pub(crate) struct OperatorStatus {
 }
 
 impl OperatorStatus {
-    /// Returns the state of the election; `None` without an election.
+    /// Returns the state of the election; `None` if there is none.
     pub(crate) fn leadership(&self) -> Option<Leadership> {
         self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
     }

@@ -9,7 +9,7 @@ use super::super::manifests::check_namespaces;
 use crate::manager::Manager;
 use windlass_core::error::{Error, ErrorKind};
 
-/// Longest name of the reporter of an Event that Kubernetes allows.
+/// Longest reporter name that Kubernetes allows in an Event.
 const LONGEST_NAME: usize = 63;
 
 /// Checks that names are valid and unique: they label metrics, logs and probes.
@@ -84,8 +84,8 @@ pub(super) fn shadow(manager: &Manager) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Usage, text))
 }
 
-/// Checks the name of a controller: an API server takes no Event of a controller of another name,
-/// and of some names no apply.
+/// Checks the name of a controller: an API server refuses Events whose reporter has a name of
+/// another form, and some such names as field managers.
 fn check_controller_name(controller: &str) -> Result<(), Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric();
     let is_valid = (1..=LONGEST_NAME).contains(&controller.len())

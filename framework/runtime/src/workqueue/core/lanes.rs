@@ -231,6 +231,7 @@ impl LanePair {
             return self.healthy.pop();
         }
         let failing = self.failing.first().filter(|_| may_fail);
+        // The choice of `first`, whose entry the caller has seen.
         match (self.healthy.first(), failing) {
             (Some(healthy), Some(failing)) if failing < healthy => self.failing.pop(),
             (Some(_), _) => self.healthy.pop(),

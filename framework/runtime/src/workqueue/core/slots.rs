@@ -183,7 +183,7 @@ impl<T> Slots<T> {
         &mut self.in_work[index as usize]
     }
 
-    /// Adds a key to the keys in work; returns the index.
+    /// Adds a key to those in work; returns the index.
     #[inline]
     pub(super) fn begin_work(&mut self, ticket: Ticket, since: Nanos) -> u32 {
         let index = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);

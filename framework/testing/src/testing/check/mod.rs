@@ -178,7 +178,7 @@ fn whole_schema(definition: &CustomResourceDefinition, version: &str) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
-/// The API of the kind, in the cluster's namespace if the kind is namespaced.
+/// The API of the kind, in the cluster's namespace if it is namespaced.
 fn api(cluster: &TestCluster, info: &ResourceInfo) -> Api<DynamicObject> {
     let namespace = (info.scope == Scope::Namespaced).then(|| cluster.namespace());
     cluster.client().dynamic(info.clone(), namespace)

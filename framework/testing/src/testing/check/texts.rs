@@ -8,8 +8,9 @@ const LONGEST: usize = 4096;
 /// Most repetitions beyond those that the pattern demands.
 const MORE: u64 = 3;
 
-/// Returns a text that the pattern matches, if the pattern depends on nothing but the characters;
-/// `None` for a pattern that cannot be read, or that demands a text of more than 4,096 bytes.
+/// Returns a text that the pattern matches; assertions about neighbours (anchors, word borders) are
+/// ignored. `None` for a pattern that cannot be read, or that demands a text of more than 4,096
+/// bytes.
 pub(super) fn matching(pattern: &str, rng: &Rng) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = String::new();
@@ -70,7 +71,7 @@ fn character(class: &Class, rng: &Rng) -> Option<char> {
     Some(u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(start))
 }
 
-/// Draws an element of several.
+/// Draws an element of a slice; `None` of an empty slice.
 fn one<'a, T>(all: &'a [T], rng: &Rng) -> Option<&'a T> {
     let count = u64::try_from(all.len()).ok().filter(|count| *count > 0)?;
     all.get(usize::try_from(rng.below(count)).ok()?)

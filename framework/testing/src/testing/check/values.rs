@@ -188,7 +188,7 @@ impl<'e> Values<'e> {
         self.pick(&values).cloned().unwrap_or_default()
     }
 
-    /// A text that fits the conditions, if such a text is known.
+    /// A text that fits the conditions, if one is known.
     fn text(&self, nodes: &[&Node]) -> Value {
         let start = usize::try_from(self.rng.below(3)).unwrap_or_default();
         let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());

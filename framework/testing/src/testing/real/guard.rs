@@ -1,5 +1,5 @@
-//! Guard of a program: the program lives no longer than the process that started it, however that
-//! process ends.
+//! Guard of a program: it lives no longer than the process that started it, however that process
+//! ends.
 //!
 //! A shell stands between the two. The shell obeys words on its standard input, and at the end of
 //! the input, which comes when our process is gone, the shell kills the program and removes the

@@ -296,7 +296,7 @@ impl RealServer {
     /// backup does: versions go backwards.
     ///
     /// # Panics
-    /// When there is no copy, or the copy cannot be restored.
+    /// When there is no copy, or it cannot be restored.
     pub fn restore(&self) {
         self.replace_store("etcd", Some("etcd.backup"));
     }
@@ -327,7 +327,7 @@ impl RealServer {
         }
     }
 
-    /// Sends a command to the guard, and panics when the guard does not obey.
+    /// Sends a command to the guard, and panics when it does not obey.
     ///
     /// The lock is held until the command was obeyed, so that commands take effect one after
     /// another.
@@ -396,7 +396,7 @@ impl fmt::Debug for RealServer {
 
 /// Fails the test with the attempted action and the error.
 ///
-/// The text names the remedy if the error has a remedy.
+/// The text names the remedy if there is one.
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
 }

@@ -16,7 +16,7 @@ use windlass_core::environment::Environment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
 
-/// Bounds of the pause between two connections; the pause doubles while nothing comes.
+/// Bounds of the pause between two connections, which doubles while nothing comes.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -61,7 +61,7 @@ impl<K> Watch<K> {
     }
 }
 
-/// A watch that resumes; see [`Watch::resuming`]. Dropping the watch ends the request.
+/// A watch that resumes; see [`Watch::resuming`]. A drop ends the request.
 ///
 /// Each event comes once, in the order of versions; events that happened during a pause follow
 /// after it. Compared with an informer the watch keeps no objects, and leaves the list after
@@ -114,7 +114,7 @@ impl<K: Resource> ResumingWatch<K> {
         None
     }
 
-    /// The version at which another watch could continue this watch.
+    /// The version at which another watch could continue this one.
     ///
     /// Before the first event the version to start after.
     pub fn resource_version(&self) -> &str {

@@ -45,7 +45,7 @@ impl ExecPlugin {
         }
     }
 
-    /// Refuses `program`, an absolute path, if that program may not run.
+    /// Refuses `program`, an absolute path, if it may not run.
     pub(super) fn admit(&self, program: &Path) -> Result<(), Error> {
         match &self.policy {
             ExecPolicy::AllowAll => Ok(()),

@@ -96,7 +96,7 @@ impl ExecPlugin {
         }
     }
 
-    /// Starts the program and returns the program's output.
+    /// Starts the program and returns its output.
     async fn output(&self, clock: &Clock, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
         let program = self.program()?;
         // Checked again at each run: the file that a bare name resolves to may have changed.
@@ -222,7 +222,7 @@ impl ExecPlugin {
         Ok(ExecCredential { token, identity, expires: status.expiration_timestamp })
     }
 
-    /// Returns an error that names the plugin and the plugin's origin.
+    /// Returns an error that names the plugin and its origin.
     pub(super) fn error(&self, why: impl fmt::Display) -> Error {
         let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {

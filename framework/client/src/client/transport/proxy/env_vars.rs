@@ -50,7 +50,7 @@ impl Variables {
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when a variable is not a proxy's address: a connection without the
-    /// proxy could send credentials past that proxy.
+    /// proxy could send credentials past it.
     pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Proxy>, Error> {
         let plain = server.scheme_str() == Some("http");
         let Some((name, value)) = (if plain { &self.http } else { &self.https }) else {

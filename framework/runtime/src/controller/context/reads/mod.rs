@@ -274,8 +274,8 @@ impl<C: Reconciler> Context<C> {
         Ok(object)
     }
 
-    /// Registers a read, and waits until the cache is filled. A read of the cache afterwards misses
-    /// no change that does not wake this object.
+    /// Registers a read, and waits until the cache is filled. A later read of the cache misses no
+    /// change: a change after it wakes this object.
     async fn register<K: Resource>(
         &self,
         source: &Arc<ReadSource<K>>,

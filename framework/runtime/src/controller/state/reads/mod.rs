@@ -70,7 +70,7 @@ impl Found {
             Self::Unread | Self::Several => true,
             Self::Absent => new.is_some(),
             // The watch shows a state that was read already, as after a write of the reader. A
-            // server that was set back may use a version for two states.
+            // server that was set back may use the same version for two states.
             Self::Version(version) => new != Some(version) || old == Some(version),
         }
     }
@@ -188,9 +188,9 @@ impl RegisteredReads {
         drop(registered.removed);
     }
 
-    /// Makes a registered read a read of this run if the read found the version that the reader has
-    /// found now; false if a registration is needed. Such a read needs no registration before the
-    /// read itself: the read was registered all the time, and any other version wakes the reader.
+    /// Makes a registered read a read of this run if it found the version that the reader has found
+    /// now; false if a registration is needed. Such a read need not be registered again: it was
+    /// registered all the time, and any other version wakes the reader.
     pub(crate) fn confirm(
         &self,
         reader: RunRef<'_>,

@@ -240,7 +240,7 @@ impl Tables {
         }
     }
 
-    /// Records the found state; two different states in a run make every change count.
+    /// Records the found state; two different states in the same run make every change count.
     pub(super) fn found(
         &mut self,
         reader: RunRef<'_>,
