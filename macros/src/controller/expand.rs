@@ -10,7 +10,7 @@ use syn::{DeriveInput, Generics, Type, parse_quote};
 
 use super::attrs::{Attrs, ChangeAttr, ConditionsAttr, WatchAttr};
 use super::grants::{Grant, Target, VERBS};
-use super::twins;
+use super::twins::{self, Before, Twins};
 use crate::keys::same_tokens;
 use crate::path;
 
@@ -46,13 +46,7 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
     };
-    let cached = cached(attrs);
-    for owned in &attrs.owns {
-        let kind = twins::apart(&owned.kind, twins::before(&owned.kind, &cached), krate);
-        let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
-        output.extend(implement(input, &target));
-    }
-    output.extend(twins::owned_once(attrs, krate));
+    output.extend(grants(input, attrs, krate));
     if let Some(conditions) = &attrs.conditions {
         let set = condition_set(conditions, krate);
         let target = quote_spanned! {at(conditions.span)=>
@@ -66,10 +60,24 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
         output.extend(implement(input, &target));
     }
-    output.extend(reads(input, &cached, krate));
-    output.extend(granted(input, attrs, &cached, krate));
     output.extend(nothing(input, krate));
-    twins::within(attrs, output, krate)
+    output
+}
+
+/// Generates what the controller owns and may do, as impls.
+fn grants(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+    let twins = Twins::new(&input.generics, attrs, krate);
+    let cached = cached(attrs);
+    let mut output = TokenStream::new();
+    for owned in &attrs.owns {
+        let kind = twins.apart(&owned.kind, &twins::before(&owned.kind, &cached));
+        let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
+        output.extend(implement(input, &target));
+    }
+    output.extend(twins.owned_once(attrs));
+    output.extend(reads(input, &cached, &twins, krate));
+    output.extend(granted(input, attrs, &cached, &twins, krate));
+    twins.within(output)
 }
 
 /// Generates the impl of a trait without items.
@@ -120,10 +128,15 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
 }
 
 /// Generates read access to the kinds that have a cache.
-fn reads(input: &DeriveInput, cached: &[&Type], krate: &TokenStream) -> TokenStream {
+fn reads(
+    input: &DeriveInput,
+    cached: &[&Type],
+    twins: &Twins<'_>,
+    krate: &TokenStream,
+) -> TokenStream {
     let impls = cached.iter().flat_map(|kind| {
         let place = at(kind.span());
-        let kind = twins::apart(kind, twins::before(kind, cached), krate);
+        let kind = twins.apart(kind, &twins::before(kind, cached));
         READ.map(|verb| {
             let verb = verb_type(krate, verb);
             let target = quote_spanned!(place=> #krate::rbac::Can<#verb, #kind>);
@@ -151,6 +164,7 @@ fn granted(
     input: &DeriveInput,
     attrs: &Attrs,
     cached: &[&Type],
+    twins: &Twins<'_>,
     krate: &TokenStream,
 ) -> TokenStream {
     // Verb, subresource and kind of those before.
@@ -171,12 +185,14 @@ fn granted(
                 continue;
             }
             seen.push((name, sub, kind));
-            if sub.is_none() && READ.contains(&name) {
+            let is_read = sub.is_none() && READ.contains(&name);
+            if is_read {
                 before.extend(cached);
             }
+            let before = Before { kinds: &before, graph: is_read };
             let fault = format!("`{name}` is granted on it already");
-            output.extend(twins::only(kind, &before, &fault, krate));
-            let target = target(kind, marker, &before, krate);
+            output.extend(twins.only(kind, &before, &fault));
+            let target = target(twins.apart(kind, &before), kind.span(), marker, krate);
             let verb = verb_type(krate, name);
             let bound = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #target>);
             output.extend(implement(input, &bound));
@@ -186,17 +202,11 @@ fn granted(
 }
 
 /// Returns the type on which a verb is granted: the kind, or a subresource of it.
-fn target(kind: &Type, marker: Option<&str>, before: &[&Type], krate: &TokenStream) -> TokenStream {
-    let place = at(kind.span());
-    let kind = twins::apart(kind, before, krate);
-    match marker {
-        None => kind,
-        Some(marker) => {
-            let marker = format_ident!("{marker}");
-            quote_spanned! {place=>
-                #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
-            }
-        }
+fn target(kind: TokenStream, span: Span, marker: Option<&str>, krate: &TokenStream) -> TokenStream {
+    let Some(marker) = marker else { return kind };
+    let marker = format_ident!("{marker}");
+    quote_spanned! {at(span)=>
+        #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
     }
 }
 
@@ -486,13 +496,6 @@ fn asked(grant: &Grant, krate: &TokenStream) -> TokenStream {
     let names = grant.names.iter().map(|name| &name.value);
     let place = at(grant.verbs.first().map_or_else(Span::call_site, |verb| verb.span));
     match &grant.target {
-        Target::Kind(kind, None) if grant.names.is_empty() => {
-            let each = grant.verbs.iter().map(|verb| {
-                let (place, verb) = (at(verb.span), verb_type(krate, &verb.value));
-                quote_spanned!(place=> let wiring = wiring.can::<#verb, #kind>();)
-            });
-            each.collect()
-        }
         Target::Kind(kind, sub) => {
             let sub = match sub {
                 Some(sub) => {
@@ -501,8 +504,9 @@ fn asked(grant: &Grant, krate: &TokenStream) -> TokenStream {
                 }
                 None => quote!(::core::option::Option::None),
             };
+            let text = grant.target.text();
             quote_spanned! {place=>
-                let wiring = wiring.can_on::<#kind>(#sub, &[#(#names),*], &[#(#verbs),*]);
+                let wiring = wiring.can_on::<#kind>(#text, #sub, &[#(#names),*], &[#(#verbs),*]);
             }
         }
         Target::Resource(name) => {

@@ -70,7 +70,11 @@ impl Target {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Kind(kind, None) => text(kind),
-            Self::Kind(kind, Some(sub)) => format!("{}/{}", text(kind), sub.value),
+            Self::Kind(kind, Some(sub)) => {
+                let is_known = SUBRESOURCES.iter().any(|(known, _)| *known == sub.value);
+                let (kind, sub) = (text(kind), &sub.value);
+                if is_known { format!("{kind}/{sub}") } else { format!("{kind}/{sub:?}") }
+            }
             Self::Resource(name) | Self::Url(name) => format!("{:?}", name.value),
         }
     }

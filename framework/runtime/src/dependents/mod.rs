@@ -44,6 +44,7 @@ use std::pin::Pin;
 use self::node::{AnyKind, AnyNode};
 use self::run::Outcomes;
 use crate::controller::{Context, ControllerBuilder, Reconciler, Result};
+use windlass_core::__private::Parts;
 
 /// A call on a graph, which does nothing before it is awaited.
 ///
@@ -130,6 +131,10 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// Name of the graph in the label of its children.
     #[doc(hidden)]
     const NAME: &'static str;
+
+    /// The kinds of the fields: a controller of the graph owns them.
+    #[doc(hidden)]
+    const KINDS: &'static [Parts];
 
     /// Returns the nodes in the order of the fields.
     #[doc(hidden)]
