@@ -27,7 +27,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     output.extend(expand::all(input, &attrs, faulty));
     let references = crate::keys::references(&attrs.krate(), "controller", &keys, &[attrs::KEYS]);
     output.extend(references);
-    output
+    match &attrs.krate {
+        Some(path) => crate::keys::within_macro(&output, path),
+        None => output,
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use windlass::Conditions;
 
 #[derive(Conditions, Clone, Copy, Debug)]
-#[conditions(crate = nonexistent)]
+#[conditions(ready(all(Serving)), crate = nonexistent)]
 pub enum WebsiteCondition {
     Serving,
 }

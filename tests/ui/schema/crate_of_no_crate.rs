@@ -4,7 +4,7 @@ use windlass::Schema;
 #[derive(Schema, Serialize, Deserialize, Clone, Debug)]
 #[schema(crate = nonexistent)]
 pub struct WebsiteSpec {
-    #[schema(min_length = 1)]
+    #[schema(length(min = 1))]
     host: String,
     replicas: Option<i32>,
 }
