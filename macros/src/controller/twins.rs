@@ -24,14 +24,14 @@ pub(super) struct Twins<'a> {
     krate: &'a TokenStream,
     /// The main graph of the controller, which grants reading and owning its kinds.
     graph: Option<&'a Type>,
-    /// Declared aliases: the condition and the kind as texts, and the declaration.
-    aliases: RefCell<Vec<(String, TokenStream)>>,
+    /// Declared constants: the conditions as a text, and the declaration.
+    answers: RefCell<Vec<(String, TokenStream)>>,
 }
 
 impl<'a> Twins<'a> {
     /// Creates the comparisons of a controller with these generics.
     pub(super) fn new(generics: &'a Generics, attrs: &'a Attrs, krate: &'a TokenStream) -> Self {
-        let twins = Self { generics, krate, graph: None, aliases: RefCell::default() };
+        let twins = Self { generics, krate, graph: None, answers: RefCell::default() };
         let graph = attrs.dependents.first().filter(|graph| twins.is_plain(graph));
         Self { graph, ..twins }
     }
@@ -72,25 +72,25 @@ impl<'a> Twins<'a> {
         pairs.chain(graph).collect()
     }
 
-    /// Returns `kind`, or the alias of a type of its own for a kind that one of those before it is.
+    /// Returns `kind`, or a type of its own for a kind that one of those before it is.
     pub(super) fn apart(&self, kind: &Type, before: &Before<'_, '_>) -> TokenStream {
         let conditions = self.conditions(kind, before).into_iter().map(|(is_same, _)| is_same);
         let conditions: Vec<_> = conditions.collect();
         if conditions.is_empty() {
             return kind.to_token_stream();
         }
-        let mut aliases = self.aliases.borrow_mut();
+        let mut answers = self.answers.borrow_mut();
         let key = quote!(#(#conditions),*).to_string();
-        let known = aliases.iter().position(|(of, _)| *of == key);
-        let position = known.unwrap_or(aliases.len());
-        let alias = format_ident!("__Kind{position}", span = at(kind.span()));
+        let known = answers.iter().position(|(of, _)| *of == key);
+        let position = known.unwrap_or(answers.len());
+        let place = at(kind.span());
+        let answer = format_ident!("__IS_SAME_{position}", span = place);
         if known.is_none() {
-            let declared = quote_spanned! {at(kind.span())=>
-                type #alias = <__IsSameType<{ #(#conditions)||* }> as __Apart<#kind, #position>>::Kind;
-            };
-            aliases.push((key, declared));
+            // Not an alias of the type: of an unknown name in one, the compiler asks for parameters.
+            let declared = quote_spanned!(place=> const #answer: bool = #(#conditions)||*;);
+            answers.push((key, declared));
         }
-        alias.to_token_stream()
+        quote_spanned!(place=> <__IsSameType<{ #answer }> as __Apart<#kind, #position>>::Kind)
     }
 
     /// Returns the check that none of the types before it is the same kind.
@@ -109,8 +109,8 @@ impl<'a> Twins<'a> {
     /// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a
     /// later version has further impls, and takes each answer for a conflict.
     pub(super) fn within(self, code: TokenStream) -> TokenStream {
-        let aliases: Vec<_> = self.aliases.into_inner().into_iter().map(|(_, it)| it).collect();
-        if aliases.is_empty() {
+        let answers: Vec<_> = self.answers.into_inner().into_iter().map(|(_, it)| it).collect();
+        if answers.is_empty() {
             return code;
         }
         let krate = self.krate;
@@ -134,7 +134,7 @@ impl<'a> Twins<'a> {
                 impl<K, const N: usize> __Apart<K, N> for __IsSameType<true> {
                     type Kind = #krate::__private::Repeated<K, N>;
                 }
-                #(#aliases)*
+                #(#answers)*
                 #code
             };
         }
