@@ -118,6 +118,12 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
                        later versions of Kubernetes";
         return Err(syn::Error::new(input.span(), message));
     }
+    if input.peek(syn::token::Bracket) || input.peek(syn::token::Paren) {
+        let list: proc_macro2::TokenTree = input.parse()?;
+        let _ = left_over(input);
+        let message = "verbs stand side by side, without brackets and commas: `get list Pod`";
+        return Err(syn::Error::new(list.span(), message));
+    }
     let mut verbs = Vec::new();
     // `use` is a keyword of Rust.
     while input.peek(Token![use])

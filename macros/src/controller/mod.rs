@@ -163,6 +163,8 @@ mod tests {
             ("can(get \"/metrics\"[\"a\"])", "has no objects"),
             ("can(get \"*\")", "a wildcard grants more"),
             ("can(apply Pod)", "is the verb `patch`"),
+            ("can([get, list] Pod)", "verbs stand side by side"),
+            ("can((get, list) Pod)", "verbs stand side by side"),
             ("can(edit Pod)", "writing is the verbs"),
             ("concurrency = 4", "`workers = 4`"),
             ("predicate = f()", "`when = generation_changed()`"),
