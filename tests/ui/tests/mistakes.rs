@@ -99,8 +99,6 @@ const SEVERAL: &[&str] = &[
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     "controller/left_over",
-    // Each grant of the kind conflicts.
-    "dependents/owned_as_well",
     "controller/missing_grant",
     "controller/no_workers",
     "controller/not_granted",
