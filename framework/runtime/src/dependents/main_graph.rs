@@ -5,7 +5,6 @@
 use std::marker::PhantomData;
 
 use super::Dependents;
-use windlass_core::__private::Parts;
 
 /// The graph whose grants a controller has, for calls such as
 /// [`Context::apply_owned`](crate::controller::Context::apply_owned); implemented by `#[controller(dependents(Children))]`
@@ -28,13 +27,13 @@ pub struct GraphKinds<G>(PhantomData<G>);
 
 impl<G: Dependents> GraphKinds<G> {
     /// Kinds of the graph's fields.
-    pub const OF: &'static [Parts] = G::KINDS;
+    pub const OF: &'static [(&'static [&'static str], usize, usize)] = G::KINDS;
 }
 
 /// Kinds of a type that is no graph.
 pub trait NoGraph {
     /// Kinds of the type: none.
-    const OF: &'static [Parts] = &[];
+    const OF: &'static [(&'static [&'static str], usize, usize)] = &[];
 }
 
 impl<G> NoGraph for GraphKinds<G> {}

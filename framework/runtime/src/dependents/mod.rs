@@ -44,7 +44,6 @@ use std::pin::Pin;
 use self::node::{AnyKind, AnyNode};
 use self::run::Outcomes;
 use crate::controller::{Context, ControllerBuilder, Reconciler, Result};
-use windlass_core::__private::Parts;
 
 /// A call on a graph, which does nothing before it is awaited.
 ///
@@ -134,7 +133,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 
     /// The kinds of the fields: a controller of the graph owns them.
     #[doc(hidden)]
-    const KINDS: &'static [Parts];
+    const KINDS: &'static [(&'static [&'static str], usize, usize)];
 
     /// Returns the nodes in the order of the fields.
     #[doc(hidden)]
