@@ -146,7 +146,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// Adds the watches and permissions of all kinds of the graph to the controller that applies it.
     ///
     /// `#[controller(dependents(Children))]` calls it; a hand-written
-    /// [`Controller`](crate::controller::Controller) does it in `wiring`.
+    /// [`Controller`](crate::controller::Controller) does it in `wiring`, as [`OwnsDependents`] shows.
     ///
     /// # Panics
     /// When a child is of the reconciled kind, when a kind is retired that a field has, and when a
@@ -220,9 +220,60 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// A controller that has the watches and permissions of graph `G`; implemented by
 /// `#[controller(dependents(Children))]`.
 ///
-/// A hand-written controller implements it, and calls [`Dependents::wire`] in its wiring.
+/// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls [`Dependents::wire`] in its
+/// wiring: that adds watches and permissions, clean-ups and the finalizer. The children of the graph need no grant. Calls
+/// beside the graph, such as [`Context::apply_owned`], and fields that are a [rollout](crate::rollout) need
+/// [`Owns`](windlass_core::rbac::Owns) of the kind, for a rollout of `ControllerRevision` too, which the derive implements
+/// and a hand-written controller does by itself. Without `wire` children are neither watched nor permitted.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+/// use windlass::controller::{Controller, ControllerBuilder};
+/// use windlass::dependents::{Dependents, OwnsDependents};
+/// use windlass::prelude::*;
+/// use windlass::rbac::Owns;
+///
+/// #[derive(Dependents)]
+/// #[dependents(by = Sites)]
+/// struct Children {
+///     login: Secret,
+///     service: Service,
+/// }
+///
+/// struct Sites;
+///
+/// impl Controller for Sites {
+///     fn wiring() -> ControllerBuilder<Self> {
+///         Children::wire(ControllerBuilder::new())
+///     }
+/// }
+///
+/// impl OwnsDependents<Children> for Sites {}
+///
+/// // For the call beside the graph: the kind is one of the graph's, so that `wire` watches it.
+/// impl Owns<Secret> for Sites {}
+///
+/// # impl DesiredChildren for Sites {
+/// #     async fn login(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Secret> {
+/// #         Ok(Secret::default())
+/// #     }
+/// #     async fn service(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Service> {
+/// #         Ok(Service::default())
+/// #     }
+/// # }
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+///         cx.apply_owned(object!(Secret { metadata: { name: format!("{}-key", site.name()) } })).await?;
+///         Children::apply(self, site, cx).await?.action()
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not watch the children of `{G}`",
-    note = "add the graph to the controller: `#[controller(…, dependents({G}))]`"
+    note = "add the graph to the controller: `#[controller(…, dependents({G}))]`; for a controller that is written by hand \
+            `impl OwnsDependents<{G}> for {Self} {{}}`, and `{G}::wire(…)` around the builder in its `wiring`"
 )]
 pub trait OwnsDependents<G> {}
