@@ -45,7 +45,7 @@ pub use root::{
     check_version, index_values, required_or, write_unless,
 };
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
-pub use twins::{Repeated, is_same_kind};
+pub use twins::{Repeated, is_same_kind, is_same_text};
 
 /// Decodes a projection with the scanner; `None` when that fails.
 pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {

@@ -11,7 +11,8 @@ where
     A: Resource<Kind: k8s_openapi::Resource>,
     B: Resource<Kind: k8s_openapi::Resource>,
 {
-    equal(version::<A::Kind>(), version::<B::Kind>()) && equal(kind::<A::Kind>(), kind::<B::Kind>())
+    is_same_text(version::<A::Kind>(), version::<B::Kind>())
+        && is_same_text(kind::<A::Kind>(), kind::<B::Kind>())
 }
 
 const fn version<K: k8s_openapi::Resource>() -> &'static str {
@@ -23,7 +24,8 @@ const fn kind<K: k8s_openapi::Resource>() -> &'static str {
 }
 
 /// `==` of texts, which constants cannot use.
-const fn equal(a: &str, b: &str) -> bool {
+#[must_use]
+pub const fn is_same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
