@@ -221,10 +221,11 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// `#[controller(dependents(Children))]`.
 ///
 /// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls [`Dependents::wire`] in its
-/// wiring: that adds watches and permissions, clean-ups and the finalizer. The children of the graph need no grant. Calls
-/// beside the graph, such as [`Context::apply_owned`], and fields that are a [rollout](crate::rollout) need
-/// [`Owns`](windlass_core::rbac::Owns) of the kind, for a rollout of `ControllerRevision` too, which the derive implements
-/// and a hand-written controller does by itself. Without `wire` children are neither watched nor permitted.
+/// wiring: that adds watches and permissions, clean-ups and the finalizer. Without `wire` children are neither watched
+/// nor permitted. The children of the graph need no grant; calls beside it have those that the controller implements, of
+/// kinds that the graph does not have. Calls beside the graph for one of its kinds, and fields that are a
+/// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole builder: a hand-written
+/// [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error E0283.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -237,7 +238,6 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// #[derive(Dependents)]
 /// #[dependents(by = Sites)]
 /// struct Children {
-///     login: Secret,
 ///     service: Service,
 /// }
 ///
@@ -245,19 +245,16 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 ///
 /// impl Controller for Sites {
 ///     fn wiring() -> ControllerBuilder<Self> {
-///         Children::wire(ControllerBuilder::new())
+///         Children::wire(ControllerBuilder::new().owns::<Secret>())
 ///     }
 /// }
 ///
 /// impl OwnsDependents<Children> for Sites {}
 ///
-/// // For the call beside the graph: the kind is one of the graph's, so that `wire` watches it.
+/// // For the call beside the graph.
 /// impl Owns<Secret> for Sites {}
 ///
 /// # impl DesiredChildren for Sites {
-/// #     async fn login(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Secret> {
-/// #         Ok(Secret::default())
-/// #     }
 /// #     async fn service(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Service> {
 /// #         Ok(Service::default())
 /// #     }
@@ -266,7 +263,8 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 ///     type Object = ConfigMap;
 ///
 ///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
-///         cx.apply_owned(object!(Secret { metadata: { name: format!("{}-key", site.name()) } })).await?;
+///         let name = format!("{}-key", site.name());
+///         cx.apply_owned(object!(Secret { metadata: { name } })).await?;
 ///         Children::apply(self, site, cx).await?.action()
 ///     }
 /// }

@@ -1,5 +1,7 @@
 //! A failure as Events and conditions report it.
 
+// DESIGN.md, 247: What is wrong with a child is told while its owner waits, too
+
 use crate::controller::Failure;
 use crate::controller::conditions::reasons::{
     FAILED, GAVE_UP, STALLED, TERMINAL, TERMINATING, WAITING,
