@@ -306,7 +306,7 @@ async fn main() -> std::result::Result<(), BoxError> {
             println!("{HELP}");
             return Ok(());
         }
-        Some(other) => return Err(format!("{other:?} is not an argument\n\n{HELP}").into()),
+        Some(other) => return Err(format!("unknown argument {other}: see --help").into()),
     }
     let cluster = LocalCluster::start("mysql-schema").await?;
     let client = cluster.client();
