@@ -5,6 +5,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
@@ -40,6 +41,8 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         attrs.dependents.iter().filter_map(|graph| graph_name(graph, krate)).collect();
     if let Some(graph) = graphs.first() {
         output.extend(main_graph(input, graph, krate));
+        let named = attrs.dependents.first().filter(|_| !is_generic(input));
+        output.extend(named.and_then(|graph| named_as_declared(graph, krate)));
     }
     // Beside a further graph with the same kind a grant must be known to be another one.
     let input = &match graphs.as_slice() {
@@ -107,6 +110,26 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
             type Graph = #graph;
         }
     }
+}
+
+/// Generates the check that a graph is named by the name of its struct, by which its grants are found: under an alias they
+/// would be missing without a word.
+fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
+    let Type::Path(path) = graph else { return None };
+    let name = &path.path.segments.last()?.ident;
+    let text = name.unraw().to_string();
+    let message = format!(
+        "`{text}` is another name of the graph: write that of its struct into `dependents(…)`, by which the \
+         controller's grants are found"
+    );
+    // Of a path the last name is underlined.
+    let place = at(name.span());
+    Some(quote_spanned! {place=>
+        const _: () = ::core::assert!(
+            #krate::__private::is_same_text(<#graph as #krate::dependents::Dependents>::NAME, #text),
+            #message
+        );
+    })
 }
 
 /// Returns the controller with a bound that holds if that is its main graph.

@@ -34,7 +34,7 @@ impl<K> Unknown for Identity<K> {}
 #[must_use]
 pub const fn is_same_type(a: Parts, b: Parts) -> bool {
     let mut at = 0;
-    while at < a.0.len() && at < b.0.len() && equal(a.0[at], b.0[at]) {
+    while at < a.0.len() && at < b.0.len() && is_same_text(a.0[at], b.0[at]) {
         at += 1;
     }
     at > 0 && at == a.0.len() && at == b.0.len() && a.1 == b.1 && a.2 == b.2
@@ -51,7 +51,8 @@ pub const fn is_one_of(kind: Parts, others: &[Parts]) -> bool {
 }
 
 /// `==` of texts, which constants cannot use.
-const fn equal(a: &str, b: &str) -> bool {
+#[must_use]
+pub const fn is_same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {
         return false;

@@ -92,6 +92,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns the names of the drivers of external resources that the controller is known to have: of the fields of its
+    /// graphs, and of a controller that is nothing else. Default: none.
+    #[doc(hidden)]
+    fn driver_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Reconciles objects once, with every write as a dry run; called after
     /// [`attach`](Self::attach), in place of [`run`](Self::run). Default: no objects.
     #[doc(hidden)]

@@ -23,7 +23,9 @@ use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
     watches,
 };
-use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemory, Waits};
+use crate::controller::state::{
+    Changelog, Drivers, LastErrors, LastReconciled, ObjectMemory, Waits,
+};
 use crate::controller::worker::{
     HotKey, KeyHandler, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
@@ -55,6 +57,7 @@ pub(crate) struct Handle<C: Reconciler> {
     last_errors: Arc<LastErrors>,
     waits: Arc<Waits>,
     changes: Arc<Changelog>,
+    pub(super) drivers: Arc<Drivers>,
     pub(super) trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
@@ -82,6 +85,7 @@ impl<C: Reconciler> Handle<C> {
         Self {
             workers: AtomicUsize::new(plan.workers),
             changes: Arc::new(Changelog::new(plan.options.change_log)),
+            drivers: Arc::new(Drivers::new(plan.driver_names(&controller, |it| it.are_fields))),
             loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
             plan: Arc::new(plan),
             trigger_names: Arc::new(trigger_names),
@@ -168,6 +172,7 @@ impl<C: Reconciler> Handle<C> {
             memory: Arc::clone(&self.memory),
             reads: Arc::clone(reads),
             trigger_names: Arc::clone(&self.trigger_names),
+            drivers: Arc::clone(&self.drivers),
             changes: Arc::clone(&self.changes),
             dry_runs: None,
             conditions: plan.options.conditions,
@@ -372,6 +377,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         let options = &self.plan.options;
         let declared = options.conditions.map(|kept| kept.types()).unwrap_or_default();
         declared.into_iter().map(str::to_owned).chain(options.outcome.clone()).collect()
+    }
+
+    fn driver_names(&self) -> Vec<String> {
+        self.plan.driver_names(&self.controller, |_| true)
     }
 
     fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {

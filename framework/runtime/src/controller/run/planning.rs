@@ -135,6 +135,7 @@ impl<C: Reconciler> Handle<C> {
                 recorder,
                 queue: attached.queue.clone(),
                 memory: Arc::clone(&self.memory),
+                drivers: Arc::clone(&self.drivers),
                 changes: Arc::default(),
                 dry_runs: Some(record),
                 conditions: self.plan.options.conditions,
