@@ -1,5 +1,7 @@
 //! Certificates from files, such as those that cert-manager keeps in a mounted Secret.
 
+// DESIGN.md, 258: Mounted authorities are written into definitions, and into no configuration
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

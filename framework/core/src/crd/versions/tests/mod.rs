@@ -45,6 +45,18 @@ fn without_nulls(mut object: Value) -> Value {
     object
 }
 
+/// Returns an object without the fields of ports that no type knows: to conversions a removed one was
+/// pruned by an API server.
+fn without_unknown(mut object: Value) -> Value {
+    let ports = object.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten() {
+        if let Some(fields) = port.as_object_mut() {
+            fields.remove("since");
+        }
+    }
+    object
+}
+
 #[test]
 fn one_definition_has_all_versions() {
     let definition = serde_json::to_value(v1::Job::crd().unwrap()).unwrap();
@@ -112,7 +124,8 @@ fn a_change_in_another_version_wins_over_kept_values() {
         random.change(&mut there, &other);
         let back = versions.convert(there.clone(), from).unwrap();
         let again = versions.convert(back, to).unwrap();
-        let (again, there) = (without_nulls(plain(again)), without_nulls(plain(there)));
+        let seen = |object| without_unknown(without_nulls(plain(object)));
+        let (again, there) = (seen(again), seen(there));
         assert_eq!(again, there, "case {case}: {object} from {from} to {to}");
     }
 }
