@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
 use super::planning::PlanRun;
-use crate::controller::{ChangeLog, PlannedObject};
+use crate::controller::{ChangeLog, PlannedObject, ReconcileObserver};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
@@ -113,6 +114,10 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// Overrides the number of objects that are reconciled at once; called once, before
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
+
+    /// Sets the listener of a test for the reconciles; called before the controller runs. Ignored by default.
+    #[doc(hidden)]
+    fn observe(&self, _observer: Arc<dyn ReconcileObserver>) {}
 
     /// Overrides the detail in which writes are logged; called before the controller runs. Ignored by default.
     fn log_changes(&self, _detail: ChangeLog) {}

@@ -18,7 +18,9 @@ use super::erased::{ControllerRun, ControllerState, ErasedController};
 use super::planning::PlanRun;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
-use crate::controller::reconcile::{ObjectStep, ShadowStep, Tasks};
+use crate::controller::reconcile::{
+    ObjectStep, ObservedStep, ReconcileObserver, ShadowStep, Tasks,
+};
 use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
     watches,
@@ -64,6 +66,8 @@ pub(crate) struct Handle<C: Reconciler> {
     has_run: AtomicBool,
     /// Time for the running operator to settle, if this one is its shadow.
     shadow: OnceLock<Duration>,
+    /// Listener of a test for the reconciles.
+    observer: OnceLock<Arc<dyn ReconcileObserver>>,
 }
 
 /// The parts that need informers.
@@ -96,6 +100,7 @@ impl<C: Reconciler> Handle<C> {
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
             shadow: OnceLock::new(),
+            observer: OnceLock::new(),
         }
     }
 
@@ -213,8 +218,20 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Returns the handler of keys: the step, or its shadow.
+    /// Returns the handler of keys: the step, or its shadow; within an observed one in tests.
     fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
+        let inner = self.unobserved(step, environment);
+        let Some(observer) = self.observer.get() else { return inner };
+        Arc::new(ObservedStep {
+            inner,
+            controller: Arc::clone(&self.plan.name),
+            info: self.plan.info.clone(),
+            trigger_names: Arc::clone(&self.trigger_names),
+            observer: Arc::clone(observer),
+        })
+    }
+
+    fn unobserved(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
         let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
         let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
         reported.set(0.0);
@@ -406,6 +423,11 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn log_changes(&self, detail: ChangeLog) {
         self.changes.set(detail);
+    }
+
+    fn observe(&self, observer: Arc<dyn ReconcileObserver>) {
+        // The first one stays: a manager has one.
+        let _ = self.observer.set(observer);
     }
 
     fn limit_workers(&self, workers: usize) {
