@@ -66,3 +66,15 @@ fn an_operator_that_crashes_between_call_and_record_makes_one_schema() {
     says(&lines, "shop/orders: the schema gets character set utf8mb4");
     says(&lines, "schemas: 0");
 }
+
+#[test]
+fn a_story_explains_itself_without_being_played() {
+    let program = env!("CARGO_BIN_EXE_mysql_schema");
+    let output = Command::new(program).arg("--help").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("Usage: mysql_schema"), "{said}");
+    assert!(!said.contains("crashed"), "{said}");
+    let output = Command::new(program).arg("--versoin").output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && complaint.contains("versoin"), "{complaint}");
+}

@@ -459,6 +459,20 @@ pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenSt
     out
 }
 
+/// Returns the code of a derive with the key `crate`: as [`with_crate`], and as the input of a macro
+/// of that crate, which returns it.
+///
+/// A path that leads nowhere is one error at its token then, for nothing else is compiled.
+pub(crate) fn found_by(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {
+    let Some(path) = path else { return code };
+    within_macro(&with_crate(code, Some(path)), path)
+}
+
+/// Returns code as the input of a macro of windlass, which returns it.
+pub(crate) fn within_macro(code: &TokenStream, path: &syn::Path) -> TokenStream {
+    quote!(#path::__private::here! { #code })
+}
+
 /// Whether two pieces of source print the same.
 pub(crate) fn same_tokens(a: &impl quote::ToTokens, b: &impl quote::ToTokens) -> bool {
     a.to_token_stream().to_string() == b.to_token_stream().to_string()

@@ -28,6 +28,13 @@ use windlass::external::{
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
 
+const HELP: &str = "\
+Schemas of a database server outside of the cluster: a story of an operator that crashes.
+
+Serves a cluster and a database server of its own, crashes its operator between the creation of a schema and
+the record of it, prints the rest of the story, and ends by itself. It needs no cluster, and takes no arguments.
+
+Usage: mysql_schema [--help]";
 const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -295,6 +302,14 @@ async fn until_stated(mysql: &MySql, statement: &str) -> std::result::Result<(),
 
 #[tokio::main]
 async fn main() -> std::result::Result<(), BoxError> {
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("-h" | "--help") => {
+            println!("{HELP}");
+            return Ok(());
+        }
+        Some(other) => return Err(format!("unknown argument {other}: see --help").into()),
+    }
     let cluster = LocalCluster::start("mysql-schema").await?;
     let client = cluster.client();
     let shop = object!(Namespace { metadata: { name: "shop" } });

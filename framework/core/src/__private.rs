@@ -45,7 +45,16 @@ pub use root::{
     check_version, index_values, required_or, write_unless,
 };
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
-pub use twins::{Repeated, is_same_kind};
+pub use twins::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
+
+/// Returns its input: the code of a derive with `crate = …`, which is compiled if the path of that
+/// key leads here.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __here {
+    ($($code:tt)*) => { $($code)* };
+}
+pub use crate::__here as here;
 
 /// Decodes a projection with the scanner; `None` when that fails.
 pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {

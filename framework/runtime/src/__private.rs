@@ -8,7 +8,7 @@ pub mod dependents {
     pub use k8s_openapi::api::apps::v1::ControllerRevision;
 
     pub use crate::dependents::external::ExternalNode;
-    pub use crate::dependents::main_graph::{GraphName, MainGraph};
+    pub use crate::dependents::main_graph::{GraphKinds, GraphName, MainGraph, NoGraph};
     pub use crate::dependents::marker::Marker;
     pub use crate::dependents::node::{
         AnyKind, AnyNode, DesiredFuture, GraphNode, Marked, OwnedKind,

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_runtime::manager::{Manager, StorageMigration};
+use windlass_runtime::manager::{Manager, MigratedKind, StorageMigration};
 
-/// Migrates the kinds of an operator, and prints a line for each.
+/// Migrates the kinds of an operator, and prints a line for each, and for each refused object. With refused
+/// objects the program fails.
 ///
 /// # Errors
 /// Those of [`StorageMigration::run`].
@@ -21,7 +22,8 @@ pub(super) async fn run(
         manager = manager.describes(definition?);
     }
     let mut text = String::new();
-    for kind in StorageMigration::of(&manager)?.run(client).await? {
+    let kinds = StorageMigration::of(&manager)?.run(client).await?;
+    for kind in &kinds {
         text.push_str(&format!("{kind}\n"));
     }
     if text.is_empty() {
@@ -29,7 +31,8 @@ pub(super) async fn run(
     }
     // A closed pipe (`| head`) is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(ExitCode::SUCCESS)
+    let has_refused = kinds.iter().any(MigratedKind::has_refused);
+    Ok(if has_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The error of a migration without a cluster.

@@ -146,7 +146,34 @@ async fn welcome(
 ///
 /// It names the kinds of the definitions, or `all` when there are none.
 fn commands(cluster: &LocalCluster, definitions: &[CustomResourceDefinition]) -> String {
-    let kinds: Vec<&str> = definitions.iter().map(|one| one.spec.names.plural.as_str()).collect();
-    let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds.join(",") };
-    format!("kubectl --kubeconfig {} get {kinds}", cluster.kubeconfig().display())
+    format!(
+        "kubectl --kubeconfig {} get {}",
+        cluster.kubeconfig().display(),
+        resources(definitions)
+    )
+}
+
+/// Returns the resources with their groups: kubectl takes a plural alone for that of a built-in kind.
+fn resources(definitions: &[CustomResourceDefinition]) -> String {
+    let names: Vec<String> = definitions
+        .iter()
+        .map(|definition| format!("{}.{}", definition.spec.names.plural, definition.spec.group))
+        .collect();
+    if names.is_empty() { "all".to_owned() } else { names.join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_resources_to_try_have_their_groups() {
+        let mut definition = CustomResourceDefinition::default();
+        definition.spec.names.plural = "cronjobs".to_owned();
+        definition.spec.group = "example.dev".to_owned();
+        let mut other = definition.clone();
+        other.spec.names.plural = "runs".to_owned();
+        assert_eq!(resources(&[]), "all");
+        assert_eq!(resources(&[definition, other]), "cronjobs.example.dev,runs.example.dev");
+    }
 }

@@ -12,7 +12,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::json;
 use tokio::time::Instant;
 use windlass_core::clock::Clock;
-use windlass_core::crd::{CustomResource, Versions};
+use windlass_core::crd::CustomResource;
 use windlass_core::environment::Environment;
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::{ApiDuration, Resource};
@@ -20,7 +20,7 @@ use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
 use crate::configuration::{Registered, Registration};
-use crate::conversion::{self, Conversion};
+use crate::conversion::{Conversion, Converter};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
@@ -158,7 +158,7 @@ impl Webhooks {
     pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
         let mut hooks = BTreeMap::new();
         let conversions = self.conversions.into_iter().map(|conversion| {
-            let answering = conversion.versions.map(Answering::Conversion);
+            let answering = conversion.versions.map(Converter::new).map(Answering::Conversion);
             (conversion.path, answering)
         });
         let admission = self.hooks.into_iter();
@@ -199,26 +199,48 @@ fn path<K: Resource>(prefix: &str) -> String {
 /// The answer at a path.
 enum Answering {
     Admission(Arc<dyn Hook>),
-    Conversion(Versions),
+    Conversion(Converter),
 }
 
 impl Answering {
-    /// Returns the longest body of a request.
-    fn longest(&self) -> usize {
+    fn size(&self) -> ReviewSize {
         match self {
-            Self::Admission(_) => MAX_BODY,
-            Self::Conversion(_) => MAX_CONVERTED,
+            Self::Admission(_) => ReviewSize { longest: MAX_BODY, is_answered_in_kind: false },
+            Self::Conversion(_) => ReviewSize { longest: MAX_CONVERTED, is_answered_in_kind: true },
         }
     }
 
-    async fn answer(&self, body: &[u8]) -> Result<serde_json::Value, Failure> {
+    async fn answer(&self, body: &[u8], memory: impl AnswerMemory) -> Result<Bytes, Failure> {
         match self {
             Self::Admission(hook) => {
                 let question = Question::read(body)?;
-                hook.answer(&question).await?.review(&question.admission)
+                let review = hook.answer(&question).await?.review(&question.admission)?;
+                Ok(review.to_string().into())
             }
-            Self::Conversion(versions) => conversion::answer(versions, body).await,
+            Self::Conversion(converter) => converter.answer(body, memory).await,
         }
+    }
+}
+
+/// The size of the reviews at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReviewSize {
+    /// Longest body of a request.
+    pub(crate) longest: usize,
+    /// Whether an answer is about as long as its request.
+    pub(crate) is_answered_in_kind: bool,
+}
+
+/// The part of the server's memory that a body and its answer have; kept until the answer is sent.
+pub(crate) trait AnswerMemory: Send + 'static {
+    /// Takes as many more bytes for an answer; false when there are none.
+    fn grow(&mut self, bytes: usize) -> bool;
+}
+
+/// Memory without a bound, for requests whose body was read already.
+impl AnswerMemory for () {
+    fn grow(&mut self, _: usize) -> bool {
+        true
     }
 }
 
@@ -260,16 +282,16 @@ impl AdmissionHandler {
     /// Safe: the handler is dropped with the future.
     pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
-        let body = async |_: Duration, _: usize| Ok((body, ()));
+        let body = async |_: Duration, _: ReviewSize| Ok((body, ()));
         self.answer_read(&parts, body).await
     }
 
-    /// Answers a request whose body is read by `read`, which gets the time that it may take and its most
-    /// bytes, and may return a value to keep until the answer.
-    pub(crate) async fn answer_read<K>(
+    /// Answers a request whose body is read by `read`, which gets the time that it may take and its size,
+    /// and returns its memory, too.
+    pub(crate) async fn answer_read<M: AnswerMemory>(
         &self,
         parts: &Parts,
-        read: impl AsyncFnOnce(Duration, usize) -> Result<(Bytes, K), Failure>,
+        read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), Failure>,
     ) -> Response<Bytes> {
         let path = parts.uri.path();
         let began = self.shared.clock.now();
@@ -285,7 +307,7 @@ impl AdmissionHandler {
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                     "message": text, "code": code.as_u16(),
                 });
-                respond(code, message)
+                respond(code, message.to_string().into())
             }
         };
         if let Some(meter) = meter {
@@ -294,12 +316,12 @@ impl AdmissionHandler {
         answer
     }
 
-    async fn review<K>(
+    async fn review<M: AnswerMemory>(
         &self,
         parts: &Parts,
         began: Instant,
-        read: impl AsyncFnOnce(Duration, usize) -> Result<(Bytes, K), Failure>,
-    ) -> Result<serde_json::Value, Failure> {
+        read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), Failure>,
+    ) -> Result<Bytes, Failure> {
         let path = parts.uri.path();
         let Some(hook) = self.shared.hooks.get(path) else {
             let text = format!("no webhook has the path {path:?}");
@@ -308,8 +330,9 @@ impl AdmissionHandler {
         check(parts)?;
         let limit = timeout(parts.uri.query().unwrap_or_default());
         let limit = limit - RESERVE.min(limit / 10);
-        let longest = hook.longest();
-        let (body, _kept) = read(limit, longest).await?;
+        let size = hook.size();
+        let (body, memory) = read(limit, size).await?;
+        let longest = size.longest;
         if body.len() > longest {
             let text = format!(
                 "cannot read a body of {} bytes: at most {longest} are accepted",
@@ -318,7 +341,7 @@ impl AdmissionHandler {
             return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
         }
         // Decoding runs code of the types, which may panic as well.
-        let answering = caught(hook.answer(&body));
+        let answering = caught(hook.answer(&body, memory));
         let left = limit.saturating_sub(self.shared.clock.now() - began);
         match self.shared.clock.timeout(left, answering).await {
             Some(Ok(answered)) => answered,
@@ -359,8 +382,8 @@ fn timeout(query: &str) -> Duration {
     named.filter(|time| !time.is_zero()).unwrap_or(TIMEOUT).min(MAX_TIMEOUT)
 }
 
-fn respond(code: StatusCode, body: serde_json::Value) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(body.to_string()));
+fn respond(code: StatusCode, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -28,7 +28,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let krate = keys::crate_of(&input.attrs, "apply", &mut errors);
     let mut output = errors.finish();
     output.extend(expand(input));
-    keys::with_crate(output, krate.as_ref())
+    keys::found_by(output, krate.as_ref())
 }
 
 /// Returns the apply configuration of a nested type; nothing for types that have none, which are

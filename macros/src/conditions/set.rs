@@ -105,7 +105,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         let krate = quote!(::windlass);
         output.extend(keys::references(&krate, "conditions", &keys, &[KEYS, READY_KEYS]));
     }
-    keys::with_crate(output, attrs.krate.as_ref())
+    keys::found_by(output, attrs.krate.as_ref())
 }
 
 /// Checks the roles of the variants, and the names that are taken.

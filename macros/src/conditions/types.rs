@@ -27,7 +27,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     if let Some(names) = names {
         output.extend(expand(input, &names));
     }
-    keys::with_crate(output, krate.as_ref())
+    keys::found_by(output, krate.as_ref())
 }
 
 /// Reads and checks the variants; `None` for a type that is no enum.

@@ -5,12 +5,13 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
 use super::attrs::{Attrs, ChangeAttr, ConditionsAttr, WatchAttr};
 use super::grants::{Grant, Target, VERBS};
-use super::twins;
+use super::twins::{self, Before, Twins};
 use crate::keys::same_tokens;
 use crate::path;
 
@@ -40,19 +41,15 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         attrs.dependents.iter().filter_map(|graph| graph_name(graph, krate)).collect();
     if let Some(graph) = graphs.first() {
         output.extend(main_graph(input, graph, krate));
+        let named = attrs.dependents.first().filter(|_| !is_generic(input));
+        output.extend(named.and_then(|graph| named_as_declared(graph, krate)));
     }
     // Beside a further graph with the same kind a grant must be known to be a different grant.
     let input = &match graphs.as_slice() {
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
     };
-    let cached = cached(attrs);
-    for owned in &attrs.owns {
-        let kind = twins::apart(&owned.kind, twins::before(&owned.kind, &cached), krate);
-        let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
-        output.extend(implement(input, &target));
-    }
-    output.extend(twins::owned_once(attrs, krate));
+    output.extend(grants(input, attrs, krate));
     if let Some(conditions) = &attrs.conditions {
         let set = condition_set(conditions, krate);
         let target = quote_spanned! {at(conditions.span)=>
@@ -66,10 +63,24 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
         output.extend(implement(input, &target));
     }
-    output.extend(reads(input, &cached, krate));
-    output.extend(granted(input, attrs, &cached, krate));
     output.extend(nothing(input, krate));
-    twins::within(attrs, output, krate)
+    output
+}
+
+/// Generates what the controller owns and may do, as impls.
+fn grants(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+    let twins = Twins::new(&input.generics, attrs, krate);
+    let cached = cached(attrs);
+    let mut output = TokenStream::new();
+    for owned in &attrs.owns {
+        let kind = twins.apart(&owned.kind, &twins::before(&owned.kind, &cached));
+        let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
+        output.extend(implement(input, &target));
+    }
+    output.extend(twins.owned_once(attrs));
+    output.extend(reads(input, &cached, &twins, krate));
+    output.extend(granted(input, attrs, &cached, &twins, krate));
+    twins.within(output)
 }
 
 /// Generates the impl of a trait without items.
@@ -101,7 +112,27 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
     }
 }
 
-/// Returns the controller with a bound that holds if `graph` is the main graph.
+/// Generates the check that a graph is named by the name of its struct, by which its grants are found: under an alias they
+/// would be missing without a word.
+fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
+    let Type::Path(path) = graph else { return None };
+    let name = &path.path.segments.last()?.ident;
+    let text = name.unraw().to_string();
+    let message = format!(
+        "`{text}` is another name of the graph: write that of its struct into `dependents(…)`, by which the \
+         controller's grants are found"
+    );
+    // Of a path the last name is underlined.
+    let place = at(name.span());
+    Some(quote_spanned! {place=>
+        const _: () = ::core::assert!(
+            #krate::__private::is_same_text(<#graph as #krate::dependents::Dependents>::NAME, #text),
+            #message
+        );
+    })
+}
+
+/// Returns the controller with a bound that holds if that is its main graph.
 fn bounded_by(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> DeriveInput {
     let (_, ty, _) = parts(input);
     let mut bounded = input.clone();
@@ -120,10 +151,15 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
 }
 
 /// Generates read access to the kinds that have a cache.
-fn reads(input: &DeriveInput, cached: &[&Type], krate: &TokenStream) -> TokenStream {
+fn reads(
+    input: &DeriveInput,
+    cached: &[&Type],
+    twins: &Twins<'_>,
+    krate: &TokenStream,
+) -> TokenStream {
     let impls = cached.iter().flat_map(|kind| {
         let place = at(kind.span());
-        let kind = twins::apart(kind, twins::before(kind, cached), krate);
+        let kind = twins.apart(kind, &twins::before(kind, cached));
         READ.map(|verb| {
             let verb = verb_type(krate, verb);
             let target = quote_spanned!(place=> #krate::rbac::Can<#verb, #kind>);
@@ -151,6 +187,7 @@ fn granted(
     input: &DeriveInput,
     attrs: &Attrs,
     cached: &[&Type],
+    twins: &Twins<'_>,
     krate: &TokenStream,
 ) -> TokenStream {
     // Verb, subresource and kind of those before.
@@ -171,12 +208,14 @@ fn granted(
                 continue;
             }
             seen.push((name, sub, kind));
-            if sub.is_none() && READ.contains(&name) {
+            let is_read = sub.is_none() && READ.contains(&name);
+            if is_read {
                 before.extend(cached);
             }
+            let before = Before { kinds: &before, graph: is_read };
             let fault = format!("`{name}` is granted on it already");
-            output.extend(twins::only(kind, &before, &fault, krate));
-            let target = target(kind, marker, &before, krate);
+            output.extend(twins.only(kind, &before, &fault));
+            let target = target(twins.apart(kind, &before), kind.span(), marker, krate);
             let verb = verb_type(krate, name);
             let bound = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #target>);
             output.extend(implement(input, &bound));
@@ -185,18 +224,12 @@ fn granted(
     output
 }
 
-/// Returns the type on which a verb is granted: the kind, or a subresource of the kind.
-fn target(kind: &Type, marker: Option<&str>, before: &[&Type], krate: &TokenStream) -> TokenStream {
-    let place = at(kind.span());
-    let kind = twins::apart(kind, before, krate);
-    match marker {
-        None => kind,
-        Some(marker) => {
-            let marker = format_ident!("{marker}");
-            quote_spanned! {place=>
-                #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
-            }
-        }
+/// Returns the type on which a verb is granted: the kind, or a subresource of it.
+fn target(kind: TokenStream, span: Span, marker: Option<&str>, krate: &TokenStream) -> TokenStream {
+    let Some(marker) = marker else { return kind };
+    let marker = format_ident!("{marker}");
+    quote_spanned! {at(span)=>
+        #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
     }
 }
 
@@ -489,13 +522,6 @@ fn asked(grant: &Grant, krate: &TokenStream) -> TokenStream {
     let names = grant.names.iter().map(|name| &name.value);
     let place = at(grant.verbs.first().map_or_else(Span::call_site, |verb| verb.span));
     match &grant.target {
-        Target::Kind(kind, None) if grant.names.is_empty() => {
-            let each = grant.verbs.iter().map(|verb| {
-                let (place, verb) = (at(verb.span), verb_type(krate, &verb.value));
-                quote_spanned!(place=> let wiring = wiring.can::<#verb, #kind>();)
-            });
-            each.collect()
-        }
         Target::Kind(kind, sub) => {
             let sub = match sub {
                 Some(sub) => {
@@ -504,8 +530,9 @@ fn asked(grant: &Grant, krate: &TokenStream) -> TokenStream {
                 }
                 None => quote!(::core::option::Option::None),
             };
+            let text = grant.target.text();
             quote_spanned! {place=>
-                let wiring = wiring.can_on::<#kind>(#sub, &[#(#names),*], &[#(#verbs),*]);
+                let wiring = wiring.can_on::<#kind>(#text, #sub, &[#(#names),*], &[#(#verbs),*]);
             }
         }
         Target::Resource(name) => {

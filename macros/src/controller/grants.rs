@@ -69,7 +69,11 @@ impl Target {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Kind(kind, None) => text(kind),
-            Self::Kind(kind, Some(sub)) => format!("{}/{}", text(kind), sub.value),
+            Self::Kind(kind, Some(sub)) => {
+                let is_known = SUBRESOURCES.iter().any(|(known, _)| *known == sub.value);
+                let (kind, sub) = (text(kind), &sub.value);
+                if is_known { format!("{kind}/{sub}") } else { format!("{kind}/{sub:?}") }
+            }
             Self::Resource(name) | Self::Url(name) => format!("{:?}", name.value),
         }
     }
@@ -112,6 +116,12 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
         let message = "name the verbs: a wildcard would also grant `bind`, `escalate` and `impersonate`, and verbs of \
                        later versions of Kubernetes";
         return Err(syn::Error::new(input.span(), message));
+    }
+    if input.peek(syn::token::Bracket) || input.peek(syn::token::Paren) {
+        let list: proc_macro2::TokenTree = input.parse()?;
+        let _ = left_over(input);
+        let message = "verbs stand side by side, without brackets and commas: `get list Pod`";
+        return Err(syn::Error::new(list.span(), message));
     }
     let mut verbs = Vec::new();
     // `use` is a keyword of Rust.

@@ -27,7 +27,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     output.extend(expand::all(input, &attrs, faulty));
     let references = crate::keys::references(&attrs.krate(), "controller", &keys, &[attrs::KEYS]);
     output.extend(references);
-    output
+    match &attrs.krate {
+        Some(path) => crate::keys::within_macro(&output, path),
+        None => output,
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +163,8 @@ mod tests {
             ("can(get \"/metrics\"[\"a\"])", "has no objects"),
             ("can(get \"*\")", "a wildcard grants more"),
             ("can(apply Pod)", "is the verb `patch`"),
+            ("can([get, list] Pod)", "verbs stand side by side"),
+            ("can((get, list) Pod)", "verbs stand side by side"),
             ("can(edit Pod)", "writing is the verbs"),
             ("concurrency = 4", "`workers = 4`"),
             ("predicate = f()", "`when = generation_changed()`"),

@@ -1,122 +1,175 @@
-//! A kind that is named by two paths, `owns(Secret, core::v1::Secret)`.
+//! Entries of a controller that are one type under two names: `owns(Secret, core::v1::Secret)`.
 //!
-//! A macro cannot know whether two paths lead to the same type; the compiler would report a
-//! conflict for each generated impl. Entries with the same last name are compared as constants: the
-//! impls of the later entry are for a separate type if the kind is the same, and a separate text
-//! says so.
+//! A macro cannot know whether two names are of one type; the compiler would report a conflict for
+//! each generated impl. Entries are compared as constants: the impls of the later one are for a type
+//! of their own if both are the same, and an own text says so.
 
-// DESIGN.md, 207: Kinds of one name are compared by constants, so that a kind owned twice is one error
+// DESIGN.md, 240: Entries of a controller are compared as types, whatever their names
+
+use std::cell::RefCell;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, PathArguments, Type};
+use syn::{Generics, Ident, PathArguments, Type};
 
 use super::attrs::Attrs;
 use super::expand::at;
-use super::grants::Target;
+use super::grants;
 use crate::keys::same_tokens;
 
-/// Returns the last name of a path without arguments; other types are not compared.
-fn name(kind: &Type) -> Option<&Ident> {
-    let Type::Path(path) = kind else { return None };
-    let has_arguments = path.path.segments.iter().any(|it| it.arguments != PathArguments::None);
-    if has_arguments || path.qself.is_some() {
-        return None;
+/// Comparisons that the entries of a controller need.
+pub(super) struct Twins<'a> {
+    generics: &'a Generics,
+    krate: &'a TokenStream,
+    /// The main graph of the controller, which grants reading and owning its kinds.
+    graph: Option<&'a Type>,
+    /// Declared constants: the conditions as a text, and the declaration.
+    answers: RefCell<Vec<(String, TokenStream)>>,
+}
+
+impl<'a> Twins<'a> {
+    /// Creates the comparisons of a controller with these generics.
+    pub(super) fn new(generics: &'a Generics, attrs: &'a Attrs, krate: &'a TokenStream) -> Self {
+        let twins = Self { generics, krate, graph: None, answers: RefCell::default() };
+        let graph = attrs.dependents.first().filter(|graph| twins.is_plain(graph));
+        Self { graph, ..twins }
     }
+
+    /// Whether the type is a path of which a constant can speak: without arguments, and no parameter
+    /// of the controller.
+    fn is_plain(&self, kind: &Type) -> bool {
+        let Type::Path(path) = kind else { return false };
+        let segments = &path.path.segments;
+        let is_parameter = |first: &Ident| {
+            *first == "Self" || self.generics.type_params().any(|param| param.ident == *first)
+        };
+        path.qself.is_none()
+            && segments.iter().all(|it| it.arguments == PathArguments::None)
+            && segments.first().is_some_and(|first| !is_parameter(&first.ident))
+    }
+
+    /// Whether two types may be one, though they are written in two ways.
+    fn is_suspect(&self, one: &Type, other: &Type) -> bool {
+        self.is_plain(one) && self.is_plain(other) && !same_tokens(one, other)
+    }
+
+    /// Returns the conditions that a kind is one of those before it, or one of the main graph, each
+    /// with the text that says so.
+    fn conditions(&self, kind: &Type, before: &Before<'_, '_>) -> Vec<(TokenStream, String)> {
+        if !self.is_plain(kind) {
+            return Vec::new();
+        }
+        let suspects = before.kinds.iter().filter(|other| self.is_suspect(other, kind));
+        let pairs = suspects.map(|other| {
+            let text = format!("`{}` is `{}`", grants::text(kind), grants::text(other));
+            (quote!(__is_same_type(__Identity::<#other>::OF, __Identity::<#kind>::OF)), text)
+        });
+        let graph = self.graph.filter(|_| before.graph).map(|graph| {
+            let text = format!("`{}` is a kind of `{}`", grants::text(kind), grants::text(graph));
+            (quote!(__is_one_of(__Identity::<#kind>::OF, __GraphKinds::<#graph>::OF)), text)
+        });
+        pairs.chain(graph).collect()
+    }
+
+    /// Returns `kind`, or a type of its own for a kind that one of those before it is.
+    pub(super) fn apart(&self, kind: &Type, before: &Before<'_, '_>) -> TokenStream {
+        let conditions = self.conditions(kind, before).into_iter().map(|(is_same, _)| is_same);
+        let conditions: Vec<_> = conditions.collect();
+        if conditions.is_empty() {
+            return kind.to_token_stream();
+        }
+        let mut answers = self.answers.borrow_mut();
+        let key = quote!(#(#conditions),*).to_string();
+        let known = answers.iter().position(|(of, _)| *of == key);
+        let position = known.unwrap_or(answers.len());
+        let place = at(kind.span());
+        let answer = format_ident!("__IS_SAME_{position}", span = place);
+        if known.is_none() {
+            // Not an alias of the type: of an unknown name in one, the compiler asks for parameters.
+            let declared = quote_spanned!(place=> const #answer: bool = #(#conditions)||*;);
+            answers.push((key, declared));
+        }
+        quote_spanned!(place=> <__IsSameType<{ #answer }> as __Apart<#kind, #position>>::Kind)
+    }
+
+    /// Returns the check that none of the types before it is the same kind.
+    pub(super) fn only(&self, kind: &Type, before: &Before<'_, '_>, fault: &str) -> TokenStream {
+        // Of a path the last name is underlined: of several tokens rustc would take the first.
+        let place = at(last(kind).map_or_else(|| kind.span(), Ident::span));
+        let checks = self.conditions(kind, before).into_iter().map(|(is_same, text)| {
+            let message = format!("{text}: {fault}");
+            quote_spanned!(place=> const _: () = ::core::assert!(!#is_same, #message);)
+        });
+        checks.collect()
+    }
+
+    /// Returns the code with the items that [`apart`](Self::apart) and [`only`](Self::only) name.
+    ///
+    /// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a
+    /// later version has further impls, and takes each answer for a conflict.
+    pub(super) fn within(self, code: TokenStream) -> TokenStream {
+        let answers: Vec<_> = self.answers.into_inner().into_iter().map(|(_, it)| it).collect();
+        if answers.is_empty() {
+            return code;
+        }
+        let krate = self.krate;
+        quote! {
+            const _: () = {
+                #[allow(unused_imports)]
+                use #krate::__private::{
+                    Identity as __Identity, Unknown as _, is_one_of as __is_one_of,
+                    is_same_type as __is_same_type,
+                    dependents::{GraphKinds as __GraphKinds, NoGraph as _},
+                };
+
+                #[allow(dead_code)]
+                struct __IsSameType<const ANSWER: bool>;
+                trait __Apart<K, const N: usize> {
+                    type Kind;
+                }
+                impl<K, const N: usize> __Apart<K, N> for __IsSameType<false> {
+                    type Kind = K;
+                }
+                impl<K, const N: usize> __Apart<K, N> for __IsSameType<true> {
+                    type Kind = #krate::__private::Repeated<K, N>;
+                }
+                #(#answers)*
+                #code
+            };
+        }
+    }
+
+    /// Returns the checks of owned kinds.
+    pub(super) fn owned_once(&self, attrs: &Attrs) -> TokenStream {
+        let object: Vec<_> = attrs.object.iter().collect();
+        let owned: Vec<_> = attrs.owns.iter().map(|owned| &owned.kind).collect();
+        let checks = owned.iter().enumerate().map(|(i, kind)| {
+            let itself = "a controller cannot own the kind that it reconciles";
+            let itself = self.only(kind, &Before { kinds: &object, graph: false }, itself);
+            let before = Before { kinds: &owned[..i], graph: true };
+            let twice = self.only(kind, &before, "it is owned already");
+            quote!(#itself #twice)
+        });
+        checks.collect()
+    }
+}
+
+/// Types of which a later entry may be one.
+pub(super) struct Before<'a, 'b> {
+    pub(super) kinds: &'b [&'a Type],
+    /// Whether the kinds of the main graph are among them.
+    pub(super) graph: bool,
+}
+
+/// Returns the last name of a path.
+fn last(kind: &Type) -> Option<&Ident> {
+    let Type::Path(path) = kind else { return None };
     path.path.segments.last().map(|last| &last.ident)
 }
 
-/// Whether two types may be the same, though written in two ways.
-fn is_suspect(one: &Type, other: &Type) -> bool {
-    name(one).is_some() && name(one) == name(other) && !same_tokens(one, other)
-}
-
-/// Returns `kind`, or a separate type if a type before is the same kind.
-pub(super) fn apart(kind: &Type, before: &[&Type], krate: &TokenStream) -> TokenStream {
-    let suspects: Vec<_> = before.iter().filter(|other| is_suspect(other, kind)).collect();
-    if suspects.is_empty() {
-        return kind.to_token_stream();
-    }
-    let (same, position) = (quote!(#krate::__private::is_same_kind), before.len());
-    quote_spanned! {at(kind.span())=>
-        <__IsSameKind<{ #(#same::<#suspects, #kind>())||* }> as __Apart<#kind, #position>>::Kind
-    }
-}
-
-/// Returns the code with the items that [`apart`] names.
-///
-/// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a
-/// later version has further impls, and takes each answer for a conflict.
-pub(super) fn within(attrs: &Attrs, code: TokenStream, krate: &TokenStream) -> TokenStream {
-    let kinds = kinds(attrs);
-    let is_needed =
-        kinds.iter().enumerate().any(|(i, kind)| kinds[..i].iter().any(|it| is_suspect(it, kind)));
-    if !is_needed {
-        return code;
-    }
-    quote! {
-        const _: () = {
-            #[allow(dead_code)]
-            struct __IsSameKind<const ANSWER: bool>;
-            trait __Apart<K, const N: usize> {
-                type Kind;
-            }
-            impl<K, const N: usize> __Apart<K, N> for __IsSameKind<false> {
-                type Kind = K;
-            }
-            impl<K, const N: usize> __Apart<K, N> for __IsSameKind<true> {
-                type Kind = #krate::__private::Repeated<K, N>;
-            }
-            #code
-        };
-    }
-}
-
-/// Returns all kinds that the attribute names.
-fn kinds(attrs: &Attrs) -> Vec<&Type> {
-    let owned = attrs.owns.iter().map(|owned| &owned.kind);
-    let watched = attrs.watches.iter().map(|watch| &watch.kind);
-    let granted = attrs.grants.iter().filter_map(|grant| match &grant.target {
-        Target::Kind(kind, _) => Some(&**kind),
-        _ => None,
-    });
-    attrs.object.iter().chain(owned).chain(watched).chain(granted).collect()
-}
-
-/// Returns the types before the type that is written in the same way.
-pub(super) fn before<'a, 'b>(kind: &Type, all: &'b [&'a Type]) -> &'b [&'a Type] {
+/// Returns the types before the one that is written in the same way.
+pub(super) fn before<'a, 'b>(kind: &Type, all: &'b [&'a Type]) -> Before<'a, 'b> {
     let position = all.iter().position(|other| same_tokens(*other, kind));
-    &all[..position.unwrap_or(all.len())]
-}
-
-/// Returns the check that none of the types before is the same kind.
-pub(super) fn only(kind: &Type, before: &[&Type], fault: &str, krate: &TokenStream) -> TokenStream {
-    let suspects = before.iter().filter(|other| is_suspect(other, kind));
-    let checks = suspects.map(|other| {
-        let text = |kind: &Type| kind.to_token_stream().to_string().replace(' ', "");
-        let message = format!("`{}` is `{}`: {fault}", text(kind), text(other));
-        // Of a path the last name is underlined: of several tokens rustc would take the first.
-        let place = at(name(kind).map_or_else(|| kind.span(), Ident::span));
-        quote_spanned! {place=>
-            const _: () = ::core::assert!(
-                !#krate::__private::is_same_kind::<#other, #kind>(),
-                #message
-            );
-        }
-    });
-    checks.collect()
-}
-
-/// Returns the checks of owned kinds.
-pub(super) fn owned_once(attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let object: Vec<_> = attrs.object.iter().collect();
-    let owned: Vec<_> = attrs.owns.iter().map(|owned| &owned.kind).collect();
-    let checks = owned.iter().enumerate().map(|(i, kind)| {
-        let itself = "a controller cannot own the kind that it reconciles";
-        let itself = only(kind, &object, itself, krate);
-        let twice = only(kind, &owned[..i], "it is owned twice", krate);
-        quote!(#itself #twice)
-    });
-    checks.collect()
+    Before { kinds: &all[..position.unwrap_or(all.len())], graph: true }
 }

@@ -64,7 +64,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         let known: &[&[&str]] = &[attrs::TYPE_KEYS, attrs::FIELD_KEYS, attrs::VARIANT_KEYS];
         output.extend(references(&quote!(::windlass), "convert", &keys, known));
     }
-    keys::with_crate(output, attrs.krate.as_ref())
+    keys::found_by(output, attrs.krate.as_ref())
 }
 
 /// The conversion of a whole kind, whose struct was read from `input`.

@@ -176,6 +176,8 @@ fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
     let (ident, fields, desired) = (model.ident, fields_name(model), trait_name(model));
     let place = at(by.span());
     let name = ident.to_string();
+    let revision = model.has_rollout().then(revision);
+    let kinds = model.kinds().into_iter().map(ToTokens::to_token_stream).chain(revision);
     let retired = model.retired.iter().map(|kind| {
         quote_spanned! {at(kind.span())=>
             ::std::boxed::Box::new(::windlass::__private::dependents::OwnedKind::<#kind>::new())
@@ -196,6 +198,11 @@ fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
             type Controller = #by;
             type Fields = #fields;
             const NAME: &'static str = #name;
+            const KINDS: &'static [::windlass::__private::Parts] = {
+                #[allow(unused_imports)]
+                use ::windlass::__private::Unknown as _;
+                &[#(::windlass::__private::Identity::<#kinds>::OF),*]
+            };
 
             fn nodes() -> ::std::vec::Vec<
                 ::std::boxed::Box<dyn ::windlass::__private::dependents::AnyNode<#by>>

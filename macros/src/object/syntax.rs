@@ -3,6 +3,7 @@
 //! A fault in a field does not hide faults in others: the parser goes on behind the next comma.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
@@ -325,7 +326,12 @@ fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Value> {
     if input.peek(Token![-]) && input.peek2(Ident::peek_any) && input.peek3(Token![:]) {
         return Err(input.error("items stand in brackets: `[{ name: value }]`"));
     }
-    Ok(expression(input.parse()?))
+    let value: Expr = input.parse()?;
+    if value.to_token_stream().to_string() == "null" {
+        let message = "there is no `null`: leave the name out, or write `None`";
+        return Err(syn::Error::new_spanned(value, message));
+    }
+    Ok(expression(value))
 }
 
 /// Whether the brackets are all of the value: `[1, 2].concat()` is an expression.

@@ -108,6 +108,10 @@ fn resource(model: &Model) -> TokenStream {
         impl ::windlass::resource::Resource for #ident {
             type Kind = #of;
 
+            const IDENTITY: &'static [&'static str] = &[::core::concat!(
+                ::core::module_path!(), ":", ::core::line!(), ":", ::core::column!(),
+            )];
+
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
                 #p::whole_info::<Self>()
             }

@@ -216,11 +216,12 @@ impl Attrs {
             "group" => set(&mut self.group, key, constant(key, input)?, errors),
             "version" => set(&mut self.version, key, constant(key, input)?, errors),
             "hub" => set(&mut self.hub, key, type_path(key, input)?, errors),
-            "storage" => set(&mut self.storage, key, key.span, errors),
             "served" => set(&mut self.served, key, truth(key, input)?, errors),
             "kind" => set(&mut self.kind, key, keys::text(key, input)?, errors),
             "plural" => set(&mut self.plural, key, keys::text(key, input)?, errors),
             "singular" => set(&mut self.singular, key, keys::text(key, input)?, errors),
+            "storage" | "namespaced" | "cluster" if !is_set(key, input, errors)? => {}
+            "storage" => set(&mut self.storage, key, key.span, errors),
             "namespaced" => set(&mut self.namespaced, key, key.span, errors),
             "cluster" => set(&mut self.cluster, key, key.span, errors),
             "short" => self.short.extend(keys::texts(key, input)?),
@@ -272,6 +273,17 @@ impl Attrs {
         }
         Ok(())
     }
+}
+
+/// Whether a key without a value counts: with a value it is a fault, and does not for `false`.
+fn is_set(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<bool> {
+    if input.parse::<Option<Token![=]>>()?.is_none() {
+        return Ok(true);
+    }
+    let value: Expr = input.parse()?;
+    let message = format!("`{}` has no value: its presence is the setting", key.name);
+    errors.add(syn::Error::new_spanned(&value, message));
+    Ok(value.to_token_stream().to_string() != "false")
 }
 
 /// Reads `= "text"`, or `= CONSTANT`.

@@ -34,5 +34,5 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     } else {
         expand::fallback(&model)
     });
-    crate::keys::with_crate(output, model.krate.as_ref())
+    crate::keys::found_by(output, model.krate.as_ref())
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{self, ConfigMap, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde_json::{Value, json};
 use windlass::client::{Prepared, Verb};
@@ -176,9 +176,19 @@ async fn an_operator_in_a_test_may_do_what_it_asks_for_and_nothing_else() {
     running.stop().await;
 }
 
+/// Labels of ConfigMaps.
+#[derive(windlass::Projection, Clone, Debug)]
+#[projection(of = ConfigMap)]
+struct MapLabels {
+    metadata: ObjectMeta,
+}
+
+type Credentials = Secret;
+
 /// A controller that uses a part of its grants, and reads beyond them.
 #[derive(Controller)]
 #[controller(for = Gadget, name = "sloppy", report_failures)]
+#[controller(can(list MapLabels, delete Credentials["z", "a"], update v1::Node))]
 #[controller(can(get list Secret, get Pod["web-0"], patch Deployment/scale, get Deployment/scale))]
 struct Sloppy {
     told: Arc<Mutex<Vec<String>>>,
@@ -244,9 +254,16 @@ async fn a_report_names_the_grants_that_no_request_used() {
     running.settled().await;
     assert!(told.lock().unwrap().is_empty(), "{told:?}");
     let report = running.grant_report();
-    assert_eq!(report.unused, ["get Deployment/scale", "list Secret"], "{report}");
+    let unused = [
+        r#"delete Credentials["z", "a"]"#,
+        "get Deployment/scale",
+        "list MapLabels",
+        "list Secret",
+        "update v1::Node",
+    ];
+    assert_eq!(report.unused, unused, "{report}");
     assert!(report.missing.is_empty(), "{report}");
-    assert_eq!(report.to_string(), "no request used can(get Deployment/scale, list Secret)");
+    assert_eq!(report.to_string(), format!("no request used can({})", unused.join(", ")));
     running.stop().await;
 }
 

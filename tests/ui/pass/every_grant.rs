@@ -119,7 +119,8 @@ pub fn main() {
     let grants: Vec<String> =
         Maps::wiring().build(Maps).grants().into_iter().map(|(text, _)| text).collect();
     for text in [
-        r#"get Secret["ca", "tls"]"#,
+        r#"get Secret["tls", "ca"]"#,
+        r#"get Pod/"metrics""#,
         "create Pod/eviction",
         "patch Deployment/scale",
         "deletecollection Pod",

@@ -32,6 +32,39 @@ impl<T: Send + Sync + 'static> Reconciler for Namesakes<T> {
     }
 }
 
+/// A part of a ConfigMap, of the same size as another kind's part.
+#[derive(windlass::Projection, Clone, Debug)]
+#[projection(of = Secret)]
+struct Labels {
+    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+}
+
+type Credentials = Secret;
+
+/// Kinds by other names: read as one type, and projections beside their kind.
+#[derive(Controller)]
+#[controller(for = ConfigMap, owns(Pod), watches(Secret, by = maps_of))]
+#[controller(watches(Credentials, by = maps_of), watches(Labels, by = maps_of_labels))]
+#[controller(can(create Credentials, get Service))]
+struct Aliases;
+
+impl Reconciler for Aliases {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
+        let secret: Credentials = cx.get("a").await?;
+        cx.create(&secret).await?;
+        let _ = cx.watched::<Secret>().get(&map.key());
+        let _ = cx.watched::<Labels>().get(&map.key());
+        let _: Service = cx.get("a").await?;
+        Ok(Action::done())
+    }
+}
+
+fn maps_of_labels(_: &Cached<Labels>) -> Vec<ObjectKey> {
+    Vec::new()
+}
+
 fn maps_of(_: &Cached<Secret>) -> Vec<ObjectKey> {
     Vec::new()
 }

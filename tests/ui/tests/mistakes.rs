@@ -99,8 +99,10 @@ const SEVERAL: &[&str] = &[
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     "controller/left_over",
-    // Each grant of the kind conflicts.
-    "dependents/owned_as_well",
+    // An unknown name in a constant is reported again, with a hint about parameters.
+    "controller/grant_of_a_type_without_import",
+    "controller/owns_a_type_without_import",
+    "controller/watches_a_type_without_import",
     "controller/missing_grant",
     "controller/no_workers",
     "controller/not_granted",

@@ -8,20 +8,32 @@ use crate::v1::Schedule;
 /// Days in which a schedule is searched for the next time; 29 February comes within eight years.
 const DAYS: usize = 8 * 366 + 1;
 
-/// Returns the numbers of a field, such as `*/15`, `1-5` or `0,30`.
+/// Returns the numbers of a field, such as `*/15`, `1-5`, `10/20` (from 10 on) or `0,30`.
 fn parse(field: &str, least: i8, most: i8) -> Result<Vec<i8>, String> {
-    let wrong =
-        || format!("{field:?} is not `*`, `*/N`, `N`, `N-M` or a list, within {least} and {most}");
+    let wrong = || {
+        format!(
+            "{field:?} is not `*`, `N`, `N-M`, one of them with `/STEP`, or a list, within {least} and {most}"
+        )
+    };
     let number = |text: &str| text.parse::<i8>().ok().filter(|n| (least..=most).contains(n));
     let mut all = Vec::new();
     for part in field.split(',') {
-        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
-        let step = step.parse::<usize>().ok().filter(|step| *step > 0).ok_or_else(wrong)?;
+        let (range, step) = match part.split_once('/') {
+            Some((range, step)) => (range, Some(step.parse::<usize>().map_err(|_| wrong())?)),
+            None => (part, None),
+        };
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (least, most),
             Some((from, to)) => (number(from).ok_or_else(wrong)?, number(to).ok_or_else(wrong)?),
-            None => (number(range).ok_or_else(wrong)?, number(range).ok_or_else(wrong)?),
+            None => {
+                let from = number(range).ok_or_else(wrong)?;
+                (from, if step.is_some() { most } else { from })
+            }
         };
+        let step = step.unwrap_or(1);
+        if from > to || step == 0 {
+            return Err(wrong());
+        }
         all.extend((from..=to).step_by(step));
     }
     Ok(all)
@@ -95,5 +107,16 @@ mod tests {
         let names: Vec<_> = schedule.faults().into_iter().map(|(name, ..)| name).collect();
         assert_eq!(names, ["minute", "dayOfMonth", "month", "dayOfWeek"]);
         assert!("* * * *".parse::<Schedule>().is_err());
+        let schedule: Schedule = "5-1 9/0 -3 1- *".parse().unwrap();
+        let names: Vec<_> = schedule.faults().into_iter().map(|(name, ..)| name).collect();
+        assert_eq!(names, ["minute", "hour", "dayOfMonth", "month"]);
+    }
+
+    #[test]
+    fn a_step_counts_from_a_number_to_the_end_and_within_a_range() {
+        assert_eq!(parse("5/20", 0, 59).unwrap(), [5, 25, 45]);
+        assert_eq!(parse("5-30/10", 0, 59).unwrap(), [5, 15, 25]);
+        assert_eq!(parse("*/30,7", 0, 59).unwrap(), [0, 30, 7]);
+        assert_eq!(parse("5", 0, 59).unwrap(), [5]);
     }
 }

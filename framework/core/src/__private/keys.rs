@@ -172,7 +172,7 @@ pub mod controller {
     pub const conditions: () = ();
     #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`, which is not shorter: a burst is one reconcile"]
     pub const debounce: () = ();
-    #[doc = "`dependents(Children)`: graphs of children, by `#[derive(Dependents)]`: watches and owns all of their kinds"]
+    #[doc = "`dependents(Children)`: graphs of children, by `#[derive(Dependents)]`, each by the name of its struct: watches and owns all of their kinds"]
     pub const dependents: () = ();
     #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
     pub const finalizer: () = ();

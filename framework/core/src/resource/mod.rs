@@ -76,6 +76,11 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     #[doc(hidden)]
     type Kind;
 
+    /// Texts that only this type has: API version and kind, or the place of a projection. Empty:
+    /// not known. Derived controllers find by them that two names are of one type.
+    #[doc(hidden)]
+    const IDENTITY: &'static [&'static str] = &[];
+
     /// Group, version, kind, plural and scope; `None` for types that carry them as a value.
     ///
     /// A type without an info, such as [`DynamicObject`], is used through `Client::dynamic`;
@@ -145,6 +150,8 @@ where
     K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
 {
     type Kind = Self;
+
+    const IDENTITY: &'static [&'static str] = &[K::API_VERSION, K::KIND];
 
     fn static_info() -> Option<ResourceInfo> {
         Some(ResourceInfo::of::<K>())

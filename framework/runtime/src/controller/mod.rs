@@ -48,13 +48,18 @@ pub use context::{
     WatchRead, WatchScope, WatchTarget, note_external_call,
 };
 pub use outcome::{Action, Failure, ResultExt};
-pub use planned::{PlannedAction, PlannedChange, PlannedField, PlannedObject, PlannedOutcome};
+pub use planned::{
+    PlannedAction, PlannedChange, PlannedEvent, PlannedField, PlannedObject, PlannedOutcome,
+};
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
+#[doc(hidden)]
+pub use reconcile::{ObservedReconcile, ReconcileEnd, ReconcileObserver};
 pub(crate) use reconcile::{records, soonest};
 #[doc(hidden)]
 pub use run::PlanRun;
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
 pub use source::{PAUSED, Poll, PollHandle, Predicate, Reasons, Timer, Trigger, predicates};
+pub(crate) use state::part_of;
 pub use state::{ChangeLog, Changes, LastError, Pending};
 pub use worker::{AfterMaxRetries, LoopGuard};
 

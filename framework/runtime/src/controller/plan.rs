@@ -36,8 +36,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     /// A finalizer that objects may have of an earlier version of the controller: never added, and
     /// removed after the clean-ups when an object is deleted.
     pub(super) former: Vec<Finalizer<C>>,
-    /// External resources that fields of graphs drive.
-    pub(super) drives: Vec<DrivesFn<C>>,
+    /// The drivers of external resources that are known before a reconcile.
+    pub(super) drivers: Vec<DriverNames<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
     /// The permissions among them that were asked for by `can(…)`, each with a single verb, and the
@@ -58,6 +58,16 @@ pub(super) struct ControllerSpec<C: Reconciler> {
 }
 
 impl<C: Reconciler> ControllerSpec<C> {
+    /// Returns the names of the drivers that `is_meant` picks.
+    pub(super) fn driver_names(
+        &self,
+        controller: &C,
+        is_meant: impl Fn(&DriverNames<C>) -> bool,
+    ) -> Vec<String> {
+        let meant = self.drivers.iter().filter(|it| is_meant(it));
+        meant.flat_map(|it| (it.names)(controller)).collect()
+    }
+
     /// Checks the conditions of the handlers.
     ///
     /// # Errors
@@ -88,8 +98,12 @@ pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + '
 pub(super) type CleanupFn<C> =
     for<'a> fn(&'a C, &'a <C as Reconciler>::Object, &'a Context<C>) -> Cleanup<'a>;
 
-/// Whether a field of a graph drives the external resource whose record has that suffix.
-pub(super) type DrivesFn<C> = fn(&C, &str) -> bool;
+/// Names of drivers of external resources.
+pub(super) struct DriverNames<C> {
+    pub(super) names: fn(&C) -> Vec<String>,
+    /// Whether they are fields of a graph.
+    pub(super) are_fields: bool,
+}
 
 /// A finalizer's name, and the clean-ups that run before its removal.
 pub(super) struct Finalizer<C: Reconciler> {

@@ -105,7 +105,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> ExternalNode<C, E> {
     /// Drives the resource, and judges it.
     async fn driven(&self, run: Run<'_, C>) -> Outcome {
         let driver = (self.driver)(run.controller);
-        let state = match driver.reconcile_field(run.cx).await {
+        let state = match driver.reconcile(run.cx).await {
             Ok(state) => Arc::new(state),
             Err(failure) => return Outcome::stopped(failure),
         };
@@ -152,8 +152,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
         })
     }
 
-    fn drives(&self, controller: &C, suffix: &str) -> bool {
-        (self.driver)(controller).has_suffix(suffix)
+    fn driver_name(&self, controller: &C) -> Option<String> {
+        Some((self.driver)(controller).name().to_owned())
     }
 
     fn is_recorded(&self, run: Run<'_, C>) -> bool {
@@ -165,7 +165,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
             // An object that stays is not read at each reconcile for a resource that it does not have. One that is
             // deleted is: its cache may leave the record out.
             if run.object.is_terminating() || self.is_recorded(run) {
-                (self.driver)(run.controller).cleanup_field(run.cx).await?;
+                (self.driver)(run.controller).cleanup(run.cx).await?;
             }
             Ok(())
         })

@@ -131,6 +131,10 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const NAME: &'static str;
 
+    /// The kinds of the fields: a controller of the graph owns them.
+    #[doc(hidden)]
+    const KINDS: &'static [(&'static [&'static str], usize, usize)];
+
     /// Returns the nodes in the order of the fields.
     #[doc(hidden)]
     fn nodes() -> Vec<Box<dyn AnyNode<Self::Controller>>>;
@@ -146,7 +150,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// Adds the watches and permissions of all kinds of the graph to the controller that applies it.
     ///
     /// `#[controller(dependents(Children))]` calls it; a hand-written
-    /// [`Controller`](crate::controller::Controller) does it in `wiring`.
+    /// [`Controller`](crate::controller::Controller) does it in `wiring`, as [`OwnsDependents`] shows.
     ///
     /// # Panics
     /// When a child is of the reconciled kind, when a kind is retired that a field has, and when a
@@ -220,9 +224,58 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// A controller that has the watches and permissions of graph `G`; implemented by
 /// `#[controller(dependents(Children))]`.
 ///
-/// A hand-written controller implements it, and calls [`Dependents::wire`] in its wiring.
+/// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls [`Dependents::wire`] in its
+/// wiring: that adds watches and permissions, clean-ups and the finalizer. Without `wire` children are neither watched
+/// nor permitted. The children of the graph need no grant; calls beside it have those that the controller implements, of
+/// kinds that the graph does not have. Calls beside the graph for one of its kinds, and fields that are a
+/// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole builder: a hand-written
+/// [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error E0283.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+/// use windlass::controller::{Controller, ControllerBuilder};
+/// use windlass::dependents::{Dependents, OwnsDependents};
+/// use windlass::prelude::*;
+/// use windlass::rbac::Owns;
+///
+/// #[derive(Dependents)]
+/// #[dependents(by = Sites)]
+/// struct Children {
+///     service: Service,
+/// }
+///
+/// struct Sites;
+///
+/// impl Controller for Sites {
+///     fn wiring() -> ControllerBuilder<Self> {
+///         Children::wire(ControllerBuilder::new().owns::<Secret>())
+///     }
+/// }
+///
+/// impl OwnsDependents<Children> for Sites {}
+///
+/// // For the call beside the graph.
+/// impl Owns<Secret> for Sites {}
+///
+/// # impl DesiredChildren for Sites {
+/// #     async fn service(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Service> {
+/// #         Ok(Service::default())
+/// #     }
+/// # }
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+///         let name = format!("{}-key", site.name());
+///         cx.apply_owned(object!(Secret { metadata: { name } })).await?;
+///         Children::apply(self, site, cx).await?.action()
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not watch the children of `{G}`",
-    note = "add the graph to the controller: `#[controller(…, dependents({G}))]`"
+    note = "add the graph to the controller: `#[controller(…, dependents({G}))]`; for a controller that is written by hand \
+            `impl OwnsDependents<{G}> for {Self} {{}}`, and `{G}::wire(…)` around the builder in its `wiring`"
 )]
 pub trait OwnsDependents<G> {}

@@ -181,9 +181,9 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     /// Applies its children; `held_by` is a field before it that is not ready.
     fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
 
-    /// Whether it drives the external resource whose record has that suffix.
-    fn drives(&self, _controller: &C, _suffix: &str) -> bool {
-        false
+    /// The name of its driver; `None` of a field without an external resource.
+    fn driver_name(&self, _controller: &C) -> Option<String> {
+        None
     }
 
     /// Whether the object has a record of an external resource.

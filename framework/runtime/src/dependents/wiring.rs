@@ -46,10 +46,9 @@ pub(super) fn wire<G: Dependents>(
             seen.push(kind.info());
         }
     }
-    let drives = |controller: &G::Controller, suffix: &str| {
-        G::nodes().iter().any(|node| node.drives(controller, suffix))
-    };
-    builder = builder.drives(drives);
+    builder = builder.drives(|controller| {
+        G::nodes().iter().filter_map(|node| node.driver_name(controller)).collect()
+    });
     // No garbage collection knows these.
     let finalizer = nodes.iter().find_map(|node| node.finalizer());
     if finalizer.is_some() || nodes.iter().any(|node| node.has_marks()) {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::series::{Aggregator, EventWrite};
 use super::{Occurrence, WORD_LIMIT};
+use crate::controller::PlannedEvent;
 use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
@@ -89,8 +90,14 @@ impl EventWriter {
         self.refresh(true).await;
     }
 
-    /// Passes an occurrence to the aggregator, and sends the write that the aggregator requires, if
-    /// any.
+    /// Returns the occurrences that were queued so far, for a plan, and writes none.
+    pub(crate) fn planned(mut self) -> Vec<PlannedEvent> {
+        let queued = std::iter::from_fn(|| self.receiver.try_recv().ok());
+        let event = |Occurrence { kind, reason, note, .. }| PlannedEvent { kind, reason, note };
+        queued.map(event).collect()
+    }
+
+    /// Passes an occurrence to the aggregator, and sends the write that it requires, if any.
     async fn observe(&mut self, occurrence: Occurrence) {
         let environment = self.client.environment();
         let (suffix, now, time) =

@@ -11,7 +11,6 @@ use windlass_core::resource::ResourceExt;
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Deletes the resource; ends without an error when it is missing, or the policy keeps it.
     pub(super) async fn cleanup(mut self) -> Result<()> {
-        self.note_difference(None);
         // The cache may leave out the record, or the restriction that forbids the deletion. An object that is gone is
         // cleaned up by what the cache has shown.
         if (self.object.is_terminating() || self.record != Record::default())
@@ -19,17 +18,14 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         {
             self.take(live)?;
         }
-        if self.object.annotation(&self.key(EXTERNAL_DRIVER)).is_some() {
+        // A record with two drivers keeps no object: the other one finds it as it is.
+        if self.object.annotation(&self.key(EXTERNAL_DRIVER)).is_some() && !self.is_shared() {
             self.record_driver().await?;
         }
         if !self.policy.deletes() {
-            let id = self.record.id.clone();
-            if let Some(id) = id.or_else(|| Some(self.record.unsettled.as_ref()?.token.clone())) {
-                let text = format!("{} is kept, as the policy says", self.resource(id));
-                self.cx.event(Normal, "ExternalKept", text);
-            }
-            return self.clear().await;
+            return self.keep().await;
         }
+        self.note_report(None);
         let Some(id) = self.id().await? else { return self.clear().await };
         let Some((handle, _)) = self.observe(&id).await? else {
             return match self.unseen() {
@@ -58,6 +54,23 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
                 self.clear().await
             }
         }
+    }
+
+    /// Lets the resource outlive the record. Reported once: a clean-up that waits for other resources comes here again.
+    async fn keep(&mut self) -> Result<()> {
+        let id = self.record.id.clone();
+        let id = id.or_else(|| Some(self.record.unsettled.as_ref()?.token.clone()));
+        if let Some(id) = id {
+            let text = format!("{} is kept, as the policy says", self.resource(id));
+            if self.note_report(Some(&text)) {
+                self.cx.event(Normal, "ExternalKept", text);
+            }
+        }
+        self.clear().await?;
+        if !self.object.is_terminating() {
+            self.note_report(None);
+        }
+        Ok(())
     }
 
     /// The wait for the end of a resource.

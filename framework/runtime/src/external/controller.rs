@@ -59,6 +59,7 @@ impl<E: External> Finalize for ExternalController<E> {
 #[diagnostic::do_not_recommend]
 impl<E: External> Controller for ExternalController<E> {
     fn wiring() -> ControllerBuilder<Self> {
-        ControllerBuilder::new().finalizer(E::FINALIZER)
+        let builder = ControllerBuilder::<Self>::new().finalizer(E::FINALIZER);
+        builder.drives_alone(|controller| vec![controller.externals.name().to_owned()])
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::memory::{Differences, Outcomes, Sightings};
+use super::memory::{Outcomes, Reports, Sightings};
 use super::pass::Pass;
-use super::record::{part_of, parts_of};
+use super::record::parts_of;
 use super::{External, ExternalPolicy, ExternalState};
 use crate::controller::{Action, Context, Failure, Reconciler, Result};
 use windlass_client::client::RateLimiter;
@@ -15,6 +16,8 @@ use windlass_client::client::RateLimiter;
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Default time for which a created resource may stay unseen.
 const CREATION_GRACE: Duration = Duration::from_secs(30);
+/// Number of the next driver.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Default time between two observations of a resource that matches its object.
 const POLL: Duration = Duration::from_secs(600);
 
@@ -71,8 +74,10 @@ const POLL: Duration = Duration::from_secs(600);
 /// ```
 ///
 /// One driver serves one provider, and is shared by all reconciles of a controller. A second driver of the same
-/// objects needs a [name](Self::named), also in another controller: two drivers of one name share a record, so that the
-/// second takes the resource of the first for its own. That is not detected.
+/// objects needs a [name](Self::named), also in another controller: two drivers of one name share a record, and each takes
+/// the resource of the other for its own. Two of one controller are refused, and so are those of several controllers as far
+/// as they are fields of graphs or an [`ExternalController`](super::ExternalController); a driver that a reconciler calls is
+/// refused beside a field of another operator. Others are not noticed.
 ///
 /// In a dry run the first creation or deletion ends the reconcile with a wait of the reason `DryRun`.
 pub struct Externals<E> {
@@ -87,8 +92,12 @@ pub struct Externals<E> {
     pub(super) outcomes: Outcomes,
     /// Times at which records of creations were written or first seen.
     pub(super) sightings: Sightings,
-    /// Differences that were reported and not repaired.
-    pub(super) differences: Differences,
+    /// Differences that were reported and not repaired, and resources that are kept.
+    pub(super) reports: Reports,
+    /// Names of other controllers that were replaced in records.
+    pub(super) replaced: Reports,
+    /// Tells drivers apart that have the same name.
+    pub(super) number: u64,
     /// Whether changing calls are named only, whatever the context says.
     pub(super) is_dry_run: bool,
 }
@@ -117,7 +126,9 @@ impl<E: External> Externals<E> {
             limiter: None,
             outcomes: Outcomes::default(),
             sightings: Sightings::default(),
-            differences: Differences::default(),
+            reports: Reports::default(),
+            replaced: Reports::default(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             is_dry_run: false,
         }
     }
@@ -232,18 +243,9 @@ impl<E: External> Externals<E> {
         self.part("").reconcile(cx).await
     }
 
-    /// As [`reconcile`](Self::reconcile), for a field of a graph: the record names the controller.
-    pub(crate) async fn reconcile_field<C: Reconciler<Object = E::Object>>(
-        &self,
-        cx: &Context<C>,
-    ) -> Result<ExternalState<E::Handle>> {
-        let pass = Pass::begin(self, "", cx)?.of_field();
-        Box::pin(pass.reconcile()).await
-    }
-
-    /// Whether records whose keys have that suffix are of this driver.
-    pub(crate) fn has_suffix(&self, suffix: &str) -> bool {
-        part_of(&self.name, suffix).is_some()
+    /// The [name](Self::named); empty without one.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Deletes the main resource and all parts, unless the policy forbids it. Ends without an error when all of them
@@ -256,22 +258,6 @@ impl<E: External> Externals<E> {
     /// # Cancel safety
     /// As a crash: the next clean-up goes on.
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
-        self.cleanup_all(cx, false).await
-    }
-
-    /// As [`cleanup`](Self::cleanup), for a field of a graph.
-    pub(crate) async fn cleanup_field<C: Reconciler<Object = E::Object>>(
-        &self,
-        cx: &Context<C>,
-    ) -> Result<()> {
-        self.cleanup_all(cx, true).await
-    }
-
-    async fn cleanup_all<C: Reconciler<Object = E::Object>>(
-        &self,
-        cx: &Context<C>,
-        is_field: bool,
-    ) -> Result<()> {
         let mut parts = self.parts(&cx.newest_own());
         // Once in the life of an object: its cache may leave the annotations out.
         if parts.is_empty()
@@ -281,7 +267,7 @@ impl<E: External> Externals<E> {
         }
         let mut found: Option<Failure> = None;
         for part in parts {
-            let Err(failure) = self.cleanup_one(cx, &part, is_field).await else { continue };
+            let Err(failure) = self.cleanup_one(cx, &part).await else { continue };
             // A failure is reported before a wait.
             if found.as_ref().is_none_or(|found| found.is_wait() && !failure.is_wait()) {
                 found = Some(failure);
@@ -294,10 +280,8 @@ impl<E: External> Externals<E> {
         &self,
         cx: &Context<C>,
         part: &str,
-        is_field: bool,
     ) -> Result<()> {
         let pass = Pass::begin(self, part, cx)?;
-        let pass = if is_field { pass.of_field() } else { pass };
         Box::pin(pass.cleanup()).await
     }
 
@@ -337,6 +321,6 @@ impl<E: External> ExternalPart<'_, E> {
     /// # Cancel safety
     /// As [`Externals::cleanup`].
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
-        self.externals.cleanup_one(cx, self.name, false).await
+        self.externals.cleanup_one(cx, self.name).await
     }
 }

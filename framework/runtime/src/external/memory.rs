@@ -1,5 +1,5 @@
 //! Knowledge of this process about creations: outcomes that could not be recorded on their objects yet, and the times
-//! at which records were seen first. Also the differences that were reported.
+//! at which records were seen first. Also what was reported of a resource.
 //!
 //! While the API server is away, or after lost answers, this process knows more than the object says. A restart loses
 //! that knowledge: the object then goes the way of every unknown outcome.
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::record::Stamp;
 use windlass_core::clock::ClockReading;
 
-/// Most kept outcomes, most kept times, and most kept differences.
+/// Most kept outcomes, most kept times, and most kept reports.
 const MOST: usize = 10_000;
 
 /// Outcome of a creation.
@@ -87,22 +87,28 @@ impl Sightings {
     }
 }
 
-/// Differences that the policy forbids to repair, as they were reported last: a hash of the text, by the uid of the object
-/// and the suffix of the resource.
+/// Texts about resources, as they were reported last: a hash of the text, by the uid of the object and the suffix of the
+/// resource.
 ///
-/// Each poll finds the same difference, which is worth one Event. After a restart it is reported once more.
+/// Each pass finds the same, which is worth one Event. After a restart it is reported once more.
 #[derive(Debug, Default)]
-pub(super) struct Differences(Mutex<BTreeMap<(String, String), u64>>);
+pub(super) struct Reports(Mutex<BTreeMap<(String, String), u64>>);
 
-impl Differences {
-    /// Keeps the present difference, if there is one; returns whether it is another one than before.
-    pub(super) fn note(&self, uid: &str, suffix: &str, difference: Option<&str>) -> bool {
+impl Reports {
+    /// Whether that text was the last one.
+    pub(super) fn has(&self, uid: &str, suffix: &str, text: &str) -> bool {
+        let key = (uid.to_owned(), suffix.to_owned());
+        self.0.lock().get(&key) == Some(&FixedState::with_seed(0).hash_one(text))
+    }
+
+    /// Keeps the present text, if there is one; returns whether it is another one than before.
+    pub(super) fn note(&self, uid: &str, suffix: &str, text: Option<&str>) -> bool {
         let mut kept = self.0.lock();
-        if difference.is_none() && kept.is_empty() {
+        if text.is_none() && kept.is_empty() {
             return false;
         }
         let key = (uid.to_owned(), suffix.to_owned());
-        let Some(text) = difference else {
+        let Some(text) = text else {
             kept.remove(&key);
             return false;
         };
@@ -157,10 +163,11 @@ mod tests {
 
     #[test]
     fn a_difference_is_new_once_and_again_after_its_end() {
-        let differences = Differences::default();
+        let differences = Reports::default();
         let notes = [Some("size 7"), Some("size 7"), Some("size 8"), None, Some("size 8")];
         let found = notes.map(|difference| differences.note("1", "", difference));
         assert_eq!(found, [true, false, true, false, true]);
+        assert!(differences.has("1", "", "size 8") && !differences.has("1", "", "size 7"));
         assert!(differences.note("1", "_logs", Some("size 8")), "of another resource");
         for n in 0..MOST + 3 {
             differences.note(&n.to_string(), "", Some("size 8"));

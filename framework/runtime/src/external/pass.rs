@@ -4,6 +4,7 @@
 //! version, so a pass that began with an outdated record ends with a conflict before its call.
 
 // DESIGN.md, 163: A creation outside is recorded before its call, with a token
+// DESIGN.md, 245: Drivers that would share a record are refused
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,6 +48,18 @@ fn stated<E: External>(
     Ok((record, policy))
 }
 
+/// The failure of a driver that has the name of another one.
+fn second(controller: &str, name: &str) -> Failure {
+    let name = if name.is_empty() { "no name".to_owned() } else { format!("the name {name:?}") };
+    let text = format!(
+        "two drivers of external resources of the controller {controller:?} have {name}: they would keep their records in \
+         the same annotations, and each would take the resource of the other for its own. Give one of them a name that no \
+         other has, by `Externals::named`; a driver that is deployed keeps its name. A driver is made once, and shared by \
+         all reconciles"
+    );
+    Failure::terminal(Error::new(ErrorKind::Usage, text))
+}
+
 /// A pass over one resource of one object.
 pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) externals: &'a Externals<E>,
@@ -63,7 +76,7 @@ pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) policy: ExternalPolicy,
     /// Whether changing calls are named only.
     pub(super) is_dry_run: bool,
-    /// The graph that drives the resource, as its record names it; `None` of a resource that is no field.
+    /// The graph that drives the resource, as its record names it; `None` of a driver that is no field.
     driver: Option<String>,
 }
 
@@ -75,27 +88,57 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         cx: &'a Context<C>,
     ) -> Result<Self> {
         let suffix = record::suffix_of(&externals.name, part)?;
+        if cx.drivers().have_another(&externals.name, externals.number) {
+            return Err(second(cx.controller_name(), &externals.name));
+        }
         let object = cx.newest_own();
         let (record, policy) = stated(externals, &*object, &suffix)?;
         let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
-        let driver = None;
+        // Parts that a reconciler drives beside its field are of the field's driver.
+        let is_of_field = cx.drivers().have_field(&suffix);
+        let driver = is_of_field.then(|| format!("{} {}", cx.controller_name(), E::FINALIZER));
         Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver })
     }
 
-    /// Makes it the pass of a field of a graph.
-    pub(super) fn of_field(mut self) -> Self {
-        self.driver = Some(format!("{} {}", self.cx.controller_name(), E::FINALIZER));
-        self
+    /// Returns the name of another driver in the record.
+    fn other_driver(&self) -> Option<&str> {
+        let recorded = self.object.annotation(&self.key(EXTERNAL_DRIVER));
+        recorded.filter(|recorded| self.driver.as_deref() != Some(*recorded))
+    }
+
+    /// Whether another driver has written its name into the record again, after this one had replaced it: both are at work.
+    pub(super) fn is_shared(&self) -> bool {
+        let replaced = &self.externals.replaced;
+        self.other_driver()
+            .is_some_and(|other| replaced.has(self.object.uid(), &self.suffix, other))
     }
 
     /// Records the graph that drives the resource, unless the record names it: of an imported resource, and of one that
     /// was another driver's before.
+    ///
+    /// # Errors
+    /// Terminal, when the record is [shared](Self::is_shared): the drivers would write their names in turn, without end.
     pub(super) async fn record_driver(&mut self) -> Result<()> {
-        let recorded = self.object.annotation(&self.key(EXTERNAL_DRIVER));
-        if self.is_dry_run || recorded == self.driver.as_deref() {
+        let key = self.key(EXTERNAL_DRIVER);
+        if self.is_dry_run || self.object.annotation(&key) == self.driver.as_deref() {
             return Ok(());
         }
+        let other = self.other_driver().map(str::to_owned);
+        if let Some(other) = other.as_deref().filter(|_| self.is_shared()) {
+            let (controller, finalizer) = other.split_once(' ').unwrap_or((other, ""));
+            let text = format!(
+                "the record of an external resource of \"{}\" has two drivers: the annotation {key} names the controller \
+                 {controller:?} (finalizer {finalizer}) again, after {:?} had replaced it. Each takes the resource for its \
+                 own: give the newer driver a name, by `Externals::named`, or remove the annotation from where it is set",
+                self.object.key(),
+                self.cx.controller_name()
+            );
+            return Err(Failure::terminal(Error::new(ErrorKind::Config, text)));
+        }
         self.write(record::driven(&self.suffix, self.driver.as_deref())).await?;
+        if other.is_some() {
+            self.externals.replaced.note(self.object.uid(), &self.suffix, other.as_deref());
+        }
         Ok(())
     }
 
@@ -126,9 +169,10 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         format!("{base}{}", self.suffix)
     }
 
-    /// Keeps the difference that is shown and not repaired; returns whether it is another one than before.
-    pub(super) fn note_difference(&self, text: Option<&str>) -> bool {
-        self.externals.differences.note(self.object.uid(), &self.suffix, text)
+    /// Keeps what is reported of the resource, such as a difference that is not repaired; returns whether it is another
+    /// text than before.
+    pub(super) fn note_report(&self, text: Option<&str>) -> bool {
+        self.externals.reports.note(self.object.uid(), &self.suffix, text)
     }
 
     /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when nothing was created;

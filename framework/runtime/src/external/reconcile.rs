@@ -195,7 +195,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             format!("{} differs, and the policy permits no update: {difference}", self.resource(id))
         });
         // A plan reports nothing, and must not take the report from the operator.
-        if !self.is_dry_run && self.note_difference(text.as_deref()) {
+        if !self.is_dry_run && self.note_report(text.as_deref()) {
             self.cx.event(Normal, "ExternalDiffers", text.as_deref().unwrap_or_default());
         }
         if let Some(text) = text {

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::ExternalPolicy;
-use crate::controller::{Failure, ResultExt, records};
+use crate::controller::records::is_of;
+use crate::controller::{Failure, ResultExt, part_of, records};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
 
@@ -24,7 +25,8 @@ pub const CREATE_FAILED: &str = records::CREATE_FAILED;
 ///
 /// Without a suffix it applies to all resources of the object.
 pub const EXTERNAL_POLICY: &str = records::EXTERNAL_POLICY;
-/// Annotation with the controller whose graph drives the resource, and the finalizer: `sites example.dev/bucket`.
+/// Annotation with the controller whose graph drives the resource, and the finalizer: `sites example.dev/bucket`. Parts of a
+/// field's driver have it, too.
 ///
 /// A version of the controller whose graph has no such field leaves the resource alone. It holds the object when that
 /// is deleted, until the policy of the object lets the resource outlive it, and then removes the finalizer.
@@ -123,11 +125,6 @@ pub(super) fn token(uid: &str, random: u64) -> String {
     format!("{uid}-{random:016x}")
 }
 
-/// Whether the token was made for the object of that uid.
-fn is_of(uid: &str, token: &str) -> bool {
-    token.strip_prefix(uid).is_some_and(|rest| rest.starts_with('-'))
-}
-
 /// The failure of an object with the record of another one.
 fn copied<K: Resource>(object: &K, suffix: &str, token: &str) -> Failure {
     let [pending, succeeded, name] =
@@ -195,13 +192,6 @@ pub(super) fn parts_of<K: Resource>(object: &K, name: &str) -> Vec<String> {
     parts.sort();
     parts.dedup();
     parts
-}
-
-/// Returns the part whose keys of a driver have that suffix, as [`suffix_of`] makes it; `None` for another driver.
-pub(super) fn part_of<'a>(name: &str, suffix: &'a str) -> Option<&'a str> {
-    let found =
-        if name.is_empty() { suffix } else { suffix.strip_prefix('.')?.strip_prefix(name)? };
-    if found.is_empty() { Some("") } else { found.strip_prefix('_') }
 }
 
 /// Refuses an id that cannot be recorded.

@@ -1,9 +1,12 @@
 //! Rights of an operator for tests: the printed roles as objects, and the client that uses them.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Manager;
 use super::manifests::{self, ManifestOptions};
+use crate::controller::{ErasedController, ReconcileObserver};
 use windlass_client::client::Client;
 use windlass_core::error::Error;
 use windlass_core::rbac::Rule;
@@ -29,6 +32,20 @@ impl Manager {
     #[doc(hidden)]
     pub fn own_client(&self) -> &Client {
         &self.client
+    }
+
+    /// Returns the controllers.
+    #[doc(hidden)]
+    pub fn all_controllers(&self) -> Vec<Arc<dyn ErasedController>> {
+        self.controllers.clone()
+    }
+
+    /// Sets the listener of a test for the reconciles of all controllers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn observed(self, observer: &Arc<dyn ReconcileObserver>) -> Self {
+        self.controllers.iter().for_each(|controller| controller.observe(Arc::clone(observer)));
+        self
     }
 
     /// Replaces the client of the operator's own cluster.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{Manager, ManifestContext, Runnable, RunnableManifest, manifests};
 use windlass_client::api::{Api, Patch};
@@ -33,6 +33,8 @@ const LEARNED: Duration = Duration::from_secs(5);
 const PAGE: u32 = 500;
 /// Most attempts to write an object, or the status of a definition.
 const ATTEMPTS: usize = 10;
+/// Refused objects that are named.
+const REFUSED: usize = 100;
 /// Objects after which progress is logged.
 const PROGRESS: usize = 10_000;
 /// API of roles.
@@ -78,10 +80,68 @@ pub struct MigratedKind {
     pub objects: usize,
     /// Writes that were repeated after a conflict.
     pub conflicts: usize,
+    /// Objects that the API server did not take back, at most a hundred of them; while there are some, no
+    /// version is removed.
+    pub refused: Vec<RefusedObject>,
+    /// Refused objects beyond those.
+    pub more_refused: usize,
+}
+
+/// An object that a migration could not write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefusedObject {
+    /// Its namespace; `None` for a kind of the cluster.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The words of the API server.
+    pub reason: String,
+}
+
+impl fmt::Display for RefusedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        write!(f, "{}: {}", self.name, self.reason)
+    }
+}
+
+impl MigratedKind {
+    /// Whether objects were refused, so that older versions are stored still.
+    pub fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Keeps an object that was refused.
+    fn refuse(&mut self, object: RefusedObject) {
+        warn!(definition = self.definition, %object, "an object is not migrated");
+        match self.refused.len() < REFUSED {
+            true => self.refused.push(object),
+            false => self.more_refused += 1,
+        }
+    }
 }
 
 impl fmt::Display for MigratedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.has_refused() {
+            let count = self.refused.len() + self.more_refused;
+            write!(
+                f,
+                "{}: {} objects are stored in {} now ({} conflicts), and {count} are refused; correct them, \
+                 and migrate again:",
+                self.definition, self.objects, self.version, self.conflicts
+            )?;
+            for object in &self.refused {
+                write!(f, "\n  {object}")?;
+            }
+            return match self.more_refused {
+                0 => Ok(()),
+                more => write!(f, "\n  and {more} more"),
+            };
+        }
         if self.removed.is_empty() {
             return write!(f, "{}: all objects are stored in {}", self.definition, self.version);
         }
@@ -126,13 +186,12 @@ impl StorageMigration {
         Ok(migration)
     }
 
-    /// Migrates the kinds in sequence.
+    /// Migrates the kinds, one after the other. Objects that the API server does not take back, such as
+    /// those that an admission policy denies, are in the result, and the others are written.
     ///
     /// # Errors
-    /// Errors of the API server; [`ErrorKind::Conflict`] when a definition changes its storage
-    /// version meanwhile, and [`ErrorKind::Invalid`] for an object that the API server does not
-    /// take back, such as an object that breaks a newer rule. Kinds before the failed kind are
-    /// done, and a further run does the rest.
+    /// Those of the API server that do not concern one object; [`ErrorKind::Conflict`] when a definition
+    /// changes its storage version meanwhile. Kinds before it are done, and a further run does the rest.
     /// # Cancel safety
     /// Safe: objects that were written stay so.
     pub async fn run(&self, client: &Client) -> Result<Vec<MigratedKind>, Error> {
@@ -184,8 +243,9 @@ impl From<StorageMigration> for Runnable {
                 tokio::select! {
                     biased;
                     () = cx.stopped() => {}
-                    done = work => drop(done?),
+                    done = work => done?.iter().filter(|kind| kind.has_refused()).for_each(report),
                 }
+                // Another run would refuse the same objects: the next term, or `migrate`, tries again.
                 Ok(())
             }
         });
@@ -193,7 +253,12 @@ impl From<StorageMigration> for Runnable {
     }
 }
 
-/// Migrates a kind.
+/// Logs the objects that keep a kind from being migrated.
+fn report(kind: &MigratedKind) {
+    error!(definition = kind.definition, "{kind}");
+}
+
+/// Migrates one kind.
 async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
     let api = client.all::<CustomResourceDefinition>();
     let definition = api.get(name).await?;
@@ -205,6 +270,8 @@ async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
         version,
         objects: 0,
         conflicts: 0,
+        refused: Vec::new(),
+        more_refused: 0,
     };
     if done.removed.is_empty() {
         return Ok(done);
@@ -219,6 +286,10 @@ async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
         if done.objects.is_multiple_of(PROGRESS) {
             info!(definition = name, objects = done.objects, "objects are written");
         }
+    }
+    if done.has_refused() {
+        done.removed.clear();
+        return Ok(done);
     }
     trim(&api, &before, &done).await?;
     info!(definition = name, objects = done.objects, conflicts = done.conflicts, "migrated");
@@ -252,21 +323,35 @@ async fn write(
                 let Some(newer) = api.get_opt(&name).await? else { return Ok(()) };
                 object = newer;
             }
-            Err(error) => {
-                let text = format!(
-                    "cannot write {} {}/{name} once more; correct the object, and migrate again",
-                    done.definition,
-                    namespace.as_deref().unwrap_or_default()
-                );
-                return Err(Error::new(error.kind(), text).because(error));
+            Err(error) if concerns_object(&error) => {
+                done.refuse(refused(namespace, name, with_causes(&error)));
+                return Ok(());
             }
+            Err(error) => return Err(error),
         }
     }
-    let text = format!(
-        "{} {name:?} was changed by others {ATTEMPTS} times; migrate again",
-        done.definition
-    );
-    Err(Error::new(ErrorKind::Conflict, text))
+    done.refuse(refused(namespace, name, format!("others changed it {ATTEMPTS} times")));
+    Ok(())
+}
+
+fn refused(namespace: Option<String>, name: String, reason: String) -> RefusedObject {
+    RefusedObject { namespace, name, reason }
+}
+
+/// Returns an error with its causes, which have the words of the API server.
+fn with_causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text.push_str(&format!(": {next}"));
+        cause = next.source();
+    }
+    text
+}
+
+/// Whether an answer is about the object that was sent, and not about the API server or the sender.
+fn concerns_object(error: &Error) -> bool {
+    error.code().is_some_and(|code| !matches!(code, 401 | 429 | 502..=504))
 }
 
 /// Removes the older versions from the stored versions.

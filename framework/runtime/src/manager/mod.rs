@@ -39,7 +39,7 @@ mod webhook_access;
 pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
-pub use migration::{MigratedKind, StorageMigration};
+pub use migration::{MigratedKind, RefusedObject, StorageMigration};
 pub use planning::{Plan, PlanOptions};
 #[doc(hidden)]
 pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};

@@ -167,6 +167,7 @@ fn set_up(
 ) -> (SharedStatus, Definitions, Option<Error>) {
     let checked = checks::names(&manager)
         .and_then(|()| checks::conditions(&manager))
+        .and_then(|()| checks::drivers(&manager))
         .and_then(|()| checks::shadow(&manager));
     if manager.shadow.is_some() {
         planning::refuse_writes(&manager.clusters);

@@ -434,7 +434,16 @@ mod tests {
     use super::*;
 
     fn request<'a>(verb: &'static str, path: &'a str) -> ObservedRequest<'a> {
-        ObservedRequest { verb, method: "GET", path, kind: None, is_apply: false, refused: None }
+        ObservedRequest {
+            verb,
+            method: "GET",
+            path,
+            kind: None,
+            is_apply: false,
+            refused: None,
+            body: &[],
+            failed: None,
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! need a real server. Functions here panic with an explanation where a test could only fail
 //! anyway; those that return a `Result` are named `try_…`.
 //!
-//! [`explore`] makes a workload again and again, each time with another crash, lost answer or late
-//! event; [`simulate`] with seeded latencies and faults.
+//! [`Table`] has cases of one reconcile each, which run with and without a server. [`explore`] makes a workload again and again, each time with another crash, lost answer or late event;
+//! [`simulate`] with seeded latencies and faults.
 //!
 //! Not included: a controller manager beside the real server.
 //!
@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod activity;
 #[doc(hidden)]
 pub mod check;
 #[cfg(test)]
@@ -39,32 +40,38 @@ mod explore;
 mod grants;
 #[cfg(test)]
 mod lock_tests;
+mod namespaces;
 #[cfg(test)]
 mod operator_tests;
 mod real;
 mod settle;
+mod tables;
+mod target;
 #[cfg(test)]
 mod tests;
 
+pub use activity::CoverageReport;
 pub use check::{CheckReport, check, check_from, try_check, try_check_from};
 pub use explore::{
-    Exploration, ExplorationReport, Finding, Simulation, SimulationReport, World, explore, simulate,
+    Exploration, ExplorationReport, ExternalWorld, Finding, Simulation, SimulationReport, World,
+    explore, simulate,
 };
 pub use grants::GrantReport;
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
+pub use tables::{Case, Table};
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use windlass_apiserver::ApiServer;
 
-use self::grants::{Account, AllowedRule, Record};
+use self::activity::Activity;
+use self::grants::{Account, AllowedRule};
+use self::namespaces::create_namespace;
 use self::settle::OperatorAccess;
 use crate::embedded::{self, WebhookRoutes};
 use windlass_client::client::{Client, ClientConfig, NewServer, RequestObserver};
@@ -74,6 +81,7 @@ use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 use windlass_core::metrics::Metrics;
 use windlass_core::rng::Rng;
+use windlass_runtime::controller::ReconcileObserver;
 use windlass_runtime::manager::{Manager, WebhookAccess, definition_of, install_all};
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
@@ -154,7 +162,7 @@ impl TestClusterBuilder {
     }
 
     /// Keeps an audit log of all requests, with the changes that each has made (embedded server
-    /// only): [`ApiServer::audit`]. Default: off.
+    /// only): [`TestCluster::audit`]. Default: off.
     #[must_use]
     pub fn audit(mut self, on: bool) -> Self {
         self.audit = on;
@@ -348,6 +356,16 @@ impl TestCluster {
         server
     }
 
+    /// Returns the kept entries of the audit log, oldest first: all requests with the changes that each has made.
+    ///
+    /// None unless the cluster was built with [`audit`](TestClusterBuilder::audit).
+    ///
+    /// # Panics
+    /// On the real server; build the cluster with [`embedded`](TestClusterBuilder::embedded).
+    pub fn audit(&self) -> Vec<serde_json::Value> {
+        self.server().audit()
+    }
+
     /// Returns the namespace created for this test.
     pub fn namespace(&self) -> &str {
         &self.namespace
@@ -455,9 +473,11 @@ impl TestCluster {
 
     /// Runs an operator with that client.
     fn run(&self, manager: Manager, client: Client, rules: Vec<AllowedRule>) -> RunningOperator {
-        let record = Arc::new(Record::default());
+        let coverage = CoverageReport::of(&manager.all_controllers());
+        let activity = Arc::new(Activity::new(&client.environment().clock, coverage));
         let (admin, grants) = (self.client.clone(), manager.grants());
-        let client = client.observed(Arc::clone(&record) as Arc<dyn RequestObserver>);
+        let client = client.observed(Arc::clone(&activity) as Arc<dyn RequestObserver>);
+        let manager = manager.observed(&(Arc::clone(&activity) as Arc<dyn ReconcileObserver>));
         let mut manager = manager.with_client(client.clone()).quiet().without_signals();
         match &self.server {
             Some(_) => self.webhooks.connect(&mut manager, &self.client),
@@ -472,26 +492,7 @@ impl TestCluster {
                 manager.webhook_access = Some(WebhookAccess { client, namespaces, ..access });
             }
         }
-        let access = OperatorAccess { client, admin, record, grants, rules };
+        let access = OperatorAccess { client, admin, activity, grants, rules };
         RunningOperator::new(manager.start(), access)
     }
-}
-
-/// Creates a namespace. Names differ between all clusters of all test processes on a shared server;
-/// on a separate server a test sees the same names in every run.
-async fn create_namespace(client: &Client, own_server: bool) -> Result<String, Error> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = if own_server {
-        format!("test-{:08x}", client.environment().rng.fork("namespace").next_u64() as u32)
-    } else {
-        // `Relaxed`: the number need only be unique.
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        format!("test-{}-{count}", std::process::id())
-    };
-    let namespace = Namespace {
-        metadata: ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() },
-        ..Namespace::default()
-    };
-    client.all::<Namespace>().create(&namespace).await?;
-    Ok(name)
 }

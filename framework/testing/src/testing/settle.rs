@@ -11,7 +11,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::grants::{AllowedRule, GrantReport, Record};
+use super::activity::{Activity, CoverageReport};
+use super::grants::{AllowedRule, GrantReport};
 use windlass_cache::informer::CacheView;
 use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
@@ -64,15 +65,26 @@ pub(super) struct OperatorAccess {
     /// The administrator's client: comparisons of caches must not count as requests of the
     /// operator.
     pub(super) admin: Client,
-    /// The operator's requests so far.
-    pub(super) record: Arc<Record>,
+    /// The operator's requests and reconciles so far.
+    pub(super) activity: Arc<Activity>,
     /// Grants of `can(…)`.
     pub(super) grants: Vec<(String, Rule)>,
     /// Rules of the printed roles.
     pub(super) rules: Vec<AllowedRule>,
 }
 
-/// Fails, on drop, the test whose operator reconciles without end.
+impl Drop for OperatorAccess {
+    fn drop(&mut self) {
+        self.activity.coverage().keep();
+        let timeline = self.activity.timeline();
+        // An assertion has failed: it may be about one of these.
+        if std::thread::panicking() && !timeline.is_empty() {
+            eprintln!("the operator's last writes:\n{timeline}");
+        }
+    }
+}
+
+/// Fails the test whose operator reconciles without end when it is dropped.
 #[derive(Debug)]
 struct Watched {
     /// Controllers of the operator; empty once a report was made or is not wanted.
@@ -142,7 +154,20 @@ impl RunningOperator {
     /// # }
     /// ```
     pub fn grant_report(&self) -> GrantReport {
-        self.access.record.report(&self.access.grants, &self.access.rules)
+        self.access.activity.record.report(&self.access.grants, &self.access.rules)
+    }
+
+    /// Returns the ends and reasons of the operator's reconciles so far, and the conditions and Events that it wrote.
+    pub fn coverage(&self) -> CoverageReport {
+        self.access.activity.coverage()
+    }
+
+    /// Returns the operator's last 256 writes, a line each: the time since its start, the write, and the reconcile that made
+    /// it with its reasons. Events and leases are left out.
+    ///
+    /// A test that panics while the operator runs prints it.
+    pub fn timeline(&self) -> String {
+        self.access.activity.timeline()
     }
 
     /// Waits until no key is queued, in work or in failure backoff, and every cache shows the

@@ -1,9 +1,13 @@
 //! Certificates from files, such as those that cert-manager keeps in a mounted Secret.
 
+// DESIGN.md, 258: Mounted authorities are written into definitions, and into no configuration
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use tokio::io::AsyncReadExt;
 use windlass_core::{Error, ErrorKind};
 use zeroize::Zeroizing;
@@ -16,11 +20,15 @@ const PERIOD: Duration = Duration::from_secs(5);
 const LARGEST: u64 = 1 << 20;
 
 /// The files `tls.crt` and `tls.key` of a folder, such as a mounted Secret of type
-/// `kubernetes.io/tls`.
+/// `kubernetes.io/tls`, and `ca.crt` where it is there.
 ///
 /// They are read every 5 s, and replaced without a lost connection. A pair that does not belong
 /// together, such as one that is half written, changes nothing: readiness and the log have the reason,
 /// and the pair is read again.
+///
+/// The authorities of `ca.crt`, or else those of `WebhookServer::ca_bundle`, are written into the
+/// definitions of [converted](crate::Webhooks::converting) kinds. Configurations get theirs from the manifests, or
+/// from the component that made the certificate.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;
@@ -52,6 +60,14 @@ impl MountedFiles {
         let chain = read_bounded(&self.folder.join("tls.crt")).await?;
         Ok((chain, read_bounded(&self.folder.join("tls.key")).await?))
     }
+
+    /// Reads the authorities; `None` without the file, or while it is half written.
+    async fn authorities(&self) -> Option<String> {
+        let pem = read_bounded(&self.folder.join("ca.crt")).await.ok()?;
+        let authorities: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        authorities.ok().filter(|all| !all.is_empty())?;
+        String::from_utf8(pem.to_vec()).ok()
+    }
 }
 
 impl CertificateSource for MountedFiles {
@@ -73,6 +89,11 @@ impl CertificateSource for MountedFiles {
                     Ok(pair) => certificate.set(&pair.0, &pair.1).map(|()| last = Some(pair)),
                     Err(error) => Err(error),
                 };
+                if outcome.is_ok()
+                    && let Some(authorities) = self.authorities().await
+                {
+                    certificate.trust(&authorities);
+                }
                 match outcome {
                     Ok(()) => told.clear(),
                     Err(error) => {
@@ -88,6 +109,10 @@ impl CertificateSource for MountedFiles {
                 clock.sleep(PERIOD).await;
             }
         })
+    }
+
+    fn has_authorities(&self) -> bool {
+        true
     }
 
     fn mounted(&self) -> Option<(String, String)> {

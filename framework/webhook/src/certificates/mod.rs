@@ -93,6 +93,13 @@ pub trait CertificateSource: Send + Sync + 'static {
         false
     }
 
+    /// Whether it has the authorities of its certificate, which the server writes into the definitions of
+    /// converted kinds.
+    #[doc(hidden)]
+    fn has_authorities(&self) -> bool {
+        false
+    }
+
     /// Returns the Secret that the manifests mount, and the path; `None` without a mount.
     #[doc(hidden)]
     fn mounted(&self) -> Option<(String, String)> {

@@ -102,6 +102,11 @@ impl ConfigurationOptions {
         self
     }
 
+    /// Whether the authorities are known.
+    pub(crate) fn has_authorities(&self) -> bool {
+        self.ca_bundle.is_some()
+    }
+
     /// Returns the name of the Service.
     pub(crate) fn service(&self) -> String {
         format!("{}-webhooks", self.name)

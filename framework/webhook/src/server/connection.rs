@@ -23,7 +23,7 @@ use windlass_core::metrics::{Metrics, names};
 use super::body::{BODY, BodyMemory};
 use super::progress::{Phase, Progress, Watched};
 use super::tls::ServerTls;
-use crate::webhooks::AdmissionHandler;
+use crate::webhooks::{AdmissionHandler, ReviewSize};
 
 /// Bytes of the headers of a request.
 const MAX_HEADERS: usize = 16 * 1024;
@@ -166,8 +166,8 @@ async fn answer(
     let asked = progress.asked();
     let (parts, body) = request.into_parts();
     let is_broken = AtomicBool::new(false);
-    let read = async |limit: Duration, most: usize| {
-        let read = shared.bodies.read((body, most), &shared.clock, limit.min(BODY)).await;
+    let read = async |limit: Duration, size: ReviewSize| {
+        let read = shared.bodies.read((body, size), &shared.clock, limit.min(BODY)).await;
         let is_cut = read.as_ref().is_err_and(|failure| failure.code == StatusCode::BAD_REQUEST);
         // `Relaxed`: read by the same task.
         is_broken.store(is_cut, Ordering::Relaxed);

@@ -2,13 +2,15 @@
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps configurations,
-//! `outside` has those of an operator outside of a cluster, `opening` chooses between the two.
+//! `definition` the conversions in definitions, `outside` has those of an operator outside of a cluster,
+//! `opening` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
 
 mod body;
 mod connection;
+mod definition;
 mod listener;
 mod opening;
 mod outside;
@@ -17,12 +19,14 @@ mod repair;
 mod roles;
 mod tls;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustls::crypto::CryptoProvider;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,7 +39,9 @@ use windlass_runtime::manager::{
 
 use self::body::BodyMemory;
 use self::connection::Shared;
+use self::definition::Conversions;
 use self::opening::Opened;
+use self::repair::Repaired;
 use self::tls::{ServerTls, TlsSettings};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
 use crate::configuration::ConfigurationOptions;
@@ -81,7 +87,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// |---|---|
 /// | handshake; headers (16 KiB, 64 of them) | 5 s each |
 /// | body | 7 MiB, 24 MiB of a conversion; 10 s, or less when the review's `timeout` is |
-/// | memory of all bodies | 64 KiB for each connection, and 28 MiB for all |
+/// | memory of bodies | 64 KiB for each connection, and 28 MiB for all of admission |
+/// | memory of conversions with their answers | 128 KiB for each connection, and 54 MiB for all; one object is decoded at a time |
 /// | its answer | taken within 10 s |
 /// | a connection without requests | 150 s, or until another needs its place |
 #[derive(Clone)]
@@ -149,6 +156,11 @@ impl WebhookServer {
     /// stops. After a process that was killed they stay, and refuse requests: its next run takes them
     /// over, or `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
     /// Port 0 stands for a free one. For one process at a time.
+    ///
+    /// A conversion is one per definition: the former one is in the annotation
+    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. When somebody, such as
+    /// the operator in the cluster, replaces it three times, the process leaves it alone: an error is
+    /// logged, and readiness fails with the reason.
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
@@ -233,8 +245,12 @@ impl WebhookServer {
         let mounted = self.source.as_ref().and_then(|source| source.mounted());
         let mounted = mounted.map(|(secret, path)| ("webhook-certificate", secret, path));
         parts.secrets.extend(mounted);
-        if self.source.as_ref().is_some_and(|source| source.is_own()) {
+        let source = self.source.as_ref();
+        if source.is_some_and(|source| source.is_own()) {
             parts.roles.extend(roles::of(place, &options.service(), &self.webhooks));
+        } else if self.ca_bundle.is_some() || source.is_some_and(|source| source.has_authorities())
+        {
+            parts.roles.extend(roles::of_conversions(place, &self.webhooks));
         }
         parts.ports.push((PORT_NAME, address.port()));
         parts.objects.push(service(place, &options.service()));
@@ -282,7 +298,7 @@ impl WebhookServer {
                     biased;
                     // Before the former conversions are put back: they must not be repaired.
                     () = stop.cancelled() => {}
-                    () = outside.keep_conversions(certificate) => {}
+                    () = outside.keep_conversions(certificate, status) => {}
                 }
             }
             std::future::pending::<()>().await
@@ -295,7 +311,8 @@ impl WebhookServer {
             shared.stop.cancel();
             std::future::pending::<()>().await
         };
-        let repaired = self.keep_configurations(&cx, names, certificate, outside.is_some());
+        let certificate_in_cluster = certificate.filter(|_| outside.is_none());
+        let repaired = self.keep_configurations((&cx, names), certificate_in_cluster, status);
         let served = listener::run(listener, self.connections, Arc::clone(&shared));
         tokio::select! {
             biased;
@@ -314,21 +331,25 @@ impl WebhookServer {
         self.address.unwrap_or((Ipv6Addr::UNSPECIFIED, PORT).into())
     }
 
-    /// Keeps the configurations of an operator with certificates of its own; others are left alone.
+    /// Keeps the configurations and conversions of an operator with certificates of its own; with others
+    /// whose authorities are known, the conversions alone.
     async fn keep_configurations(
         &self,
-        cx: &CertificateContext,
-        names: &OperatorInfo,
+        (cx, names): (&CertificateContext, &OperatorInfo),
         certificate: Option<&ServingCertificate>,
-        is_outside: bool,
+        status: &Status,
     ) {
+        let Some(certificate) = certificate else { return std::future::pending().await };
         let is_own = self.source.as_ref().is_some_and(|source| source.is_own());
-        let Some(certificate) = certificate.filter(|_| is_own && !is_outside) else {
-            return std::future::pending().await;
-        };
+        let repaired = if is_own { Repaired::All } else { Repaired::Conversions };
         let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
-        let options = options.own_kinds(&names.definitions);
-        repair::repair(&self.webhooks, &options, certificate, &cx.client).await;
+        let mut options = options.own_kinds(&names.definitions);
+        if let Some(pem) = &self.ca_bundle {
+            options = options.ca_bundle(pem.clone());
+        }
+        let conversions = Conversions::new(&cx.client, status, false);
+        repair::repair(&self.webhooks, &options, (certificate, repaired), conversions, &cx.client)
+            .await;
     }
 }
 
@@ -398,7 +419,11 @@ async fn follow_client_ca(tls: Option<&ServerTls>) {
 
 /// State of a server for readiness, once it runs.
 #[derive(Debug, Default)]
-pub(crate) struct Status(OnceLock<Shown>);
+pub(crate) struct Status {
+    shown: OnceLock<Shown>,
+    /// Definitions whose conversions others replace again and again.
+    contested: Mutex<BTreeMap<String, Check>>,
+}
 
 /// The certificate of a server.
 #[derive(Debug)]
@@ -411,7 +436,7 @@ enum Shown {
 impl Status {
     /// Returns the checks of readiness.
     pub(crate) fn checks(&self) -> Vec<Check> {
-        match self.0.get() {
+        let mut checks = match self.shown.get() {
             None => vec![Check {
                 name: "webhook certificate".to_owned(),
                 ok: false,
@@ -419,7 +444,20 @@ impl Status {
             }],
             Some(Shown::Certificate(certificate)) => vec![certificate.check()],
             Some(Shown::Plain) => Vec::new(),
-        }
+        };
+        checks.extend(self.contested.lock().values().cloned());
+        checks
+    }
+
+    /// Shows that others replace the conversion of a definition.
+    fn contested(&self, definition: &str, ok: bool, detail: String) {
+        let check = Check { name: "webhook conversion".to_owned(), ok, detail };
+        self.contested.lock().insert(definition.to_owned(), check);
+    }
+
+    /// Shows no more that others replace it.
+    fn uncontested(&self, definition: &str) {
+        self.contested.lock().remove(definition);
     }
 }
 
@@ -427,7 +465,7 @@ impl Status {
 impl Status {
     /// Returns the certificate that the server shows.
     pub(crate) fn certificate(&self) -> Option<&ServingCertificate> {
-        match self.0.get() {
+        match self.shown.get() {
             Some(Shown::Certificate(certificate)) => Some(certificate),
             _ => None,
         }

@@ -48,7 +48,7 @@ impl WebhookServer {
             return self.secured(listener, source, (cx, status), outside);
         };
         if let Some(listener) = &access.in_process {
-            let _ = status.0.set(Shown::Plain);
+            let _ = status.shown.set(Shown::Plain);
             return Ok(Opened {
                 listener: Arc::clone(listener),
                 certificate: None,
@@ -85,7 +85,7 @@ impl WebhookServer {
         let environment = cx.client.environment();
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let certificate = ServingCertificate::new(self.tls.provider()?, clock.clone(), metrics);
-        let shown = status.0.get_or_init(|| Shown::Certificate(Arc::new(certificate)));
+        let shown = status.shown.get_or_init(|| Shown::Certificate(Arc::new(certificate)));
         let certificate = match shown {
             Shown::Certificate(certificate) => Arc::clone(certificate),
             Shown::Plain => {

@@ -20,7 +20,9 @@ use windlass_core::resource::Resource;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
-use super::repair::{repair_conversion, repair_conversions};
+use super::Status;
+use super::definition::{Conversions, give_back};
+use super::repair::repair_conversions;
 use crate::certificates::ServingCertificate;
 use crate::configuration::{ConfigurationOptions, Configurations};
 use crate::webhooks::Webhooks;
@@ -88,8 +90,8 @@ pub(super) struct OutsideConfigurations<'a> {
     webhooks: &'a Webhooks,
     options: ConfigurationOptions,
     client: Client,
-    /// Conversions of definitions that were there before, by the definition's name.
-    before: Mutex<BTreeMap<String, CustomResourceConversion>>,
+    /// The conversions that were written, by the names of their definitions.
+    written: Mutex<BTreeMap<String, CustomResourceConversion>>,
     /// Whether they stay when the operator stops, as they do in a cluster: then the API server is the
     /// test's own.
     stay: bool,
@@ -104,8 +106,8 @@ impl<'a> OutsideConfigurations<'a> {
     ) -> Self {
         let client = access.client.clone().unwrap_or_else(|| own.clone());
         let options = options.outside(&access.url, &access.namespaces);
-        let (before, stay) = (Mutex::default(), access.in_process.is_some());
-        Self { webhooks, options, client, before, stay }
+        let (written, stay) = (Mutex::default(), access.in_process.is_some());
+        Self { webhooks, options, client, written, stay }
     }
 
     /// Writes the configurations once; of a certificate with its authorities, once it has some.
@@ -150,43 +152,60 @@ impl<'a> OutsideConfigurations<'a> {
     }
 
     /// Keeps the conversions in the definitions of own kinds, which may be installed later, for ever.
-    pub(super) async fn keep_conversions(&self, certificate: Option<&ServingCertificate>) {
+    pub(super) async fn keep_conversions(
+        &self,
+        certificate: Option<&ServingCertificate>,
+        status: &Status,
+    ) {
         match self.made(certificate) {
             Ok(made) if !made.conversions.is_empty() => {
-                repair_conversions(&made.conversions, &self.before, &self.client).await;
+                self.written.lock().clone_from(&made.conversions);
+                // Those of a test's own server stay, and so there is nothing to give back.
+                let mut conversions = Conversions::new(&self.client, status, !self.stay);
+                repair_conversions(&made.conversions, &mut conversions, &self.client).await;
             }
             // Those of faulty webhooks were reported by `write`.
             _ => std::future::pending().await,
         }
     }
 
-    /// Removes the configurations, unless they stay. A failure is logged: the operator must stop.
+    /// Removes the configurations, unless they stay, each for itself. Failures are logged: the operator must
+    /// stop.
     pub(super) async fn remove(&self) {
         if self.stay {
             return;
         }
         let name = self.options.configuration();
-        let removed = async {
-            remove::<ValidatingWebhookConfiguration>(&self.client, &name).await?;
-            remove::<MutatingWebhookConfiguration>(&self.client, &name).await?;
-            let before = std::mem::take(&mut *self.before.lock());
-            for (definition, conversion) in before {
-                repair_conversion(&definition, &conversion, &self.client).await?;
-            }
-            Ok::<_, Error>(())
-        };
-        let clock = &self.client.environment().clock;
-        let text = match clock.timeout(REMOVAL, removed).await {
-            Some(Ok(())) => return,
-            Some(Err(error)) => error.to_string(),
-            None => format!("no answer within {REMOVAL:?}"),
-        };
-        tracing::warn!(
-            configuration = name,
-            error = text,
-            "the webhook configurations stay, and refuse requests: delete them by kubectl"
-        );
+        let (client, written) = (&self.client, std::mem::take(&mut *self.written.lock()));
+        let clock = &client.environment().clock;
+        let validating = async { remove::<ValidatingWebhookConfiguration>(client, &name).await };
+        let mutating = async { remove::<MutatingWebhookConfiguration>(client, &name).await };
+        let (validating, mutating) =
+            tokio::join!(clock.timeout(REMOVAL, validating), clock.timeout(REMOVAL, mutating));
+        report("validatingwebhookconfiguration", &name, validating);
+        report("mutatingwebhookconfiguration", &name, mutating);
+        for (definition, own) in written {
+            let given = clock.timeout(REMOVAL, give_back(client, &definition, &own)).await;
+            report("customresourcedefinition", &definition, given);
+        }
     }
+}
+
+/// Logs an object that still names this process.
+fn report(resource: &str, name: &str, removed: Option<Result<(), Error>>) {
+    let error = match removed {
+        Some(Ok(())) => return,
+        Some(Err(error)) => error.to_string(),
+        None => format!("no answer within {REMOVAL:?}"),
+    };
+    let text = match resource {
+        "customresourcedefinition" => {
+            "the conversion of a definition still names this process, and fails: the next start of the \
+             operator corrects it"
+        }
+        _ => "a webhook configuration stays, and refuses requests: delete it by kubectl",
+    };
+    tracing::warn!(resource, name, error, "{text}");
 }
 
 /// Writes an object; `None` removes one that an earlier run has left.

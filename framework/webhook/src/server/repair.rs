@@ -7,15 +7,11 @@ use std::time::Duration;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition,
-};
-use parking_lot::Mutex;
-use serde_json::json;
-use windlass_client::api::Patch;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 
+use super::definition::Conversions;
 use crate::certificates::ServingCertificate;
 use crate::configuration::ConfigurationOptions;
 use crate::webhooks::Webhooks;
@@ -27,11 +23,21 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// First looks with that pause, for an operator that converts.
 const EARLY: u32 = 60;
 
+/// The objects of the cluster that a server keeps as they are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repaired {
+    /// Configurations and conversions.
+    All,
+    /// Conversions alone.
+    Conversions,
+}
+
 /// Keeps the configurations of these webhooks as they are to be, for ever.
 pub(super) async fn repair(
     webhooks: &Webhooks,
     options: &ConfigurationOptions,
-    certificate: &ServingCertificate,
+    (certificate, repaired): (&ServingCertificate, Repaired),
+    mut conversions: Conversions<'_>,
     client: &Client,
 ) {
     let mut told = String::new();
@@ -41,9 +47,12 @@ pub(super) async fn repair(
         let is_early = looks < EARLY && !webhooks.conversions().is_empty();
         looks += 1;
         let mut pause = if is_early { AGAIN } else { PERIOD };
-        if let Some(authorities) = certificate.authorities() {
-            let options = options.clone().ca_bundle(authorities);
-            match pass(webhooks, &options, client).await {
+        let options = match certificate.authorities() {
+            Some(authorities) => Some(options.clone().ca_bundle(authorities)),
+            None => Some(options.clone()).filter(ConfigurationOptions::has_authorities),
+        };
+        if let Some(options) = options {
+            match pass(webhooks, (&options, repaired), &mut conversions, client).await {
                 Ok(()) => told.clear(),
                 // Another replica wrote the same, or somebody changed it again: the next look sees it.
                 Err(error) if error.is_conflict() => {}
@@ -68,11 +77,15 @@ pub(super) async fn repair(
 /// Compares the stored configurations with the right ones, and replaces those that differ.
 async fn pass(
     webhooks: &Webhooks,
-    options: &ConfigurationOptions,
+    (options, repaired): (&ConfigurationOptions, Repaired),
+    conversions: &mut Conversions<'_>,
     client: &Client,
 ) -> Result<(), Error> {
     let name = options.service();
-    let made = webhooks.configurations(options)?;
+    let mut made = webhooks.configurations(options)?;
+    if repaired == Repaired::Conversions {
+        (made.validating, made.mutating) = (None, None);
+    }
     if let Some(right) = made.validating {
         let api = client.all::<ValidatingWebhookConfiguration>();
         let mut stored = api.get_opt(&name).await?.ok_or_else(|| missing(&name))?;
@@ -92,16 +105,15 @@ async fn pass(
         }
     }
     for (name, right) in &made.conversions {
-        repair_conversion(name, right, client).await?;
+        conversions.look(name, right).await?;
     }
     Ok(())
 }
 
-/// Keeps the conversions of an operator outside of a cluster, for ever. `before` gets those that other
-/// operators had written.
+/// Keeps conversions as they are to be, for ever.
 pub(super) async fn repair_conversions(
     right: &BTreeMap<String, CustomResourceConversion>,
-    before: &Mutex<BTreeMap<String, CustomResourceConversion>>,
+    conversions: &mut Conversions<'_>,
     client: &Client,
 ) {
     let mut told = String::new();
@@ -110,9 +122,8 @@ pub(super) async fn repair_conversions(
         let mut pause = if looks < EARLY { AGAIN } else { PERIOD };
         looks += 1;
         for (name, right) in right {
-            match repair_conversion(name, right, client).await {
-                Ok(Some(other)) => drop(before.lock().entry(name.clone()).or_insert(other)),
-                Ok(None) => {}
+            match conversions.look(name, right).await {
+                Ok(()) => {}
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
                     pause = AGAIN;
@@ -126,42 +137,6 @@ pub(super) async fn repair_conversions(
         }
         client.environment().clock.sleep(pause).await;
     }
-}
-
-/// Replaces the conversion of a definition if it differs, and returns that one; the rest of the definition
-/// stays.
-pub(super) async fn repair_conversion(
-    name: &str,
-    right: &CustomResourceConversion,
-    client: &Client,
-) -> Result<Option<CustomResourceConversion>, Error> {
-    let api = client.all::<CustomResourceDefinition>();
-    let stored = api.get_opt(name).await?.ok_or_else(|| {
-        let text = format!(
-            "the definition {name:?} is not there: install its kind, or apply the printed manifests"
-        );
-        Error::new(ErrorKind::Config, text)
-    })?;
-    if stored.spec.conversion.as_ref() == Some(right) {
-        return Ok(None);
-    }
-    tracing::info!(definition = name, "the conversion of a definition is repaired");
-    let mut conversion = json!(right);
-    // A merge patch removes what it names as null.
-    match &right.webhook {
-        None => conversion["webhook"] = json!(null),
-        Some(_) => {
-            let client = &mut conversion["webhook"]["clientConfig"];
-            let other = if client["url"].is_null() { "url" } else { "service" };
-            client[other] = json!(null);
-        }
-    }
-    let patch = Patch::Merge(json!({
-        "metadata": { "resourceVersion": stored.metadata.resource_version },
-        "spec": { "conversion": conversion },
-    }));
-    api.patch(name, patch).await?;
-    Ok(stored.spec.conversion)
 }
 
 fn missing(name: &str) -> Error {

@@ -38,19 +38,32 @@ pub(super) fn of(
         true => Vec::new(),
         false => vec![configurations],
     };
-    let definitions: Vec<&str> =
-        webhooks.conversions().iter().map(|it| it.definition.as_str()).collect();
-    if !definitions.is_empty() {
-        rules.push(json!({
-            "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
-            "verbs": ["get", "patch"], "resourceNames": definitions,
-        }));
-    }
+    rules.extend(definitions(webhooks));
     let mut roles = pair(place, ("Role", "RoleBinding"), secrets);
     if !rules.is_empty() {
         roles.extend(pair(place, ("ClusterRole", "ClusterRoleBinding"), json!(rules)));
     }
     roles
+}
+
+/// Returns the roles of an operator that keeps conversions in its definitions, and no more.
+pub(super) fn of_conversions(place: &ManifestContext<'_>, webhooks: &Webhooks) -> Vec<Value> {
+    let rules = definitions(webhooks);
+    let roles = rules.map(|rule| pair(place, ("ClusterRole", "ClusterRoleBinding"), json!([rule])));
+    roles.unwrap_or_default()
+}
+
+/// Returns the rule about the definitions of converted kinds, if there are any.
+fn definitions(webhooks: &Webhooks) -> Option<Value> {
+    let definitions: Vec<&str> =
+        webhooks.conversions().iter().map(|it| it.definition.as_str()).collect();
+    let rule = || {
+        json!({
+            "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+            "verbs": ["get", "patch"], "resourceNames": definitions,
+        })
+    };
+    (!definitions.is_empty()).then(rule)
 }
 
 /// Returns a role and its binding to the operator's account.

@@ -194,6 +194,8 @@ fn the_manifests_have_service_port_mount_and_configurations() {
     let service = of("Service");
     assert_eq!(service["metadata"]["name"], "shop-webhooks");
     assert_eq!(service["spec"]["ports"][0]["targetPort"], "webhooks");
+    // A Pod whose caches wait for conversions is not ready: without this nobody would reach its webhooks.
+    assert_eq!(service["spec"]["publishNotReadyAddresses"], true);
     assert_eq!(service["spec"]["selector"], of("Deployment")["spec"]["selector"]["matchLabels"]);
     let ingress = of("NetworkPolicy")["spec"]["ingress"].as_array().unwrap();
     let rule = json!({ "ports": [{ "port": "webhooks", "protocol": "TCP" }] });
@@ -276,4 +278,14 @@ fn the_manifests_have_the_conversion_and_its_right_by_name_or_are_refused() {
         "verbs": ["get", "patch"], "resourceNames": ["parcels.example.dev"],
     }]);
     assert_eq!(role["rules"], rules);
+
+    // With mounted certificates the definition gets their authorities: the right is the same.
+    let server = WebhookServer::new(Webhooks::new().converting::<v1::Parcel>());
+    let server = server.certificates(MountedFiles::new("/tls"));
+    let text = operator().runnable(server).manifests(&options).unwrap();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let mut roles = documents.iter().filter(|one| one["kind"] == "ClusterRole");
+    let role = roles.find(|one| one["metadata"]["name"] == "shop-webhooks").unwrap();
+    assert_eq!(role["rules"], rules);
+    assert!(!text.contains("shop-webhook-certificates"), "no right to Secrets");
 }

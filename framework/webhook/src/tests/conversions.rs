@@ -78,6 +78,77 @@ async fn an_object_without_an_equal_fails_its_review_with_its_name_and_field() {
 }
 
 #[tokio::test]
+async fn an_answer_longer_than_its_request_is_whole() {
+    let objects: Vec<Value> = (100..2100)
+        .map(|at| parcel("v1", &format!("p{at}"), json!({ "grams": at, "fragile": true })))
+        .collect();
+    let response = result(&review("example.dev/v1beta1", &objects)).await;
+    let converted = response["convertedObjects"].as_array().unwrap();
+    assert_eq!(converted.len(), objects.len());
+    assert_eq!(
+        (&converted[1999]["spec"], &converted[7]["metadata"]["name"]),
+        (&json!({ "weight": 2099 }), &json!("p107"))
+    );
+    let back = result(&review("example.dev/v1", converted)).await;
+    assert_eq!(back["convertedObjects"], json!(objects));
+    assert_eq!(result(&review("example.dev/v1", &[])).await["convertedObjects"], json!([]));
+}
+
+#[tokio::test]
+async fn an_object_that_would_take_much_memory_fails_its_review() {
+    let mut wide = parcel("v1", "wide", json!({ "grams": 5, "fragile": true }));
+    wide["spec"]["more"] = json!(vec![0; 250_000]);
+    let mut long = parcel("v1", "long", json!({ "grams": 5, "fragile": true }));
+    long["spec"]["more"] = json!("x".repeat(4 << 20));
+    for object in [wide, long] {
+        let response = result(&review("example.dev/v1beta1", &[object])).await;
+        let text = response["result"]["message"].as_str().unwrap();
+        assert!(text.contains("at most 3670016 and 250000 are converted"), "{text}");
+    }
+    // Commas in a text are no values.
+    let mut text = parcel("v1", "text", json!({ "grams": 5, "fragile": true }));
+    text["metadata"]["annotations"] = json!({ "note": "\\\",[{".repeat(100_000) });
+    let response = result(&review("example.dev/v1beta1", &[text])).await;
+    assert_eq!(response["result"]["status"], "Success", "{}", response["result"]);
+}
+
+/// Run by itself, with the MiB of a review, at most 23:
+/// `WINDLASS_MEMORY=23 cargo test -p windlass-webhook --release memory_of -- --nocapture`.
+#[tokio::test]
+async fn the_memory_of_a_long_conversion_is_bounded() {
+    let Ok(size) = std::env::var("WINDLASS_MEMORY") else { return };
+    let size = size.parse::<usize>().unwrap() << 20;
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
+    };
+    for (what, more) in [("small", json!("x".repeat(100))), ("large", json!(vec![7; 200_000]))] {
+        let mut object = parcel("v1", "a", json!({ "grams": 20, "fragile": true }));
+        object["spec"]["more"] = more;
+        let object = object.to_string();
+        let objects = vec![object.as_str(); size / (object.len() + 1)].join(",");
+        let body = format!(
+            r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{{"uid":"7","desiredAPIVersion":"example.dev/v1beta1","objects":[{objects}]}}}}"#
+        );
+        drop(objects);
+        let request = Request::post(format!("{PATH}?timeout=30s"));
+        let request = request.header("content-type", "application/json");
+        let body = Bytes::from(body);
+        let length = body.len() >> 20;
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let before = peak();
+        let answer = handler().answer(request.body(body).unwrap()).await;
+        assert_eq!(answer.status().as_u16(), 200);
+        let (more, answered) = (peak() - before, answer.body().len() >> 20);
+        eprintln!(
+            "{what}: {length} MiB of JSON, {answered} MiB of answer, {more} MiB beside the body"
+        );
+        assert!(more < 256, "{more} MiB");
+    }
+}
+
+#[tokio::test]
 async fn other_versions_groups_and_kinds_fail_their_review() {
     let object = parcel("v1", "a", json!({ "grams": 5, "fragile": true }));
     let mut crate_of_another_kind = object.clone();

@@ -111,6 +111,34 @@ impl DesiredChainParts for Chains {
     }
 }
 
+/// The same, without declared conditions.
+mod plain {
+    use super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Kiosk, by = Chains)]
+    struct PlainParts {
+        #[dependent(rollout, ready = is_seen)]
+        shops: Vec<ConfigMap>,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Kiosk, dependents(PlainParts), outcome_condition = "Ready", name = "plain")]
+    pub(super) struct Chains;
+
+    impl DesiredPlainParts for Chains {
+        async fn shops(
+            &self,
+            kiosk: &Kiosk,
+            _: &Context<Self>,
+        ) -> Result<RolloutChildren<Self, ConfigMap>> {
+            let names = vec!["a".to_owned(), "b".to_owned()];
+            let shops = RolloutChildren::new(kiosk.spec.image.clone(), names, shop);
+            Ok(shops.deadline(Duration::from_secs(60)))
+        }
+    }
+}
+
 /// A cluster with the kiosk `home`.
 struct Town {
     cluster: TestCluster,
@@ -133,6 +161,7 @@ impl Town {
         let manager = Manager::new(self.cluster.client());
         self.cluster.spawn(match name {
             "chains" => manager.controller(Chains),
+            "plain" => manager.controller(plain::Chains),
             _ => manager.controller(Kiosks),
         })
     }
@@ -305,5 +334,22 @@ async fn a_rollout_that_was_rolled_back_stalls_its_owner_until_another_state_is_
     assert_ne!(kstatus(&kiosk), Reading::Failed);
     let kiosk = town.eventually(|kiosk| shown(kiosk, "Ready").starts_with("True")).await;
     assert_eq!(kstatus(&kiosk), Reading::Current);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_outcome_condition_tells_a_rollout_that_was_rolled_back_from_one_on_its_way() {
+    let town = Town::start("web:1").await;
+    let running = town.run("plain");
+    running.settled().await;
+    for name in ["a", "b"] {
+        town.mark(name, "seen", "web:1").await;
+    }
+    town.eventually(|kiosk| shown(kiosk, "Ready").starts_with("True")).await;
+    town.paint("web:2").await;
+    let kiosk = town.eventually(|kiosk| shown(kiosk, "Ready").starts_with("False Waiting ")).await;
+    assert!(shown(&kiosk, "Ready").contains("Dependents: "), "{kiosk:#}");
+    let is_told = |kiosk: &Value| shown(kiosk, "Ready").starts_with("False Stalled RolledBack: ");
+    town.eventually(is_told).await;
     running.stop().await;
 }

@@ -43,7 +43,21 @@ async fn each_write_of_a_graph_is_logged_with_its_reason_and_what_it_changes() {
         let is_it = |it: &&[String; 4]| it[0] == verb && it[1] == object;
         assert!(found.iter().any(|it| is_it(&it)), "{verb} {object}: {found:#?}");
     }
-    assert!(!format!("{found:?}").contains("dmFsdWU"), "a value of a Secret: {found:#?}");
+    // A value of a Secret by another writer, which is set back.
+    let theirs = json!({ "stringData": { "key": "theirs-90ab2e" } });
+    world.api::<Secret>().patch("shop-a", Patch::Merge(theirs)).await.unwrap();
+    let is_ours = async || {
+        let data = world.api::<Secret>().get("shop-a").await.unwrap().data.unwrap();
+        data["key"].0 == CONFIDENTIAL.as_bytes()
+    };
+    world.eventually("it is set back", is_ours).await;
+    running.settled().await;
+    assert!(last(&running, "set back", "shop-a").contains(".data.key"));
+    let dump = running.dump(1000).to_string();
+    // As texts, and as the beginnings of their encodings, wherever an encoding may end.
+    for text in [CONFIDENTIAL, "theirs-90ab2e", "aHVzaC03ZjQxYz", "dGhlaXJzLTkwYWIyZ"] {
+        assert!(!dump.contains(text), "{text}: {:#}", running.dump(1000));
+    }
 
     // What others have changed is set back, and told with both values.
     let patch = Patch::Merge(json!({ "data": { "color": "red" } }));
@@ -108,6 +122,59 @@ mod shown {
             Ok(map(shop.name().to_owned()))
         }
     }
+}
+
+/// A controller whose child is not ready before the test opens it.
+mod waiting {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Shops)]
+    struct WaitingParts {
+        #[dependent(ready = is_open)]
+        config: ConfigMap,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(WaitingParts), name = "shops", outcome_condition = "Ready")]
+    pub(super) struct Shops;
+
+    impl DesiredWaitingParts for Shops {
+        async fn config(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(shop.name().to_owned()))
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_is_taken_back_again_and_again_is_in_the_status_while_the_child_is_not_ready()
+{
+    let world = World::start().await;
+    let running =
+        world.cluster.spawn(Manager::new(world.cluster.client()).controller(waiting::Shops));
+    world.create("shop", &[]).await;
+    running.settled().await;
+    for color in ["red", "green", "red", "green"] {
+        let patch = Patch::Merge(json!({ "data": { "color": color } }));
+        world.api::<ConfigMap>().patch("shop", patch).await.unwrap();
+        let is_blue = async || {
+            let map = world.api::<ConfigMap>().get("shop").await.unwrap();
+            map.data.is_some_and(|data| data["color"] == "blue")
+        };
+        world.eventually("it is set back", is_blue).await;
+        running.settled().await;
+    }
+    let told = world.told("shop").await;
+    assert!(
+        told.starts_with("Dependents: config: not ready; others change ConfigMap")
+            && told.ends_with(": .data.color"),
+        "{told}"
+    );
+    if world.cluster.is_embedded() {
+        world.pass(700).await;
+        assert_eq!(world.told("shop").await, "Dependents: config: not ready", "it is over");
+    }
+    running.stop().await;
 }
 
 #[tokio::test]

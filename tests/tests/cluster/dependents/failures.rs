@@ -1,5 +1,8 @@
 //! Children that fail, beside others.
 
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use windlass_apiserver::faults::{Action as FaultAction, Fault};
 
 use super::*;
@@ -28,6 +31,88 @@ async fn a_failure_stops_the_children_behind_it_and_no_others() {
         .eventually("the app is there", async || world.owned::<ConfigMap>().await.len() == 2)
         .await;
     world.open("shop").await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    running.stop().await;
+}
+
+/// A policy of the API server that refuses a Secret of the test's namespace.
+struct RefusingPolicy<'a> {
+    world: &'a World,
+    name: String,
+}
+
+impl<'a> RefusingPolicy<'a> {
+    async fn of(world: &'a World, secret: &str) -> Self {
+        let namespace = world.cluster.namespace();
+        let name = format!("refuse-{namespace}");
+        let rule = json!({
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+            "resources": ["secrets"],
+        });
+        let validation = json!({
+            "expression": format!("object.metadata.name != '{secret}'"),
+            "message": "the name is not welcome",
+        });
+        let spec = json!({
+            "matchConstraints": { "resourceRules": [rule] }, "validations": [validation],
+        });
+        let policy = json!({ "metadata": { "name": &name }, "spec": spec });
+        let here = json!({ "matchLabels": { "kubernetes.io/metadata.name": namespace } });
+        let binding = json!({ "metadata": { "name": &name }, "spec": {
+            "policyName": &name, "validationActions": ["Deny"],
+            "matchResources": { "namespaceSelector": here },
+        } });
+        let (client, policy) = (world.cluster.client(), serde_json::from_value(policy).unwrap());
+        client.all::<ValidatingAdmissionPolicy>().create(&policy).await.unwrap();
+        let binding = serde_json::from_value(binding).unwrap();
+        client.all::<ValidatingAdmissionPolicyBinding>().create(&binding).await.unwrap();
+        let it = Self { world, name };
+        it.holds(secret, true).await;
+        it
+    }
+
+    /// Waits until API servers have learned of the policy, or of its end.
+    async fn holds(&self, refused: &str, holds: bool) {
+        let probe = secret(refused.to_owned());
+        let is_refused = async || {
+            let answer = self.world.api::<Secret>().create(&probe).dry_run().await;
+            answer.is_err_and(|error| error.to_string().contains("not welcome"))
+        };
+        self.world.eventually("the policy", async || is_refused().await == holds).await;
+    }
+
+    async fn remove(self, refused: &str) {
+        let client = self.world.cluster.client();
+        let bindings = client.all::<ValidatingAdmissionPolicyBinding>();
+        bindings.delete(&self.name).await.unwrap();
+        client.all::<ValidatingAdmissionPolicy>().delete(&self.name).await.unwrap();
+        self.holds(refused, false).await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_a_policy_of_the_server_refuses_is_told_and_keeps_no_other_from_being_applied()
+{
+    let world = World::start().await;
+    let running = world.spawn();
+    world.create("shop", &["a", "b"]).await;
+    running.settled().await;
+    world.open("shop").await;
+    running.settled().await;
+    let policy = RefusingPolicy::of(&world, "shop-x").await;
+    world.patch("shop", json!({ "spec": { "shards": ["a", "x", "c"] } })).await;
+    let has_third = async || world.owned::<Secret>().await.contains(&"shop-c".to_owned());
+    world.eventually("the third is there", has_third).await;
+    let is_told = async || {
+        let told = world.told("shop").await;
+        told.contains("shop-x") && told.contains("the name is not welcome")
+    };
+    world.eventually("it is told", is_told).await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-b", "shop-c"], "nothing is removed");
+    policy.remove("shop-x").await;
+    let is_done = async || world.owned::<Secret>().await == ["shop-a", "shop-c", "shop-x"];
+    world.eventually("the rest is done", is_done).await;
     running.settled().await;
     assert_eq!(world.told("shop").await, "ready");
     running.stop().await;

@@ -96,8 +96,7 @@ async fn a_child_waits_for_each_of_those_before_it() {
 #[tokio::test]
 async fn a_child_is_deleted_when_each_of_those_behind_it_is_gone() {
     // Garbage collection ends deletions in the foreground.
-    let world = World::embedded().await;
-    world.cluster.install::<Route>().await;
+    let world = World::start().await;
     let running = world.spawn_joins();
     world.create("shop", &[]).await;
     running.settled().await;
@@ -109,13 +108,13 @@ async fn a_child_is_deleted_when_each_of_those_behind_it_is_gone() {
     world.hold::<Route>("shop", true).await;
     world.hold::<Secret>("shop", true).await;
     world.api::<Shop>().delete("shop").await.unwrap();
-    world.pass(60).await;
+    world.rest().await;
     assert_eq!(world.owned::<ConfigMap>().await, ["left", "right"], "the secret is held");
     world.hold::<Secret>("shop", false).await;
     world
         .eventually("the left one is gone", async || world.owned::<ConfigMap>().await == ["right"])
         .await;
-    world.pass(60).await;
+    world.rest().await;
     assert_eq!(world.owned::<ConfigMap>().await, ["right"], "the route is held");
     world.hold::<Route>("shop", false).await;
     world

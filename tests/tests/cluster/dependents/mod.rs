@@ -96,8 +96,11 @@ fn map(name: String) -> ConfigMap {
     object!(ConfigMap { metadata: { name }, data: { color: "blue" } })
 }
 
+/// The text of each Secret, which is found nowhere else.
+const CONFIDENTIAL: &str = "hush-7f41c9";
+
 fn secret(name: String) -> Secret {
-    object!(Secret { metadata: { name }, stringData: { key: "value" } })
+    object!(Secret { metadata: { name }, stringData: { key: CONFIDENTIAL } })
 }
 
 impl DesiredParts for Shops {

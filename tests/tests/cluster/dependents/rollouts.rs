@@ -155,14 +155,13 @@ async fn a_rollout_updates_one_child_after_the_other_and_holds_what_comes_after(
 
 #[tokio::test]
 async fn a_canary_holds_the_other_children_and_what_comes_after_until_it_is_approved() {
-    let world = World::embedded().await;
-    world.cluster.install::<Route>().await;
+    let world = World::start().await;
     let running = world.fleet("promoted").await;
     world.paint("red").await;
     running.settled().await;
     world.see("c").await;
     world.expose_shop().await;
-    world.pass(600).await;
+    world.rest().await;
     assert_eq!(world.colors(&SHIPS).await, ["blue", "blue", "red"]);
     assert!(world.owned::<Route>().await.is_empty(), "the ships are not all of one color");
     let canary = world.api::<ConfigMap>().get("c").await.unwrap();
@@ -237,8 +236,7 @@ async fn a_change_that_is_taken_back_fails_its_field_and_holds_what_comes_after(
 
 #[tokio::test]
 async fn a_field_has_the_limits_the_partition_and_the_history_that_its_description_sets() {
-    let world = World::embedded().await;
-    world.cluster.install::<Route>().await;
+    let world = World::start().await;
     let running = world.fleet("two").await;
     world.paint("red").await;
     running.settled().await;
@@ -265,8 +263,7 @@ async fn a_field_has_the_limits_the_partition_and_the_history_that_its_descripti
 
 #[tokio::test]
 async fn a_child_of_a_rollout_that_is_being_deleted_is_not_ready() {
-    let world = World::embedded().await;
-    world.cluster.install::<Route>().await;
+    let world = World::start().await;
     let running = world.fleet("none").await;
     let hold = json!({ "metadata": { "finalizers": ["example.dev/hold"] } });
     world.api::<ConfigMap>().patch("b", Patch::Merge(hold)).await.unwrap();
@@ -400,13 +397,13 @@ mod doubled {
 
 #[tokio::test]
 async fn a_child_of_another_field_is_none_of_a_rollout() {
-    let world = World::embedded().await;
+    let world = World::start().await;
     let manager = Manager::new(world.cluster.client()).controller(doubled::Doubled);
     let running = world.cluster.spawn(manager);
     world.create("shop", &["a", "b"]).await;
     let text = "its object \"b\" is described by the field `first` already";
     world.eventually("it is told", async || world.told("shop").await.contains(text)).await;
-    world.pass(60).await;
+    world.rest().await;
     assert_eq!(world.owned::<ConfigMap>().await, ["b"], "none of the rollout is made");
     assert_eq!(world.colors(&["b"]).await, ["blue"]);
     running.stop_anyway().await;

@@ -78,6 +78,68 @@ fn a_child_of_the_reconciled_kind_is_refused() {
     wire::<own::Parts>(own::Shops);
 }
 
+/// A controller that is written by hand, with a graph and a call beside it.
+mod by_hand {
+    use super::super::*;
+    use windlass::controller::{Controller, ControllerBuilder};
+    use windlass::dependents::OwnsDependents;
+    use windlass::rbac::Owns;
+
+    #[derive(Dependents)]
+    #[dependents(by = Shops)]
+    struct HandParts {
+        config: ConfigMap,
+        #[dependent(after(config))]
+        login: Secret,
+    }
+
+    pub(super) struct Shops;
+
+    impl Controller for Shops {
+        fn wiring() -> ControllerBuilder<Self> {
+            HandParts::wire(ControllerBuilder::new().name("by-hand").owns::<Route>())
+        }
+    }
+
+    impl OwnsDependents<HandParts> for Shops {}
+
+    // For the call beside the graph.
+    impl Owns<Route> for Shops {}
+
+    impl DesiredHandParts for Shops {
+        async fn config(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(shop.name().to_owned()))
+        }
+
+        async fn login(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(shop.name().to_owned()))
+        }
+    }
+
+    impl Reconciler for Shops {
+        type Object = Shop;
+
+        async fn reconcile(&self, shop: &Shop, cx: &Context<Self>) -> Result {
+            let spec = RouteSpec { host: "shop.example".to_owned() };
+            cx.apply_owned(Route::new(shop.name(), spec)).await?;
+            HandParts::apply(self, shop, cx).await?.action()
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_controller_that_is_written_by_hand_has_a_graph_and_calls_beside_it() {
+    let world = World::start().await;
+    world.create("shop", &[]).await;
+    let manager = Manager::new(world.cluster.client());
+    let running = world.cluster.spawn(manager.controller(by_hand::Shops));
+    running.settled().await;
+    assert_eq!(world.owned::<ConfigMap>().await, ["shop"]);
+    assert_eq!(world.owned::<Route>().await, ["shop"]);
+    assert_eq!(world.owned::<Secret>().await, ["shop"]);
+    running.stop().await;
+}
+
 /// A graph with a child that it cannot do without, of a kind that may go.
 mod needed {
     use super::super::*;

@@ -30,6 +30,10 @@ pub struct ObservedRequest<'a> {
     pub is_apply: bool,
     /// The verb that RBAC did not permit; `None` for a permitted request.
     pub refused: Option<&'a str>,
+    /// Body as it was sent.
+    pub body: &'a [u8],
+    /// Code of an answer that is an error.
+    pub failed: Option<u16>,
 }
 
 /// A listener for the requests of a client handle and of the handles made from it.
@@ -69,6 +73,12 @@ pub trait DryRunObserver: fmt::Debug + Send + Sync {
     /// Called once for each write that the API server answered without an error; must return
     /// quickly.
     fn answered(&self, dry_run: AnsweredDryRun);
+
+    /// Called once for each read of a resource, whatever its answer, with a text such as
+    /// `get secrets shop/tls`; must return quickly.
+    fn read(&self, text: String) {
+        let _ = text;
+    }
 }
 
 impl fmt::Debug for AnsweredDryRun {
@@ -140,6 +150,11 @@ impl Client {
         request: &Prepared,
         result: Result<T, Error>,
     ) -> Result<T, Error> {
+        if let Some(observer) = self.dry_runs.as_ref().filter(|_| !request.verb.writes())
+            && let Some(text) = self.below(request).and_then(|path| read_text(request.verb, path))
+        {
+            observer.read(text);
+        }
         let (result, refused) = match result {
             Err(error) => match missing_verb(&error) {
                 Some(verb) => (Err(named(error, request, &verb)), Some(verb)),
@@ -157,13 +172,34 @@ impl Client {
                 kind: request.extra.kind.as_deref(),
                 is_apply: request.verb == windlass_core::resource::Verb::Apply,
                 refused: refused.as_deref(),
+                body: &request.body,
+                failed: result.as_ref().err().and_then(Error::code),
             });
         }
         result
     }
 }
 
-/// Adds the grant in the spelling of `can(…)` of a controller.
+/// Returns the text of a read: verb, resource, namespace and name; `None` for another path.
+fn read_text(verb: Verb, path: &str) -> Option<String> {
+    let place = ApiPath::of(path)?;
+    let text = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let mut parts = place.rest.split('/');
+    if place.namespace.is_some() {
+        parts.nth(1);
+    }
+    let resource = text(parts.next()?);
+    let resource = match place.root.split('/').collect::<Vec<_>>()[..] {
+        ["", "apis", group, _] => format!("{resource}.{}", text(group)),
+        _ => resource,
+    };
+    let name = parts.next().map(text).unwrap_or_default();
+    let namespace = place.namespace.map(|namespace| format!("{}/", text(namespace)));
+    let text = format!("{} {resource} {}{name}", verb_name(verb), namespace.unwrap_or_default());
+    Some(text.trim_end().to_owned())
+}
+
+/// Adds the grant as `can(…)` of a controller has it.
 fn named(error: Error, request: &Prepared, verb: &str) -> Error {
     match &request.extra.kind {
         Some(kind) => error.with_missing_grant(&format!("{verb} {kind}")),

@@ -25,7 +25,7 @@ pub(super) struct Kept(BTreeMap<String, Difference>);
 /// The difference between an object and what came back from another version.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Difference {
-    /// Hash of what came back.
+    /// Hash of what came back, as the type writes it.
     of: u64,
     /// Values that differ.
     kept: Vec<Leaf>,
@@ -138,24 +138,31 @@ impl Kept {
         Ok(())
     }
 
-    /// Keeps what `whole`, an object of `version`, has and `back` lacks.
-    pub(super) fn keep(&mut self, version: &str, back: &Value, whole: &Value) {
+    /// Keeps what `whole`, an object of `version`, has and `back` lacks. `typed` is what came back as the
+    /// type writes it.
+    pub(super) fn keep(&mut self, version: &str, (back, typed): (&Value, &Value), whole: &Value) {
         let mut kept = Vec::new();
-        differences(back, whole, &mut Vec::new(), &mut kept);
+        differences((back, Some(typed)), whole, &mut Vec::new(), &mut kept);
         if kept.is_empty() {
             self.0.remove(version);
         } else {
-            self.0.insert(version.to_owned(), Difference { of: hash(back), kept });
+            self.0.insert(version.to_owned(), Difference { of: hash(typed), kept });
         }
     }
 
     /// Takes what was kept of `version`, and returns `made`, an object of it, with the kept values.
-    /// A change of `made` wins over the kept value.
-    pub(super) fn restore(&mut self, version: &str, made: Value, judges: &Judges<'_>) -> Value {
+    /// A change of `made` wins over the kept value. `typed` is `made` as the type writes it.
+    pub(super) fn restore(
+        &mut self,
+        version: &str,
+        (made, typed): (Value, &Value),
+        judges: &Judges<'_>,
+    ) -> Value {
         let Some(Difference { of, kept }) = self.0.remove(version) else { return made };
         let claimed: Vec<u64> = kept.iter().flat_map(Leaf::hashes).collect();
         let mut hashes = Hashes::new();
-        let changes = kept.iter().filter_map(|leaf| leaf.change(&made, &claimed, &mut hashes));
+        let changes =
+            kept.iter().filter_map(|leaf| leaf.change((&made, typed), &claimed, &mut hashes));
         // Anybody who writes the object may have written the annotation: it must not change its identity.
         let changes: Vec<Change<'_>> = changes.filter(|(place, _)| is_of_body(place)).collect();
         if changes.is_empty() {
@@ -163,7 +170,7 @@ impl Kept {
         }
         let all = changed(&made, &changes);
         // Nothing was changed: also a conversion that is not stable restores all.
-        let is_untouched = || hash(&made) == of && (judges.is_readable)(&all);
+        let is_untouched = || hash(typed) == of && (judges.is_readable)(&all);
         if (judges.looks_same)(&all) || is_untouched() {
             return all;
         }
@@ -258,24 +265,29 @@ impl Leaf {
     /// Returns the change of `made` that restores the value, if its place is as it was.
     fn change<'a>(
         &'a self,
-        made: &Value,
+        (made, typed): (&Value, &Value),
         claimed: &[u64],
         hashes: &mut Hashes,
     ) -> Option<Change<'a>> {
         let mut place = Vec::with_capacity(self.p.len());
-        let mut here = Some(made);
+        let (mut here, mut typed) = (Some(made), Some(typed));
         for step in &self.p {
             // Whatever is missing on the way was removed.
             match (step, here?) {
                 (Step::Field(name), Value::Object(fields)) => {
                     here = fields.get(name);
+                    typed = typed.and_then(|typed| typed.get(name));
                     place.push(At::Field(name));
                 }
                 (Step::Element(element), Value::Array(list)) => {
-                    let known = hashes.entry(std::ptr::from_ref(list));
-                    let hashes = known.or_insert_with(|| list.iter().map(hash).collect());
-                    let found = element.find(list, hashes, claimed)?;
+                    // Fields that no type knows do not tell elements apart.
+                    let typed_list = typed.and_then(Value::as_array);
+                    let seen = typed_list.filter(|typed| typed.len() == list.len()).unwrap_or(list);
+                    let known = hashes.entry(std::ptr::from_ref(seen));
+                    let hashes = known.or_insert_with(|| seen.iter().map(hash).collect());
+                    let found = element.find(seen, hashes, claimed)?;
                     here = list.get(found);
+                    typed = seen.get(found);
                     place.push(At::Element(found));
                 }
                 _ => return None,
@@ -306,8 +318,14 @@ fn name_of(element: &Value) -> Option<&str> {
     element.get("name").and_then(Value::as_str)
 }
 
-/// Collects what `whole` has and `back` lacks.
-fn differences(back: &Value, whole: &Value, here: &mut Vec<Step>, found: &mut Vec<Leaf>) {
+/// Collects what `whole` has and `back` lacks; elements of lists have the hashes of those that the type
+/// writes.
+fn differences(
+    (back, typed): (&Value, Option<&Value>),
+    whole: &Value,
+    here: &mut Vec<Step>,
+    found: &mut Vec<Leaf>,
+) {
     if back == whole {
         return;
     }
@@ -317,7 +335,12 @@ fn differences(back: &Value, whole: &Value, here: &mut Vec<Step>, found: &mut Ve
             for name in whole.keys().chain(more) {
                 here.push(Step::Field(name.clone()));
                 match (back.get(name), whole.get(name)) {
-                    (Some(back), Some(whole)) => differences(back, whole, here, found),
+                    (Some(back), Some(whole)) => {
+                        let typed = typed.and_then(|typed| typed.get(name));
+                        differences((back, typed), whole, here, found);
+                    }
+                    // To its type it is absent.
+                    (None, Some(Value::Null)) => {}
                     (back, whole) => found.push(leaf(back, whole, here)),
                 }
                 here.pop();
@@ -326,14 +349,16 @@ fn differences(back: &Value, whole: &Value, here: &mut Vec<Step>, found: &mut Ve
         (Value::Array(back), Value::Array(whole)) if back.len() == whole.len() => {
             let n = back.len();
             let mut equal: HashMap<u64, usize> = HashMap::new();
+            let typed = typed.and_then(Value::as_array).filter(|typed| typed.len() == n);
             for (i, (back, whole)) in back.iter().zip(whole).enumerate() {
-                let h = hash(back);
+                let typed = typed.and_then(|typed| typed.get(i));
+                let h = hash(typed.unwrap_or(back));
                 let before = equal.entry(h).or_default();
                 let r = *before;
                 *before += 1;
                 let name = name_of(back).map(ToOwned::to_owned);
                 here.push(Step::Element(Element { i, n, h, r, name }));
-                differences(back, whole, here, found);
+                differences((back, typed), whole, here, found);
                 here.pop();
             }
         }

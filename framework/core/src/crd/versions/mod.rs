@@ -1,24 +1,28 @@
 //! Several versions of a kind: their types, and the conversion of objects between them.
 //!
 //! Files: `convert` has the conversion of typed values, which the derives generate; `kept` has what
-//! a version cannot hold.
+//! a version cannot hold; `received` writes a result onto the JSON that was received.
 
 // DESIGN.md, 219: A version of a kind is a type, and one of them is the hub
 // DESIGN.md, 220: Fields are converted by their names and types, and the compiler finds the rest
 // DESIGN.md, 221: What another version cannot hold is the difference of a round trip, kept in an annotation
+// DESIGN.md, 255: A conversion changes the received JSON, and writes no object anew
 
 pub(crate) mod convert;
 mod kept;
+mod received;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
+use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
 
 use self::kept::{Judges, Kept};
 pub use self::kept::{KEPT_FIELDS, MOST_KEPT};
+use self::received::Forms;
 use super::CustomResource;
 use crate::resource::ResourceInfo;
 use crate::wire::Undecodable;
@@ -85,15 +89,17 @@ impl std::error::Error for ConversionError {}
 
 /// JSON of an object, or the reason against a conversion.
 type Converted = Result<Value, ConversionError>;
+/// A function of the types: from an object and its metadata, which may be large, to another one.
+type Step = fn(&Value, &Value) -> Converted;
 
 /// One version beside the hub.
 #[derive(Clone, Copy, Debug)]
 struct Spoke {
     version: &'static str,
     /// Writes an object of the version as its type does.
-    rewrite: fn(Value) -> Converted,
-    to_hub: fn(Value) -> Converted,
-    from_hub: fn(Value) -> Converted,
+    rewrite: Step,
+    to_hub: Step,
+    from_hub: Step,
 }
 
 /// The versions of a kind, and the conversion of objects between them.
@@ -110,7 +116,7 @@ struct Spoke {
 #[derive(Clone, Debug)]
 pub struct Versions {
     info: ResourceInfo,
-    rewrite: fn(Value) -> Converted,
+    rewrite: Step,
     spokes: Vec<Spoke>,
 }
 
@@ -161,6 +167,10 @@ impl Versions {
     /// cannot hold: a later conversion restores it, where nobody changed the object since. An object of
     /// that version already is returned as it is.
     ///
+    /// Fields that the conversion leaves as they are keep the spelling that was received, also those that
+    /// no type knows: the definition may be newer than the program. Nulls, and defaults of absent fields
+    /// that both versions have, are not written.
+    ///
     /// # Errors
     /// The object is not of this kind, or of an unknown version; it cannot be read by its type; a value
     /// has no equal; more than [`MOST_KEPT`] would be kept.
@@ -176,6 +186,7 @@ impl Versions {
             return Ok(Value::Object(object));
         }
         let mut metadata = object.remove("metadata").unwrap_or_default();
+        object.retain(|name, _| name != "apiVersion" && name != "kind");
         let mut kept = Kept::take(&mut metadata);
         // What the types see of it: neither the kept values, nor the long list of managers.
         let mut seen = metadata.clone();
@@ -217,7 +228,8 @@ impl Versions {
         let version = self.version_of(fields)?;
         let head = ["apiVersion", "kind", "metadata"].map(|name| (name, object[name].clone()));
         let spoke = self.spoke_of(&version);
-        let mut made = spoke.map_or(self.rewrite, |spoke| spoke.rewrite)(object)?;
+        let rewrite = spoke.map_or(self.rewrite, |spoke| spoke.rewrite);
+        let mut made = rewrite(&object, &object["metadata"])?;
         for (name, value) in head {
             made[name] = value;
         }
@@ -252,47 +264,84 @@ impl Versions {
 
     /// Converts to the hub, with what was kept of the hub; keeps what the hub cannot hold.
     fn up(&self, object: Value, from: &str, metadata: &Value, kept: &mut Kept) -> Converted {
-        let whole = with_metadata(object, metadata);
-        let Some(spoke) = self.spoke_of(from) else { return (self.rewrite)(whole) };
-        let made = (spoke.to_hub)(whole.clone())?;
-        let back = (spoke.from_hub)(with_metadata(made.clone(), metadata))?;
-        kept.keep(from, &back, &(spoke.rewrite)(whole)?);
-        let looks_same = |hub: &Value| {
-            (spoke.from_hub)(with_metadata(hub.clone(), metadata)).is_ok_and(|seen| seen == back)
+        let Some(spoke) = self.spoke_of(from) else { return Ok(object) };
+        let leg = Leg {
+            names: (from, &self.info.version),
+            read: spoke.rewrite,
+            there: spoke.to_hub,
+            back: spoke.from_hub,
+            write: self.rewrite,
+            metadata,
         };
-        let is_readable =
-            |hub: &Value| (self.rewrite)(with_metadata(hub.clone(), metadata)).is_ok();
-        let judges = Judges { looks_same: &looks_same, is_readable: &is_readable };
-        Ok(kept.restore(&self.info.version, made, &judges))
+        leg.convert(object, kept)
     }
 
     /// Converts from the hub, with what was kept of the version; keeps what the version cannot hold.
     fn down(&self, hub: Value, to: &str, metadata: &Value, kept: &mut Kept) -> Converted {
         let Some(spoke) = self.spoke_of(to) else { return Ok(hub) };
-        let made = (spoke.from_hub)(with_metadata(hub.clone(), metadata))?;
-        let back = (spoke.to_hub)(with_metadata(made.clone(), metadata))?;
-        kept.keep(&self.info.version, &back, &hub);
-        let looks_same = |object: &Value| {
-            (spoke.to_hub)(with_metadata(object.clone(), metadata)).is_ok_and(|seen| seen == back)
+        let leg = Leg {
+            names: (&self.info.version, to),
+            read: self.rewrite,
+            there: spoke.from_hub,
+            back: spoke.to_hub,
+            write: spoke.rewrite,
+            metadata,
         };
-        let is_readable =
-            |object: &Value| (spoke.rewrite)(with_metadata(object.clone(), metadata)).is_ok();
+        leg.convert(hub, kept)
+    }
+}
+
+/// A conversion between two versions, of which one is the hub.
+struct Leg<'a> {
+    /// The version of the object, and that of the result.
+    names: (&'a str, &'a str),
+    /// Writes the object as its type does.
+    read: Step,
+    there: Step,
+    back: Step,
+    /// Writes the result as its type does.
+    write: Step,
+    metadata: &'a Value,
+}
+
+impl Leg<'_> {
+    fn convert(&self, received: Value, kept: &mut Kept) -> Converted {
+        let (from, to) = self.names;
+        let call = |step: Step, object: &Value| step(object, self.metadata);
+        let written = |object: &Value| call(self.write, object).ok();
+        let typed = call(self.there, &received)?;
+        let (made, bare) = {
+            let read = call(self.read, &received)?;
+            let forms = Forms { received: &received, read: &read, made: &typed };
+            // The way back begins without unknown fields: an API server may have pruned them.
+            (forms.result(written), forms.has_unknown().then(|| forms.bare(written)))
+        };
+        let typed_back = call(self.back, &typed)?;
+        let forms =
+            Forms { received: bare.as_ref().unwrap_or(&made), read: &typed, made: &typed_back };
+        let back = forms.result(|object| call(self.read, object).ok());
+        kept.keep(from, (&back, &typed_back), &received);
+        drop((back, bare, received));
+        let looks_same =
+            |object: &Value| call(self.back, object).is_ok_and(|seen| seen == typed_back);
+        let is_readable = |object: &Value| written(object).is_some();
         let judges = Judges { looks_same: &looks_same, is_readable: &is_readable };
-        Ok(kept.restore(to, made, &judges))
+        Ok(kept.restore(to, (made, &typed), &judges))
     }
 }
 
-/// Returns an object with its metadata.
-fn with_metadata(mut object: Value, metadata: &Value) -> Value {
-    if let Value::Object(fields) = &mut object {
-        fields.insert("metadata".to_owned(), metadata.clone());
-    }
-    object
-}
-
-/// Reads an object.
-fn read<K: CustomResource + DeserializeOwned>(object: Value) -> Result<K, ConversionError> {
-    K::deserialize(&object).map_err(|error| {
+/// Reads an object with its metadata.
+fn read<K>(object: &Value, metadata: &Value) -> Result<K, ConversionError>
+where
+    K: CustomResource + DeserializeOwned,
+{
+    let fields = object.as_object().into_iter().flatten();
+    let fields = fields.map(|(name, value)| (name.as_str(), value));
+    let body = fields.filter(|(name, _)| *name != "metadata");
+    let whole = MapDeserializer::new(body.chain(std::iter::once(("metadata", metadata))));
+    K::deserialize(whole).map_err(|error: serde_json::Error| {
+        let mut object = object.clone();
+        object["metadata"] = metadata.clone();
         let why = Undecodable::explain_value::<K>(&object, &error);
         ConversionError::new(format_args!("it cannot be read: {why}"))
     })
@@ -310,22 +359,25 @@ fn written<K: CustomResource>(object: &K) -> Converted {
     Ok(value)
 }
 
-fn rewritten<K: CustomResource + DeserializeOwned>(object: Value) -> Converted {
-    written(&read::<K>(object)?)
+fn rewritten<K>(object: &Value, metadata: &Value) -> Converted
+where
+    K: CustomResource + DeserializeOwned,
+{
+    written(&read::<K>(object, metadata)?)
 }
 
-fn to_hub<H, S>(object: Value) -> Converted
+fn to_hub<H, S>(object: &Value, metadata: &Value) -> Converted
 where
     H: CustomResource,
     S: CustomResource + DeserializeOwned + Convertible<Hub = H>,
 {
-    written(&read::<S>(object)?.to_hub()?)
+    written(&read::<S>(object, metadata)?.to_hub()?)
 }
 
-fn from_hub<H, S>(object: Value) -> Converted
+fn from_hub<H, S>(object: &Value, metadata: &Value) -> Converted
 where
     H: CustomResource + DeserializeOwned,
     S: CustomResource + Convertible<Hub = H>,
 {
-    written(&S::from_hub(read::<H>(object)?)?)
+    written(&S::from_hub(read::<H>(object, metadata)?)?)
 }

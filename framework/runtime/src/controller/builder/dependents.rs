@@ -2,7 +2,7 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
-use crate::controller::plan::{CleanupFn, DrivesFn, Finalizer};
+use crate::controller::plan::{CleanupFn, DriverNames, Finalizer};
 use crate::controller::source::{Appearance, Source, watches};
 use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
@@ -67,10 +67,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Names the external resources that the fields of a graph drive, by the suffixes of their
-    /// records.
-    pub(crate) fn drives(mut self, drives: DrivesFn<C>) -> Self {
-        self.drives.push(drives);
+    /// Names the drivers of external resources that are fields of a graph.
+    pub(crate) fn drives(mut self, names: fn(&C) -> Vec<String>) -> Self {
+        self.drivers.push(DriverNames { names, are_fields: true });
+        self
+    }
+
+    /// Names the driver of a controller that consists of one.
+    pub(crate) fn drives_alone(mut self, names: fn(&C) -> Vec<String>) -> Self {
+        self.drivers.push(DriverNames { names, are_fields: false });
         self
     }
 

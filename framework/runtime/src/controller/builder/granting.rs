@@ -19,7 +19,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     pub fn can<V: VerbType, K: Resource>(self) -> Self {
         let info = static_info::<K>();
         let rule = Rule::new(&info, None, &[V::NAME]);
-        self.ask(&info.kind, rule)
+        self.ask(&info.kind, &[], rule)
     }
 
     /// Adds a permission that [`can`](Self::can) does not express: on a subresource, on objects of
@@ -57,12 +57,14 @@ impl<C: Reconciler> ControllerBuilder<C> {
                 format!("\"{plural}{group}{}{slash}{sub}\"", rule.group)
             }
         };
-        self.ask(&target, rule)
+        let named = rule.clone();
+        let names: Vec<&str> = named.names.iter().map(String::as_str).collect();
+        self.ask(&target, &names, rule)
     }
 
-    /// Adds a permission, and the text by which `can(…)` asks for each verb.
-    fn ask(mut self, target: &str, rule: Rule) -> Self {
-        let names: Vec<String> = rule.names.iter().map(|name| format!("{name:?}")).collect();
+    /// Adds a permission, and the text by which `can(…)` asks for each of its verbs.
+    fn ask(mut self, target: &str, names: &[&str], rule: Rule) -> Self {
+        let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
         let names =
             if names.is_empty() { String::new() } else { format!("[{}]", names.join(", ")) };
         for verb in &rule.verbs {
@@ -73,8 +75,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
         self
     }
 
-    /// Adds the permission to use `verbs` on a subresource of kind `K`, for objects of `names` or,
-    /// when there are none, for all. Called by derived code.
+    /// Adds the permission to use `verbs` on kind `K` or on a subresource of it, for objects of
+    /// `names` or, when there are none, for all. Called by derived code; `target` is the target as
+    /// `can(…)` has it, which may be another name of the type, or a projection.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -82,16 +85,12 @@ impl<C: Reconciler> ControllerBuilder<C> {
     #[track_caller]
     pub fn can_on<K: Resource>(
         self,
+        target: &str,
         subresource: Option<&str>,
         names: &[&str],
         verbs: &[&'static str],
     ) -> Self {
-        let info = static_info::<K>();
-        let target = match subresource {
-            Some(sub) => format!("{}/{sub}", info.kind),
-            None => info.kind.to_string(),
-        };
-        let rule = Rule::new(&info, subresource, verbs);
-        self.ask(&target, rule.named(names.iter().copied()))
+        let rule = Rule::new(&static_info::<K>(), subresource, verbs);
+        self.ask(target, names, rule.named(names.iter().copied()))
     }
 }

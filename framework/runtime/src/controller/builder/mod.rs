@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::controller::plan::{
-    Cleanup, CleanupFn, ControllerSpec, DrivesFn, Finalizer, ReconcileOptions,
+    Cleanup, CleanupFn, ControllerSpec, DriverNames, Finalizer, ReconcileOptions,
 };
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
@@ -90,7 +90,7 @@ pub struct ControllerBuilder<C: Reconciler> {
     /// Finalizers of earlier versions.
     former_finalizers: Vec<String>,
     /// External resources of graphs.
-    drives: Vec<DrivesFn<C>>,
+    drivers: Vec<DriverNames<C>>,
     /// Watches that turn changes into keys.
     sources: Vec<Source>,
     /// Permissions, not merged yet.
@@ -149,7 +149,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             graph_cleanups: Vec::new(),
             former_cleanups: Vec::new(),
             former_finalizers: Vec::new(),
-            drives: Vec::new(),
+            drivers: Vec::new(),
             sources: Vec::new(),
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
@@ -365,7 +365,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             retry: self.retry,
             finalizer,
             former,
-            drives: self.drives,
+            drivers: self.drivers,
             rules: rbac::merge(self.rules),
             asked: self.asked,
             sources: self.sources,

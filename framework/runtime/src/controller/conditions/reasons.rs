@@ -7,8 +7,10 @@ pub(in crate::controller) const TERMINAL: &str = "TerminalError";
 /// Reasons of a condition that shows a wait.
 pub(in crate::controller) const WAITING: &str = "Waiting";
 pub(in crate::controller) const TERMINATING: &str = "Terminating";
+/// Reason of a condition that shows a child that has failed for good.
+pub(in crate::controller) const STALLED: &str = "Stalled";
 /// Reason of a condition that shows a success.
 pub(in crate::controller) const RECONCILED: &str = "Reconciled";
 /// All reasons of a condition that shows the outcome of a reconcile.
-pub(in crate::controller) const ALL: [&str; 6] =
-    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, RECONCILED];
+pub(in crate::controller) const ALL: [&str; 7] =
+    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, STALLED, RECONCILED];

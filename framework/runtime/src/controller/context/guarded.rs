@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use crate::controller::state::Drivers;
 use crate::controller::{Context, Reconciler};
 use windlass_client::api::Patch;
 use windlass_core::error::{Error, ErrorKind};
@@ -86,6 +87,11 @@ impl<C: Reconciler> Context<C> {
     /// The name of the controller, for labels of metrics.
     pub(crate) fn controller_name(&self) -> &str {
         &self.shared.controller
+    }
+
+    /// The drivers of external resources that the controller has.
+    pub(crate) fn drivers(&self) -> &Drivers {
+        &self.shared.drivers
     }
 
     /// The metrics of the operator.

@@ -49,7 +49,7 @@ use crate::controller::conditions::StatusConditions;
 use crate::controller::planned::DryRunRecord;
 use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
-    Changelog, Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
+    Changelog, Changes, Drivers, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
 };
 use crate::controller::worker::ReconcileAttempt;
 use crate::events::{EventKind, Recorder};
@@ -83,6 +83,8 @@ pub(super) struct ControllerShared {
     pub(super) memory: Arc<ObjectMemory>,
     /// The conditions that are kept, for a controller that keeps some.
     pub(super) conditions: Option<StatusConditions>,
+    /// The drivers of external resources.
+    pub(super) drivers: Arc<Drivers>,
     /// Log of the writes, for a controller that logs them.
     pub(super) changes: Arc<Changelog>,
     /// Record of the dry runs of one reconcile, if its writes are dry runs.

@@ -8,10 +8,14 @@
 
 // DESIGN.md, 156: A wait is neither a success nor a failure
 // DESIGN.md, 190: A child that has failed stalls its owner, and is no failed reconcile
+// DESIGN.md, 247: What is wrong with a child is told while its owner waits, too
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
+
+/// Most children of one object in the text of a wait that others change again and again.
+const MOST_FIGHTS: usize = 8;
 
 /// Time of the next reconcile after a success.
 ///
@@ -60,6 +64,16 @@ impl Wait {
     /// Returns a wait for something that is in progress, with the checks of the backoff.
     pub(crate) fn new(reason: impl Into<Cow<'static, str>>, text: String) -> Self {
         Self { reason: reason.into(), text, check_after: None, is_stalled: false }
+    }
+
+    /// Adds texts about children that others change again and again, each with the time until it is over unless it
+    /// goes on. The next check comes by then at the latest: nothing else shows the end.
+    pub(crate) fn add_fights(&mut self, fights: impl Iterator<Item = (String, Duration)>) {
+        for (text, rest) in fights.take(MOST_FIGHTS) {
+            self.text.push_str("; ");
+            self.text.push_str(&text);
+            self.check_after = self.check_after.map(|delay| delay.min(rest));
+        }
     }
 }
 

@@ -87,6 +87,7 @@ impl Comparison<'_> {
         let text = |value: &Value, name: &str| value["metadata"][name].as_str().map(str::to_owned);
         let named = write.name.clone().or_else(|| text(&sent, "name"));
         let generated = text(&sent, "generateName").map(|beginning| format!("{beginning}*"));
+        let mut is_owned = false;
         let name = named.or(generated).or_else(|| text(&answer, "name")).unwrap_or_default();
         if let Some(Value::Object(metadata)) = sent.get_mut("metadata") {
             // Name and place are shown anyway; the version is a condition of the write.
@@ -96,7 +97,9 @@ impl Comparison<'_> {
             // The change stands below the owner.
             let (kind, name) = self.owner;
             if let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") {
+                let all = owners.len();
                 owners.retain(|owner| owner["kind"] != kind || owner["name"] != name);
+                is_owned = owners.len() < all;
             }
             if metadata.get("ownerReferences") == Some(&Value::Array(Vec::new())) {
                 metadata.remove("ownerReferences");
@@ -106,6 +109,7 @@ impl Comparison<'_> {
             members.retain(|name, value| name != "metadata" || *value != Value::Object(Map::new()));
         }
         let mut change = change(write, PlannedAction::Create);
+        change.is_owned = is_owned;
         change.key = ObjectKey::new(write.namespace.as_deref(), &name);
         change.set_fields(every_difference(is_secret(write), None, &sent));
         self.merge(change);
@@ -314,14 +318,14 @@ fn change(write: &AnsweredDryRun, action: PlannedAction) -> PlannedChange {
         key: ObjectKey::new(write.namespace.as_deref(), write.name.as_deref().unwrap_or_default()),
         fields: Vec::new(),
         more_fields: 0,
+        is_owned: false,
         note: None,
     }
 }
 
 impl PlannedChange {
     fn set_fields(&mut self, (changes, more): (Vec<Change>, usize)) {
-        let field = |Change { path, from, to }| PlannedField { path, from, to };
-        self.fields = changes.into_iter().map(field).collect();
+        self.fields = changes.into_iter().map(PlannedField::from).collect();
         self.more_fields = more;
     }
 }

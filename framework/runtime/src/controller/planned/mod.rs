@@ -18,7 +18,12 @@ mod record;
 pub(super) use self::record::DryRunRecord;
 
 use std::fmt;
+use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::controller::state::{Change, every_difference};
+use crate::events::EventKind;
 use windlass_core::resource::ObjectKey;
 
 /// The reconcile of an object in a [plan](crate::manager::Manager::plan), and the changes.
@@ -38,12 +43,38 @@ pub struct PlannedObject {
     pub changes: Vec<PlannedChange>,
     /// Calls of other systems that a run would make, in their order.
     pub external_calls: Vec<String>,
+    /// Delay of the next reconcile that a success asks for.
+    pub requeue_after: Option<Duration>,
+    /// Events that a run would write, in their order.
+    pub events: Vec<PlannedEvent>,
+    /// Reads of other objects, once each: `get secrets shop/tls` and `list pods shop` by requests, `watch
+    /// secrets shop/tls` for a [registered](crate::controller::Context::watch) one. Reads of caches that are
+    /// not registered are not listed.
+    pub reads: Vec<String>,
 }
 
 impl PlannedObject {
     /// Whether a run would change anything for the object.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty() || !self.external_calls.is_empty()
+    }
+}
+
+/// An Event about the reconciled object that a run would write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedEvent {
+    /// Severity.
+    pub kind: EventKind,
+    /// One word for programs.
+    pub reason: String,
+    /// A sentence for people.
+    pub note: String,
+}
+
+impl fmt::Display for PlannedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.kind.as_str(), self.reason, self.note)
     }
 }
 
@@ -107,8 +138,9 @@ pub struct PlannedChange {
     pub fields: Vec<PlannedField>,
     /// Number of further differences, beyond 512.
     pub more_fields: usize,
-    /// A remark: the reason for which the state before is not known, or that the updated object is
-    /// being deleted.
+    /// Whether an object that is created names the reconciled one among its owners.
+    pub is_owned: bool,
+    /// A remark: the reason for which the state before is not known, or that the updated object is being deleted.
     pub note: Option<String>,
 }
 
@@ -122,6 +154,21 @@ pub struct PlannedField {
     pub from: Option<String>,
     /// Value after, in the same form.
     pub to: Option<String>,
+}
+
+impl PlannedField {
+    /// Returns the fields of an object in the form of [`PlannedChange::fields`], each as its `to`.
+    #[doc(hidden)]
+    pub fn all_of(object: &Value, is_secret: bool) -> Vec<Self> {
+        let (changes, _) = every_difference(is_secret, None, object);
+        changes.into_iter().map(Self::from).collect()
+    }
+}
+
+impl From<Change> for PlannedField {
+    fn from(Change { path, from, to }: Change) -> Self {
+        Self { path, from, to }
+    }
 }
 
 impl fmt::Display for PlannedChange {

@@ -19,6 +19,8 @@ pub(in crate::controller) struct DryRunRecord {
 pub(in crate::controller) struct Entries {
     pub(super) writes: Vec<AnsweredDryRun>,
     pub(super) external_calls: Vec<String>,
+    /// Reads by requests and registered reads, in their order.
+    pub(super) reads: Vec<String>,
     /// Number of writes and calls that were not kept.
     pub(super) dropped: usize,
 }
@@ -32,6 +34,20 @@ impl DryRunRecord {
         } else {
             entries.external_calls.push(call);
         }
+    }
+
+    /// Notes a read.
+    pub(in crate::controller) fn note_read(&self, read: String) {
+        let mut entries = self.entries.lock();
+        // A plan of changes is complete without it.
+        if entries.reads.len() < MOST && !entries.reads.contains(&read) {
+            entries.reads.push(read);
+        }
+    }
+
+    /// Takes the reads out of the record.
+    pub(in crate::controller) fn take_reads(&self) -> Vec<String> {
+        std::mem::take(&mut self.entries.lock().reads)
     }
 
     /// Takes the entries out of the record.
@@ -48,5 +64,9 @@ impl DryRunObserver for DryRunRecord {
         } else {
             entries.writes.push(dry_run);
         }
+    }
+
+    fn read(&self, text: String) {
+        self.note_read(text);
     }
 }

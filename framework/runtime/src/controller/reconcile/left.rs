@@ -4,10 +4,11 @@
 //! under the finalizer, and says why, until the field is back or a person decides.
 
 // DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a reason
+// DESIGN.md, 246: A record that was copied holds nothing
 
 use self::records::{
     CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_DRIVER, EXTERNAL_NAME,
-    EXTERNAL_POLICY,
+    EXTERNAL_POLICY, is_of,
 };
 use super::step::ObjectStep;
 use crate::controller::{Context, Failure, Reconciler};
@@ -23,6 +24,11 @@ pub(crate) mod records {
     pub(crate) const CREATE_FAILED: &str = "windlass.dev/external-create-failed";
     pub(crate) const EXTERNAL_POLICY: &str = "windlass.dev/external-policy";
     pub(crate) const EXTERNAL_DRIVER: &str = "windlass.dev/external-driver";
+
+    /// Whether the token of a creation was made for the object of that uid.
+    pub(crate) fn is_of(uid: &str, token: &str) -> bool {
+        token.strip_prefix(uid).is_some_and(|rest| rest.starts_with('-'))
+    }
 }
 
 /// Restrictions with which a resource outlives the object.
@@ -34,8 +40,32 @@ struct Left<'a> {
     /// Id of the resource, or the token of a creation of unknown outcome.
     id: &'a str,
     finalizer: &'a str,
-    /// Whether the policy lets the resource outlive the object.
-    is_kept: bool,
+    fate: Fate,
+}
+
+/// Fate of a left resource when its object is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It holds the object.
+    Holds,
+    /// The policy lets it outlive the object.
+    Kept,
+    /// It is another object's, whose annotations were copied. Its own object decides about it.
+    Foreign,
+}
+
+impl Fate {
+    /// Returns reason and text of the Event when the finalizer is removed.
+    fn event(self, id: &str) -> Option<(&'static str, String)> {
+        let text = match self {
+            Self::Holds => return None,
+            Self::Kept => ("ExternalKept", "is kept, as the policy says"),
+            Self::Foreign => {
+                ("ExternalCopied", "is left alone: the record of it was copied from another object")
+            }
+        };
+        Some((text.0, format!("external resource \"{id}\" {}", text.1)))
+    }
 }
 
 /// Returns the resources that fields of `controller` have made and none drives, by the suffixes of
@@ -55,8 +85,14 @@ fn left<'a, K: Resource>(
             ["", suffix].map(|suffix| object.annotation(&format!("{EXTERNAL_POLICY}{suffix}")));
         let mut words =
             states.into_iter().flatten().flat_map(|text| text.split(',')).map(str::trim);
-        let is_kept = words.any(|word| KEEPING.contains(&word));
-        Some(Left { id, finalizer, is_kept })
+        let fate = if is_foreign(object, suffix) {
+            Fate::Foreign
+        } else if words.any(|word| KEEPING.contains(&word)) {
+            Fate::Kept
+        } else {
+            Fate::Holds
+        };
+        Some(Left { id, finalizer, fate })
     });
     records.collect()
 }
@@ -71,20 +107,30 @@ fn recorded<'a, K: Resource>(object: &'a K, suffix: &str) -> Option<&'a str> {
     value(EXTERNAL_NAME).or_else(|| word(CREATE_SUCCEEDED, 2)).or_else(pending)
 }
 
+/// Whether a record names a creation that was made for another object: its annotations were copied.
+fn is_foreign<K: Resource>(object: &K, suffix: &str) -> bool {
+    let token = |base: &str| object.annotation(&format!("{base}{suffix}"))?.splitn(3, ' ').nth(1);
+    let mut tokens = [CREATE_PENDING, CREATE_SUCCEEDED].into_iter().filter_map(token);
+    tokens.any(|token| !is_of(object.uid(), token))
+}
+
 impl<C: Reconciler> ObjectStep<C> {
     /// Returns the resources of the object that no field drives any more.
     fn left<'a>(&self, object: &'a C::Object) -> Vec<Left<'a>> {
-        let is_driven =
-            |suffix: &str| self.plan.drives.iter().any(|it| it(&self.controller, suffix));
+        let is_driven = |suffix: &str| self.shared.drivers.have_field(suffix);
         left(object, &self.shared.controller, is_driven)
     }
 
     /// Names the resources that no field drives any more in the message of a success.
     pub(super) fn remark_left(&self, cx: &Context<C>) {
-        for Left { id, .. } in self.left(cx.object()) {
-            cx.remark(format!(
-                "external resource \"{id}\" is left alone: its field left the graph"
-            ));
+        for Left { id, fate, .. } in self.left(cx.object()) {
+            let why = match fate {
+                Fate::Foreign => {
+                    "another object has made it, from which the annotations were copied"
+                }
+                Fate::Holds | Fate::Kept => "its field left the graph",
+            };
+            cx.remark(format!("external resource \"{id}\" is left alone: {why}"));
         }
     }
 
@@ -106,12 +152,8 @@ impl<C: Reconciler> ObjectStep<C> {
     pub(super) fn hold_left(&self, cx: &Context<C>) -> Result<(), Failure> {
         let object = cx.newest_own();
         let left = self.left(&object);
-        let (kept, held): (Vec<_>, Vec<_>) = left.iter().partition(|left| left.is_kept);
+        let held: Vec<_> = left.iter().filter(|left| left.fate == Fate::Holds).collect();
         if held.is_empty() {
-            for Left { id, .. } in kept {
-                let text = format!("external resource \"{id}\" is kept, as the policy says");
-                cx.event(Normal, "ExternalKept", text);
-            }
             return Ok(());
         }
         let ids: Vec<_> = held.iter().map(|left| format!("\"{}\"", left.id)).collect();
@@ -128,6 +170,16 @@ impl<C: Reconciler> ObjectStep<C> {
         }
         Err(Failure::wait_for("ExternalLeft", text))
     }
+
+    /// Reports the resources that outlive the object, whose finalizer was removed just now.
+    pub(super) fn report_left(&self, cx: &Context<C>, object: &C::Object, finalizer: &str) {
+        for left in self.left(object).iter().filter(|left| left.finalizer == finalizer) {
+            if let Some((reason, text)) = left.fate.event(left.id) {
+                tracing::info!(object = %cx.cached_at_start().key(), "{text}");
+                cx.event(Normal, reason, text);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +194,7 @@ mod tests {
         let pairs =
             pairs.map(|(base, suffix, value)| (format!("{base}{suffix}"), (*value).to_owned()));
         let mut object = ConfigMap::default();
+        object.metadata.uid = Some("u".to_owned());
         object.metadata.annotations = Some(pairs.collect());
         object
     }
@@ -157,7 +210,7 @@ mod tests {
     fn a_record_is_left_when_a_field_of_the_controller_made_it_and_none_drives_it() {
         let name = (EXTERNAL_NAME, ".db", "db-7");
         let object = object(&[DRIVER, name]);
-        let expected = Left { id: "db-7", finalizer: "example.dev/db", is_kept: false };
+        let expected = Left { id: "db-7", finalizer: "example.dev/db", fate: Fate::Holds };
         assert_eq!(left(&object, "sites", |suffix| suffix != ".db"), [expected]);
         assert_eq!(left(&object, "sites", |suffix| suffix == ".db"), []);
         assert_eq!(left(&object, "site", |_| false), [], "of another controller");
@@ -179,14 +232,31 @@ mod tests {
     #[test]
     fn a_policy_of_the_object_or_of_the_resource_lets_it_outlive_the_object() {
         let name = (EXTERNAL_NAME, ".db", "db-7");
-        for (suffix, text, is_kept) in [
-            ("", "no-create, no-delete", true),
-            (".db", "observe-only", true),
-            (".other", "no-delete", false),
-            ("", "no-update", false),
+        for (suffix, text, fate) in [
+            ("", "no-create, no-delete", Fate::Kept),
+            (".db", "observe-only", Fate::Kept),
+            (".other", "no-delete", Fate::Holds),
+            ("", "no-update", Fate::Holds),
         ] {
             let object = object(&[DRIVER, name, (EXTERNAL_POLICY, suffix, text)]);
-            assert_eq!(left(&object, "sites", |_| false)[0].is_kept, is_kept, "{text}");
+            assert_eq!(left(&object, "sites", |_| false)[0].fate, fate, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_record_of_another_object_is_foreign_whatever_the_policy() {
+        let pending = (CREATE_PENDING, ".db", "2026-01-01T00:00:00Z u-1");
+        let succeeded = (CREATE_SUCCEEDED, ".db", "2026-01-01T00:00:00Z u-1 db 7");
+        let name = (EXTERNAL_NAME, ".db", "db 7");
+        for copied in [vec![pending], vec![pending, succeeded, name], vec![succeeded]] {
+            let policy = (EXTERNAL_POLICY, "", "no-delete");
+            let object = object(&[&[DRIVER, policy], copied.as_slice()].concat());
+            let fate = |uid: &str| {
+                let mut object = object.clone();
+                object.metadata.uid = Some(uid.to_owned());
+                left(&object, "sites", |_| false)[0].fate
+            };
+            assert_eq!((fate("u"), fate("w")), (Fate::Kept, Fate::Foreign));
         }
     }
 }

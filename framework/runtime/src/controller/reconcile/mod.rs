@@ -3,6 +3,7 @@
 
 mod left;
 mod object_task;
+mod observed;
 mod report;
 mod shadow;
 mod step;
@@ -11,6 +12,8 @@ mod steps;
 pub(crate) use self::left::records;
 pub use self::object_task::ObjectTask;
 pub(super) use self::object_task::{Tasks, boxed_task};
+pub(super) use self::observed::ObservedStep;
+pub use self::observed::{ObservedReconcile, ReconcileEnd, ReconcileObserver};
 pub use self::report::OnFailure;
 pub(super) use self::report::boxed_report;
 pub(super) use self::shadow::ShadowStep;

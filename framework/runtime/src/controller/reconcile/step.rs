@@ -67,13 +67,15 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             match self.step(key, attempt).await {
-                Ok(Some(Action { wait: Some(wait), .. })) => ReconcileOutcome::Waiting(wait),
+                Ok(Some(Action { wait: Some(wait), .. })) => {
+                    ReconcileOutcome::Waiting(self.with_fights(key, wait))
+                }
                 Ok(Some(action)) => ReconcileOutcome::Done(action),
                 Ok(None) => ReconcileOutcome::Absent,
                 Err(Stopped::Undecodable(failure)) => ReconcileOutcome::Undecodable(failure),
                 Err(Stopped::Paused) => ReconcileOutcome::Paused,
                 Err(Stopped::Failed(failure)) => match failure.into_wait() {
-                    Ok(wait) => ReconcileOutcome::Waiting(wait),
+                    Ok(wait) => ReconcileOutcome::Waiting(self.with_fights(key, wait)),
                     Err(failure) => ReconcileOutcome::Failed(failure),
                 },
                 Err(Stopped::Superseded) => ReconcileOutcome::Superseded,
@@ -335,6 +337,18 @@ impl<C: Reconciler> ObjectStep<C> {
         Ok(action)
     }
 
+    /// Adds the children that others change again and again to the text of a wait.
+    fn with_fights(&self, key: &ObjectKey, mut wait: Box<Wait>) -> Box<Wait> {
+        let fights = self.shared.memory.fights.of(key, self.shared.environment.clock.now());
+        // Of an object that is being deleted nothing is applied any more.
+        let is_over =
+            || self.store.get(key).is_none_or(|object| object.metadata().is_terminating());
+        if !fights.is_empty() && !is_over() {
+            wait.add_fights(fights.into_iter().map(|fight| (fight.text, fight.rest)));
+        }
+        wait
+    }
+
     /// Runs the handlers of the fields that differ from the last successful reconcile.
     async fn handle_changes(&self, cx: &Context<C>) -> Result<(), Failure> {
         let before = cx.before().and_then(|before| before.get().ok());
@@ -413,17 +427,19 @@ impl<C: Reconciler> ObjectStep<C> {
             let Some(left) = self.release(cx, &object, &finalizer.name).await? else {
                 return Ok(());
             };
+            self.report_left(cx, &left, &finalizer.name);
             object = left;
         }
         for name in self.finalizers_left(&object) {
             self.hold_left(cx)?;
             let Some(left) = self.release(cx, &object, &name).await? else { return Ok(()) };
+            self.report_left(cx, &left, &name);
             object = left;
         }
         Ok(())
     }
 
-    /// Removes a finalizer; `None` when the object, or the finalizer, is gone already.
+    /// Removes a finalizer, unless another writer has; returns the object as it was left, `None` when it is gone.
     async fn release(
         &self,
         cx: &Context<C>,
@@ -431,9 +447,11 @@ impl<C: Reconciler> ObjectStep<C> {
         name: &str,
     ) -> Result<Option<Arc<C::Object>>, Failure> {
         let left = finalizer::remove_from(&cx.own_api(), object, name).await?;
-        let Some(Left { object: left, from: Some(from), answer }) = left else { return Ok(None) };
-        cx.changed_finalizers(&answer);
-        cx.wrote_own(&from, &left, &answer);
+        let Some(Left { object: left, from, answer }) = left else { return Ok(None) };
+        if let Some(from) = from {
+            cx.changed_finalizers(&answer);
+            cx.wrote_own(&from, &left, &answer);
+        }
         Ok(Some(Arc::new(left)))
     }
 

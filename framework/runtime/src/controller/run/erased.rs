@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
 use super::planning::PlanRun;
-use crate::controller::{ChangeLog, PlannedObject};
+use crate::controller::{ChangeLog, PlannedObject, ReconcileObserver};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
@@ -93,6 +94,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns the names of the drivers of external resources that the controller is known to have: of the fields of its
+    /// graphs, and of a controller that is nothing else. Default: none.
+    #[doc(hidden)]
+    fn driver_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Reconciles objects once, with every write as a dry run; called after
     /// [`attach`](Self::attach), in place of [`run`](Self::run). Default: no objects.
     #[doc(hidden)]
@@ -108,8 +116,11 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
 
-    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored
-    /// by default.
+    /// Sets the listener of a test for the reconciles; called before the controller runs. Ignored by default.
+    #[doc(hidden)]
+    fn observe(&self, _observer: Arc<dyn ReconcileObserver>) {}
+
+    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored by default.
     fn log_changes(&self, _detail: ChangeLog) {}
 
     /// Returns the current state in detail, for the debug page: an object, each list with at most

@@ -18,12 +18,16 @@ use super::erased::{ControllerRun, ControllerState, ErasedController};
 use super::planning::PlanRun;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
-use crate::controller::reconcile::{ObjectStep, ShadowStep, Tasks};
+use crate::controller::reconcile::{
+    ObjectStep, ObservedStep, ReconcileObserver, ShadowStep, Tasks,
+};
 use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
     watches,
 };
-use crate::controller::state::{Changelog, LastErrors, LastReconciled, ObjectMemory, Waits};
+use crate::controller::state::{
+    Changelog, Drivers, LastErrors, LastReconciled, ObjectMemory, Waits,
+};
 use crate::controller::worker::{
     HotKey, KeyHandler, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
 };
@@ -55,12 +59,15 @@ pub(crate) struct Handle<C: Reconciler> {
     last_errors: Arc<LastErrors>,
     waits: Arc<Waits>,
     changes: Arc<Changelog>,
+    pub(super) drivers: Arc<Drivers>,
     pub(super) trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
     /// Time for the running operator to settle, if this one is a shadow.
     shadow: OnceLock<Duration>,
+    /// Listener of a test for the reconciles.
+    observer: OnceLock<Arc<dyn ReconcileObserver>>,
 }
 
 /// The parts that need informers.
@@ -82,6 +89,7 @@ impl<C: Reconciler> Handle<C> {
         Self {
             workers: AtomicUsize::new(plan.workers),
             changes: Arc::new(Changelog::new(plan.options.change_log)),
+            drivers: Arc::new(Drivers::new(plan.driver_names(&controller, |it| it.are_fields))),
             loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
             plan: Arc::new(plan),
             trigger_names: Arc::new(trigger_names),
@@ -92,6 +100,7 @@ impl<C: Reconciler> Handle<C> {
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
             shadow: OnceLock::new(),
+            observer: OnceLock::new(),
         }
     }
 
@@ -168,6 +177,7 @@ impl<C: Reconciler> Handle<C> {
             memory: Arc::clone(&self.memory),
             reads: Arc::clone(reads),
             trigger_names: Arc::clone(&self.trigger_names),
+            drivers: Arc::clone(&self.drivers),
             changes: Arc::clone(&self.changes),
             dry_runs: None,
             conditions: plan.options.conditions,
@@ -208,8 +218,20 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Returns the handler of keys: the step, or its shadow.
+    /// Returns the handler of keys: the step, or its shadow; within an observed one in tests.
     fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
+        let inner = self.unobserved(step, environment);
+        let Some(observer) = self.observer.get() else { return inner };
+        Arc::new(ObservedStep {
+            inner,
+            controller: Arc::clone(&self.plan.name),
+            info: self.plan.info.clone(),
+            trigger_names: Arc::clone(&self.trigger_names),
+            observer: Arc::clone(observer),
+        })
+    }
+
+    fn unobserved(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
         let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
         let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
         reported.set(0.0);
@@ -374,6 +396,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         declared.into_iter().map(str::to_owned).chain(options.outcome.clone()).collect()
     }
 
+    fn driver_names(&self) -> Vec<String> {
+        self.plan.driver_names(&self.controller, |_| true)
+    }
+
     fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {
         Box::pin(self.plan_objects(run))
     }
@@ -397,6 +423,11 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn log_changes(&self, detail: ChangeLog) {
         self.changes.set(detail);
+    }
+
+    fn observe(&self, observer: Arc<dyn ReconcileObserver>) {
+        // The first one stays: a manager has one.
+        let _ = self.observer.set(observer);
     }
 
     fn limit_workers(&self, workers: usize) {

@@ -20,7 +20,7 @@ use crate::controller::reconcile::ObjectStep;
 use crate::controller::source::Reason;
 use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, ReconcileOutcome};
 use crate::controller::{PlannedObject, PlannedOutcome, Reconciler};
-use crate::events::Recorder;
+use crate::events::{EventWriter, Recorder};
 use windlass_cache::informer::InformerRegistry;
 use windlass_cache::store::Cached;
 use windlass_client::client::Client;
@@ -93,6 +93,9 @@ impl<C: Reconciler> Handle<C> {
             outcome: PlannedOutcome::NotSelected,
             changes: Vec::new(),
             external_calls: Vec::new(),
+            requeue_after: None,
+            events: Vec::new(),
+            reads: Vec::new(),
         }
     }
 
@@ -106,26 +109,43 @@ impl<C: Reconciler> Handle<C> {
         let record = Arc::new(DryRunRecord::default());
         let observer = Arc::clone(&record);
         let client = run.client.dry_run_observed(observer).field_manager(&self.plan.name);
-        let (step, reads) = (self.plan_step(run, client, Arc::clone(&record)), run.client.clone());
+        let (step, events) = self.plan_step(run, client, Arc::clone(&record));
+        let client = run.client.clone();
         let (controller, kind) = (self.plan.name.to_string(), self.plan.info.kind.to_string());
         let limit = run.timeout.min(self.plan.timeout);
         let cancel = AttemptCancel::new(stop);
         let attempt = ReconcileAttempt { number: 0, reasons: Reason::STARTED.bit(), cancel };
         async move {
-            let outcome = reconciled(&step, &key, attempt, limit).await;
+            let (outcome, requeue_after) = reconciled(&step, &key, attempt, limit).await;
             drop(step);
             let owner = (kind.as_str(), key.name());
-            let (changes, external_calls) = record.take().changes(&reads, owner).await;
-            PlannedObject { controller, kind, key, outcome, changes, external_calls }
+            let (events, reads) = (events.planned(), record.take_reads());
+            let (changes, external_calls) = record.take().changes(&client, owner).await;
+            PlannedObject {
+                controller,
+                kind,
+                key,
+                outcome,
+                changes,
+                external_calls,
+                requeue_after,
+                events,
+                reads,
+            }
         }
     }
 
-    /// Returns the step of a reconcile. Events are not written: the recorder has no writer.
-    fn plan_step(&self, run: &PlanRun, client: Client, record: Arc<DryRunRecord>) -> ObjectStep<C> {
+    /// Returns the step of one reconcile, and the queue of its Events, which are not written.
+    fn plan_step(
+        &self,
+        run: &PlanRun,
+        client: Client,
+        record: Arc<DryRunRecord>,
+    ) -> (ObjectStep<C>, EventWriter) {
         let attached = self.attached(&run.informers);
-        let (recorder, _) = Recorder::new(client.clone(), &self.plan.name);
+        let (recorder, events) = Recorder::new(client.clone(), &self.plan.name);
         let environment = client.environment().fork(&self.plan.name);
-        ObjectStep {
+        let step = ObjectStep {
             controller: Arc::clone(&self.controller),
             store: Arc::new(run.informers.informer::<C::Object>().store()),
             shared: Arc::new(ControllerShared {
@@ -136,6 +156,7 @@ impl<C: Reconciler> Handle<C> {
                 recorder,
                 queue: attached.queue.clone(),
                 memory: Arc::clone(&self.memory),
+                drivers: Arc::clone(&self.drivers),
                 changes: Arc::default(),
                 dry_runs: Some(record),
                 conditions: self.plan.options.conditions,
@@ -146,17 +167,18 @@ impl<C: Reconciler> Handle<C> {
             plan: Arc::clone(&self.plan),
             last_reconciled: None,
             tasks: None,
-        }
+        };
+        (step, events)
     }
 }
 
-/// Runs a step to the end, a panic or the deadline.
+/// Runs one step to its end, its panic or its deadline; returns the requeue of a success, too.
 async fn reconciled<C: Reconciler>(
     step: &ObjectStep<C>,
     key: &ObjectKey,
     attempt: ReconcileAttempt,
     limit: Duration,
-) -> PlannedOutcome {
+) -> (PlannedOutcome, Option<Duration>) {
     let ending = attempt.cancel.end_guard();
     let clock = step.shared.environment.clock.clone();
     let run = async {
@@ -175,14 +197,17 @@ async fn reconciled<C: Reconciler>(
         outcome
     };
     let outcome = clock.timeout(limit, caught(run)).await;
+    let failed = |text: String| (PlannedOutcome::Failed(text), None);
     match outcome {
-        None => PlannedOutcome::Failed(format!("the reconcile hit its deadline of {limit:?}")),
-        Some(Err(panic)) => {
-            PlannedOutcome::Failed(format!("the reconciler panicked: {}", panic_text(&*panic)))
-        }
+        None => failed(format!("the reconcile hit its deadline of {limit:?}")),
+        Some(Err(panic)) => failed(format!("the reconciler panicked: {}", panic_text(&*panic))),
         Some(Ok(outcome)) => {
             ending.finished();
-            planned(outcome, key)
+            let requeue_after = match &outcome {
+                ReconcileOutcome::Done(action) => action.requeue_after,
+                _ => None,
+            };
+            (planned(outcome, key), requeue_after)
         }
     }
 }

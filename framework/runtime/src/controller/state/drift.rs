@@ -31,7 +31,11 @@ use windlass_core::resource::{Resource, ResourceInfo};
 /// Members of an intent's metadata without an owner.
 const UNOWNED: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
 
-/// Returns the fields that `manager` has applied to an object as returned by the API server.
+/// Members of an intent in which nothing is lost: the API server leaves empty maps and lists of any object's metadata out,
+/// and takes the status from its subresource.
+const NEVER_LOST: [&str; 2] = ["metadata", "status"];
+
+/// Returns the fields that `manager` has applied to an object as the API server returned it.
 pub(crate) fn applied_in<K: Resource>(object: &K, manager: &str) -> Option<FieldTree> {
     let mut entries = object.metadata().managed_fields.iter().flatten();
     let entry = entries.find(|entry| {
@@ -78,7 +82,14 @@ pub(crate) fn has_lost(
     live: &Value,
     applied: &FieldTree,
 ) -> bool {
-    is_lost(is_builtin(&info.group), ("", intent), Some(live), Some(&applied.fields))
+    let (Value::Object(members), Some(below)) = (intent, children(&applied.fields)) else {
+        return false;
+    };
+    let is_builtin = is_builtin(&info.group);
+    members.iter().filter(|(name, _)| !NEVER_LOST.contains(&name.as_str())).any(|(name, value)| {
+        let fields = below.get(&format!("f:{name}"));
+        is_lost(is_builtin, (name, value), live.get(name), fields)
+    })
 }
 
 /// Whether a part of the intent is lost. Empty lists whose items have owners of their own are in no

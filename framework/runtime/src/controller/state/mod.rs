@@ -5,6 +5,7 @@ mod apply_cache;
 mod change_log;
 mod changes;
 mod drift;
+mod drivers;
 mod expectations;
 mod fights;
 mod last_error;
@@ -24,6 +25,8 @@ pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, 
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub(super) use self::drift::{applied_in, difference, has_lost, owned_content};
+pub(super) use self::drivers::Drivers;
+pub(crate) use self::drivers::part_of;
 pub use self::expectations::Pending;
 pub(super) use self::expectations::{ObservedChild, ParentRef, WriteEffect, WrittenKind};
 pub use self::last_error::LastError;

@@ -85,7 +85,7 @@ impl Waits {
     /// Records a reconcile of `key` that waits.
     pub(crate) fn note(&self, key: &ObjectKey, wait: &Wait, now: Timestamp) -> WaitRecord {
         let mut inner = self.inner.lock();
-        let hash = FixedState::with_seed(0).hash_one(&wait.text);
+        let hash = FixedState::with_seed(0).hash_one((&wait.text, wait.is_stalled));
         let before = inner.remove(key);
         let same_reason = before.as_ref().filter(|before| before.reason == wait.reason);
         let same_text = same_reason.filter(|before| before.hash == hash);

@@ -1,7 +1,11 @@
 //! A failure in the form of Events and conditions.
 
+// DESIGN.md, 247: What is wrong with a child is told while its owner waits, too
+
 use crate::controller::Failure;
-use crate::controller::conditions::reasons::{FAILED, GAVE_UP, TERMINAL, TERMINATING, WAITING};
+use crate::controller::conditions::reasons::{
+    FAILED, GAVE_UP, STALLED, TERMINAL, TERMINATING, WAITING,
+};
 use crate::controller::conditions::{Outcome, State};
 use crate::controller::outcome::action::Wait;
 use windlass_core::conditions::{Condition, unmet};
@@ -44,7 +48,11 @@ impl ReportedFailure<'_> {
 /// Returns the condition of that type for a wait. The reason of the wait is in the message, because
 /// a separate reason would look as if the reconciler had set the condition.
 pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Condition {
-    let reason = if is_terminating { TERMINATING } else { WAITING };
+    let reason = match is_terminating {
+        true => TERMINATING,
+        false if wait.is_stalled => STALLED,
+        false => WAITING,
+    };
     unmet(type_, reason, format!("{}: {}", wait.reason, wait.text))
 }
 
@@ -69,5 +77,14 @@ mod tests {
             assert_eq!((outcome.state, &*outcome.reason), (state, reason));
             assert_eq!(outcome.message, failure.to_string());
         }
+    }
+    #[test]
+    fn a_child_that_has_failed_stalls_its_owner_but_for_a_clean_up() {
+        let mut wait = Wait::new("RolledBack", "late".to_owned());
+        assert_eq!(waiting(&wait, "Ready", false).reason, WAITING);
+        wait.is_stalled = true;
+        assert_eq!(waiting(&wait, "Ready", false).reason, STALLED);
+        assert_eq!(waiting(&wait, "Ready", true).reason, TERMINATING);
+        assert_eq!(waiting(&wait, "Ready", true).message, "RolledBack: late");
     }
 }

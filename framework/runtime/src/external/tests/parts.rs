@@ -6,9 +6,15 @@ use crate::controller::{
 };
 
 /// A volume for each part of the spec, and another one of a second driver.
-struct Parted {
+pub(super) struct Parted {
     volumes: Externals<Volumes>,
     copies: Externals<Volumes>,
+}
+
+impl Parted {
+    pub(super) fn of(world: &World) -> Self {
+        Self { volumes: world.driver(), copies: world.driver().named("copies") }
+    }
 }
 
 impl Reconciler for Parted {
@@ -51,8 +57,7 @@ fn owners(world: &World) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn parts_and_drivers_of_one_object_come_and_go_on_their_own() {
     let world = World::start().await;
-    let controller = Parted { volumes: world.driver(), copies: world.driver().named("copies") };
-    let running = world.manager().controller(controller).start();
+    let running = world.manager().controller(Parted::of(&world)).start();
     let spec = json!({ "size": 5, "parts": ["data", "log"] });
     let volume = json!({ "metadata": { "name": "home" }, "spec": spec });
     world.volumes().create(&serde_json::from_value(volume).unwrap()).await.unwrap();
@@ -75,5 +80,19 @@ async fn parts_and_drivers_of_one_object_come_and_go_on_their_own() {
     world.cloud.fault("delete", Fault::Fail);
     world.delete("home").await;
     assert_eq!(world.cloud.disks().0, 0);
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_drivers_of_one_name_are_refused_and_the_second_changes_nothing() {
+    let world = World::start().await;
+    let controller = Parted { volumes: world.driver(), copies: world.driver() };
+    let running = world.manager().controller(controller).start();
+    let volume =
+        json!({ "metadata": { "name": "home" }, "spec": { "size": 5, "parts": ["data"] } });
+    world.volumes().create(&serde_json::from_value(volume).unwrap()).await.unwrap();
+    world.until_said("home", "have no name").await;
+    assert_eq!(world.ready("home").await.1, "TerminalError");
+    assert_eq!(owners(&world), ["home/data"]);
     drop(running);
 }

@@ -230,3 +230,24 @@ async fn without_imports_an_id_that_was_set_by_hand_is_neither_changed_nor_delet
     assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 2));
     drop(running);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_outlives_its_object_is_told_once_though_the_clean_up_waits_for_others() {
+    let world = World::start().await;
+    let controller = super::parts::Parted::of(&world);
+    let running = world.manager().controller(controller).start();
+    let volume = json!({
+        "metadata": { "name": "home", "annotations": { format!("{EXTERNAL_POLICY}_data"): "no-delete" } },
+        "spec": { "size": 5, "parts": ["data", "log"] },
+    });
+    world.volumes().create(&serde_json::from_value(volume).unwrap()).await.unwrap();
+    world.until_ready("home").await;
+    pass(60).await;
+    world.cloud.with(|cloud| cloud.lingers = 5);
+    world.delete("home").await;
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    pass(600).await;
+    let notes = world.notes("ExternalKept").await;
+    assert!(notes.len() == 1 && notes[0].starts_with("1 Normal "), "{notes:?}");
+    drop(running);
+}

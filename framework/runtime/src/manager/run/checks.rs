@@ -2,12 +2,15 @@
 
 // DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
 // DESIGN.md, 178: The type of an outcome condition is kept as a declared one is
+// DESIGN.md, 245: Drivers that would share a record are refused
 
 use std::collections::BTreeSet;
 
 use super::super::manifests::check_namespaces;
+use crate::controller::ErasedController;
 use crate::manager::Manager;
 use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::ResourceInfo;
 
 /// Longest reporter name that Kubernetes allows in an Event.
 const LONGEST_NAME: usize = 63;
@@ -47,28 +50,67 @@ pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
 /// Checks that no two controllers of the same kind keep a condition of the same type: each would
 /// undo the writes of the other, without end.
 pub(in crate::manager) fn conditions(manager: &Manager) -> Result<(), Error> {
-    for (place, one) in manager.controllers.iter().enumerate() {
+    for (other, one, kind) in of_one_kind(manager) {
+        let theirs = other.kept_conditions();
         let kept = one.kept_conditions();
+        let Some(type_) = kept.iter().find(|type_| theirs.contains(*type_)) else { continue };
+        let text = format!(
+            "the controllers {:?} and {:?} both keep the condition `{type_}` of {}, and would \
+             rewrite it for ever; give one of them another type: another `outcome_condition`, or \
+             conditions with a root of its own, `#[conditions(root = \"…\")]`, and with types that \
+             the other does not have",
+            other.name(),
+            one.name(),
+            kind.group_resource()
+        );
+        return Err(Error::new(ErrorKind::Config, text));
+    }
+    Ok(())
+}
+
+/// Returns each two controllers of one kind.
+fn of_one_kind(
+    manager: &Manager,
+) -> impl Iterator<Item = (&dyn ErasedController, &dyn ErasedController, &ResourceInfo)> {
+    manager.controllers.iter().enumerate().flat_map(|(place, one)| {
+        let kind = one.planned_kind();
+        let before = manager.controllers.iter().take(place);
+        before.filter_map(move |other| {
+            let (kind, its) = (kind?, other.planned_kind()?);
+            let is_same = its.group == kind.group && its.kind == kind.kind;
+            is_same.then_some((&**other, &**one, kind))
+        })
+    })
+}
+
+/// Checks that no two drivers of external resources of one kind have the same name: they would share the records on an
+/// object, and each would take the resource of the other for its own.
+pub(super) fn drivers(manager: &Manager) -> Result<(), Error> {
+    let shared = |who: &str, name: &str, kind: &ResourceInfo| {
+        let name = match name {
+            "" => "no name".to_owned(),
+            name => format!("the name {name:?}"),
+        };
+        let text = format!(
+            "{who} drivers of external resources of {} that have {name}, and would take each other's resources for their \
+             own; give the newer one a name that no other has, by `Externals::named`: a driver that is deployed keeps \
+             its name",
+            kind.group_resource()
+        );
+        Err(Error::new(ErrorKind::Config, text))
+    };
+    for one in &manager.controllers {
         let Some(kind) = one.planned_kind() else { continue };
-        for other in manager.controllers.iter().take(place) {
-            let is_same = other
-                .planned_kind()
-                .is_some_and(|it| it.group == kind.group && it.kind == kind.kind);
-            if !is_same {
-                continue;
-            }
-            let theirs = other.kept_conditions();
-            let Some(type_) = kept.iter().find(|type_| theirs.contains(*type_)) else { continue };
-            let text = format!(
-                "the controllers {:?} and {:?} both keep the condition `{type_}` of {}, and would \
-                 rewrite it for ever; give one of them another type: another `outcome_condition`, or \
-                 conditions with a root of its own, `#[conditions(root = \"…\")]`, and with types that \
-                 the other does not have",
-                other.name(),
-                one.name(),
-                kind.group_resource()
-            );
-            return Err(Error::new(ErrorKind::Config, text));
+        let (names, mut seen) = (one.driver_names(), BTreeSet::new());
+        if let Some(name) = names.iter().find(|name| !seen.insert(*name)) {
+            return shared(&format!("the controller {:?} has two", one.name()), name, kind);
+        }
+    }
+    for (other, one, kind) in of_one_kind(manager) {
+        let theirs = other.driver_names();
+        if let Some(name) = one.driver_names().iter().find(|name| theirs.contains(*name)) {
+            let who = format!("the controllers {:?} and {:?} have", other.name(), one.name());
+            return shared(&who, name, kind);
         }
     }
     Ok(())

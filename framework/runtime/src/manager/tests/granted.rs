@@ -26,9 +26,9 @@ fn manager(builder: ControllerBuilder<Sites>) -> Manager {
 async fn names_subresources_and_paths_are_printed_as_rbac_has_them() {
     let builder = ControllerBuilder::new()
         .can::<verbs::DeleteCollection, Pod>()
-        .can_on::<Secret>(None, &["tls", "ca"], &["get"])
-        .can_on::<Secret>(None, &["ca", "tls"], &["update"])
-        .can_on::<Pod>(Some("eviction"), &[], &["create"])
+        .can_on::<Secret>("Secret", None, &["tls", "ca"], &["get"])
+        .can_on::<Secret>("Secret", None, &["ca", "tls"], &["update"])
+        .can_on::<Pod>("core::v1::Pod/eviction", Some("eviction"), &[], &["create"])
         .grant(Rule::of_resource("signers.certificates.k8s.io", &["approve"]).named(["a.b/c"]))
         .grant(Rule::of_url("/metrics", &["get"]));
     let manager = manager(builder);
@@ -52,9 +52,9 @@ async fn names_subresources_and_paths_are_printed_as_rbac_has_them() {
     let grants: Vec<String> = manager.grants().into_iter().map(|(text, _)| text).collect();
     let expected = [
         "deletecollection Pod",
-        r#"get Secret["ca", "tls"]"#,
+        r#"get Secret["tls", "ca"]"#,
         r#"update Secret["ca", "tls"]"#,
-        "create Pod/eviction",
+        "create core::v1::Pod/eviction",
         r#"approve "signers.certificates.k8s.io"["a.b/c"]"#,
         r#"get "/metrics""#,
     ];

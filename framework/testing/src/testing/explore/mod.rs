@@ -7,19 +7,22 @@
 //!
 //! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the server;
 //! `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all; `oracle` judges;
-//! `state` compares objects; `line` cuts connections; `report` tells findings, `saved` keeps them as files.
+//! `state` compares objects; `line` cuts connections; `external` has systems outside of Kubernetes; `report` tells findings, `saved` keeps them as files.
 //! `simulate` makes runs with seeded faults instead.
 //!
 //! Leader election is off but in runs with hand-overs: renewals of leases would be most requests.
 //!
-//! Not included: faults of webhooks and of external systems, edits of specs by others, conflicts of applies
-//! without a change, panics of tasks outside of reconciles, reasons of reconciles in findings.
+//! Not included: faults of single calls of webhooks, edits of specs by others, conflicts of applies without a
+//! change, panics of tasks outside of reconciles.
 
 // DESIGN.md, 195: Disturbances are caused inside the server, by an observer of requests and changes
 
+mod external;
 mod line;
 mod monitor;
 mod oracle;
+#[cfg(test)]
+mod outside_tests;
 mod patterns;
 mod plan;
 mod report;
@@ -44,6 +47,7 @@ use self::run::{Setting, Shared};
 use self::search::{Reference, Search, Tally};
 use windlass_core::rng::Rng;
 
+pub use self::external::ExternalWorld;
 pub use self::report::{ExplorationReport, Finding};
 pub use self::simulate::{Simulation, SimulationReport, simulate};
 pub use self::world::World;

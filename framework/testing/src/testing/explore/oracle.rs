@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::monitor::Change;
+use super::monitor::{Change, Observed};
 use super::plan::{Disturbance, Step};
 use super::run::Outcome;
 use super::state::{self, Difference, End, Masks};
@@ -20,13 +20,14 @@ const MORE_UPDATES: usize = 10;
 #[derive(Debug)]
 pub(super) struct Expectation {
     end: End,
+    observed: Observed,
     masks: Masks,
     /// Most creations, updates and deletions of each key by the operator.
     most: BTreeMap<(String, &'static str), usize>,
     /// Writes of the operator, without masked places; most in one run.
     writes: BTreeMap<Write, usize>,
-    /// Writes of the first run, in order, with their virtual times in milliseconds.
-    order: Vec<(Write, u128)>,
+    /// Writes of the first run, in order, with their virtual times in milliseconds and their reconciles.
+    order: Vec<(Write, u128, String)>,
     /// Sentences about parts that are not at rest at the end of undisturbed runs either.
     unrest: BTreeSet<String>,
     /// Longest virtual time from the last disturbance to the operator's last change, beyond that of
@@ -47,12 +48,14 @@ pub(super) struct Verdict {
     pub(super) details: Vec<String>,
     /// The first write that differed; empty when all were expected.
     pub(super) first: String,
+    /// The reconcile of that write, with its reasons; empty where it is not known.
+    pub(super) because: String,
 }
 
 impl Verdict {
     /// Returns a verdict without a first write that differed.
     pub(super) fn of(heading: &'static str, details: Vec<String>) -> Self {
-        Self { heading, details, first: String::new() }
+        Self { heading, details, first: String::new(), because: String::new() }
     }
 
     /// Returns the text by which findings of one cause are grouped.
@@ -100,6 +103,7 @@ impl Expectation {
         }
         let mut expected = Self {
             end: first.end.clone(),
+            observed: first.observed.clone(),
             masks,
             most: BTreeMap::new(),
             writes: BTreeMap::new(),
@@ -108,8 +112,9 @@ impl Expectation {
             within,
             slowest: Duration::ZERO,
         };
-        expected.order =
-            writes(first).map(|change| (expected.write(change), change.at.as_millis())).collect();
+        expected.order = writes(first)
+            .map(|change| (expected.write(change), change.at.as_millis(), change.because.clone()))
+            .collect();
         let undisturbed = std::iter::once(first).chain(others).chain(delayed);
         undisturbed.for_each(|outcome| expected.admit(outcome));
         Ok(expected)
@@ -138,6 +143,13 @@ impl Expectation {
         (change.key.clone(), change.verb, after.to_string())
     }
 
+    /// Whether a run has come to the end on which undisturbed runs were restarted.
+    pub(super) fn is_end(&self, outcome: &Outcome) -> bool {
+        self.observed == outcome.observed
+            && self.differences(&outcome.end).is_empty()
+            && self.unrest(outcome).is_empty()
+    }
+
     /// Returns the places in which an end differs.
     pub(super) fn differences(&self, end: &End) -> Vec<Difference> {
         state::differences(&self.end, end, &self.masks)
@@ -162,7 +174,7 @@ impl Expectation {
     pub(super) fn judge(&self, outcome: &Outcome) -> Option<Verdict> {
         // A step of the workload may need an object that exists no more for a moment, since the garbage collector
         // deletes the children of an object that was replaced.
-        let is_replaced = |step: &Step| step.kind == Disturbance::Replace;
+        let is_replaced = |step: &Step| step.kind.is_replacement();
         if outcome.has_panicked && outcome.recording.caused.iter().any(is_replaced) {
             return None;
         }
@@ -180,7 +192,8 @@ impl Expectation {
             ];
             judged.into_iter().find(|(_, details): &(_, Vec<String>)| !details.is_empty())?
         };
-        Some(Verdict { heading, details, first: self.first(outcome) })
+        let (first, because) = self.first(outcome);
+        Some(Verdict { heading, details, first, because })
     }
 
     /// Returns the writes beyond those of undisturbed runs.
@@ -190,7 +203,7 @@ impl Expectation {
         };
         // The garbage collector deletes the children of an object that was replaced, and what was seen too
         // late is made once more. Deletions upon a stale view are what such a start looks for.
-        let is_replaced = caused(|kind| kind == Disturbance::Replace);
+        let is_replaced = caused(Disturbance::is_replacement);
         let is_stale = caused(|kind| matches!(kind, Disturbance::StaleStart(_)));
         // A creation whose answer is lost must be made again when its name is generated, unless the operator
         // chose the name: too many for a while are no fault of an operator that removes the surplus.
@@ -214,33 +227,34 @@ impl Expectation {
     }
 
     /// Returns the sentence about the first write that no undisturbed run made, or else the first one that
-    /// was not made.
-    fn first(&self, outcome: &Outcome) -> String {
+    /// was not made; and the reconcile of that write.
+    fn first(&self, outcome: &Outcome) -> (String, String) {
         let mut left = self.writes.clone();
         for change in writes(outcome) {
             match left.get_mut(&self.write(change)) {
                 Some(count) if *count > 0 => *count -= 1,
                 _ => {
                     let at = change.at.as_millis() as f64 / 1000.0;
-                    return format!("at {at:.1} s the operator {} {}", change.verb, change.key);
+                    let text = format!("at {at:.1} s the operator {} {}", change.verb, change.key);
+                    return (text, change.because.clone());
                 }
             }
         }
         let mut made: BTreeMap<Write, usize> = BTreeMap::new();
         writes(outcome).for_each(|change| *made.entry(self.write(change)).or_default() += 1);
-        for (write, at) in &self.order {
+        for (write, at, because) in &self.order {
             match made.get_mut(write) {
                 Some(count) if *count > 0 => *count -= 1,
                 _ => {
                     let at = *at as f64 / 1000.0;
                     let (key, verb, _) = write;
-                    return format!(
-                        "never, while at {at:.1} s of the undisturbed run it {verb} {key}"
-                    );
+                    let text =
+                        format!("never, while at {at:.1} s of the undisturbed run it {verb} {key}");
+                    return (text, because.clone());
                 }
             }
         }
-        String::new()
+        (String::new(), String::new())
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn single(
 ) -> Vec<Plan> {
     let mut patterns = vec![crashes(reference)];
     patterns.extend(of_changes(reference));
+    patterns.push(recreations(reference));
     patterns.extend(of_requests(reference));
     if stale {
         patterns.push(stale_starts(reference));
@@ -135,6 +136,21 @@ fn of_changes(reference: &Recording) -> Vec<Vec<Step>> {
         firsts.iter().copied().map(step(Disturbance::Lag)).collect(),
         firsts.iter().copied().map(step(Disturbance::Relist)).collect(),
     ]
+}
+
+/// Returns the replacements of objects that carry finalizers of the operator: others may never go.
+fn recreations(reference: &Recording) -> Vec<Step> {
+    let mut by_operator: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for (at, change) in wanted(reference) {
+        if change.has_finalizers && change.verb != "deletes" {
+            let is_own = *by_operator.entry(change.key.as_str()).or_insert(change.by_operator);
+            if is_own && !change.is_terminating {
+                steps.push(Step { kind: Disturbance::Recreate, at });
+            }
+        }
+    }
+    steps
 }
 
 /// Returns the starts on caches that show earlier states of an object.

@@ -38,6 +38,9 @@ pub(super) enum Disturbance {
     Edit,
     /// The object is deleted and created again, without its status, before the request is executed.
     Replace,
+    /// The object is deleted just after this change, and created again, without its status, once the operator has
+    /// removed its finalizers.
+    Recreate,
     /// The replica that holds the lease cannot renew it any more, and another one takes over.
     HandOver,
     /// The watches of the kind are held from this change to the next one of the same object, or 45 s.
@@ -65,7 +68,7 @@ pub(super) struct Plan {
 }
 
 /// Names of the disturbances in a plan's text.
-const NAMES: [(&str, Disturbance); 20] = [
+const NAMES: [(&str, Disturbance); 21] = [
     ("crash-before", Disturbance::CrashBefore),
     ("crash-after", Disturbance::CrashAfter),
     ("lose-answer", Disturbance::LoseAnswer),
@@ -79,6 +82,7 @@ const NAMES: [(&str, Disturbance); 20] = [
     ("pause", Disturbance::Pause),
     ("edit", Disturbance::Edit),
     ("replace", Disturbance::Replace),
+    ("recreate", Disturbance::Recreate),
     ("hand-over", Disturbance::HandOver),
     ("hold", Disturbance::Hold),
     ("lag", Disturbance::Lag),
@@ -91,7 +95,12 @@ const NAMES: [(&str, Disturbance); 20] = [
 impl Disturbance {
     /// Whether the number of a step is that of a change rather than of a request.
     pub(super) fn is_of_change(self) -> bool {
-        matches!(self, Self::Hold | Self::Lag | Self::Relist | Self::StaleStart(_))
+        matches!(self, Self::Hold | Self::Lag | Self::Relist | Self::StaleStart(_) | Self::Recreate)
+    }
+
+    /// Whether another object of the same name takes the place of one.
+    pub(super) fn is_replacement(self) -> bool {
+        matches!(self, Self::Replace | Self::Recreate)
     }
 
     /// Returns the virtual time after which the disturbance is over by itself.
@@ -134,6 +143,10 @@ impl Disturbance {
             Self::Pause => format!("the answer to {subject} came twenty seconds late"),
             Self::Replace => format!(
                 "the object was deleted and created again, without its status, just before {subject}"
+            ),
+            Self::Recreate => format!(
+                "the object was deleted just after {subject}, and was created again, without its status, once its \
+                 finalizers were gone"
             ),
             Self::HandOver => format!(
                 "from {subject} on the replica could not renew its lease, and another one took over"

@@ -16,6 +16,8 @@ pub struct Finding {
     pub(super) caused: Vec<String>,
     /// The first write that differed.
     pub(super) first: String,
+    /// The reconcile of that write, with its reasons.
+    pub(super) because: String,
     /// The differences.
     pub(super) details: Vec<String>,
     /// Seed of the run.
@@ -81,6 +83,9 @@ impl fmt::Display for Finding {
         }
         if !self.first.is_empty() {
             writeln!(f, "   first write that differed: {}", self.first)?;
+        }
+        if !self.because.is_empty() {
+            writeln!(f, "   its reconcile: {}", self.because)?;
         }
         for detail in self.details.iter().take(12) {
             writeln!(f, "   {detail}")?;

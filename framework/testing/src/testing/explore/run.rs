@@ -12,11 +12,12 @@ use tokio::runtime::Runtime;
 use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
-use super::monitor::{Monitor, Recording};
+use super::monitor::{Monitor, Observed, Recording};
 use super::oracle::Expectation;
 use super::plan::Plan;
 use super::state::{self, End};
 use super::world::World;
+use crate::embedded::WebhookRoutes;
 
 /// Virtual time without a change after which a world counts as quiet.
 const QUIET: Duration = Duration::from_secs(60);
@@ -55,6 +56,8 @@ pub(super) struct Outcome {
     pub(super) recording: Recording,
     /// Objects at the end, before the last restart.
     pub(super) end: End,
+    /// Whether each object's parts are about its generation, at that end.
+    pub(super) observed: Observed,
     /// Number of the first change after the last restart.
     pub(super) restart: usize,
     /// The reason for which the run did not reach its end.
@@ -83,6 +86,17 @@ pub(super) struct Shared<'a, F> {
 /// Returns the settings of each run's server.
 fn server(seed: u64) -> Builder {
     ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true)
+}
+
+/// Returns the server of a run, and the way to webhooks of its operator.
+fn started(seed: u64, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
+    let webhooks = WebhookRoutes::default();
+    let builder = server(seed).connector(webhooks.clone());
+    let server = match prepared {
+        Some(prepared) => builder.start_from(prepared),
+        None => builder.start(),
+    };
+    (server, webhooks)
 }
 
 /// Returns the objects of a server that has just started; making them takes longer than many a run.
@@ -145,13 +159,9 @@ where
     F: Fn(World) -> W,
     W: Future<Output = ()>,
 {
-    let builder = server(setting.seed);
-    let server = match &shared.prepared {
-        Some(prepared) => builder.start_from(prepared),
-        None => builder.start(),
-    };
+    let (server, webhooks) = started(setting.seed, shared.prepared.as_ref());
     let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting)));
-    let world = match World::new(server.clone(), monitor, setting) {
+    let world = match World::new((server.clone(), webhooks), monitor, setting) {
         Ok(world) => world,
         Err(error) => {
             let failure = Some(format!("cannot make the world of a run: {error}"));
@@ -196,7 +206,10 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     }
     world.monitor().calm();
     outcome.restart = world.monitor().changes();
-    if outcome.failure.is_none() {
+    outcome.observed = world.monitor().observed();
+    // DESIGN.md, 269: A restart is left out on an end that undisturbed runs were restarted on
+    let is_known = expected.is_some_and(|expected| expected.is_end(&outcome));
+    if outcome.failure.is_none() && !is_known {
         world.start();
         outcome.failure = quiet(world).await.err();
     }

@@ -217,6 +217,7 @@ pub(super) fn finding(setting: &Setting, verdict: &Verdict, began: Instant) -> F
         heading: verdict.heading.to_owned(),
         caused: Vec::new(),
         first: verdict.first.clone(),
+        because: verdict.because.clone(),
         details: verdict.details.clone(),
         seed: setting.seed,
         moments: Vec::new(),

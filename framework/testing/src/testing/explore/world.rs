@@ -14,7 +14,7 @@ use super::line::Line;
 use super::monitor::{LEASE, Monitor};
 use super::plan::RESTART;
 use super::run::Setting;
-use crate::embedded;
+use crate::embedded::{self, WebhookRoutes};
 use crate::testing::settle;
 use windlass_client::client::{Client, ClientConfig};
 use windlass_core::clock::Clock;
@@ -51,6 +51,8 @@ pub struct World {
 
 struct Inner {
     server: ApiServer,
+    /// The way of the server to the operator's webhooks.
+    webhooks: WebhookRoutes,
     client: Client,
     clock: Clock,
     rng: Rng,
@@ -80,7 +82,7 @@ impl fmt::Debug for World {
 impl World {
     /// Creates the world of a run.
     pub(super) fn new(
-        server: ApiServer,
+        (server, webhooks): (ApiServer, WebhookRoutes),
         monitor: Arc<Monitor>,
         setting: &Setting,
     ) -> Result<Self, Error> {
@@ -91,6 +93,7 @@ impl World {
         let client = embedded::client(&server, None, "default", environment)?;
         let inner = Inner {
             server,
+            webhooks,
             client,
             clock,
             rng,
@@ -241,7 +244,10 @@ impl World {
             rng: self.inner.rng.fork(&format!("operator {number}{name}")),
             metrics: metrics.clone(),
         };
-        let manager = make(client_over(line, environment)?).quiet().without_signals();
+        let mut manager = make(client_over(line, environment)?).quiet().without_signals();
+        // Down while the operator is: users' writes are refused meanwhile.
+        self.inner.webhooks.connect(&mut manager, &self.inner.client);
+        let manager = manager.observed(&self.inner.monitor.observer());
         let manager = if self.inner.replicas > 1 {
             // Of this process: another one of the name would take its record for its own.
             let identity = format!("replica-{replica}-{number}");
@@ -331,6 +337,11 @@ impl World {
     #[cfg(test)]
     pub(super) fn server(&self) -> &ApiServer {
         &self.inner.server
+    }
+
+    /// Returns the monitor of the run, to share.
+    pub(super) fn shared_monitor(&self) -> Arc<Monitor> {
+        Arc::clone(&self.inner.monitor)
     }
 
     /// Returns the monitor of the run.

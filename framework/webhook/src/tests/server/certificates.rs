@@ -150,3 +150,46 @@ async fn the_end_of_a_life_is_read_from_both_forms_of_time() {
 fn chain_der(authority: &Authority) -> &[u8] {
     authority.pem.as_bytes()
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_authorities_of_mounted_files_reach_the_definitions_and_follow_the_file() {
+    use k8s_openapi::ByteString;
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+    let world = super::own::World::start().await;
+    let (first, second) = (Authority::new("first"), Authority::new("second"));
+    let folder = Folder::new("authorities");
+    let write = |authority: &Authority| {
+        let (chain, key) = authority.issue();
+        folder.write("tls.crt", &chain);
+        folder.write("tls.key", &key);
+        folder.write("ca.crt", &authority.pem);
+    };
+    write(&first);
+    let (_dial, accepted) = mpsc::channel(16);
+    let webhooks = Webhooks::new().converting::<crate::tests::versions::v1::Parcel>();
+    let server = WebhookServer::new(webhooks)
+        .certificates(MountedFiles::new(folder.path()))
+        .listener(Pipes(Mutex::new(accepted)));
+    let (client, status) = (world.client.clone(), Arc::new(Status::default()));
+    tokio::spawn(async move {
+        let names = OperatorInfo { name: "shop".to_owned(), ..OperatorInfo::default() };
+        server.run((&client, &names), CancellationToken::new(), &status, || ()).await
+    });
+    let bundle = async || {
+        let definitions = world.client.all::<CustomResourceDefinition>();
+        let definition = definitions.get("parcels.example.dev").await.unwrap();
+        let client = definition.spec.conversion.unwrap().webhook.unwrap().client_config.unwrap();
+        assert_eq!(client.service.unwrap().name, "shop-webhooks");
+        client.ca_bundle
+    };
+    pass(5).await;
+    assert_eq!(bundle().await, Some(ByteString(first.pem.clone().into_bytes())));
+    write(&second);
+    pass(10).await;
+    assert_eq!(bundle().await, Some(ByteString(second.pem.clone().into_bytes())));
+    // A file that is half written changes nothing.
+    folder.write("ca.crt", "-----BEGIN CERTIFICATE-----\nMII");
+    pass(60).await;
+    assert_eq!(bundle().await, Some(ByteString(second.pem.clone().into_bytes())));
+}

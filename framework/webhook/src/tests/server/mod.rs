@@ -1,9 +1,12 @@
 //! The server over pipes in memory, on a paused clock.
 
+mod at_url;
 mod certificates;
 mod hostile;
 mod own;
 mod pki;
+mod rotation;
+mod secrets;
 mod serving;
 
 use std::sync::Arc;

@@ -55,9 +55,9 @@ impl TimeProvider for Simulated {
 }
 
 /// An API server with the printed configurations, and the clock of everybody.
-struct World {
-    client: Client,
-    clock: Clock,
+pub(super) struct World {
+    pub(super) client: Client,
+    pub(super) clock: Clock,
 }
 
 fn webhooks() -> Webhooks {
@@ -65,7 +65,7 @@ fn webhooks() -> Webhooks {
 }
 
 impl World {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let server = ApiServer::builder().seed(1).epoch(EPOCH).start();
         let clock = Clock::simulated(Timestamp::from_second(EPOCH).unwrap());
         let (rng, metrics) = (Rng::seeded(1), Metrics::new());
@@ -83,22 +83,31 @@ impl World {
     }
 
     /// Starts a replica.
-    fn replica(&self) -> Replica {
+    pub(super) fn replica(&self) -> Replica {
+        self.replica_named("shop", webhooks())
+    }
+
+    /// Starts an operator of another name, which converts the same kind.
+    pub(super) fn replica_in(&self, name: &str) -> Replica {
+        self.replica_named(name, Webhooks::new().converting::<v1::Parcel>())
+    }
+
+    fn replica_named(&self, name: &str, webhooks: Webhooks) -> Replica {
         let (dial, accepted) = mpsc::channel(16);
-        let server = WebhookServer::new(webhooks()).listener(Pipes(Mutex::new(accepted)));
+        let server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
         let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
-        let client = self.client.clone();
+        let (client, name) = (self.client.clone(), name.to_owned());
         let task = tokio::spawn({
             let (stop, status) = (stop.clone(), Arc::clone(&status));
             async move {
-                let names = OperatorInfo { name: "shop".to_owned(), ..OperatorInfo::default() };
+                let names = OperatorInfo { name, ..OperatorInfo::default() };
                 server.run((&client, &names), stop, &status, || ()).await
             }
         });
         Replica { dial, stop, status, task }
     }
 
-    async fn secret(&self) -> Secret {
+    pub(super) async fn secret(&self) -> Secret {
         self.client.namespace::<Secret>("default").get(SECRET).await.unwrap()
     }
 
@@ -107,7 +116,12 @@ impl World {
     }
 
     /// Sends a review to a replica as the API server does: by the authorities of the configuration.
-    async fn ask(&self, replica: &Replica) -> (u16, Value) {
+    pub(super) async fn ask(&self, replica: &Replica) -> (u16, Value) {
+        send(&mut self.dial(replica).await, "", json!({})).await
+    }
+
+    /// Opens a connection to a replica by the authorities of the configuration.
+    pub(super) async fn dial(&self, replica: &Replica) -> SendRequest<Full<Bytes>> {
         let entry = self.validating().await.webhooks.unwrap().remove(0);
         let bundle = entry.client_config.ca_bundle.expect("the configuration has authorities").0;
         let mut roots = RootCertStore::empty();
@@ -125,18 +139,23 @@ impl World {
         replica.dial.send(Box::new(far)).await.unwrap();
         let connector = TlsConnector::from(Arc::new(config));
         let stream = connector.connect(NAME.try_into().unwrap(), near).await.unwrap();
-        send(&mut http(stream).await, "", json!({})).await
+        http(stream).await
     }
 }
 
-struct Replica {
+pub(super) struct Replica {
     dial: mpsc::Sender<BoxIo>,
     stop: CancellationToken,
-    status: Arc<Status>,
+    pub(super) status: Arc<Status>,
     task: JoinHandle<Result<(), Error>>,
 }
 
 impl Replica {
+    pub(super) async fn end(self) {
+        self.stop.cancel();
+        self.task.await.unwrap().unwrap();
+    }
+
     fn not_after(&self) -> Timestamp {
         self.status.certificate().unwrap().not_after().unwrap()
     }

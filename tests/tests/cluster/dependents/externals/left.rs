@@ -88,6 +88,13 @@ impl World {
         self.eventually("the account is told", is_told).await;
     }
 
+    /// Returns the notes of the Events of a reason.
+    pub(super) async fn events(&self, reason: &str) -> Vec<String> {
+        let events = self.api::<Event>().list().await.unwrap().items;
+        let found = events.into_iter().filter(|it| it.reason.as_deref() == Some(reason));
+        found.filter_map(|event| event.note).collect()
+    }
+
     async fn keep_account(&self) {
         self.patch(
             "shop",
@@ -112,15 +119,41 @@ async fn the_resource_of_a_field_that_left_holds_its_object_and_says_so_until_it
     world.told_of_account().await;
     world.rest().await;
     assert!(world.shop().await.is_some() && bank.made() == ["create"]);
-    let is_event = async || {
-        let events = world.api::<Event>().list().await.unwrap().items;
-        events.iter().any(|event| event.reason.as_deref() == Some("ExternalLeft"))
-    };
+    let is_event = async || !world.events("ExternalLeft").await.is_empty();
     world.eventually("an Event", is_event).await;
 
     world.keep_account().await;
     world.eventually("the shop is gone", async || world.shop().await.is_none()).await;
     assert_eq!(bank.made(), ["create"], "the account is there");
+    let kept = async || world.events("ExternalKept").await;
+    world.eventually("it is told", async || !kept().await.is_empty()).await;
+    world.rest().await;
+    assert_eq!(kept().await.len(), 1, "once");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_record_of_another_object_holds_no_copy_and_deletes_nothing() {
+    let (world, bank) = with_account().await;
+    let mut copy = world.shop().await.unwrap();
+    let metadata = ObjectMeta {
+        name: Some("copy".to_owned()),
+        annotations: copy.metadata.annotations.clone(),
+        finalizers: copy.metadata.finalizers.clone(),
+        ..Default::default()
+    };
+    (copy.metadata, copy.status) = (metadata, None);
+    world.api::<Shop>().create(&copy).await.unwrap();
+    let running = later(&world, next::Tills);
+    let message = async || world.message("copy").await;
+    world.eventually("it is told", async || message().await.contains("another object")).await;
+    running.settled().await;
+    world.api::<Shop>().delete("copy").await.unwrap();
+    let is_gone = async || world.api::<Shop>().get_opt("copy").await.unwrap().is_none();
+    world.eventually("the copy is gone", is_gone).await;
+    let is_told = async || !world.events("ExternalCopied").await.is_empty();
+    world.eventually("it is told", is_told).await;
+    assert_eq!((bank.made(), bank.count()), (vec!["create".to_owned()], 1));
     running.stop().await;
 }
 

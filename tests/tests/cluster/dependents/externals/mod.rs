@@ -1,6 +1,7 @@
 //! External resources between the children of a graph.
 
 mod left;
+mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

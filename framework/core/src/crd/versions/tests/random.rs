@@ -84,6 +84,8 @@ impl Random {
                 let (text, hidden) = (self.text(), self.option(|| self.number()));
                 Box::new(v1::Nested { text, hidden })
             }),
+            retries: self.number(),
+            tier: self.text(),
         };
         let mut job = v1::Job::new("a", spec);
         job.status = self.option(|| v1::JobStatus {
@@ -114,6 +116,8 @@ impl Random {
             replicas: self.option(|| self.number()),
             nested: self.option(|| Box::new(v1beta1::Nested { text: self.text() })),
             comment: self.option(|| self.text()),
+            retries: self.number(),
+            tier: self.text(),
         };
         let mut job = v1beta1::Job::new("a", spec);
         job.status = self.option(|| v1beta1::JobStatus { active: self.option(|| self.args()) });
@@ -127,7 +131,30 @@ impl Random {
         self.with_metadata(serde_json::to_value(job).unwrap())
     }
 
+    /// Leaves out what types write and nobody else does, and adds what no type knows.
+    fn as_received(&self, object: &mut Value) {
+        let spec = object["spec"].as_object_mut().unwrap();
+        if self.one_in(2) {
+            spec.retain(|_, value| !value.is_null());
+        }
+        if self.one_in(3) {
+            spec.remove("retries");
+        }
+        if self.one_in(2)
+            && let Some(tier) = spec.get_mut("tier")
+        {
+            *tier = tier.as_str().unwrap().to_uppercase().into();
+        }
+        if self.one_in(2) {
+            spec.insert("future".to_owned(), json!({ "text": self.text() }));
+        }
+        if let Some(port) = spec.get_mut("ports").and_then(|ports| ports.get_mut(0)) {
+            port["since"] = json!(self.number());
+        }
+    }
+
     fn with_metadata(&self, mut object: Value) -> Value {
+        self.as_received(&mut object);
         object["metadata"]["uid"] = json!("1");
         object["metadata"]["managedFields"] = json!([{ "manager": "kubectl" }]);
         if self.one_in(2) {
@@ -144,7 +171,12 @@ impl Random {
         for _ in 0..=self.below(2) {
             let name = &names[self.below(names.len())];
             let Value::Array(list) = &mut spec[name] else {
-                spec[name] = other["spec"][name].clone();
+                match other["spec"].get(name) {
+                    Some(value) => spec[name] = value.clone(),
+                    // To conversions that is what an API server prunes.
+                    None if name == "future" => {}
+                    None => drop(spec.remove(name)),
+                }
                 continue;
             };
             match self.below(4) {

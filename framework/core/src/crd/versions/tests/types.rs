@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use windlass_macros::{Convertible, CustomResource, Schema};
+
+/// Reads a text that is the same in upper case.
+fn lower_case<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(String::deserialize(from)?.to_lowercase())
+}
 
 /// The hub.
 pub(super) mod v1 {
@@ -36,6 +41,11 @@ pub(super) mod v1 {
         pub time_zone: Option<String>,
         pub suspend: bool,
         pub nested: Option<Box<Nested>>,
+        #[serde(default)]
+        pub retries: i32,
+        #[serde(default, deserialize_with = "lower_case")]
+        #[schema(with = String)]
+        pub tier: String,
     }
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
@@ -116,6 +126,11 @@ pub(super) mod v1beta1 {
         pub nested: Option<Box<Nested>>,
         #[convert(version_only)]
         pub comment: Option<String>,
+        #[serde(default)]
+        pub retries: i32,
+        #[serde(default, deserialize_with = "lower_case")]
+        #[schema(with = String)]
+        pub tier: String,
     }
 
     fn split(from: &JobSpec, to: &mut v1::JobSpec) -> Result<(), String> {
@@ -224,6 +239,8 @@ pub(super) mod v1alpha1 {
             time_zone: None,
             suspend: false,
             nested: None,
+            retries: 0,
+            tier: String::new(),
         }
     }
 

@@ -281,6 +281,9 @@ impl<C: Reconciler> Context<C> {
         source: &Arc<ReadSource<K>>,
         target: &ReadTarget,
     ) -> Result<ReadSourceRef, Error> {
+        if let Some(record) = &self.shared.dry_runs {
+            record.note_read(format!("watch {}{}", source.info.group_resource(), target.told()));
+        }
         let reference = source.reference();
         let registered = &self.shared.reads.registered;
         if !source.is_filled() {

@@ -307,3 +307,14 @@ fn an_empty_list_that_an_apply_removed_is_lost_though_nobody_owns_it() {
     let (intent, live) = (json!({ "spec": { "ports": [] } }), json!({ "spec": {} }));
     assert!(!has_lost(&kind, &intent, &live, &owned), "the server leaves it out");
 }
+
+#[test]
+fn empty_maps_and_lists_of_the_metadata_are_never_lost() {
+    let info = ResourceInfo { group: "example.dev".into(), ..ResourceInfo::of::<Deployment>() };
+    let owned = json!({ "f:metadata": { "f:labels": { "f:a": {} } }, "f:spec": { "f:name": {} } });
+    let owned = fields("example.dev/v1", owned);
+    let metadata = json!({ "annotations": {}, "finalizers": [], "labels": { "a": "b" } });
+    let intent = json!({ "metadata": metadata, "spec": { "name": "a" }, "status": {} });
+    let live = json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "name": "a" } });
+    assert!(!has_lost(&info, &intent, &live, &owned), "the server leaves them out");
+}

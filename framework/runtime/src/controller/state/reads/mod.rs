@@ -47,6 +47,24 @@ pub(crate) enum ReadTarget {
     Selection(Arc<Selection>),
 }
 
+impl ReadTarget {
+    /// Returns the text behind the name of the resource in a plan.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::Kind => String::new(),
+            Self::Object(key) => format!(" {key}"),
+            Self::Value(_, value) => format!(" by {value}"),
+            Self::Selection(selection) => {
+                let within = selection.namespace.as_ref().map(|namespace| format!(" {namespace}"));
+                let labels = &selection.labels;
+                let labels =
+                    if labels.is_empty() { String::new() } else { format!(" by {labels}") };
+                format!("{}{labels}", within.unwrap_or_default())
+            }
+        }
+    }
+}
+
 /// State that a reader found, which is compared with later changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {

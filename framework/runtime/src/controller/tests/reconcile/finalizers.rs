@@ -74,3 +74,40 @@ async fn c6_a_clean_up_removes_only_our_finalizer() {
     assert!(world.sites().get_opt("home").await.expect("an answer").is_none());
     assert_eq!(sites.runs("cleanup home"), runs);
 }
+
+/// Another writer takes the finalizer off while the clean-up runs.
+struct Raced(Client);
+
+impl Reconciler for Raced {
+    type Object = Site;
+
+    async fn reconcile(&self, _: &Site, _: &Context<Self>) -> Result<Action> {
+        Ok(Action::done())
+    }
+}
+
+impl Finalize for Raced {
+    async fn cleanup(&self, site: &Site, _: &Context<Self>) -> Result<()> {
+        let left = json!({ "metadata": { "finalizers": ["old.dev/x"] } });
+        self.0.namespace::<Site>("shop").patch(site.name(), Patch::Merge(left)).await?;
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_that_another_writer_took_off_keeps_no_other_from_being_removed() {
+    let world = World::start().await;
+    let builder = ControllerBuilder::<Raced>::new().finalizer(FINALIZER);
+    let builder = builder.former_finalizer("old.dev/x");
+    // No change of the finalizers alone reconciles the object.
+    let builder = builder.when(predicates::generation_changed());
+    let running = world.run(builder.build(Raced(world.client.clone()))).await;
+    let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
+    site.metadata.finalizers = Some(vec![FINALIZER.into(), "old.dev/x".into()]);
+    world.sites().create(&site).await.expect("created");
+    running.settled().await;
+    world.sites().delete("home").await.expect("deleted");
+    running.settled().await;
+    let left = world.sites().get_opt("home").await.expect("an answer");
+    assert!(left.is_none(), "{:?}", left.map(|site| site.metadata.finalizers));
+}

@@ -3,7 +3,9 @@
 
 mod chaos;
 mod lease;
+mod outside;
 mod recording;
+mod recreation;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +17,19 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use windlass_apiserver::ApiServer;
 use windlass_apiserver::faults::{Action, ObservedChange, ObservedRequest, Observer};
+use windlass_runtime::controller::ReconcileObserver;
 
 use self::chaos::Chaos;
 use self::lease::LeaseMonitor;
+use self::recreation::Recreation;
 use super::line::{self, Trace};
 use super::plan::{Disturbance, Step};
 use super::run::Setting;
 use super::state;
+use crate::testing::activity::Work;
 
 pub(super) use self::lease::LEASE;
-pub(super) use self::recording::{Change, Recording, Request};
+pub(super) use self::recording::{Change, Observed, Recording, Request};
 
 /// Most requests and changes of a run; a run with more is not recorded further.
 const MOST: usize = 20_000;
@@ -37,6 +42,8 @@ pub(super) struct Monitor {
     /// The server; removed at the end of the run, which would otherwise keep itself alive.
     server: Mutex<Option<ApiServer>>,
     state: Mutex<State>,
+    /// Reconciles under way; a lock of its own, since reconciles begin and end while the state is locked.
+    work: Work,
     /// Notified when the operator has crashed.
     pub(super) crashed: Notify,
     /// Notified of each change that oracles judge.
@@ -62,6 +69,7 @@ struct State {
     /// Revision that first views show, and the virtual time until which they do.
     stale: Option<(u64, Duration)>,
     lease: LeaseMonitor,
+    recreation: Recreation,
 }
 
 impl Monitor {
@@ -83,16 +91,23 @@ impl Monitor {
             doomed: None,
             stale: None,
             lease: LeaseMonitor::default(),
+            recreation: Recreation::default(),
         };
         let monitor = Arc::new(Self {
             server: Mutex::new(Some(server.clone())),
             state: Mutex::new(state),
+            work: Work::default(),
             crashed: Notify::new(),
             changed: Notify::new(),
             trace,
         });
         server.observe(Arc::clone(&monitor) as Arc<dyn Observer>);
         monitor
+    }
+
+    /// Returns the listener for the operator's reconciles.
+    pub(super) fn observer(&self) -> Arc<dyn ReconcileObserver> {
+        Arc::new(self.work.clone())
     }
 
     /// Sets the switches that cut off the running processes.
@@ -113,6 +128,11 @@ impl Monitor {
     /// Returns the objects as they are now.
     pub(super) fn objects(&self) -> BTreeMap<(String, String), Value> {
         self.state.lock().recording.objects.clone()
+    }
+
+    /// Returns what the objects say about their generations.
+    pub(super) fn observed(&self) -> Observed {
+        self.state.lock().recording.observed.clone()
     }
 
     /// Takes no further disturbances.
@@ -189,18 +209,28 @@ impl Monitor {
         server.commit(group, resource, namespace, name, Some(object));
     }
 
-    /// Takes what is due at a request; returns it with its number, and the actions on every request.
-    fn met(&self, request: &ObservedRequest<'_>) -> Option<(Vec<Disturbance>, usize, Vec<Action>)> {
+    /// Returns the record of a request, and the actions on it that no plan numbers.
+    fn seen(&self, request: &ObservedRequest<'_>) -> (Request, Vec<Action>) {
+        let state = self.state.lock();
+        let now = state.began.elapsed();
+        let mut actions: Vec<Action> = state.lease.request(request, now).into_iter().collect();
+        let stale = state.stale.filter(|(_, until)| request.verb == "watch" && now < *until);
+        actions.extend(stale.map(|(revision, until)| Action::Behind(revision, until - now)));
+        (Request::of(request, now), actions)
+    }
+
+    /// Takes what is due at a request; returns it with its number, and all other actions.
+    fn met(
+        &self,
+        seen: Request,
+        mut actions: Vec<Action>,
+    ) -> Option<(Vec<Disturbance>, usize, Vec<Action>)> {
         let mut state = self.state.lock();
         let number = state.recording.requests.len();
         if number == MOST {
             return None;
         }
-        let now = state.began.elapsed();
-        let mut actions: Vec<Action> = state.lease.request(request, now).into_iter().collect();
-        let stale = state.stale.filter(|(_, until)| request.verb == "watch" && now < *until);
-        actions.extend(stale.map(|(revision, until)| Action::Behind(revision, until - now)));
-        let seen = Request::of(request, now);
+        let now = seen.at;
         let mut due = state.due(number, false);
         let drawn = state.chaos.as_mut().map(|chaos| chaos.request(&seen));
         if let Some((fault, latency)) = drawn {
@@ -225,30 +255,38 @@ impl Monitor {
     }
 }
 
+/// Returns what a disturbance does to the request that it meets.
+fn action(kind: Disturbance) -> Option<Action> {
+    match kind {
+        Disturbance::CrashBefore => Some(Action::Hang),
+        Disturbance::CrashAfter => Some(Action::ExecuteThenHang),
+        Disturbance::LoseAnswer => Some(Action::ExecuteThenDrop),
+        Disturbance::Refuse(code) => Some(Action::Answer(code)),
+        Disturbance::Fail(code) => Some(Action::ExecuteThenAnswer(code)),
+        Disturbance::Late => Some(Action::Delay(kind.lasts())),
+        Disturbance::Pause => Some(Action::ExecuteThenDelay(kind.lasts())),
+        _ => None,
+    }
+}
+
 impl Observer for Monitor {
     fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
-        let server = self.server.lock().clone().filter(|_| line::is_operator(request.user));
-        let Some(server) = server else { return Vec::new() };
-        let Some((kinds, number, mut actions)) = self.met(request) else { return Vec::new() };
-        let action = |kind: Disturbance| match kind {
-            Disturbance::CrashBefore => Some(Action::Hang),
-            Disturbance::CrashAfter => Some(Action::ExecuteThenHang),
-            Disturbance::LoseAnswer => Some(Action::ExecuteThenDrop),
-            Disturbance::Refuse(code) => Some(Action::Answer(code)),
-            Disturbance::Fail(code) => Some(Action::ExecuteThenAnswer(code)),
-            Disturbance::Late => Some(Action::Delay(kind.lasts())),
-            Disturbance::Pause => Some(Action::ExecuteThenDelay(kind.lasts())),
-            Disturbance::Edit => {
-                Self::edit(&server, request);
-                None
-            }
-            Disturbance::Replace => {
-                Self::replace(&server, request, number);
-                None
-            }
-            _ => None,
+        if !line::is_operator(request.user) {
+            self.state.lock().recreation.asked_by_user(request);
+            return Vec::new();
+        }
+        let Some(server) = self.server.lock().clone() else { return Vec::new() };
+        let (seen, actions) = self.seen(request);
+        let Some((kinds, number, mut actions)) = self.met(seen, actions) else {
+            return Vec::new();
         };
-        actions.extend(kinds.into_iter().filter_map(action));
+        for kind in kinds {
+            match kind {
+                Disturbance::Edit => Self::edit(&server, request),
+                Disturbance::Replace => Self::replace(&server, request, number),
+                _ => actions.extend(action(kind)),
+            }
+        }
         actions
     }
 
@@ -259,7 +297,14 @@ impl Observer for Monitor {
         if number == MOST {
             return;
         }
-        let seen = state.seen(change);
+        let mut seen = state.seen(change);
+        if seen.by_operator && seen.is_relevant {
+            let object = change.after.or(change.before).unwrap_or(&Value::Null);
+            seen.because = self.work.behind(seen.plural(), &seen.name.1, object);
+        }
+        if state.recreation.changed(&server, change, &seen, number) {
+            state.recording.calm_at = seen.at;
+        }
         let by_request = state.attribute(&seen, number);
         if by_request.is_some() && state.doomed == by_request {
             state.doomed = None;
@@ -276,6 +321,8 @@ impl Observer for Monitor {
             if let Disturbance::StaleStart(back) = step.kind {
                 state.stale = Some((state.before(&seen, back), seen.at + step.kind.lasts()));
                 self.crash(&state);
+            } else if step.kind == Disturbance::Recreate {
+                state.recreation.begin(&server, change, &seen);
             } else if Self::disturb(&server, step.kind, seen.plural()) {
                 state.held.push((seen.plural().to_owned(), seen.key.clone()));
             }
@@ -309,10 +356,14 @@ impl State {
     fn seen(&mut self, change: &ObservedChange<'_>) -> Change {
         let seen = Change::of(change, self.began.elapsed(), self.recording.requests.len());
         match change.after {
-            Some(_) if recording::is_judged(change.resource) => {
+            Some(after) if recording::is_judged(change.resource) => {
+                self.recording.observed.insert(seen.id(), recording::observed(after));
                 self.recording.objects.insert(seen.id(), seen.after.clone());
             }
-            _ => drop(self.recording.objects.remove(&seen.id())),
+            _ => {
+                self.recording.observed.remove(&seen.id());
+                self.recording.objects.remove(&seen.id());
+            }
         }
         let violations = &mut self.recording.violations;
         if let Some(violation) = self.lease.changed(change, &seen)

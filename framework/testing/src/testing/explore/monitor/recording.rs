@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
 use crate::testing::explore::line;
@@ -11,7 +11,16 @@ use crate::testing::explore::plan::Step;
 use crate::testing::explore::state;
 
 /// Resources whose writes no oracle judges: bookkeeping of the framework.
-const BOOKKEEPING: [&str; 3] = ["leases", "events", "customresourcedefinitions"];
+const BOOKKEEPING: [&str; 5] = [
+    "leases",
+    "events",
+    "customresourcedefinitions",
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+];
+
+/// Resource of the states of systems outside of Kubernetes.
+const OUTSIDE: &str = "external";
 
 /// A request of the operator.
 #[derive(Clone, Debug)]
@@ -38,6 +47,20 @@ impl Request {
             subresource: request.subresource.to_owned(),
             namespace: request.namespace.to_owned(),
             name: request.name.to_owned(),
+            changes: Vec::new(),
+            key: None,
+            at,
+        }
+    }
+
+    /// Returns the record of a call of a system outside of Kubernetes.
+    pub(super) fn of_call(system: &str, text: &str, at: Duration) -> Self {
+        Self {
+            verb: "call".to_owned(),
+            resource: system.to_owned(),
+            subresource: String::new(),
+            namespace: String::new(),
+            name: text.to_owned(),
             changes: Vec::new(),
             key: None,
             at,
@@ -83,6 +106,10 @@ pub(in crate::testing::explore) struct Change {
     pub(super) revision: u64,
     /// Number of the operator's requests before it.
     pub(in crate::testing::explore) requests: usize,
+    /// Whether the object is being deleted after the change.
+    pub(in crate::testing::explore) is_terminating: bool,
+    /// The reconciles under way, with their reasons, of a change by the operator.
+    pub(in crate::testing::explore) because: String,
 }
 
 impl Change {
@@ -115,6 +142,34 @@ impl Change {
             at,
             revision: change.revision,
             requests,
+            is_terminating: !object["metadata"]["deletionTimestamp"].is_null(),
+            because: String::new(),
+        }
+    }
+
+    /// Returns the record of a new state of a system outside of Kubernetes; whether the operator changed it, when,
+    /// and after how many requests.
+    pub(super) fn outside(
+        system: &str,
+        after: Value,
+        (by_operator, at, requests): (bool, Duration, usize),
+    ) -> Self {
+        let after = json!({ "metadata": { "name": system }, "state": after });
+        Self {
+            key: state::key(OUTSIDE, &after),
+            name: (String::new(), system.to_owned()),
+            resource: OUTSIDE.to_owned(),
+            verb: "updates",
+            by_operator,
+            by_user: !by_operator,
+            is_relevant: true,
+            has_finalizers: false,
+            after: state::comparable(&after),
+            at,
+            revision: 0,
+            requests,
+            is_terminating: false,
+            because: String::new(),
         }
     }
 
@@ -139,6 +194,29 @@ pub(super) fn plural(resource: &str) -> &str {
     resource.split('.').next().unwrap_or_default()
 }
 
+/// For each object, by resource and key: whether its observed generations are its own, in their order.
+pub(in crate::testing::explore) type Observed = BTreeMap<(String, String), Vec<bool>>;
+
+/// Adds whether the observed generations of an object, or a part of one, are its own. The recursion is as deep as the
+/// object.
+fn add_observed(part: &Value, generation: &Value, observed: &mut Vec<bool>) {
+    match part {
+        Value::Object(fields) => {
+            observed.extend(fields.get("observedGeneration").map(|it| it == generation));
+            fields.values().for_each(|field| add_observed(field, generation, observed));
+        }
+        Value::Array(items) => items.iter().for_each(|it| add_observed(it, generation, observed)),
+        _ => {}
+    }
+}
+
+/// Returns whether the observed generations in an object's status are its own.
+pub(super) fn observed(object: &Value) -> Vec<bool> {
+    let mut observed = Vec::new();
+    add_observed(&object["status"], &object["metadata"]["generation"], &mut observed);
+    observed
+}
+
 /// The record of a run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::testing::explore) struct Recording {
@@ -146,6 +224,8 @@ pub(in crate::testing::explore) struct Recording {
     pub(in crate::testing::explore) changes: Vec<Change>,
     /// Last state of each object, by resource and key.
     pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
+    /// What each of them says about its generation.
+    pub(in crate::testing::explore) observed: Observed,
     /// The disturbances that were caused.
     pub(in crate::testing::explore) caused: Vec<Step>,
     /// Virtual time at which the last of them was over.

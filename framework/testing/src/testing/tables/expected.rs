@@ -1,0 +1,62 @@
+//! Expectations of a case.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::given::Given;
+
+/// Expected effects of a reconcile.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expected {
+    pub(super) changes: Vec<Change>,
+    pub(super) status: Option<Value>,
+    pub(super) requeue_after: Option<Duration>,
+    /// Reason of a wait.
+    pub(super) waits: Option<String>,
+    /// Part of the text of an error.
+    pub(super) fails: Option<String>,
+    /// Kinds and reasons.
+    pub(super) events: Vec<String>,
+    pub(super) reads: Vec<String>,
+    pub(super) calls: Vec<String>,
+}
+
+/// An expected change of one object.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) effect: Effect,
+    /// Its fields; those that are absent are not compared.
+    pub(super) object: Given,
+}
+
+/// Effect of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    Create { is_owned: bool },
+    Update,
+    Delete,
+}
+
+impl Effect {
+    /// Returns the verb of a report.
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Self::Create { .. } => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Returns a value as JSON.
+///
+/// # Panics
+/// When it cannot be written, as a map whose keys are no texts.
+pub(super) fn json_of(value: &impl Serialize) -> Value {
+    match serde_json::to_value(value) {
+        Ok(value) => value,
+        Err(error) => panic!("cannot write a value of a case as JSON: {error}"),
+    }
+}

@@ -1,0 +1,262 @@
+//! The field `spec.conversion` of installed definitions: kept right while the operator runs, and given
+//! back by a process that has it at its URL for a time.
+//!
+//! Invariant: a process at a URL writes the conversion that it replaces into an annotation of the same
+//! definition by the same patch, so that any later process can give it back.
+
+// DESIGN.md, 257: The conversion that a URL replaces is kept in the definition, and a contest for it ends
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use windlass_client::api::Patch;
+use windlass_client::client::Client;
+use windlass_core::{Error, ErrorKind};
+
+use super::Status;
+
+/// Annotation of a definition with the conversion that a process at a URL replaced.
+pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
+/// Times that others may replace the conversion before the contest is reported.
+const MOST_LOSSES: u32 = 3;
+/// Pause between two repairs of a conversion that others replace again and again.
+const CONTESTED: Duration = Duration::from_secs(300);
+/// Time in which replicas learn of new authorities.
+const ROTATION: Duration = Duration::from_secs(90);
+/// Time without a loss after which a contest is over.
+const QUIET: Duration = Duration::from_secs(600);
+
+/// The contents of the annotation [`REPLACED`].
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Replaced {
+    /// URL of the process that replaced it, with the path.
+    by_url: String,
+    /// The conversion before; absent for a definition without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    conversion: Option<CustomResourceConversion>,
+}
+
+impl Replaced {
+    /// Reads the annotation of a definition; a spoilt one is none.
+    fn of(definition: &CustomResourceDefinition) -> Option<Self> {
+        let annotations = definition.metadata.annotations.as_ref()?;
+        serde_json::from_str(annotations.get(REPLACED)?).ok()
+    }
+}
+
+/// What a process knows of one definition.
+#[derive(Debug, Default)]
+struct Known {
+    /// The conversion that it is to have.
+    right: Option<CustomResourceConversion>,
+    /// Whether it had that one at the last look.
+    is_right: bool,
+    /// Times that others replaced it, in a series.
+    losses: u32,
+    /// The first and the last of them.
+    lost: Option<(Instant, Instant)>,
+    /// The last repair.
+    repaired: Option<Instant>,
+    is_contested: bool,
+}
+
+impl Known {
+    /// Counts a loss; returns whether the conversion is contested since now.
+    fn lose(&mut self, now: Instant, is_at_url: bool) -> bool {
+        self.is_right = false;
+        self.losses += 1;
+        let (first, _) = self.lost.unwrap_or((now, now));
+        self.lost = Some((first, now));
+        // Replicas differ for a minute after a rotation.
+        let is_long = is_at_url || now - first >= ROTATION;
+        let was_contested = self.is_contested;
+        self.is_contested |= self.losses >= MOST_LOSSES && is_long;
+        self.is_contested && !was_contested
+    }
+}
+
+/// Keeps the conversions of definitions.
+#[derive(Debug)]
+pub(super) struct Conversions<'a> {
+    client: Client,
+    status: &'a Status,
+    /// Whether the process is asked at a URL: then others have precedence.
+    is_at_url: bool,
+    known: BTreeMap<String, Known>,
+}
+
+impl<'a> Conversions<'a> {
+    pub(super) fn new(client: &Client, status: &'a Status, is_at_url: bool) -> Self {
+        Self { client: client.clone(), status, is_at_url, known: BTreeMap::new() }
+    }
+
+    /// Writes the right conversion of a definition if it has another one.
+    pub(super) async fn look(
+        &mut self,
+        name: &str,
+        right: &CustomResourceConversion,
+    ) -> Result<(), Error> {
+        let stored = read(&self.client, name).await?;
+        let now = self.client.environment().clock.now();
+        let known = self.known.entry(name.to_owned()).or_default();
+        if known.right.as_ref() != Some(right) {
+            *known = Known { right: Some(right.clone()), ..Known::default() };
+            self.status.uncontested(name);
+        }
+        if stored.spec.conversion.as_ref() == Some(right) {
+            known.is_right = true;
+            if known.lost.is_some_and(|(_, last)| now - last > QUIET) {
+                (known.losses, known.lost, known.is_contested) = (0, None, false);
+                self.status.uncontested(name);
+            }
+            return Ok(());
+        }
+        if known.is_right && known.lose(now, self.is_at_url) {
+            let text = contest(name, &stored, self.is_at_url);
+            tracing::error!(definition = name, "{text}");
+            self.status.contested(name, !self.is_at_url, text);
+        }
+        let is_soon = known.repaired.is_some_and(|repaired| now - repaired < CONTESTED);
+        if known.is_contested && (self.is_at_url || is_soon) {
+            return Ok(());
+        }
+        tracing::info!(definition = name, "the conversion of a definition is repaired");
+        let annotation = match self.is_at_url {
+            true => replaced(&stored, right)?,
+            // What a process at a URL replaced is here again.
+            false => Value::Null,
+        };
+        write(&self.client, &stored, right, &annotation).await?;
+        (known.is_right, known.repaired) = (true, Some(now));
+        Ok(())
+    }
+}
+
+/// Returns the annotation with the conversion that `right` replaces. That of a process that was killed is
+/// not it: it stays as that process found it.
+fn replaced(
+    stored: &CustomResourceDefinition,
+    right: &CustomResourceConversion,
+) -> Result<Value, Error> {
+    let former = Replaced::of(stored);
+    let is_of_url = former
+        .as_ref()
+        .is_some_and(|former| url(stored.spec.conversion.as_ref()) == Some(&former.by_url));
+    let conversion = match former {
+        Some(former) if is_of_url => former.conversion,
+        _ => stored.spec.conversion.clone(),
+    };
+    let by_url = url(Some(right)).cloned().unwrap_or_default();
+    let text = serde_json::to_string(&Replaced { by_url, conversion });
+    text.map(Value::from).map_err(|error| {
+        Error::new(ErrorKind::Other, "cannot keep the conversion of a definition").because(error)
+    })
+}
+
+/// Returns the URL of a conversion.
+fn url(conversion: Option<&CustomResourceConversion>) -> Option<&String> {
+    conversion?.webhook.as_ref()?.client_config.as_ref()?.url.as_ref()
+}
+
+/// Gives the conversion of a definition back: the one that was there before a process at a URL. One that
+/// somebody else wrote since stays.
+pub(super) async fn give_back(
+    client: &Client,
+    name: &str,
+    own: &CustomResourceConversion,
+) -> Result<(), Error> {
+    let Some(stored) = client.all::<CustomResourceDefinition>().get_opt(name).await? else {
+        return Ok(());
+    };
+    let Some(former) = Replaced::of(&stored) else { return Ok(()) };
+    let has_own = url(stored.spec.conversion.as_ref()) == url(Some(own));
+    if !has_own && former.by_url != url(Some(own)).map_or("", String::as_str) {
+        // Another process at a URL has it now, and gives it back.
+        return Ok(());
+    }
+    let none = CustomResourceConversion { strategy: "None".to_owned(), webhook: None };
+    let right = match has_own {
+        true => former.conversion.unwrap_or(none),
+        false => stored.spec.conversion.clone().unwrap_or(none),
+    };
+    write(client, &stored, &right, &Value::Null).await
+}
+
+async fn read(client: &Client, name: &str) -> Result<CustomResourceDefinition, Error> {
+    client.all().get_opt(name).await?.ok_or_else(|| {
+        let text = format!(
+            "the definition {name:?} is not there: install its kind, or apply the printed manifests"
+        );
+        Error::new(ErrorKind::Config, text)
+    })
+}
+
+/// Writes conversion and annotation; the rest of the definition stays.
+async fn write(
+    client: &Client,
+    stored: &CustomResourceDefinition,
+    right: &CustomResourceConversion,
+    annotation: &Value,
+) -> Result<(), Error> {
+    let mut conversion = json!(right);
+    // A merge patch removes what it names as null.
+    match &right.webhook {
+        None => conversion["webhook"] = json!(null),
+        Some(_) => {
+            let client = &mut conversion["webhook"]["clientConfig"];
+            let other = if client["url"].is_null() { "url" } else { "service" };
+            client[other] = json!(null);
+            if client["caBundle"].is_null() {
+                client["caBundle"] = json!(null);
+            }
+        }
+    }
+    let mut metadata = json!({ "resourceVersion": stored.metadata.resource_version });
+    let has_annotation =
+        stored.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REPLACED));
+    if has_annotation || !annotation.is_null() {
+        metadata["annotations"] = json!({ REPLACED: annotation });
+    }
+    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "conversion": conversion } }));
+    let name = stored.metadata.name.as_deref().unwrap_or_default();
+    client.all::<CustomResourceDefinition>().patch(name, patch).await.map(drop)
+}
+
+/// Returns the text about a conversion that others replace.
+fn contest(name: &str, stored: &CustomResourceDefinition, is_at_url: bool) -> String {
+    let by = match writer(stored) {
+        Some(writer) => format!(" by {writer:?}"),
+        None => String::new(),
+    };
+    let conversion = stored.spec.conversion.as_ref();
+    let at = url(conversion).map(|url| format!(" with {url}")).unwrap_or_default();
+    let remedy = match is_at_url {
+        true => {
+            "this process converts no objects of it; stop the operator in the cluster, and start this \
+             process again"
+        }
+        false => {
+            "it is repaired every five minutes; stop the other process, or let one operator own the kind"
+        }
+    };
+    format!(
+        "the conversion of the definition {name:?} was replaced again and again, the last time{by}{at}: {remedy}"
+    )
+}
+
+/// Returns the field manager that wrote the conversion last.
+fn writer(stored: &CustomResourceDefinition) -> Option<&str> {
+    let entries = stored.metadata.managed_fields.iter().flatten();
+    let writers = entries.filter(|entry| {
+        let fields = entry.fields_v1.as_ref();
+        fields.is_some_and(|fields| !fields.0["f:spec"]["f:conversion"].is_null())
+    });
+    writers.max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?.manager.as_deref()
+}

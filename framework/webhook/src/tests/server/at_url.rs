@@ -1,0 +1,145 @@
+//! The conversion of a definition while processes at a URL and operators in a cluster write it.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition,
+};
+use windlass_runtime::manager::WebhookAccess;
+
+use super::own::World;
+use super::*;
+use crate::tests::versions::v1;
+
+const DEFINITION: &str = "parcels.example.dev";
+const ANNOTATION: &str = "windlass.dev/replaced-conversion";
+
+/// A process at a URL.
+struct Laptop {
+    stop: CancellationToken,
+    status: Arc<Status>,
+    task: JoinHandle<Result<(), Error>>,
+    _dial: mpsc::Sender<BoxIo>,
+}
+
+impl Laptop {
+    async fn start(world: &World, url: &str) -> Self {
+        let (dial, accepted) = mpsc::channel(16);
+        let server = WebhookServer::new(Webhooks::new().converting::<v1::Parcel>())
+            .listener(Pipes(Mutex::new(accepted)));
+        let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
+        let client = world.client.clone();
+        let webhooks = Some(WebhookAccess::at(url));
+        let names = OperatorInfo { name: "shop".to_owned(), webhooks, ..OperatorInfo::default() };
+        let task = tokio::spawn({
+            let (stop, status) = (stop.clone(), Arc::clone(&status));
+            async move { server.run((&client, &names), stop, &status, || ()).await }
+        });
+        pass(3).await;
+        Self { stop, status, task, _dial: dial }
+    }
+
+    /// Ends without giving anything back.
+    async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap().unwrap();
+    }
+
+    /// Returns the check about the conversion.
+    fn contest(&self) -> Option<(bool, String)> {
+        let checks = self.status.checks();
+        let mut contests = checks.into_iter().filter(|check| check.name == "webhook conversion");
+        contests.next().map(|check| (check.ok, check.detail))
+    }
+}
+
+async fn definition(world: &World) -> CustomResourceDefinition {
+    world.client.all().get(DEFINITION).await.unwrap()
+}
+
+async fn conversion(world: &World) -> CustomResourceConversion {
+    definition(world).await.spec.conversion.unwrap()
+}
+
+fn url(conversion: &CustomResourceConversion) -> Option<&str> {
+    conversion.webhook.as_ref()?.client_config.as_ref()?.url.as_deref()
+}
+
+fn has_annotation(definition: &CustomResourceDefinition) -> bool {
+    definition.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(ANNOTATION))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_conversion_before_a_process_that_was_killed_is_given_back() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let first = Laptop::start(&world, "https://first.example").await;
+    let path = "/convert-example-dev-parcel";
+    assert_eq!(url(&conversion(&world).await), Some(&*format!("https://first.example{path}")));
+    assert!(has_annotation(&definition(&world).await));
+    first.kill().await;
+    for host in ["https://second.example", "https://second.example"] {
+        let killed = Laptop::start(&world, host).await;
+        assert_eq!(url(&conversion(&world).await), Some(&*format!("{host}{path}")));
+        killed.kill().await;
+    }
+    Laptop::start(&world, "https://third.example").await.stop().await;
+    assert_eq!(conversion(&world).await, before);
+    assert!(!has_annotation(&definition(&world).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_that_somebody_else_wrote_meanwhile_stays() {
+    let world = World::start().await;
+    let killed = Laptop::start(&world, "https://first.example").await;
+    killed.kill().await;
+    let replica = world.replica();
+    pass(16).await;
+    let right = conversion(&world).await;
+    assert_eq!(url(&right), None, "the operator in the cluster took it back");
+    assert!(!has_annotation(&definition(&world).await));
+    replica.end().await;
+    Laptop::start(&world, "https://second.example").await.stop().await;
+    assert_eq!(conversion(&world).await, right);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_at_a_url_leaves_the_conversion_to_the_operator_in_the_cluster_and_shows_it() {
+    let world = World::start().await;
+    let _replica = world.replica();
+    pass(2).await;
+    let right = conversion(&world).await;
+    let laptop = Laptop::start(&world, "https://laptop.example").await;
+    assert_eq!(laptop.contest(), None);
+    pass(120).await;
+    let (ok, detail) = laptop.contest().expect("the contest is shown");
+    assert!(!ok && detail.contains("stop the operator in the cluster"), "{detail}");
+    assert_eq!(conversion(&world).await, right);
+    let version = definition(&world).await.metadata.resource_version;
+    pass(3600).await;
+    assert_eq!(definition(&world).await.metadata.resource_version, version, "nobody writes it");
+    laptop.stop().await;
+    assert_eq!(conversion(&world).await, right);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_operators_that_own_one_conversion_write_it_seldom_and_show_it() {
+    let world = World::start().await;
+    let replicas = [world.replica(), world.replica_in("elsewhere")];
+    pass(180).await;
+    let mut versions = BTreeSet::new();
+    for _ in 0..360 {
+        versions.insert(definition(&world).await.metadata.resource_version);
+        pass(10).await;
+    }
+    assert!(versions.len() <= 26, "{} writes in an hour", versions.len());
+    let shown = replicas.iter().flat_map(|replica| replica.status.checks());
+    let contests: Vec<_> = shown.filter(|check| check.name == "webhook conversion").collect();
+    assert!(!contests.is_empty() && contests.iter().all(|check| check.ok), "{contests:?}");
+    assert!(contests[0].detail.contains("let one operator own the kind"), "{contests:?}");
+}
