@@ -154,7 +154,7 @@ impl Mode {
         if cfg!(not(feature = "cold")) && matches!(self.form, Encoding::Cold) {
             tracing::warn!(
                 resource = %info,
-                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
+                "cold objects need windlass's feature `cold`: this cache stays compact"
             );
         }
     }
