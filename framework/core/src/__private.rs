@@ -53,7 +53,7 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 pub use crate::crd::definition::{
-    BuildVersion, Column, Definition, Field, Place, Rule, Scale, crd, version,
+    BuildVersion, Column, Definition, DefinitionField, Field, Rule, Scale, crd, version,
 };
 pub use crate::crd::versions::Versions;
 pub use crate::resource::path::{FieldName, FieldNames};
