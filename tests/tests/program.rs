@@ -98,7 +98,7 @@ async fn s2_d7_a_second_signal_ends_a_process_whose_reconcile_blocks_its_thread(
         widgets.create(&widget("a", "block")).await.unwrap();
         let threads = [("TOKIO_WORKER_THREADS", threads)];
         let mut program = Program::start(&cluster, "blocked", &[], &threads).await;
-        let line = program.logs("using a cluster").await;
+        let line = program.logs("the operator uses this cluster").await;
         assert!(!line.starts_with('{'), "text is the default: {line}");
         let maps: Api<ConfigMap> = cluster.client().namespace(cluster.namespace());
         until("the reconcile began", async || maps.get_opt("a").await.unwrap().is_some()).await;

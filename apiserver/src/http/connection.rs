@@ -28,12 +28,12 @@ struct Inner {
     /// Open connections by number.
     open: BTreeMap<u64, State>,
     /// Idle connections: those of strangers first, then in the order in which they became idle.
-    idle: BTreeMap<Place, u64>,
+    idle: BTreeMap<CutOrder, u64>,
 }
 
 /// Place of an idle connection in the order in which they are cut: whether a user is known, and
 /// period.
-type Place = (bool, u64);
+type CutOrder = (bool, u64);
 
 /// State of a connection.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ struct State {
 }
 
 impl State {
-    fn place(&self) -> Place {
+    fn place(&self) -> CutOrder {
         (self.is_known, self.period)
     }
 }

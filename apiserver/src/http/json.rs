@@ -15,7 +15,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     }
     let found = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Any { place: &Place::Root, duplicates: &found }.deserialize(&mut reader);
+    let parsed = Any { place: &JsonPosition::Root, duplicates: &found }.deserialize(&mut reader);
     // Trailing text after the value is an error too.
     let value = parsed.and_then(|value| reader.end().map(|()| value));
     match value {
@@ -34,21 +34,21 @@ const LONGEST_PATH: usize = 1024;
 
 /// A position in a document. Positions refer to the positions above and become text only where a
 /// field is repeated: a text for each would be quadratic in memory.
-enum Place<'a> {
+enum JsonPosition<'a> {
     /// The document.
     Root,
     /// A field of an object.
-    Field(&'a Place<'a>, &'a str),
+    Field(&'a JsonPosition<'a>, &'a str),
     /// An item of a list.
-    Item(&'a Place<'a>, usize),
+    Item(&'a JsonPosition<'a>, usize),
 }
 
-impl Place<'_> {
+impl JsonPosition<'_> {
     /// Returns the text of the position, cut at [`LONGEST_PATH`].
     fn text(&self) -> String {
         let mut text = match self {
             Self::Root => String::new(),
-            Self::Field(Place::Root, name) => name.chars().take(LONGEST_PATH).collect(),
+            Self::Field(JsonPosition::Root, name) => name.chars().take(LONGEST_PATH).collect(),
             Self::Field(above, name) => {
                 let name: String = name.chars().take(LONGEST_PATH).collect();
                 format!("{}.{name}", above.text())
@@ -63,13 +63,13 @@ impl Place<'_> {
 
 /// Deserializer of any JSON value that notes repeated fields with their paths.
 struct Any<'a> {
-    place: &'a Place<'a>,
+    place: &'a JsonPosition<'a>,
     duplicates: &'a RefCell<Vec<String>>,
 }
 
 impl<'a> Any<'a> {
     /// Returns a deserializer for a value below this value.
-    fn inner<'b>(&self, place: &'b Place<'b>) -> Any<'b>
+    fn inner<'b>(&self, place: &'b JsonPosition<'b>) -> Any<'b>
     where
         'a: 'b,
     {
@@ -124,7 +124,7 @@ impl<'de> Visitor<'de> for Any<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut out = Vec::new();
         while let Some(item) =
-            items.next_element_seed(self.inner(&Place::Item(self.place, out.len())))?
+            items.next_element_seed(self.inner(&JsonPosition::Item(self.place, out.len())))?
         {
             out.push(item);
         }
@@ -134,7 +134,7 @@ impl<'de> Visitor<'de> for Any<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            let place = Place::Field(self.place, &key);
+            let place = JsonPosition::Field(self.place, &key);
             let value = fields.next_value_seed(self.inner(&place))?;
             let mut found = self.duplicates.borrow_mut();
             if out.contains_key(&key) && found.len() < MOST_DUPLICATES {

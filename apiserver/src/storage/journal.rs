@@ -14,7 +14,7 @@ use super::{Backup, Object};
 use crate::signal::Signal;
 
 /// Key of an object in the file: the resource and the key within.
-pub(crate) type Place = (String, Arc<str>);
+pub(crate) type FileKey = (String, Arc<str>);
 
 /// Writes that are committed together.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Batch {
     /// State that takes the place of everything that was stored before; `None` for a usual batch.
     pub(crate) replacement: Option<Backup>,
     /// Last state of each written key; `None` for a deletion.
-    pub(crate) writes: BTreeMap<Place, Option<Arc<Object>>>,
+    pub(crate) writes: BTreeMap<FileKey, Option<Arc<Object>>>,
     /// Newest revision after the batch.
     pub(crate) revision: u64,
     /// Number of writes until the end of the batch.

@@ -10,9 +10,9 @@ mod list_keys;
 pub mod literal;
 mod projected;
 mod root;
+mod same_kind;
 pub mod schema;
 mod status;
-mod twins;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt;
@@ -44,6 +44,7 @@ pub use root::{
     AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
     check_version, index_values, required_or, write_unless,
 };
+pub use same_kind::{Repeated, is_same_kind};
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
 pub use twins::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
 
@@ -62,7 +63,7 @@ pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 pub use crate::crd::definition::{
-    BuildVersion, Column, Definition, Field, Place, Rule, Scale, crd, version,
+    BuildVersion, Column, Definition, DefinitionField, Field, Rule, Scale, crd, version,
 };
 pub use crate::crd::versions::Versions;
 pub use crate::resource::path::{FieldName, FieldNames};

@@ -299,7 +299,7 @@ impl JsonSchema for Conditions {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "array",
-            "description": "What is true of this object, since when, and why.",
+            "description": "Conditions of this object, each with its last transition and its reason.",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],
             "items": {
@@ -308,7 +308,7 @@ impl JsonSchema for Conditions {
                 "properties": {
                     "type": {
                         "type": "string",
-                        "description": "What this is about, in CamelCase.",
+                        "description": "Type of the condition, in CamelCase.",
                         "maxLength": 316,
                         "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
                     },

@@ -238,7 +238,11 @@ impl App {
             options.log.log_level.get_or_insert(tracing::Level::WARN);
         }
         logging::start(&options, false);
-        tracing::info!(server = %config.server(), origin = config.origin(), "using a cluster");
+        tracing::info!(
+            server = %config.server(),
+            origin = config.origin(),
+            "the operator uses this cluster"
+        );
         let mut builder = Client::builder().config(config);
         if let Some(qps) = options.kube_api_qps {
             builder = builder.qps(qps);

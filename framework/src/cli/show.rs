@@ -125,7 +125,7 @@ impl<'a> Show<'a> {
             if self.changes.is_due(now)
                 && let Err(error) = self.show("").await
             {
-                tracing::debug!(%error, "cannot look at what has changed");
+                tracing::debug!(%error, "the changes of the samples cannot be read");
             }
         }
     }

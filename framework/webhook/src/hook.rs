@@ -55,7 +55,7 @@ impl Unread {
         match self {
             Self::Denied(why) => {
                 let mut response = AdmissionResponse::allowed();
-                response.warn(format!("not judged: {why}"));
+                response.warn(format!("the webhook did not judge the object: {why}"));
                 Ok(response)
             }
             Self::Failed(_) => Err(self),

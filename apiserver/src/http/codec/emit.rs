@@ -37,7 +37,7 @@ static OTHERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Returns a value as a document.
 pub(super) fn print(value: &Value) -> String {
     let mut emitter = Emitter { out: String::new(), column: 0, starts: true, blank: true };
-    emitter.node(value, Place::Root, 0);
+    emitter.node(value, EmitPosition::Root, 0);
     if !emitter.out.ends_with('\n') {
         emitter.out.push('\n');
     }
@@ -46,7 +46,7 @@ pub(super) fn print(value: &Value) -> String {
 
 /// Place of a node in the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum EmitPosition {
     Root,
     Item,
     Field,
@@ -65,10 +65,10 @@ struct Emitter {
 
 impl Emitter {
     /// Writes a node whose parent is indented by `indent`.
-    fn node(&mut self, value: &Value, place: Place, indent: usize) {
+    fn node(&mut self, value: &Value, place: EmitPosition, indent: usize) {
         match value {
             Value::Object(fields) if !fields.is_empty() => {
-                let indent = if place == Place::Root { 0 } else { indent + STEP };
+                let indent = if place == EmitPosition::Root { 0 } else { indent + STEP };
                 let mut fields: Vec<_> = fields.iter().collect();
                 fields.sort_by(|(a, _), (b, _)| order(a, b));
                 for (key, value) in fields {
@@ -77,12 +77,12 @@ impl Emitter {
             }
             Value::Array(items) if !items.is_empty() => {
                 // Items of a field stand below the field's key.
-                let indent = if place == Place::Item { indent + STEP } else { indent };
+                let indent = if place == EmitPosition::Item { indent + STEP } else { indent };
                 for item in items {
                     self.indent(indent);
                     self.mark("-");
                     self.starts = true;
-                    self.node(item, Place::Item, indent);
+                    self.node(item, EmitPosition::Item, indent);
                 }
             }
             Value::Object(_) => self.word("{}"),
@@ -107,7 +107,7 @@ impl Emitter {
             self.put(':');
             self.starts = false;
         }
-        self.node(value, Place::Field, indent);
+        self.node(value, EmitPosition::Field, indent);
     }
 
     /// Writes a text; a key has no line breaks.

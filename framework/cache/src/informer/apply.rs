@@ -14,7 +14,7 @@ use super::core::Core;
 use super::listener::Listener;
 use super::meter::Measurement;
 use super::progress::Synced;
-use crate::reflector::{ApplyQueue, BatchSink, StoreDelta};
+use crate::reflector::{BatchSink, StoreApplyQueue, StoreDelta};
 use crate::store::{BatchOutcome, Event};
 
 /// Most deltas applied under a single lock.
@@ -43,7 +43,7 @@ impl BatchSink for Core {
         }
     }
 
-    fn apply_queue(&self) -> Option<&ApplyQueue> {
+    fn apply_queue(&self) -> Option<&StoreApplyQueue> {
         Some(&self.apply_queue)
     }
 }

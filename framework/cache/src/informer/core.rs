@@ -17,7 +17,8 @@ use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{Progress, Synced};
 use crate::reflector::{
-    ApplyQueue, DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
+    DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
+    StoreApplyQueue,
 };
 use crate::store;
 use windlass_core::environment::Environment;
@@ -45,7 +46,7 @@ pub(crate) struct Core {
     /// The cache.
     pub(crate) store: Arc<store::Core>,
     /// Queue between the reflectors and the task that applies batches.
-    pub(super) apply_queue: ApplyQueue,
+    pub(super) apply_queue: StoreApplyQueue,
     /// One scope for each namespace, or a single scope for all.
     pub(super) scopes: Vec<Scope>,
     /// Progress of the first lists, and the newest version.
@@ -114,7 +115,7 @@ impl Core {
             name,
             options,
             store,
-            apply_queue: ApplyQueue::default(),
+            apply_queue: StoreApplyQueue::default(),
             progress: Progress::new(scopes.len()),
             scopes,
             listeners: Listeners::default(),

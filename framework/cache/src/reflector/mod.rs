@@ -56,7 +56,7 @@ pub use status::{Freshness, State, Status};
 
 pub(crate) use capabilities::ServerCapabilities;
 pub(crate) use reflector::ReflectorDeps;
-pub(crate) use sink::{ApplyQueue, BatchSink, DeltaWriter, StoreDelta};
+pub(crate) use sink::{BatchSink, DeltaWriter, StoreApplyQueue, StoreDelta};
 
 /// A request without any data for this long has failed.
 const NO_PROGRESS: Duration = Duration::from_secs(30);

@@ -119,7 +119,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Takes in the hints of others: own writes with older versions than the cached versions, and
     /// reflectors of other kinds on the same server that found the store set back.
-    pub(super) fn heed(&mut self) {
+    pub(super) fn check_hints(&mut self) {
         let now = self.environment.clock.now();
         if self.status.take_rollback_hint() {
             self.rollback.hint(now);

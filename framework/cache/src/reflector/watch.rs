@@ -52,7 +52,7 @@ impl<T: ReflectorSink> Reflector<T> {
         };
         let is_listing = during == During::StreamingList;
         let mut stream = Stream::new(self.environment.clock.now(), timeout, is_listing);
-        self.heed();
+        self.check_hints();
         // Only after the answer: an unreachable server is not asked.
         self.begin_check(stream.opened);
         let end = self.follow(&mut chunks, &mut stream).await;
@@ -102,7 +102,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 WatchInput::CheckRequested => {
                     // Registered before the check: a request in between is not lost.
                     check_request.set(capabilities.check_requested());
-                    self.heed();
+                    self.check_hints();
                     Ok(())
                 }
                 WatchInput::Timer => {

@@ -52,7 +52,8 @@ pub fn owned_fields<K: Resource>(
     });
     let Some(Value::Object(fields)) = applied.and_then(tree) else { return Ok(None) };
     let whole = serde_json::to_value(object).map_err(|error| {
-        let text = format!("cannot read what {manager} owns: the object does not become JSON");
+        let text =
+            format!("cannot read the fields that {manager} owns: the object does not become JSON");
         Error::new(ErrorKind::Decode, text).because(error)
     })?;
     let mut owned = match pick(&whole, fields) {

@@ -69,8 +69,8 @@ pub(super) async fn catalog(client: &Client, tags: Tags) -> Result<(Catalog, Tag
     // A single root is enough: a server may lack the core group.
     if !core.is_there && !others.is_there {
         let text = format!(
-            "cannot discover what {} serves: it has neither /api nor /apis; is it an API server, \
-             and is the path in its address right?",
+            "cannot discover the resources of {}: it has neither /api nor /apis; is it an API \
+             server, and is the path in its address right?",
             client.host()
         );
         return Err(Error::new(ErrorKind::NotFound, text));
@@ -95,7 +95,7 @@ async fn root(
     path: &'static str,
     known: Option<Tagged>,
 ) -> Result<Brought, Error> {
-    let what = "discover what the API server serves";
+    let what = "discover the resources of the API server";
     let mut request = get(path, what, TIMEOUT);
     request.headers.insert(ACCEPT, ACCEPTED);
     if let Some(known) = &known {
@@ -161,7 +161,7 @@ async fn each(client: &Client, named: Vec<GroupVersion>) -> Result<Vec<ApiGroup>
                 read.extend(version.map(|version| (at, version)));
             }
             Some(Err(error)) => {
-                let text = "cannot discover what the API server serves: a task was ended";
+                let text = "cannot discover the resources of the API server: a task was ended";
                 return Err(Error::new(ErrorKind::Other, text).because(error));
             }
         }
@@ -201,7 +201,7 @@ pub(super) async fn group_version(
         "" => (format!("/api/{version}"), version.clone()),
         _ => (format!("/apis/{group}/{version}"), format!("{group}/{version}")),
     };
-    let what = format!("discover what {api_version} serves");
+    let what = format!("discover the resources of {api_version}");
     let mut request = get(path, &what, limit);
     request.background = true;
     request.extra.max_retries = Some(VERSION_RETRIES);

@@ -262,7 +262,7 @@ impl Catalog {
         let hint = match (places.iter().find_map(elsewhere), groups.as_slice(), last) {
             // An unread version may have the name: the name must not be reported as absent.
             _ if !unread.is_empty() => {
-                format!("it may be served by what could not be read: {}", shortened(&unread))
+                format!("it may be in a group that could not be read: {}", shortened(&unread))
             }
             (Some(other), ..) => format!("it is served as {}", full_name(&other.info)),
             (None, [], Some(group)) => {

@@ -133,7 +133,7 @@ pub mod schema {
     pub const optional_old_self: () = ();
     #[doc = "`path = field`, `path = \".a.b\"`: the field that the error names: one of this type in Rust, or a JSON path (`\".a['b.c']\"`)"]
     pub const path: () = ();
-    #[doc = "`pattern = \"^[a-z]+$\"`: `pattern`; what RE2 does not read does not compile, a pattern of more than 10 MiB when compiled is an error of `crd()`"]
+    #[doc = "`pattern = \"^[a-z]+$\"`: `pattern`; a pattern that RE2 refuses does not compile, a pattern of more than 10 MiB when compiled is an error of `crd()`"]
     pub const pattern: () = ();
     #[doc = "`preserve`: fields that the schema does not list are kept; no place for `#[serde(deny_unknown_fields)]`\n\n`preserve`: fields that the type does not list are kept"]
     pub const preserve: () = ();
@@ -223,7 +223,7 @@ pub mod conditions {
     pub const ready: () = ();
     #[doc = "`root = \"CertificateReady\"`: the root of a further controller of the same kind. `Reconciling`, `Stalled`, `Paused` and `status.observedGeneration` are kept by the controller whose root is `Ready`"]
     pub const root: () = ();
-    #[doc = "`stalled_on(InvalidSpec)`: in `ready(…)`: while one of them is true, nothing helps but a change of the object: the root is false and `Stalled` true. Such a condition is present only while it is true: it goes when a reconcile ends without an error and without setting it"]
+    #[doc = "`stalled_on(InvalidSpec)`: in `ready(…)`: while one of them is true, only a change of the object helps: the root is false and `Stalled` true. Such a condition is present only while it is true: it goes when a reconcile ends without an error and without setting it"]
     pub const stalled_on: () = ();
 }
 

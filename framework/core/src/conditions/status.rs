@@ -24,12 +24,12 @@ use crate::resource::path::{FieldName, FieldNames};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 // The text above is for programmers, and this one for those who read the definition.
-#[schemars(description = "What the controllers of this object last reported.")]
+#[schemars(description = "Last state that the controllers of this object reported.")]
 pub struct ConditionedStatus {
     /// Generation of the object that the conditions are about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// What is true of this object, since when, and why.
+    /// Conditions of this object, each with its last transition and its reason.
     pub conditions: Conditions,
 }
 

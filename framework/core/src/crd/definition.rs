@@ -9,7 +9,7 @@ pub(super) mod places;
 #[cfg(test)]
 mod tests;
 
-pub use places::{Column, Place, Rule, Scale};
+pub use places::{Column, DefinitionField, Rule, Scale};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
@@ -59,7 +59,7 @@ pub struct Definition {
     /// The scale subresource.
     pub scale: Option<Scale>,
     /// Fields by which API servers select.
-    pub selectable: &'static [Place],
+    pub selectable: &'static [DefinitionField],
     /// Rules of the whole object.
     pub rules: &'static [Rule],
     /// Whether the kind is deprecated, and the warning of the API server if the kind has a special

@@ -192,7 +192,11 @@ pub fn conditions(_: &mut SchemaGenerator) -> Schema {
             "type": "object",
             "required": ["type", "status", "lastTransitionTime", "reason", "message"],
             "properties": {
-                "type": { "type": "string", "description": "What it is about.", "maxLength": 316 },
+                "type": {
+                    "type": "string",
+                    "description": "Type of the condition.",
+                    "maxLength": 316,
+                },
                 "status": { "type": "string", "enum": ["True", "False", "Unknown"] },
                 "observedGeneration": {
                     "type": "integer",

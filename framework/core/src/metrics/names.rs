@@ -81,7 +81,7 @@ metrics! {
         [name, controller]
         "Time that the work on a key takes";
     QUEUE_UNFINISHED_SECONDS: Gauge "workqueue_unfinished_work_seconds" [name, controller]
-        "Seconds that the keys in work have taken so far, all together";
+        "Total seconds for which the keys in work have been processed";
     QUEUE_LONGEST_SECONDS: Gauge "workqueue_longest_running_processor_seconds" [name, controller]
         "Time for which the oldest key has been in work";
     REST_REQUESTS: Counter "rest_client_requests" [code, method, host]
@@ -151,7 +151,7 @@ metrics! {
     RECONCILE_GIVEN_UP: Counter "windlass_reconcile_given_up" [controller]
         "Objects whose retries were used up";
     WAITING: Gauge "windlass_waiting_objects" [controller]
-        "Objects that wait, as their last reconcile without an error said";
+        "Objects whose last successful reconcile asked to wait";
     CONDITION_TRANSITIONS: Counter "windlass_condition_transitions" [controller, kind, type, status]
         "Changes of the status of conditions that a controller keeps, by the new status";
     OBJECT_TASKS: Gauge "windlass_object_tasks" [controller]
@@ -161,7 +161,7 @@ metrics! {
     PAUSED: Gauge "windlass_paused_objects" [controller]
         "Objects that a controller skips because of their pause annotation";
     SHADOW_DIFFERENCES: Gauge "windlass_shadow_differences" [controller]
-        "Objects for which a shadow would lastingly write other states than the running operator";
+        "Objects whose state a shadow would lastingly write differently from the running operator";
     READS: Gauge "windlass_reads" [controller]
         "Reads of other objects whose changes reconcile their readers";
     READ_WAKES: Counter "windlass_read_wakes" [controller]

@@ -468,12 +468,12 @@ impl Shared {
             return;
         }
         let seconds = wait.as_secs_f64().ceil();
-        let why = "made the lock and leads when the wait is over: a previous holder of a deleted lock \
+        let why = "created the lock and becomes leader when the wait is over: a previous holder of a deleted lock \
                    may still write until then";
         info!(lease = %self.lock.describe(), identity = %self.lock.identity(), ?wait, "{why}");
         let shared = Arc::clone(self);
         tokio::spawn(async move {
-            shared.event(&format!("made the lock and leads in {seconds} s")).await;
+            shared.event(&format!("created the lock and becomes leader in {seconds} s")).await;
         });
     }
 

@@ -144,7 +144,8 @@ impl LeaseDurations {
         if self.margin.is_zero() {
             return Err(
                 "the margin is zero, so two replicas could write at once as soon as their clocks \
-                        differ at all; leave it out, or give what clocks and requests may take"
+                        differ at all; leave the margin out, or set it to the largest clock \
+                        difference plus the duration of a request"
                     .to_owned(),
             );
         }

@@ -399,8 +399,8 @@ fn keep_or_refuse(
         own.name(),
         foreign::join(losses)
     );
-    let remedy = "declare in the types what is missing, have the definition's owner change it, or replace it \
-                  whatever is lost (`--force-install`, `Manager::force_install`)";
+    let remedy = "declare the missing parts in the types, ask the owner of the definition to change it, or \
+                  replace it in spite of the losses (`--force-install`, `Manager::force_install`)";
     if !has_versions_of(own, stored) {
         let versions: Vec<&str> = served_versions(own).collect();
         let text =

@@ -174,10 +174,8 @@ impl Running {
         let failed = self.readiness().checks.into_iter().filter(|check| !check.ok);
         let failed: Vec<_> =
             failed.map(|check| format!("{}: {}", check.name, check.detail)).collect();
-        let text = format!(
-            "the operator was not ready after {limit:?}; what is missing: {}",
-            failed.join("; ")
-        );
+        let text =
+            format!("the operator was not ready after {limit:?}; missing: {}", failed.join("; "));
         Err(Error::new(ErrorKind::Timeout, text))
     }
 

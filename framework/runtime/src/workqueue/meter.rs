@@ -47,7 +47,7 @@ struct Reported {
 
 /// Durations that were counted under the queue's lock.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct QueueDurations {
     /// Time from ready to taken.
     pub(super) waited: Durations,
     /// Time from taken to the completion.
@@ -64,10 +64,10 @@ pub(super) struct QueueReport {
     /// Number of ready keys by priority, in the order in which priorities were first seen.
     pub(super) depths: Vec<(Priority, usize)>,
     /// Durations since the last reading.
-    pub(super) tally: Tally,
+    pub(super) tally: QueueDurations,
 }
 
-impl Tally {
+impl QueueDurations {
     /// Takes all durations; the tally is empty afterwards.
     pub(super) fn take(&mut self) -> Self {
         Self { waited: self.waited.take(), worked: self.worked.take() }
@@ -94,8 +94,8 @@ impl Meter {
     }
 
     /// Returns an empty tally with the buckets of the metrics.
-    pub(super) fn tally(&self) -> Tally {
-        Tally { waited: self.waited.gathering(), worked: self.worked.gathering() }
+    pub(super) fn tally(&self) -> QueueDurations {
+        QueueDurations { waited: self.waited.gathering(), worked: self.worked.gathering() }
     }
 
     /// Adds the numbers that `read` returns to the metrics. A single call at a time, so that

@@ -24,7 +24,7 @@ use super::add_buffer::{AddBatch, AddBuffer, PendingAdd};
 use super::core::{
     Claim, Completion, Core, Finished, NO_SLOT, Nanos, QueueCounts, SlotHint, Ticket, nanos,
 };
-use super::meter::{Meter, QueueReport, Tally};
+use super::meter::{Meter, QueueDurations, QueueReport};
 use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
 use super::{AddOptions, KeyState, QueueSettings, Work};
 use windlass_core::clock::Clock;
@@ -81,7 +81,7 @@ struct State<T> {
     core: Core<T>,
     waiters: Waiters,
     /// Durations since the last report to the metrics.
-    tally: Tally,
+    tally: QueueDurations,
     /// Whether the add buffer is closed; it is closed while any worker is parked.
     is_buffer_closed: bool,
 }

@@ -101,7 +101,11 @@ impl CertificateSource for MountedFiles {
                         // Once for each series of failures of one kind.
                         let text = error.to_string();
                         if told != text {
-                            tracing::warn!(%error, "going on with the certificate that is shown");
+                            tracing::warn!(
+                                %error,
+                                "the serving certificate cannot be read again; the previous one \
+                                 stays in use"
+                            );
                             told = text;
                         }
                     }

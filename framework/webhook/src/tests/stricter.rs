@@ -22,7 +22,12 @@ async fn a_deletion_of_an_unreadable_object_is_allowed_with_a_warning() {
     }
     let response = answer(VALIDATE, "DELETE", Value::Null, broken()).await;
     let warning = response["warnings"][0].as_str().unwrap();
-    assert!(warning.starts_with("not judged: the webhook cannot read the oldObject"), "{warning}");
+    assert!(
+        warning.starts_with(
+            "the webhook did not judge the object: the webhook cannot read the oldObject"
+        ),
+        "{warning}"
+    );
 }
 
 #[tokio::test]

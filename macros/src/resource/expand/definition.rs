@@ -200,11 +200,11 @@ impl Places<'_> {
         match place {
             Place::Text(path) => {
                 let path = &path.value;
-                quote!(#p::Place::Text(#path))
+                quote!(#p::DefinitionField::Text(#path))
             }
             Place::Fields(path) => {
                 let walk = self.walk(path, leaf);
-                quote!(#p::Place::Fields(|| { #walk }))
+                quote!(#p::DefinitionField::Fields(|| { #walk }))
             }
         }
     }

@@ -257,7 +257,8 @@ impl Registration {
             tracing::warn!(
                 cache = informer_ref.core().name,
                 listener = self.listener.name(),
-                "the listener was to be kept, but nothing else uses the cache: it stops"
+                "nothing else uses this cache, so the kept listener does not keep it running: the \
+                 cache stops"
             );
         }
     }

@@ -525,7 +525,7 @@ impl InformerRegistry {
             return Ok(());
         }
         let text = format!(
-            "the caches were not filled within {limit:?}; what is missing: {}",
+            "the caches were not filled within {limit:?}; missing: {}",
             self.missing().join("; ")
         );
         Err(Error::new(ErrorKind::Timeout, text))

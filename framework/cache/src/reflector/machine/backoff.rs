@@ -9,7 +9,7 @@ use windlass_core::rng::Rng;
 /// healthy; the pause is uniform below the bound, so that many clients do not return at the same
 /// time.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(super) struct ReflectorBackoff {
     /// Upper bound of the next pause: between `first` and `largest`.
     bound: Duration,
     /// Bound of the first pause after a success or a healthy stream; option `first_pause`.
@@ -22,7 +22,7 @@ pub(super) struct Backoff {
     rng: Rng,
 }
 
-impl Backoff {
+impl ReflectorBackoff {
     /// Creates a backoff without failures; the bounds are those of `options`.
     pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         let ReflectorOptions { first_pause: first, largest_pause: largest, quiet, .. } = *options;
@@ -59,8 +59,8 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn backoff(options: &ReflectorOptions) -> Backoff {
-        Backoff::new(options, Rng::seeded(1))
+    fn backoff(options: &ReflectorOptions) -> ReflectorBackoff {
+        ReflectorBackoff::new(options, Rng::seeded(1))
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         let options =
             ReflectorOptions::new().backoff(seconds(3), seconds(6)).backoff_reset(seconds(20));
         let mut backoff = backoff(&options);
-        let longest = |backoff: &mut Backoff, open_for: Duration| {
+        let longest = |backoff: &mut ReflectorBackoff, open_for: Duration| {
             (0..200).map(|_| backoff.pause(open_for)).max().unwrap()
         };
         let healthy = longest(&mut backoff, seconds(20));

@@ -51,7 +51,7 @@ use self::absence::{
     Absence, FIRST_UNCONFIRMED_PAUSE, PAUSE, UNCONFIRMED_LIMIT, UNCONFIRMED_PAUSE,
 };
 use self::attempt_end::EXPIRED;
-use self::backoff::Backoff;
+use self::backoff::ReflectorBackoff;
 use self::phase::{Incomplete, ListDue, Listing, Phase, Watching};
 use self::position::Position;
 use super::{ReflectorOptions, Served, State, StreamProgress};
@@ -80,9 +80,9 @@ pub(super) struct Machine {
     /// The newest version that was seen, from which a watch resumes.
     position: Position,
     /// Bound of the next pause.
-    backoff: Backoff,
+    backoff: ReflectorBackoff,
     /// Set while all attempts end in the same way.
-    series: Option<FailureStreak>,
+    series: Option<RetryStreak>,
     /// Time of the last expired watch after which the list followed at once.
     expired_at: Option<Instant>,
     /// Whether the server paged a list that could have been answered from memory.
@@ -91,14 +91,14 @@ pub(super) struct Machine {
 
 /// An unbroken series of ends of the same kind, and the time of the first end.
 #[derive(Clone, Copy, Debug)]
-enum FailureStreak {
+enum RetryStreak {
     /// Internal errors.
     Internal(Instant),
     /// 404 for a kind whose absence is not believed yet.
     NotFound(Instant),
 }
 
-impl FailureStreak {
+impl RetryStreak {
     /// Returns whether the series goes on after `end`.
     fn includes(self, end: &AttemptEnd) -> bool {
         match self {
@@ -119,7 +119,7 @@ impl Machine {
             options: options.clone(),
             phase: Phase::default(),
             position: Position::default(),
-            backoff: Backoff::new(options, rng.clone()),
+            backoff: ReflectorBackoff::new(options, rng.clone()),
             rng,
             series: None,
             expired_at: None,
@@ -264,7 +264,7 @@ impl Machine {
         });
         self.position.begin(version);
         // Internal errors of watches go on to count: a list answers nothing about them.
-        self.series = self.series.filter(|series| matches!(series, FailureStreak::Internal(_)));
+        self.series = self.series.filter(|series| matches!(series, RetryStreak::Internal(_)));
         Some(figures)
     }
 
@@ -341,13 +341,13 @@ impl Machine {
     /// must come twice.
     pub(super) fn not_found(&mut self, now: Instant) -> NotFound {
         let since = match self.series {
-            Some(FailureStreak::NotFound(since)) => Some(since),
+            Some(RetryStreak::NotFound(since)) => Some(since),
             _ => None,
         };
         if self.is_absent() || since.is_some_and(|since| now >= since + UNCONFIRMED_LIMIT) {
             return NotFound::Confirmed;
         }
-        self.series = Some(FailureStreak::NotFound(since.unwrap_or(now)));
+        self.series = Some(RetryStreak::NotFound(since.unwrap_or(now)));
         NotFound::Unconfirmed { is_repeated: since.is_some() && self.newest().is_none() }
     }
 }
@@ -442,10 +442,10 @@ impl Machine {
     /// Handles an internal error: resumes, or lists again after `internal_errors_for`.
     fn internal(&mut self, why: String, open_for: Duration, now: Instant) -> NextAction {
         let since = match self.series {
-            Some(FailureStreak::Internal(since)) => since,
+            Some(RetryStreak::Internal(since)) => since,
             _ => now,
         };
-        self.series = Some(FailureStreak::Internal(since));
+        self.series = Some(RetryStreak::Internal(since));
         let window = self.options.internal_errors_for;
         // Without a position a list follows anyway.
         if self.resume().is_some() && window.is_some_and(|window| now - since >= window) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Backoff, LONGEST_RETRY_AFTER};
+use super::{LONGEST_RETRY_AFTER, ReflectorBackoff};
 use crate::reflector::ReflectorOptions;
 use crate::store::order;
 use windlass_core::rng::Rng;
@@ -32,7 +32,7 @@ pub(in crate::reflector) struct RollbackCheck<L> {
     /// A version that the store had, perhaps of another kind, beside the reflector's own.
     had: Option<Arc<str>>,
     /// Pauses between version reads that fail; reset by a read that finds no version lost.
-    backoff: Backoff,
+    backoff: ReflectorBackoff,
     /// Time of the last version read that a hint caused.
     hint_at: Option<Instant>,
     /// Time of the last report, of this or another reflector, that the store was set back.
@@ -60,7 +60,7 @@ impl<L> RollbackCheck<L> {
         Self {
             step: CheckState::Settled,
             had: None,
-            backoff: Backoff::new(options, rng),
+            backoff: ReflectorBackoff::new(options, rng),
             hint_at: None,
             reported_at: None,
         }

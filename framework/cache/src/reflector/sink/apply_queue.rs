@@ -7,4 +7,4 @@ use crate::store::{Observed, StreamMark};
 pub(crate) type StoreDelta = Delta<Observed, StreamMark>;
 
 /// The queue between the reflectors of an informer and the task that applies their deltas.
-pub(crate) type ApplyQueue = crate::delta::ApplyQueue<Observed, StreamMark>;
+pub(crate) type StoreApplyQueue = crate::delta::ApplyQueue<Observed, StreamMark>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply_queue::{ApplyQueue, StoreDelta};
+use super::apply_queue::{StoreApplyQueue, StoreDelta};
 use crate::delta::Delta;
 use crate::store::{self, ListGeneration, MarkKind, Observed, StreamMark};
 use windlass_core::wire::MetadataScan;
@@ -17,7 +17,7 @@ pub(crate) trait BatchSink: Send + Sync + 'static {
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
     /// Returns the queue of batches, if there is any.
-    fn apply_queue(&self) -> Option<&ApplyQueue> {
+    fn apply_queue(&self) -> Option<&StoreApplyQueue> {
         None
     }
 }

@@ -15,7 +15,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::wire::{MetadataScan, Undecodable, times};
 
-pub(crate) use apply_queue::{ApplyQueue, StoreDelta};
+pub(crate) use apply_queue::{StoreApplyQueue, StoreDelta};
 pub(crate) use delta_writer::{BatchSink, DeltaWriter};
 
 /// An object as received, borrowed from the bytes that were read.

@@ -43,14 +43,14 @@ impl FieldPaths {
 
 /// The members that are kept of a kind's objects.
 #[derive(Debug)]
-pub(in crate::store) struct Selection {
+pub(in crate::store) struct FieldSelection {
     /// Finds the members to cut in an object's bytes.
     pub(super) mask: FieldMask,
     /// The fields of the type that they are read as.
     pub(in crate::store) fields: FieldPaths,
 }
 
-impl Selection {
+impl FieldSelection {
     /// Returns the selection for a type with these fields; `None` if the type reads everything.
     pub(in crate::store) fn of(fields: &'static [Path]) -> Option<Self> {
         Some(Self { mask: FieldMask::of(fields)?, fields: FieldPaths(fields) })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::fields::{FieldPaths, Selection};
+use super::fields::{FieldPaths, FieldSelection};
 use super::representation::Representation;
 use super::transform::Transform;
 use crate::store::object::{Object, Path, Shared};
@@ -31,7 +31,7 @@ pub(super) enum Encoding {
     #[default]
     Compact,
     /// JSON of the members that a projection reads; shared, as a mode is cloned.
-    Projected(Arc<Selection>),
+    Projected(Arc<FieldSelection>),
     /// JSON of the metadata alone.
     Metadata,
     /// JSON compressed with a dictionary of the kind; compact until there is a dictionary.
@@ -59,7 +59,7 @@ impl Mode {
     pub fn of<K: Resource>(representation: Representation, transform: Option<Transform>) -> Self {
         let form = match representation {
             Representation::Typed => Encoding::Decoded(Decoded::of::<K>(K::projected())),
-            _ if K::projection().is_some() => match Selection::of(K::projected()) {
+            _ if K::projection().is_some() => match FieldSelection::of(K::projected()) {
                 Some(selection) => Encoding::Projected(Arc::new(selection)),
                 None => Encoding::Compact,
             },
@@ -154,7 +154,7 @@ impl Mode {
         if cfg!(not(feature = "cold")) && matches!(self.form, Encoding::Cold) {
             tracing::warn!(
                 resource = %info,
-                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
+                "cold objects need windlass's feature `cold`: this cache stays compact"
             );
         }
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::encoder::Encoder;
-use super::fields::Selection;
+use super::fields::FieldSelection;
 use crate::store::object::{Content, Object, ProjectedFields};
 use windlass_core::wire::{MetadataRef, MetadataScan, value_at_path, without};
 
@@ -47,7 +47,7 @@ impl Encoder {
         &self,
         object: &Arc<Object>,
         body: &[u8],
-        selection: &Selection,
+        selection: &FieldSelection,
         detached: &[u8],
     ) -> Arc<Object> {
         let cuts = selection.mask.cuts(body).unwrap_or_default();

@@ -187,7 +187,7 @@ impl<K: Resource> Follow<K> {
         // Jitter: waiters of the same fault do not come back at the same moment.
         let pause = (pause + environment.rng.jitter(pause / 10))
             .max(error.retry_after().unwrap_or_default().min(LONGEST_PAUSE));
-        tracing::debug!(%error, "waiting goes on");
+        tracing::debug!(%error, "the object cannot be read; the wait continues");
         self.failures += 1;
         self.trouble = Some(error);
         environment.clock.sleep(pause).await;

@@ -177,7 +177,7 @@ impl<C: Conversation> Driver<C> {
 
     /// Stops sending. The server may already have sent the reason, or a regular end.
     fn cannot_send(&mut self, error: tungstenite::Error) -> Result<bool, SessionEnd> {
-        tracing::debug!(%error, "nothing more can be sent to a pod");
+        tracing::debug!(%error, "the session accepts no more input");
         self.input = None;
         self.control = None;
         self.pulse.give_up();

@@ -255,7 +255,10 @@ impl Credentials {
             // The file may be in the middle of a rotation: the earlier token is used for another
             // minute.
             (Err(error), AuthSource::TokenFile(..), Some(old)) => {
-                tracing::warn!(%error, "going on with the token that was read before");
+                tracing::warn!(
+                    %error,
+                    "the token cannot be read again; the previous one stays in use"
+                );
                 CachedCredential { read: self.clock.now(), ..old.clone() }
             }
             (Err(error), AuthSource::TokenFile(_, Some(initial)), None) => {

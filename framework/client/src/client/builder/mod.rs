@@ -34,7 +34,7 @@ type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
 /// Transport settings of the builder. An unset setting falls back to the environment, then to a
 /// default.
 #[derive(Clone, Copy, Debug, Default)]
-struct Settings {
+struct ClientSettings {
     /// Whether HTTP/2 is offered.
     http2: Option<bool>,
     /// Interval and timeout of HTTP/2 pings.
@@ -49,7 +49,7 @@ struct Settings {
     gzip: Option<bool>,
 }
 
-impl Settings {
+impl ClientSettings {
     /// Returns `tuning` with these settings applied on top.
     fn over(self, tuning: Tuning) -> Tuning {
         let (ping_interval, ping_timeout) = match self.pings {
@@ -103,7 +103,7 @@ pub struct ClientBuilder {
     /// Defaults of calls.
     pub(super) wishes: Wishes,
     /// Settings of the transport.
-    settings: Settings,
+    settings: ClientSettings,
     /// Layers of the user, the innermost first.
     layers: Vec<Wrap>,
 }

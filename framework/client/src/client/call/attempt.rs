@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use super::trace;
 use super::{Call, Shared};
 use crate::client::Client;
-use crate::client::policy::Outcome;
+use crate::client::policy::AttemptOutcome;
 use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
 use crate::client::transport::{
@@ -40,24 +40,24 @@ pub(in crate::client) struct AttemptResponse {
 }
 
 /// Failure of an attempt.
-pub(in crate::client) enum Failure {
+pub(in crate::client) enum AttemptError {
     /// The server's error answer.
     Status { status: Box<ApiStatus>, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
-    Broken { outcome: Outcome, source: Option<BoxError> },
+    Broken { outcome: AttemptOutcome, source: Option<BoxError> },
     /// An error that another attempt would not change, regardless of the verb.
     Final(Error),
 }
 
-impl Failure {
+impl AttemptError {
     /// Returns the outcome for the decision about a retry; `None` if a retry is out of the
     /// question.
-    pub(in crate::client) fn outcome(&self) -> Option<Outcome> {
+    pub(in crate::client) fn outcome(&self) -> Option<AttemptOutcome> {
         match self {
             // The 429 of a disruption budget is a decision about the Pod, not a load that passes.
             Self::Status { status, .. } if status.has_cause("DisruptionBudget") => None,
             Self::Status { code, retry_after, .. } => {
-                Some(Outcome::Answered { code: *code, retry_after: *retry_after })
+                Some(AttemptOutcome::Answered { code: *code, retry_after: *retry_after })
             }
             Self::Broken { outcome, .. } => Some(*outcome),
             Self::Final(_) => None,
@@ -137,7 +137,10 @@ impl Call<'_> {
     }
 
     /// Sends `request` and reads as much of the answer as the caller wants.
-    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<AttemptResponse, Failure> {
+    pub(super) async fn exchange(
+        &self,
+        request: HttpRequest,
+    ) -> Result<AttemptResponse, AttemptError> {
         let response = self.shared.stack.clone().oneshot(request).await;
         let response = response.map_err(|error| self.no_answer(error))?;
         let (parts, body) = response.into_parts();
@@ -156,14 +159,14 @@ impl Call<'_> {
             BodyEnd::Whole => self.whole(status, headers, reader.into_bytes()),
             BodyEnd::TooLong => {
                 let why = format!("the answer is larger than {}", Size(limit));
-                Err(Failure::Final(self.unusable(status, &why)))
+                Err(AttemptError::Final(self.unusable(status, &why)))
             }
             BodyEnd::Undecodable(error) => {
                 let unusable = self.unusable(status, &error.to_string());
-                Err(Failure::Final(unusable.because(error)))
+                Err(AttemptError::Final(unusable.because(error)))
             }
             BodyEnd::Broken(error) => {
-                Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) })
+                Err(AttemptError::Broken { outcome: AttemptOutcome::Lost, source: Some(error) })
             }
         }
     }
@@ -175,12 +178,12 @@ impl Call<'_> {
         status: StatusCode,
         headers: HeaderMap,
         read: Bytes,
-    ) -> Result<AttemptResponse, Failure> {
+    ) -> Result<AttemptResponse, AttemptError> {
         trace::answer(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
             let retry_after = status::retry_after(&headers).or(asked(&status));
-            return Err(Failure::Status { status: Box::new(status), code, retry_after, size });
+            return Err(AttemptError::Status { status: Box::new(status), code, retry_after, size });
         }
         Ok(AttemptResponse { status, headers, read, rest: None })
     }
@@ -200,7 +203,7 @@ impl Call<'_> {
         code: StatusCode,
         headers: &HeaderMap,
         body: ResponseBody,
-    ) -> Failure {
+    ) -> AttemptError {
         let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
         let clock = &self.shared.environment.clock;
         // The outcome is ignored: the reader keeps the part that has arrived.
@@ -211,22 +214,24 @@ impl Call<'_> {
         // The header takes precedence over the wait in the Status.
         let retry_after = status::retry_after(headers).or(asked(&status));
         let (status, code) = (Box::new(status), code.as_u16());
-        Failure::Status { status, code, retry_after, size: read.len() }
+        AttemptError::Status { status, code, retry_after, size: read.len() }
     }
 
     /// Makes a certificate that cannot be trusted final: another attempt a second later would meet
     /// the same certificate.
-    fn no_answer(&self, error: BoxError) -> Failure {
+    fn no_answer(&self, error: BoxError) -> AttemptError {
         let failure = broken(error);
-        let Failure::Broken { outcome: Outcome::NotSent, source: Some(source) } = failure else {
+        let AttemptError::Broken { outcome: AttemptOutcome::NotSent, source: Some(source) } =
+            failure
+        else {
             return failure;
         };
         let Some(why) = dial::untrusted(&*source) else {
-            return Failure::Broken { outcome: Outcome::NotSent, source: Some(source) };
+            return AttemptError::Broken { outcome: AttemptOutcome::NotSent, source: Some(source) };
         };
         let Shared { host, via, .. } = self.shared;
         let text = format!("cannot {}: no connection to {host}{via}: {why}", self.request.what);
-        Failure::Final(Error::new(ErrorKind::Connect, text).because(source))
+        AttemptError::Final(Error::new(ErrorKind::Connect, text).because(source))
     }
 
     /// Returns the warning handler of the request, or the client's.
@@ -269,14 +274,14 @@ fn asked(status: &ApiStatus) -> Option<Duration> {
 }
 
 /// Classifies an error of the stack; after an unknown error the request may have been executed.
-fn broken(error: BoxError) -> Failure {
+fn broken(error: BoxError) -> AttemptError {
     // An error of the crate's own type comes from a layer that has decided about the outcome.
     let error = match error.downcast::<Error>() {
-        Ok(own) => return Failure::Final(*own),
+        Ok(own) => return AttemptError::Final(*own),
         Err(error) => error,
     };
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
-    let mut outcome = Outcome::Lost;
+    let mut outcome = AttemptOutcome::Lost;
     // Layers may have wrapped the transport's error, so the whole chain is searched.
     while let Some(source) = cause {
         if let Some(transport) = source.downcast_ref::<TransportError>() {
@@ -285,7 +290,7 @@ fn broken(error: BoxError) -> Failure {
         }
         cause = source.source();
     }
-    Failure::Broken { outcome, source: Some(error) }
+    AttemptError::Broken { outcome, source: Some(error) }
 }
 
 /// A number of bytes in a readable unit.

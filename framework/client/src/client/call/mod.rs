@@ -31,12 +31,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use self::attempt::{AttemptResponse, Failure, check};
+use self::attempt::{AttemptError, AttemptResponse, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
-    BackoffManager, Budgets, Decision, MAX_RETRIES, Outcome, RetryInput, ThrottledLog, Why, decide,
-    is_uncertain,
+    AttemptOutcome, BackoffManager, Budgets, Decision, MAX_RETRIES, RetryInput, ThrottledLog, Why,
+    decide, is_uncertain,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
 #[cfg(any(test, feature = "ws"))]
@@ -154,7 +154,9 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
         match call.run().await {
             Ok(answer) => Ok(Some(streamed(client, answer, &request))),
             // The caller of a watch handles the end of a watch anyway, and begins a new watch.
-            Err(error) if matches!(call.last, Some(Outcome::Lost | Outcome::TimedOut)) => {
+            Err(error)
+                if matches!(call.last, Some(AttemptOutcome::Lost | AttemptOutcome::TimedOut)) =>
+            {
                 tracing::debug!(%error, "an empty watch stands for one that was lost");
                 Ok(None)
             }
@@ -285,7 +287,7 @@ impl<'a> Call<'a> {
     }
 
     /// Collects the input of the decision about a retry.
-    fn facts(&self, outcome: Outcome) -> RetryInput {
+    fn facts(&self, outcome: AttemptOutcome) -> RetryInput {
         RetryInput {
             verb: self.request.verb,
             repeatable: self.request.repeatable,
@@ -299,7 +301,7 @@ impl<'a> Call<'a> {
     }
 
     /// Requests new credentials in place of those that the server refused.
-    async fn refresh(&mut self, header: Option<&HeaderValue>, failure: &Failure) {
+    async fn refresh(&mut self, header: Option<&HeaderValue>, failure: &AttemptError) {
         self.refreshed = true;
         self.history.push(report::describe(failure));
         // If the deadline passes first, the next call meets the refusal; the present call ends at
@@ -309,7 +311,12 @@ impl<'a> Call<'a> {
     }
 
     /// Waits before another attempt, unless time or budget do not allow another.
-    async fn wait(&mut self, wait: Duration, failure: Failure, was: Outcome) -> Result<(), Error> {
+    async fn wait(
+        &mut self,
+        wait: Duration,
+        failure: AttemptError,
+        was: AttemptOutcome,
+    ) -> Result<(), Error> {
         // A wait beyond the deadline would only delay the same error.
         if wait >= self.remaining() {
             return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
@@ -393,7 +400,7 @@ impl<'a> Call<'a> {
         &mut self,
         limit: Option<Duration>,
         header: Option<&HeaderValue>,
-    ) -> Result<AttemptResponse, Failure> {
+    ) -> Result<AttemptResponse, AttemptError> {
         let clock = &self.shared.environment.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
@@ -409,9 +416,9 @@ impl<'a> Call<'a> {
             Some(result) => result,
             // Only the transport knows whether the attempt timed out before sending.
             None if mark.is_unsent() => {
-                Err(Failure::Broken { outcome: Outcome::NotSent, source: None })
+                Err(AttemptError::Broken { outcome: AttemptOutcome::NotSent, source: None })
             }
-            None => Err(Failure::Broken { outcome: Outcome::TimedOut, source: None }),
+            None => Err(AttemptError::Broken { outcome: AttemptOutcome::TimedOut, source: None }),
         };
         // Counted before the gate's refusal is looked at: the attempt happened in any case.
         self.count(&result);
@@ -419,7 +426,7 @@ impl<'a> Call<'a> {
             self.doubt |= self.stores();
         }
         match (result, mark.take_refusal()) {
-            (Err(_), Some(refusal)) => Err(Failure::Final(refusal)),
+            (Err(_), Some(refusal)) => Err(AttemptError::Final(refusal)),
             (Err(failure), None) => Err(self.unreadable(failure)),
             (result, _) => result,
         }
@@ -427,7 +434,7 @@ impl<'a> Call<'a> {
 
     /// Turns the failure of a body's reader into a final error: a request that was not sent
     /// completely was executed by no server.
-    fn unreadable(&self, failure: Failure) -> Failure {
+    fn unreadable(&self, failure: AttemptError) -> AttemptError {
         let reader = self.request.extra.reader.as_ref();
         let Some(cause) = reader.and_then(RequestBody::take_failure) else { return failure };
         let kind = match cause.kind() {
@@ -436,11 +443,11 @@ impl<'a> Call<'a> {
         };
         let what = &self.request.what;
         let text = format!("cannot {what}: its body cannot be read, and was not sent: {cause}");
-        Failure::Final(Error::new(kind, text).because(cause))
+        AttemptError::Final(Error::new(kind, text).because(cause))
     }
 
     /// Updates backoff, span and metrics after an attempt.
-    fn count(&self, result: &Result<AttemptResponse, Failure>) {
+    fn count(&self, result: &Result<AttemptResponse, AttemptError>) {
         let (code, http_code, size) = match result {
             Ok(answer) => {
                 let whole = self.whole.then_some(answer.read.len());

@@ -4,22 +4,23 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use super::Call;
-use super::attempt::Failure;
+use super::attempt::AttemptError;
 use super::trace::content_type;
-use crate::client::policy::{MAX_RETRY_AFTER, Outcome, Why, is_uncertain};
+use crate::client::policy::{AttemptOutcome, MAX_RETRY_AFTER, Why, is_uncertain};
 use windlass_core::error::{ApiStatus, BoxError, Error, ErrorKind, UncertainWrite};
 use windlass_core::resource::Verb;
 
 impl Call<'_> {
     /// Returns the error for the caller.
-    pub(in crate::client) fn error(&self, failure: Failure, why: Option<Why>) -> Error {
+    pub(in crate::client) fn error(&self, failure: AttemptError, why: Option<Why>) -> Error {
         let what = &self.request.what;
         let writes = self.request.verb.writes();
-        let out_of_time = matches!(&failure, Failure::Broken { outcome: Outcome::TimedOut, .. });
+        let out_of_time =
+            matches!(&failure, AttemptError::Broken { outcome: AttemptOutcome::TimedOut, .. });
         let error = match failure {
-            Failure::Final(error) => return self.in_doubt(error),
-            Failure::Status { status, code, retry_after, .. } => {
-                let outcome = Outcome::Answered { code, retry_after };
+            AttemptError::Final(error) => return self.in_doubt(error),
+            AttemptError::Status { status, code, retry_after, .. } => {
+                let outcome = AttemptOutcome::Answered { code, retry_after };
                 let error = Error::from_status(what, *status).with_retry_after(retry_after);
                 let error = match error.kind() {
                     ErrorKind::Unauthorized => error.note(&self.shared.credentials.advice()),
@@ -37,7 +38,7 @@ impl Call<'_> {
                     error
                 }
             }
-            Failure::Broken { outcome, source } => self.broken(outcome, source),
+            AttemptError::Broken { outcome, source } => self.broken(outcome, source),
         };
         let error = match why {
             Some(Why::WaitTooLong(wait)) => {
@@ -96,17 +97,17 @@ impl Call<'_> {
     }
 
     /// Returns the error of an attempt without an answer.
-    fn broken(&self, outcome: Outcome, source: Option<BoxError>) -> Error {
+    fn broken(&self, outcome: AttemptOutcome, source: Option<BoxError>) -> Error {
         let (what, host) = (&self.request.what, &self.shared.host);
         let writes = self.request.verb.writes();
         let (kind, text) = match outcome {
-            Outcome::NotSent if !self.doubt => {
+            AttemptOutcome::NotSent if !self.doubt => {
                 (ErrorKind::Connect, format!("no connection to {host}{}", self.shared.via))
             }
-            Outcome::TimedOut if !writes => {
+            AttemptOutcome::TimedOut if !writes => {
                 (ErrorKind::Timeout, format!("{host} did not answer in time"))
             }
-            Outcome::TimedOut => (
+            AttemptOutcome::TimedOut => (
                 ErrorKind::Ambiguous,
                 format!("{host} did not answer in time; it may have been executed"),
             ),
@@ -140,23 +141,23 @@ fn is_untyped(error: &Error) -> bool {
 }
 
 /// Describes the failure of an attempt, for the history of a call.
-pub(in crate::client) fn describe(failure: &Failure) -> String {
+pub(in crate::client) fn describe(failure: &AttemptError) -> String {
     match failure {
-        Failure::Status { status, code, .. } => {
+        AttemptError::Status { status, code, .. } => {
             format!("{code} {}: {}", status.reason, status.message)
         }
-        Failure::Broken { outcome, source } => {
+        AttemptError::Broken { outcome, source } => {
             let text = match outcome {
-                Outcome::NotSent => "no connection",
-                Outcome::TimedOut => "no answer in time",
-                Outcome::Lost | Outcome::Answered { .. } => "the connection broke",
+                AttemptOutcome::NotSent => "no connection",
+                AttemptOutcome::TimedOut => "no answer in time",
+                AttemptOutcome::Lost | AttemptOutcome::Answered { .. } => "the connection broke",
             };
             match source.as_ref().and_then(|source| root(&**source)) {
                 Some(root) => format!("{text}: {root}"),
                 None => text.to_owned(),
             }
         }
-        Failure::Final(error) => error.to_string(),
+        AttemptError::Final(error) => error.to_string(),
     }
 }
 

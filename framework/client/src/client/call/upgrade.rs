@@ -31,7 +31,9 @@ use tracing::Instrument;
 use super::Shared;
 use super::attempt::{self, check, uri};
 use crate::client::Client;
-use crate::client::policy::{Decision, MAX_RETRIES, Outcome, RetryInput, WritePermit, decide};
+use crate::client::policy::{
+    AttemptOutcome, Decision, MAX_RETRIES, RetryInput, WritePermit, decide,
+};
 use crate::client::request::Prepared;
 use crate::client::transport::{
     Attempt, BoxIo, HttpRequest, TransportError, dial, failed, for_http1,
@@ -108,7 +110,7 @@ struct UpgradeCall<'a> {
 struct UpgradeFailure {
     error: Error,
     /// Outcome; set when the request was not executed and another attempt may succeed.
-    outcome: Option<Outcome>,
+    outcome: Option<AttemptOutcome>,
 }
 
 impl From<Error> for UpgradeFailure {
@@ -233,7 +235,7 @@ impl UpgradeCall<'_> {
             Some(Err(error)) => {
                 // A request that came back was never sent, and leaves the gate nothing to wait for.
                 let failure = failed(error);
-                if failure.outcome == Outcome::NotSent {
+                if failure.outcome == AttemptOutcome::NotSent {
                     out.settled();
                 }
                 return Err(self.lost(failure));
@@ -262,7 +264,7 @@ impl UpgradeCall<'_> {
         match self.until(self.deadline, opening).await {
             Some(Ok(io)) => Ok(io),
             Some(Err(error)) => {
-                let outcome = dial::untrusted(&error).is_none().then_some(Outcome::NotSent);
+                let outcome = dial::untrusted(&error).is_none().then_some(AttemptOutcome::NotSent);
                 Err(UpgradeFailure { outcome, ..self.unsent(error) })
             }
             None => Err(self.error(ErrorKind::Connect, "no connection in time").into()),
@@ -364,7 +366,7 @@ impl UpgradeCall<'_> {
         let status = status::of_answer(parts.status, &parts.headers, &read);
         let error = Error::from_status(&self.request.what, status).with_retry_after(retry_after);
         let code = parts.status.as_u16();
-        let unauthorized = Outcome::Answered { code, retry_after: None };
+        let unauthorized = AttemptOutcome::Answered { code, retry_after: None };
         UpgradeFailure { error, outcome: (code == 401).then_some(unauthorized) }
     }
 
@@ -373,13 +375,13 @@ impl UpgradeCall<'_> {
         let source = source.into();
         let text = format!("no connection to {}: {source}", self.shared.host);
         let error = self.error(ErrorKind::Connect, &text).because(source);
-        UpgradeFailure { error, outcome: Some(Outcome::NotSent) }
+        UpgradeFailure { error, outcome: Some(AttemptOutcome::NotSent) }
     }
 
     /// Returns the failure of a request that got no answer.
     fn lost(&self, failure: TransportError) -> UpgradeFailure {
         match failure.outcome {
-            Outcome::NotSent => self.unsent(failure),
+            AttemptOutcome::NotSent => self.unsent(failure),
             _ => self.broken(failure).into(),
         }
     }

@@ -196,7 +196,7 @@ impl Kubeconfig {
                     });
                     config_error(format!(
                         "{file} is not a kubeconfig: it does not parse{place}; `kubectl config view \
-                         --kubeconfig {file}` says what kubectl thinks of it"
+                         --kubeconfig {file}` prints kubectl's reading of the file"
                     ))
                 })?
                 .unwrap_or_default()

@@ -176,7 +176,7 @@ impl ClientConfig {
         Self::find()?.ok_or_else(|| {
             config_error(
                 "no cluster is configured: set KUBECONFIG, or write ~/.kube/config (`kubectl \
-                 config current-context` shows what it says), or run in a Pod",
+                 config current-context` prints the current context), or run in a Pod",
             )
         })
     }

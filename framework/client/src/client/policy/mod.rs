@@ -16,5 +16,6 @@ pub use in_flight::WritePermit;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
 pub(in crate::client) use limit::{Loudness, ThrottledLog};
 pub(crate) use retry::{
-    Budgets, Decision, MAX_RETRIES, MAX_RETRY_AFTER, Outcome, RetryInput, Why, decide, is_uncertain,
+    AttemptOutcome, Budgets, Decision, MAX_RETRIES, MAX_RETRY_AFTER, RetryInput, Why, decide,
+    is_uncertain,
 };

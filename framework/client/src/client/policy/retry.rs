@@ -26,7 +26,7 @@ const BACKOFF_CAP: Duration = Duration::from_secs(10);
 
 /// Result of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum AttemptOutcome {
     /// The request reached no server that could work on the request: no connection, no TLS, or a
     /// refused stream.
     NotSent,
@@ -51,7 +51,7 @@ pub(crate) struct RetryInput {
     /// Whether a second execution does no harm.
     pub(crate) repeatable: bool,
     /// Result of the last attempt.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: AttemptOutcome,
     /// Attempts so far.
     pub(crate) attempt: u32,
     /// Whether credentials can be refreshed and were not refreshed in this call.
@@ -95,14 +95,14 @@ pub(crate) enum Why {
 }
 
 /// Returns whether this outcome leaves the execution of a write unknown.
-pub(crate) fn is_uncertain(outcome: Outcome) -> bool {
+pub(crate) fn is_uncertain(outcome: AttemptOutcome) -> bool {
     match outcome {
-        Outcome::NotSent => false,
-        Outcome::Lost | Outcome::TimedOut => true,
-        Outcome::Answered { code: 500 | 502 | 504, .. } => true,
+        AttemptOutcome::NotSent => false,
+        AttemptOutcome::Lost | AttemptOutcome::TimedOut => true,
+        AttemptOutcome::Answered { code: 500 | 502 | 504, .. } => true,
         // With `Retry-After` the server has rejected the request before the execution.
-        Outcome::Answered { code: 503, retry_after } => retry_after.is_none(),
-        Outcome::Answered { .. } => false,
+        AttemptOutcome::Answered { code: 503, retry_after } => retry_after.is_none(),
+        AttemptOutcome::Answered { .. } => false,
     }
 }
 
@@ -110,32 +110,32 @@ pub(crate) fn is_uncertain(outcome: Outcome) -> bool {
 pub(crate) fn decide(facts: RetryInput) -> Decision {
     let mut asked = None;
     let again = match facts.outcome {
-        Outcome::Answered { code: 401, .. } => {
+        AttemptOutcome::Answered { code: 401, .. } => {
             return match (facts.refreshable, facts.resendable) {
                 (true, true) => Decision::Refresh,
                 (true, false) => Decision::Fail(Why::BodyGone),
                 (false, _) => Decision::Fail(Why::Final),
             };
         }
-        Outcome::NotSent => true,
+        AttemptOutcome::NotSent => true,
         // Rejected before execution, regardless of the verb.
-        Outcome::Answered { code: 429, retry_after } => {
+        AttemptOutcome::Answered { code: 429, retry_after } => {
             asked = retry_after;
             true
         }
-        Outcome::Answered { code: 503, retry_after: Some(wait) } => {
+        AttemptOutcome::Answered { code: 503, retry_after: Some(wait) } => {
             asked = Some(wait);
             true
         }
         // "Try again later" from a server that may have tried.
-        Outcome::Answered { code: 500, retry_after: Some(wait) } => {
+        AttemptOutcome::Answered { code: 500, retry_after: Some(wait) } => {
             asked = Some(wait);
             !facts.verb.writes() || facts.repeatable
         }
         // The request may have been executed, but would most likely fail in the same way again.
-        Outcome::Answered { code: 500, retry_after: None } => false,
+        AttemptOutcome::Answered { code: 500, retry_after: None } => false,
         outcome if is_uncertain(outcome) => {
-            if let Outcome::Answered { retry_after, .. } = outcome {
+            if let AttemptOutcome::Answered { retry_after, .. } = outcome {
                 asked = retry_after;
             }
             !facts.verb.writes() || facts.repeatable
@@ -253,7 +253,7 @@ mod tests {
         Verb::DeleteCollection,
     ];
 
-    fn facts(verb: Verb, repeatable: bool, outcome: Outcome) -> RetryInput {
+    fn facts(verb: Verb, repeatable: bool, outcome: AttemptOutcome) -> RetryInput {
         RetryInput {
             verb,
             repeatable,
@@ -266,19 +266,19 @@ mod tests {
         }
     }
 
-    fn again(verb: Verb, repeatable: bool, outcome: Outcome) -> bool {
+    fn again(verb: Verb, repeatable: bool, outcome: AttemptOutcome) -> bool {
         matches!(decide(facts(verb, repeatable, outcome)), Decision::Wait { .. })
     }
 
-    fn code(code: u16, retry_after: Option<u64>) -> Outcome {
-        Outcome::Answered { code, retry_after: retry_after.map(Duration::from_secs) }
+    fn code(code: u16, retry_after: Option<u64>) -> AttemptOutcome {
+        AttemptOutcome::Answered { code, retry_after: retry_after.map(Duration::from_secs) }
     }
 
     #[test]
     fn g_r3_what_was_certainly_not_executed_is_tried_again_with_every_verb() {
         for verb in ALL {
             for outcome in
-                [Outcome::NotSent, code(429, None), code(429, Some(1)), code(503, Some(1))]
+                [AttemptOutcome::NotSent, code(429, None), code(429, Some(1)), code(503, Some(1))]
             {
                 assert!(again(verb, false, outcome), "{verb:?} {outcome:?}");
             }
@@ -289,8 +289,8 @@ mod tests {
     #[test]
     fn g_r3_a_doubtful_outcome_is_tried_again_only_where_twice_does_no_harm() {
         let uncertain = [
-            Outcome::Lost,
-            Outcome::TimedOut,
+            AttemptOutcome::Lost,
+            AttemptOutcome::TimedOut,
             code(502, None),
             code(503, None),
             code(504, None),
@@ -362,13 +362,13 @@ mod tests {
         assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(at_least)));
         // Without a wait that the server asked for, no wait is too long: the next attempt fails at
         // the deadline.
-        (facts.outcome, facts.remaining) = (Outcome::NotSent, Duration::ZERO);
+        (facts.outcome, facts.remaining) = (AttemptOutcome::NotSent, Duration::ZERO);
         assert!(matches!(decide(facts), Decision::Wait { .. }));
     }
 
     #[test]
     fn mechanism_12_the_tenth_retry_is_the_last_unless_the_request_says_otherwise() {
-        let mut facts = facts(Verb::Get, true, Outcome::Lost);
+        let mut facts = facts(Verb::Get, true, AttemptOutcome::Lost);
         facts.attempt = 10;
         assert!(matches!(decide(facts), Decision::Wait { .. }));
         facts.attempt = 11;
@@ -379,7 +379,9 @@ mod tests {
 
     #[test]
     fn mechanism_4_a_body_that_was_given_away_is_not_sent_again() {
-        for outcome in [Outcome::NotSent, Outcome::Lost, code(429, Some(1)), code(503, None)] {
+        for outcome in
+            [AttemptOutcome::NotSent, AttemptOutcome::Lost, code(429, Some(1)), code(503, None)]
+        {
             let mut facts = facts(Verb::Apply, true, outcome);
             facts.resendable = false;
             assert_eq!(decide(facts), Decision::Fail(Why::BodyGone), "{outcome:?}");

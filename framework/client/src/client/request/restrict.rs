@@ -98,7 +98,7 @@ impl Client {
         let path = &request.path;
         let below = self.below(request);
         if is_disguised(path) {
-            return Some(format!("`{path}` encodes what needs no encoding"));
+            return Some(format!("`{path}` contains percent-encoding that is not needed"));
         }
         let place = below.and_then(ApiPath::of).filter(|place| !place.rest.is_empty());
         let Some(place) = place else {

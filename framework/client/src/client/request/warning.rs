@@ -207,7 +207,8 @@ pub(in crate::client) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
         let mut rest = line.trim();
         while !rest.is_empty() && found.len() < MOST {
             let Some((warning, after)) = parse_one(rest) else {
-                tracing::debug!(header = %excerpt(rest.as_bytes()), "no warning can be read");
+                let header = excerpt(rest.as_bytes());
+                tracing::debug!(%header, "the header has no readable warning");
                 // The rest of the header has no reliable boundaries.
                 break;
             };

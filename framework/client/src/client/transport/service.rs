@@ -29,7 +29,7 @@ use super::gzip;
 use super::payload::RequestBody;
 use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
 use super::self_wake::Within;
-use crate::client::policy::{HeaderRules, Outcome, WriteGate, WritePermit, is_uncertain};
+use crate::client::policy::{AttemptOutcome, HeaderRules, WriteGate, WritePermit, is_uncertain};
 use windlass_core::clock::Clock;
 use windlass_core::error::{BoxError, Error};
 use windlass_core::wire::status::retry_after;
@@ -140,12 +140,12 @@ impl std::error::Error for WriteNotAllowed {}
 /// Error of an attempt without an answer.
 #[derive(Debug)]
 pub(crate) struct TransportError {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: AttemptOutcome,
     source: Option<BoxError>,
 }
 
 impl TransportError {
-    pub(crate) fn new(outcome: Outcome, source: impl Into<BoxError>) -> Self {
+    pub(crate) fn new(outcome: AttemptOutcome, source: impl Into<BoxError>) -> Self {
         Self { outcome, source: Some(source.into()) }
     }
 }
@@ -153,9 +153,11 @@ impl TransportError {
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.outcome {
-            Outcome::NotSent => "no connection",
-            Outcome::TimedOut => "no answer in time",
-            Outcome::Lost | Outcome::Answered { .. } => "the connection broke before the answer",
+            AttemptOutcome::NotSent => "no connection",
+            AttemptOutcome::TimedOut => "no answer in time",
+            AttemptOutcome::Lost | AttemptOutcome::Answered { .. } => {
+                "the connection broke before the answer"
+            }
         })
     }
 }
@@ -247,7 +249,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         }
         match result {
             // Never executed, and the connection was stale: the next round opens a new connection.
-            Err(error) if reused && whole() && error.outcome == Outcome::NotSent => {
+            Err(error) if reused && whole() && error.outcome == AttemptOutcome::NotSent => {
                 newer = Some(id);
             }
             // An idle connection broke under a request that may be repeated: once more, on a new
@@ -257,7 +259,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
                     && whole()
                     && repeatable
                     && !lost_before
-                    && error.outcome == Outcome::Lost =>
+                    && error.outcome == AttemptOutcome::Lost =>
             {
                 lost_before = true;
                 // Relaxed: read when the result of the attempt is there; the future that returns
@@ -267,7 +269,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             }
             result => {
                 set_unsent(
-                    !lost_before && matches!(&result, Err(e) if e.outcome == Outcome::NotSent),
+                    !lost_before
+                        && matches!(&result, Err(e) if e.outcome == AttemptOutcome::NotSent),
                 );
                 return result;
             }
@@ -279,7 +282,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
 /// execution of a write unknown may come from a proxy, while the server continues.
 fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
     !is_uncertain(match result {
-        Ok(answer) => Outcome::Answered {
+        Ok(answer) => AttemptOutcome::Answered {
             code: answer.status().as_u16(),
             retry_after: retry_after(answer.headers()),
         },
@@ -310,7 +313,7 @@ fn set_server_timeout(request: &mut HttpRequest, limit: Duration) -> Duration {
 
 /// Returns the error of a request that was not sent, unless an earlier round lost the request.
 fn unsent_unless(lost: bool, source: impl Into<BoxError>) -> TransportError {
-    TransportError::new(if lost { Outcome::Lost } else { Outcome::NotSent }, source)
+    TransportError::new(if lost { AttemptOutcome::Lost } else { AttemptOutcome::NotSent }, source)
 }
 
 /// Runs `future` until `deadline`; `None` when the deadline passed.
@@ -328,7 +331,7 @@ async fn send(
     request: HttpRequest,
     until: Option<Instant>,
 ) -> Result<HttpResponse, TransportError> {
-    let late = || TransportError { outcome: Outcome::TimedOut, source: None };
+    let late = || TransportError { outcome: AttemptOutcome::TimedOut, source: None };
     match lease {
         ConnectionLease::Http1 { mut sender, driver, ticket, .. } => {
             let is_long = is_watch(request.uri());
@@ -378,7 +381,11 @@ pub(in crate::client) fn failed(
     // hyper returns a message if nothing of it was written.
     let came_back = error.take_message().is_some();
     let error = error.into_error();
-    let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };
+    let outcome = if came_back || was_refused(&error) {
+        AttemptOutcome::NotSent
+    } else {
+        AttemptOutcome::Lost
+    };
     TransportError::new(outcome, error)
 }
 

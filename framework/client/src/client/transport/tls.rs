@@ -263,7 +263,10 @@ impl Tls {
                 let told = std::mem::replace(&mut state.broken, true);
                 drop(state);
                 if !told {
-                    tracing::warn!(%error, "going on with the certificates that were read before");
+                    tracing::warn!(
+                        %error,
+                        "the certificates cannot be read again; the previous ones stay in use"
+                    );
                 }
                 false
             }

@@ -15,14 +15,14 @@ type Object = Map<String, Value>;
 
 /// A field of the object.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum DefinitionField {
     /// JSON path, as written.
     Text(&'static str),
     /// Walk along Rust fields, which the compiler has checked; returns the names in JSON.
     Fields(fn() -> Result<Vec<Segment>, String>),
 }
 
-impl Place {
+impl DefinitionField {
     /// Returns the segments, and the notation of columns.
     fn resolved(self) -> Result<(Vec<Segment>, String), String> {
         match self {
@@ -89,7 +89,7 @@ pub struct Column {
     /// Heading.
     pub name: &'static str,
     /// The field.
-    pub path: Place,
+    pub path: DefinitionField,
     /// Type; `None` for the type of the field.
     pub kind: Option<&'static str>,
     /// Format.
@@ -104,7 +104,7 @@ impl Column {
     /// A column of which nothing is given.
     pub const NONE: Self = Self {
         name: "",
-        path: Place::Text(""),
+        path: DefinitionField::Text(""),
         kind: None,
         format: None,
         priority: 0,
@@ -177,11 +177,11 @@ pub(super) fn column_type(path: &str, field: Option<&Object>) -> &'static str {
 #[derive(Debug)]
 pub struct Scale {
     /// The wanted replicas.
-    pub spec: Place,
+    pub spec: DefinitionField,
     /// The current replicas.
-    pub status: Place,
+    pub status: DefinitionField,
     /// The selector, as text.
-    pub selector: Option<Place>,
+    pub selector: Option<DefinitionField>,
 }
 
 impl Scale {
@@ -191,7 +191,7 @@ impl Scale {
         schema: &Object,
         faults: &mut Faults,
     ) -> CustomResourceSubresourceScale {
-        let mut count = |place: Place| {
+        let mut count = |place: DefinitionField| {
             let reason = "`scale` counts replicas by a whole number";
             place.of_type("scale", &["integer"], reason, schema, faults)
         };
@@ -219,7 +219,7 @@ pub struct Rule {
     /// Reason in the answer of the API server.
     pub reason: Option<&'static str>,
     /// The field that the refusal names.
-    pub path: Option<Place>,
+    pub path: Option<DefinitionField>,
     /// Whether the rule holds for new objects, too.
     pub optional_old_self: bool,
 }

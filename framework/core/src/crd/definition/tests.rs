@@ -35,7 +35,7 @@ const PLAIN: Definition = Definition {
     ..Definition::NONE
 };
 
-const fn column(path: Place, kind: Option<&'static str>) -> Column {
+const fn column(path: DefinitionField, kind: Option<&'static str>) -> Column {
     Column { name: "X", path, kind, format: None, priority: 0, description: None }
 }
 
@@ -46,11 +46,11 @@ fn fault(definition: &Definition) -> String {
 #[test]
 fn columns_name_fields_in_lists_and_maps_by_marks() {
     const COLUMNS: &[Column] = &[
-        column(Place::Text(".spec.ports[*].number"), None),
-        column(Place::Text(".spec.tags.a"), None),
-        column(Place::Text(".metadata.labels.app"), None),
+        column(DefinitionField::Text(".spec.ports[*].number"), None),
+        column(DefinitionField::Text(".spec.tags.a"), None),
+        column(DefinitionField::Text(".metadata.labels.app"), None),
         column(
-            Place::Fields(|| {
+            DefinitionField::Fields(|| {
                 Ok(vec![Segment::Field("spec".into()), Segment::Field("share".into())])
             }),
             None,
@@ -61,29 +61,30 @@ fn columns_name_fields_in_lists_and_maps_by_marks() {
     let types: Vec<_> = columns.iter().map(|column| column.type_.as_str()).collect();
     assert_eq!(types, ["integer", "integer", "string", "number"]);
     assert_eq!(columns[3].json_path, ".spec.share");
-    const LIST: &[Column] = &[column(Place::Text(".spec.ports.number"), None)];
+    const LIST: &[Column] = &[column(DefinitionField::Text(".spec.ports.number"), None)];
     let fault = fault(&Definition { columns: LIST, ..PLAIN });
     assert!(fault.contains("write `.spec.ports[*].number` for each element"), "{fault}");
 }
 
 #[test]
 fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
-    const COLUMNS: &[Column] = &[column(Place::Text(".spec.host"), Some("integer"))];
+    const COLUMNS: &[Column] = &[column(DefinitionField::Text(".spec.host"), Some("integer"))];
     let found = fault(&Definition { columns: COLUMNS, ..PLAIN });
     assert!(found.contains("column `X`: `.spec.host` is of type string"), "{found}");
-    const DATE: &[Column] = &[column(Place::Text(".spec.host"), Some("date"))];
+    const DATE: &[Column] = &[column(DefinitionField::Text(".spec.host"), Some("date"))];
     let (_, warnings) =
         crate::crd::verdict::collect_warnings(|| crd(&Definition { columns: DATE, ..PLAIN }));
     assert!(warnings.iter().any(|it| it.contains("kubectl shows `<invalid>`")), "{warnings:?}");
     let scale = Scale {
-        spec: Place::Text(".spec.host"),
-        status: Place::Text(".spec.replicas"),
-        selector: Some(Place::Text(".spec.replicas")),
+        spec: DefinitionField::Text(".spec.host"),
+        status: DefinitionField::Text(".spec.replicas"),
+        selector: Some(DefinitionField::Text(".spec.replicas")),
     };
     let found = fault(&Definition { scale: Some(scale), ..PLAIN });
     assert!(found.contains("`.spec.host` is of type string; `scale` counts"), "{found}");
     assert!(found.contains("`.spec.replicas` is of type integer; the selector"), "{found}");
-    const SELECTABLE: &[Place] = &[Place::Text(".spec.host"), Place::Text(".spec.ports")];
+    const SELECTABLE: &[DefinitionField] =
+        &[DefinitionField::Text(".spec.host"), DefinitionField::Text(".spec.ports")];
     let found = fault(&Definition { selectable: SELECTABLE, ..PLAIN });
     assert!(found.contains("selectable: `.spec.ports` is of type array"), "{found}");
     assert!(!found.contains(".spec.host"), "{found}");
@@ -91,7 +92,8 @@ fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
 
 #[test]
 fn a_field_without_a_name_in_json_is_a_fault_of_its_key() {
-    const SELECTABLE: &[Place] = &[Place::Fields(|| Err("no name for `x`".to_owned()))];
+    const SELECTABLE: &[DefinitionField] =
+        &[DefinitionField::Fields(|| Err("no name for `x`".to_owned()))];
     let found = fault(&Definition { selectable: SELECTABLE, ..PLAIN });
     assert!(found.contains("selectable: no name for `x`"), "{found}");
 }
@@ -103,7 +105,7 @@ fn rules_deprecation_labels_and_annotations_reach_the_manifest() {
         message: Some("the name is the host"),
         message_expression: None,
         reason: Some("FieldValueInvalid"),
-        path: Some(Place::Text(".spec.host")),
+        path: Some(DefinitionField::Text(".spec.host")),
         optional_old_self: false,
     }];
     let definition = Definition {

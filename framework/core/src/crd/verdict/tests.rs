@@ -5,7 +5,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::super::definition::{Column, Definition, Field, Place, crd};
+use super::super::definition::{Column, Definition, DefinitionField, Field, crd};
 use super::super::structural_schema;
 use super::{collect_warnings, validate};
 
@@ -217,7 +217,7 @@ fn the_kind_of_lists_has_room_for_its_ending() {
 const fn column(path: &'static str) -> Column {
     Column {
         name: "Column",
-        path: Place::Text(path),
+        path: DefinitionField::Text(path),
         kind: None,
         format: None,
         priority: 0,

@@ -19,7 +19,7 @@ use serde::de::{
 use crate::wire::scanner::members::Cursor;
 use crate::wire::scanner::scan::skip_space;
 
-type Error = serde_json::Error;
+type PartialDecodeError = serde_json::Error;
 
 /// Nested objects that are scanned here; `serde_json` limits the depth below.
 const DEPTH: u8 = 16;
@@ -66,7 +66,7 @@ impl<'de> Value<'de> {
     }
 
     /// Passes the members of an object to the visitor.
-    fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+    fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, PartialDecodeError> {
         let odd = self.odd;
         let rest = self.text.get(self.start..).ok_or_else(|| unusual(odd))?;
         let cursor = Cursor::open(rest.as_bytes()).map_err(|_| unusual(odd))?;
@@ -88,8 +88,8 @@ impl<'de> Value<'de> {
         &mut self,
         read: impl FnOnce(
             &mut serde_json::Deserializer<serde_json::de::StrRead<'de>>,
-        ) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        ) -> Result<T, PartialDecodeError>,
+    ) -> Result<T, PartialDecodeError> {
         let odd = self.odd;
         let end = self.end().ok_or_else(|| unusual(odd))?;
         let text = self.text.get(self.start..end).ok_or_else(|| unusual(odd))?;
@@ -101,38 +101,41 @@ impl<'de> Value<'de> {
 }
 
 /// An error that also marks the text as a case for `serde_json`.
-fn unusual(odd: &Cell<bool>) -> Error {
+fn unusual(odd: &Cell<bool>) -> PartialDecodeError {
     odd.set(true);
-    Error::custom("unusual JSON")
+    PartialDecodeError::custom("unusual JSON")
 }
 
 /// Passes a value to the same method of `serde_json`.
 macro_rules! by_serde_json {
     ($($method:ident($($name:ident: $type:ty),*))*) => {
-        $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
+        $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, PartialDecodeError> {
             self.read(|deserializer| deserializer.$method($($name,)* visitor))
         })*
     };
 }
 
 impl<'de> Deserializer<'de> for &mut Value<'de> {
-    type Error = Error;
+    type Error = PartialDecodeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PartialDecodeError> {
         if self.is_object() {
             return self.members(visitor);
         }
         self.read(|deserializer| deserializer.deserialize_any(visitor))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PartialDecodeError> {
         if self.is_object() {
             return self.members(visitor);
         }
         self.read(|deserializer| deserializer.deserialize_map(visitor))
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, PartialDecodeError> {
         // Only the end is searched for: that makes skipping cheap.
         let odd = self.odd;
         self.end().ok_or_else(|| unusual(odd))?;
@@ -186,12 +189,12 @@ struct TextMembers<'de> {
 }
 
 impl<'de> MapAccess<'de> for &mut TextMembers<'de> {
-    type Error = Error;
+    type Error = PartialDecodeError;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, Error> {
+    ) -> Result<Option<S::Value>, PartialDecodeError> {
         let odd = self.odd;
         let Some(name) = self.cursor.name().map_err(|_| unusual(odd))? else { return Ok(None) };
         self.next = Some(name.value);
@@ -201,12 +204,16 @@ impl<'de> MapAccess<'de> for &mut TextMembers<'de> {
         if name.bytes().any(|byte| byte == b'\\' || byte < b' ') {
             return Err(unusual(odd));
         }
-        let name: BorrowedStrDeserializer<'de, Error> = BorrowedStrDeserializer::new(name);
+        let name: BorrowedStrDeserializer<'de, PartialDecodeError> =
+            BorrowedStrDeserializer::new(name);
         // So are names that are read as numbers.
         seed.deserialize(name.into_deserializer()).map(Some).inspect_err(|_| odd.set(true))
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<S::Value, PartialDecodeError> {
         let odd = self.odd;
         let start = self.next.take().ok_or_else(|| unusual(odd))?;
         let mut value = Value { text: self.text, odd, start, end: None, depth: self.depth };

@@ -506,7 +506,10 @@ impl<C: Reconciler> Context<C> {
         for cache in self.shared.informers.all_caches_of::<K>() {
             if let Err(error) = cache.wrote_answer(answer) {
                 // Not an error: the watch delivers the object later.
-                tracing::debug!(%error, "an own write is not shown before the watch does");
+                tracing::debug!(
+                    %error,
+                    "the cache shows this process's write only after the watch event"
+                );
             }
         }
     }

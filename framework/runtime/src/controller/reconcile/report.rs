@@ -49,7 +49,7 @@ use windlass_core::error::Error;
 /// # let _ = builder;
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what to do at failures",
+    message = "`{Self}` does not implement a report of failures",
     note = "implement `windlass::controller::OnFailure`: `async fn failed(&self, failure, cx)`"
 )]
 pub trait OnFailure: Reconciler {

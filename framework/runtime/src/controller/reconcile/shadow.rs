@@ -140,7 +140,9 @@ impl<C: Reconciler> ShadowStep<C> {
         match verdict {
             Verdict::Settled => None,
             Verdict::Over => {
-                tracing::info!("no longer differs from the running operator: {kind} {key}");
+                tracing::info!(
+                    "the shadow no longer differs from the running operator: {kind} {key}"
+                );
                 None
             }
             Verdict::Pending => Some(self.settle_time),
@@ -151,7 +153,7 @@ impl<C: Reconciler> ShadowStep<C> {
                 let calls = calls.iter().take(SHOWN).cloned().chain(more);
                 let texts: Vec<String> = changes.chain(calls).collect();
                 tracing::warn!(
-                    "differs from the running operator: for {kind} {key} it would {}",
+                    "the shadow differs from the running operator: for {kind} {key} the shadow would {}",
                     texts.join("; ")
                 );
                 None

@@ -266,7 +266,7 @@ impl<C: Reconciler> Handle<C> {
             tracing::warn!(
                 controller = %self.plan.name,
                 ?missing,
-                "waits until its caches are filled; controllers with filled caches work meanwhile"
+                "the controller waits for its caches; controllers with filled caches already run"
             );
             std::future::pending::<()>().await;
         };
@@ -291,7 +291,10 @@ impl<C: Reconciler> Handle<C> {
         if !self.filled(&run).await {
             return true;
         }
-        tracing::info!(controller = %self.plan.name, "its caches are filled; it begins");
+        tracing::info!(
+            controller = %self.plan.name,
+            "the controller's caches are filled; the controller starts"
+        );
         let clock = run.client.environment().clock.clone();
         let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
         let flush = CancellationToken::new();

@@ -40,7 +40,7 @@ impl Paused {
         let is_paused = object.annotation(PAUSED).as_deref() == Some("true");
         if is_paused {
             if self.note(object.key()) {
-                tracing::info!("paused: left alone while its annotation {PAUSED} is \"true\"");
+                tracing::info!("the object is paused while its annotation {PAUSED} is \"true\"");
             }
         } else {
             self.forget(object.key());
@@ -55,7 +55,7 @@ impl Paused {
         self.update_gauge(&keys);
         drop(keys);
         if was_paused {
-            tracing::info!("not paused any more");
+            tracing::info!("the object is no longer paused");
         }
     }
 

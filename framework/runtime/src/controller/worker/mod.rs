@@ -410,7 +410,7 @@ impl Worker {
                 return (ReconcileResult::Success, Some(work.with_gone()));
             }
             ReconcileOutcome::Paused => {
-                tracing::debug!("not reconciled: paused");
+                tracing::debug!("the object is paused and was not reconciled");
                 (ReconcileResult::Success, None)
             }
             ReconcileOutcome::Done(action) => {
@@ -427,18 +427,21 @@ impl Worker {
                 }
             }
             ReconcileOutcome::Ended(failure) => {
-                tracing::debug!(why = %failure, "not reconciled: the object has ended");
+                tracing::debug!(
+                    why = %failure,
+                    "the object no longer exists and was not reconciled"
+                );
                 (ReconcileResult::Success, Some(ENDED_LIMIT))
             }
             ReconcileOutcome::Superseded => {
                 // Neither success nor failure: the key is due again at once, and the backoff is
                 // unchanged.
                 work.hold(Duration::ZERO);
-                tracing::debug!("dropped: the object changed meanwhile");
+                tracing::debug!("the attempt was dropped because the object changed");
                 return (ReconcileResult::Superseded, None);
             }
             ReconcileOutcome::Failed(failure) | ReconcileOutcome::Undecodable(failure) => {
-                tracing::debug!(error = %failure, "not reconciled");
+                tracing::debug!(error = %failure, "the object was not reconciled");
                 (ReconcileResult::Terminal, None)
             }
             // Handled by `wait_with`, which reports the wait.

@@ -195,7 +195,12 @@ impl Namespaces {
         if due.is_empty() {
             return;
         }
-        tracing::debug!(namespace, ?state, keys = due.len(), "tried again: the namespace changed");
+        tracing::debug!(
+            namespace,
+            ?state,
+            keys = due.len(),
+            "the namespace changed: its keys are enqueued"
+        );
         // The keys go on waiting until their reconciles end.
         let options = Reason::NAMESPACE.add_options();
         queue.add_each(due.into_iter().map(|key| (key, options)));

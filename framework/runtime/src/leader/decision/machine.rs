@@ -62,7 +62,7 @@ const MOST_UNACKNOWLEDGED: u8 = 3;
 pub(super) enum Next {
     Send(LockRequest),
     /// The lease may be taken or renewed by [`Machine::take`]. Leaving the lease alone is as safe.
-    Take(Permit),
+    Take(LeadershipPermit),
     /// The attempt is over.
     End,
 }
@@ -70,7 +70,7 @@ pub(super) enum Next {
 /// Permission to take or renew the lease in its last observed state. Only [`Machine::answered`]
 /// grants this permission.
 #[derive(Debug)]
-pub(super) struct Permit(());
+pub(super) struct LeadershipPermit(());
 
 /// Reaction of a leader to a record that the lock reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,7 +295,7 @@ impl Machine {
     }
 
     /// Returns the write that takes or renews the lease.
-    pub(super) fn take(&self, _: Permit, wall: Timestamp) -> Option<LockRequest> {
+    pub(super) fn take(&self, _: LeadershipPermit, wall: Timestamp) -> Option<LockRequest> {
         self.observation.as_ref().map(|observation| self.write(observation, wall))
     }
 
@@ -475,7 +475,7 @@ impl Machine {
             }
             Some(_) => self.unchanged(now) >= record.duration.max(self.timing.lease_duration),
         };
-        if is_free { Next::Take(Permit(())) } else { Next::End }
+        if is_free { Next::Take(LeadershipPermit(())) } else { Next::End }
     }
 
     /// Whether this process wrote the record repeatedly without an answer that the record was

@@ -50,7 +50,7 @@ async fn l5_who_makes_the_lock_keeps_it_and_leads_a_lease_duration_later() {
     assert_eq!(ann.leads_in(), None);
     assert!(term.gate().admit().is_ok());
     let events = bench.store.events.lock().clone();
-    assert_eq!(events, ["ann made the lock and leads in 15 s"]);
+    assert_eq!(events, ["ann created the lock and becomes leader in 15 s"]);
     tokio::time::sleep(60 * SECOND).await;
     assert!(!term.lost().is_cancelled(), "and nobody takes it");
     bench.stop.cancel();

@@ -141,7 +141,7 @@ async fn a_wait_for_readiness_ends_with_it_or_with_the_operator_or_with_what_is_
     running.stop();
     let late = running.wait_ready(Duration::from_millis(40)).await.unwrap_err();
     assert_eq!(late.kind(), ErrorKind::Timeout);
-    assert!(late.to_string().contains("after 40ms; what is missing: shutdown: stopping"), "{late}");
+    assert!(late.to_string().contains("after 40ms; missing: shutdown: stopping"), "{late}");
     let ended = running.wait_ready(Duration::from_secs(60)).await.unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::Cancelled, "{ended}");
 }

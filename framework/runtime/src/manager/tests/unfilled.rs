@@ -67,7 +67,7 @@ async fn b12_a_list_that_is_forbidden_holds_up_the_controllers_that_use_it_alone
             "{:?}",
             story.recorded()
         );
-        let recorded = logged.with("waits until its caches are filled");
+        let recorded = logged.with("the controller waits for its caches");
         assert!(recorded.len() == 1 && recorded[0].contains("configmaps"), "{}", logged.text());
         world.server.faults().clear();
         until("it works, too", || count(&story, "maps") == 1).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::slot::{Again, Nanos, Slot, Stage};
 use super::slots::Ticket;
 use super::{Core, QueueCounts};
-use crate::workqueue::meter::{QueueReport, Tally};
+use crate::workqueue::meter::{QueueDurations, QueueReport};
 use crate::workqueue::{KeyStage, KeyState, Priority};
 
 /// Sort key of a listing: stage, then priority, then age, due time or sequence number.
@@ -15,7 +15,7 @@ type Rank = (KeyStage, Reverse<Priority>, u64, Ticket);
 
 impl<T> Core<T> {
     /// Returns the numbers for the metrics; `tally` is counted by the caller.
-    pub(in crate::workqueue) fn report(&self, tally: Tally) -> QueueReport {
+    pub(in crate::workqueue) fn report(&self, tally: QueueDurations) -> QueueReport {
         QueueReport { adds: self.adds, delays: self.delays, depths: self.lanes.depths(), tally }
     }
 }

@@ -101,7 +101,7 @@ impl ExecPlugin {
         let program = self.program()?;
         // Checked again at each run: the file that a bare name resolves to may have changed.
         self.admit(&program)?;
-        tracing::debug!(program = %program.display(), input, "asking the credential plugin");
+        tracing::debug!(program = %program.display(), input, "the credential plugin is started");
         let mut command = Command::new(program);
         command
             .args(self.args.iter().map(SecretString::expose))
@@ -155,7 +155,7 @@ impl ExecPlugin {
         };
         let status = status.map_err(|error| self.error("its end was not seen").because(error))?;
         if !status.success() {
-            return Err(self.error(format!("it ended with {status}; see what it printed above")));
+            return Err(self.error(format!("it ended with {status}; its output is above")));
         }
         Ok(output)
     }

@@ -211,7 +211,7 @@ async fn a_paused_object_is_skipped_logged_once_and_reconciled_when_its_pause_en
     assert!(notes.noted().is_empty());
     let metrics = &world.client.environment().metrics;
     assert_eq!(metrics.level(&names::PAUSED, &["site"]), Some(1.0));
-    assert_eq!(logged.with("paused: left alone").len(), 1, "{}", logged.text());
+    assert_eq!(logged.with("the object is paused while").len(), 1, "{}", logged.text());
     // The clean-up is paused, too.
     world.sites().delete("home").await.expect("deleted");
     running.settled().await;
