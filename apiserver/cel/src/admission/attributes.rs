@@ -1,4 +1,4 @@
-//! The input of a policy: the request with the objects.
+//! The input of a policy: the request with its objects.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -23,7 +23,7 @@ const METADATA: [&str; 12] = [
     "finalizers",
 ];
 
-/// The request that is judged, with the objects. Parts that are not set are null for expressions.
+/// The request that is judged, with its objects. Parts that are not set are null for expressions.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     pub(super) request: &'a Json,

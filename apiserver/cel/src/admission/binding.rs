@@ -110,7 +110,7 @@ impl Binding {
         enforcement
     }
 
-    /// Refuses the request, unless the request is refused already.
+    /// Refuses the request, unless it is refused already.
     fn deny(&self, enforcement: &mut Enforcement, message: &str, reason: Option<&str>) {
         let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or("Invalid");
         let denial = || Denial {

@@ -15,10 +15,10 @@ pub(super) struct Failure {
     pub(super) detail: String,
 }
 
-/// An expression with the program, or with the reason why there is no program.
+/// An expression with its program, or with the reason why it has none.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    /// The expression as written.
+    /// The expression as it was written.
     pub(super) text: String,
     pub(super) program: Result<Program, Failure>,
 }

@@ -90,7 +90,7 @@ impl MutatingPolicy {
         conditions.matches_prepared(attributes, &prepared, Some(&self.variables))
     }
 
-    /// The patch of a mutation, with the cost of the mutation's expressions.
+    /// The patch of a mutation, with the cost of its expressions.
     ///
     /// # Errors
     ///

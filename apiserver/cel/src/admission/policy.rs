@@ -1,4 +1,4 @@
-//! A compiled policy, and the evaluation on a request.
+//! A compiled policy, and its evaluation on a request.
 
 use serde_json::Value as Json;
 

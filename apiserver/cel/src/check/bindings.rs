@@ -50,7 +50,7 @@ impl Bindings {
         is_assignable
     }
 
-    /// The type with every bound variable replaced by the binding.
+    /// The type with every bound variable replaced by its binding.
     pub(super) fn substitute(&mut self, ty: &Type) -> Type {
         self.fuel = FUEL;
         self.replace(ty, false)

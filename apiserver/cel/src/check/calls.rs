@@ -143,7 +143,7 @@ impl Checker<'_> {
         result.map(|result| Resolution { overloads, result })
     }
 
-    /// Argument types and result of an overload with fresh variables for the type parameters.
+    /// Argument types and result of an overload with fresh variables for its type parameters.
     fn instantiate(&mut self, overload: &Overload) -> (Vec<Type>, Type) {
         let parameters = overload.type_parameters.iter();
         let fresh: Vec<(&Arc<str>, Type)> =
@@ -170,7 +170,7 @@ impl Checker<'_> {
     }
 }
 
-/// The type with each type parameter of a declaration replaced by the variable.
+/// The type with each type parameter of a declaration replaced by its variable.
 fn with_variables(ty: &Type, variables: &[(&Arc<str>, Type)]) -> Type {
     match ty {
         Type::Param(name) => {

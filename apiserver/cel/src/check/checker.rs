@@ -12,7 +12,7 @@ use crate::syntax::{Ast, Expr, ExprId, ExprKind, Issues, Literal};
 use crate::types::Type;
 
 /// Largest nesting of expressions that is checked. The parser's own limit keeps expressions well
-/// below this limit.
+/// below it.
 const MAX_DEPTH: u32 = 1_000;
 
 /// Number of issues whose message is kept; more are not displayed.

@@ -133,7 +133,7 @@ impl Environment {
         self
     }
 
-    /// Parses an expression with the syntax of Kubernetes and finds the types.
+    /// Parses an expression with the syntax of Kubernetes and finds its types.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub struct Checked {
 /// Meaning of a name or a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
-    /// A variable, or a constant or type with the value.
+    /// A variable, or a constant or type with its value.
     Ident {
         /// The resolved name.
         name: Arc<str>,

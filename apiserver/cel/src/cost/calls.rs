@@ -15,7 +15,7 @@ pub(super) struct Arg<'e> {
     pub(super) size: Option<CostEstimate>,
 }
 
-/// A call with the known facts about the arguments.
+/// A call with the known facts about its arguments.
 pub(super) struct Call<'c> {
     pub(super) function: &'c str,
     pub(super) overload: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Call<'c> {
     pub(super) costs: &'c [CostEstimate],
 }
 
-/// Cost of a call without the arguments, and the size of the result where known.
+/// Cost of a call without its arguments, and the size of the result where it is known.
 pub(super) type Estimate = (CostEstimate, Option<CostEstimate>);
 
 pub(super) const ONE: CostEstimate = CostEstimate::fixed(1);
@@ -162,7 +162,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether a comparison reads the arguments as a whole.
+/// Whether a comparison reads its arguments as a whole.
 fn compares_contents(overload: &str) -> bool {
     matches!(overload, "equals" | "not_equals")
         || (overload.starts_with("less_") || overload.starts_with("greater_"))

@@ -336,7 +336,7 @@ enum Part {
     Single,
 }
 
-/// Whether a comprehension runs no round and only binds the accumulator.
+/// Whether a comprehension runs no round and only binds its accumulator.
 fn is_binding(fold: &Comprehension) -> bool {
     let has_no_range = matches!(&fold.range.kind, ExprKind::List(list) if list.elements.is_empty());
     let has_no_round = matches!(fold.condition.kind, ExprKind::Literal(Literal::Bool(false)));

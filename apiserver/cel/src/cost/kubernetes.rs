@@ -19,7 +19,7 @@ const FORMAT_PATTERN: f64 = 128.0;
 /// Largest length of the name of a format.
 const FORMAT_NAME: u64 = 64;
 
-/// The estimate of a call, without the arguments; `None` leaves the call to the estimate of the
+/// The estimate of a call, without its arguments; `None` leaves the call to the estimate of the
 /// language.
 pub(super) fn estimate(call: &Call<'_>, estimator: &Estimator<'_>) -> Option<Estimate> {
     let size = |arg: &Arg<'_>| size_of(arg, estimator);

@@ -17,7 +17,7 @@ pub trait Authorizer: fmt::Debug + Send + Sync {
     fn authorize(&self, request: &AuthorizationRequest<'_>) -> Authorization;
 }
 
-/// A user, as authenticated for a request.
+/// A user, as a request's authentication found it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserInfo {
     /// Name of the user: `system:serviceaccount:default:builder`.

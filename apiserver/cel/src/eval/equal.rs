@@ -208,7 +208,7 @@ pub(crate) fn element_key(
     Ok(Some(text))
 }
 
-/// A scalar with the type as a text.
+/// A scalar with its type as a text.
 fn scalar_key(value: &Value<'_>) -> Result<String, EvalError> {
     Ok(match value {
         Value::Bool(value) => format!("b{value}"),

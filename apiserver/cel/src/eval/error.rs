@@ -13,8 +13,8 @@ pub enum EvalError {
     Static(&'static str),
     /// A text with parts of the data.
     Message(Arc<str>),
-    /// A fault of cel-go that an expression reaches: the server reports the fault, and no `||` and
-    /// no `&&` absorbs the fault.
+    /// A fault of cel-go that an expression reaches: the server reports it, and no `||` and no `&&`
+    /// absorbs it.
     Internal(&'static str),
     /// The cost limit is used up. No `||` and no `&&` absorbs the error.
     CostLimitExceeded,
@@ -31,7 +31,7 @@ impl EvalError {
         EvalError::Message(message.into())
     }
 
-    /// The call of an operator or a function with a value that the function does not take.
+    /// The call of an operator or a function with a value that it does not take.
     pub const fn no_such_overload() -> EvalError {
         EvalError::Static("no such overload")
     }

@@ -108,7 +108,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The list with the elements of another at the end.
+    /// The list with the elements of another behind its own.
     pub fn concat(self, other: List<'a>) -> Result<List<'a>, EvalError> {
         let len = self
             .len()

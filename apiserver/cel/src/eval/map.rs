@@ -40,7 +40,7 @@ impl fmt::Debug for Entries<'_> {
     }
 }
 
-/// A key, with the exact type.
+/// A key, exact in its type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Bool(bool),
@@ -99,7 +99,7 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Adds an entry or replaces the value of the key.
+    /// Adds an entry or replaces the value of its key.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
         if matches!(key, Value::Bytes(_)) {
             return Err(EvalError::Internal(
@@ -191,7 +191,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Value of a field by the name in expressions.
+    /// Value of a field by its name in expressions.
     pub(crate) fn find_field(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
         let (json, shape) = match self {
             Map::Object(map, shape) => {

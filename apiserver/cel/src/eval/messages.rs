@@ -30,7 +30,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 ///
 /// # Errors
 ///
-/// cel-go's texts, for a type that no literal can have and for a field that does not take the
+/// cel-go's texts, for a type that no literal can have and for a field that does not take its
 /// value.
 pub(super) fn construct<'a>(
     type_name: &str,

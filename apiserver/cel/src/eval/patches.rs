@@ -2,7 +2,7 @@
 //!
 //! Nothing knows the fields of an `Object`; a name of a type that does not agree with the place of
 //! the value is an error when the patch is applied. The values in a literal are copied, since a
-//! value of a library owns the parts.
+//! value of a library owns its parts.
 
 use std::any::Any;
 use std::sync::Arc;

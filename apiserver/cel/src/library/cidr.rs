@@ -53,7 +53,7 @@ impl Cidr {
         mask(ip.address(), self.bits) == mask(self.address.address(), self.bits)
     }
 
-    /// Whether the network has every address of another network.
+    /// Whether the network has every address of another.
     pub fn contains_cidr(self, other: Cidr) -> bool {
         self.bits <= other.bits && self.contains_ip(other.address)
     }

@@ -81,17 +81,17 @@ impl Duration {
         self.0 / (3600 * SECOND)
     }
 
-    /// Whole minutes of the whole duration: `getMinutes`.
+    /// The whole duration in minutes, rounded toward zero: `getMinutes`.
     pub const fn minutes(self) -> i64 {
         self.0 / (60 * SECOND)
     }
 
-    /// Whole seconds of the whole duration: `getSeconds`.
+    /// The whole duration in seconds, rounded toward zero: `getSeconds`.
     pub const fn seconds(self) -> i64 {
         self.0 / SECOND
     }
 
-    /// Whole milliseconds of the whole duration: `getMilliseconds`.
+    /// The whole duration in milliseconds, rounded toward zero: `getMilliseconds`.
     pub const fn milliseconds(self) -> i64 {
         self.0 / 1_000_000
     }

@@ -34,7 +34,7 @@ pub enum Argument<'a> {
     Timestamp(Timestamp),
     /// A list.
     List(Vec<Argument<'a>>),
-    /// A map or object with the entries in any order.
+    /// A map or object, with its entries in any order.
     Map(Vec<(Argument<'a>, Argument<'a>)>),
     /// A value of another type, which cannot be formatted: the name of the type.
     Other(Cow<'a, str>),

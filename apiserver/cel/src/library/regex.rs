@@ -1,7 +1,7 @@
 //! Regular expressions in the syntax of Go's `regexp`, with Go's messages, run by the `regex`
 //! crate.
 //!
-//! The syntax is read without the feature `eval`, for the derives; [`Regex`] needs that feature.
+//! The syntax is read without the feature `eval`, for the derives; [`Regex`] needs it.
 
 use std::fmt;
 
@@ -93,7 +93,7 @@ impl<'p> Pattern<'p> {
     ///
     /// # Errors
     ///
-    /// Go's message for a pattern that Go does not compile; `expression too large` beyond 64 KiB.
+    /// Go's message for a pattern that it does not compile; `expression too large` beyond 64 KiB.
     pub fn parse(pattern: &'p str) -> Result<Pattern<'p>, SyntaxError> {
         if pattern.len() > MAX_PATTERN {
             return Err(SyntaxError::new(Code::Large, pattern));
@@ -102,8 +102,8 @@ impl<'p> Pattern<'p> {
         Ok(Pattern { pattern, translated, weight })
     }
 
-    /// Number of ranges of characters of the pattern, about, each as often as the item is repeated:
-    /// the time of a compilation grows with this number.
+    /// Number of ranges of characters of the pattern, about, each as often as its item is repeated:
+    /// the time of a compilation grows with it.
     pub fn ranges(&self) -> u64 {
         self.weight.ranges
     }

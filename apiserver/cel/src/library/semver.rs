@@ -81,7 +81,7 @@ impl Ord for Version {
     fn cmp(&self, other: &Version) -> Ordering {
         let numbers = |version: &Version| (version.major, version.minor, version.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {
-            // A version comes after the prereleases of that version.
+            // A version comes after its prereleases.
             let is_release = |version: &Version| version.prerelease.is_empty();
             is_release(self)
                 .cmp(&is_release(other))

@@ -90,7 +90,7 @@ impl Url {
         }
     }
 
-    /// The path with the escape sequences.
+    /// The path with its escape sequences.
     pub fn escaped_path(&self) -> &str {
         &self.escaped_path
     }

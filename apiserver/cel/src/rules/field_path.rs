@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct FieldPath(String);
 
 impl FieldPath {
-    /// The empty path: the object.
+    /// The empty path: the object itself.
     pub fn root() -> FieldPath {
         FieldPath::default()
     }

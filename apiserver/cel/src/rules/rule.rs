@@ -1,4 +1,4 @@
-//! An entry of `x-kubernetes-validations`, and the allowed contents.
+//! An entry of `x-kubernetes-validations`, and its allowed contents.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ impl Rule {
         rules.into_iter().flatten().map(Rule::from_json).collect()
     }
 
-    /// The text by which errors name the rule: the message, or the expression.
+    /// The text by which errors name the rule: its message, or the expression.
     pub(super) fn text(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }

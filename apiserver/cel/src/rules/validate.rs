@@ -97,7 +97,7 @@ impl Run {
         outcome
     }
 
-    /// Runs all rules of an object; `old` is the object before an update, and `schema` the schema.
+    /// Runs all rules of an object; `old` is the object before an update, and `schema` its schema.
     pub(super) fn object(&mut self, node: &Node, new: &Json, old: Option<&Json>, schema: &Json) {
         let correlated = old.map(|old| Correlated::new(new, old, schema));
         let ratchet = Ratchet { own: correlated.as_ref(), above: None };
@@ -297,7 +297,7 @@ impl Run {
         }
         let is_compound = matches!(node.type_name.as_str(), "object" | "array");
         let reason = rule.reason.as_deref().map_or(Reason::Invalid, Reason::from_name);
-        // A duplicate is named by the value alone.
+        // A duplicate is named by its value alone.
         if reason == Reason::Duplicate {
             detail = Some(String::new());
         }

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 200;
 /// are left out.
 #[derive(Debug, Clone)]
 pub struct Declaration {
-    /// The type with the parts.
+    /// The type with its parts.
     pub content: Content,
     /// Largest number of characters, items or entries; 0 where there are none.
     pub max_elements: u64,
@@ -29,13 +29,13 @@ pub struct Declaration {
 /// The type of a declaration.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// A type without parts, and the shape.
+    /// A type without parts, and its shape.
     Scalar(Type, Shape),
     /// A list of items.
     List(Box<Declaration>, ListKind),
     /// A map from texts to values.
     Map(Box<Declaration>),
-    /// An object with the properties, sorted by their names in expressions.
+    /// An object with its properties, sorted by their names in expressions.
     Object(Vec<Field>),
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn is_too_deep(value: &Value) -> bool {
     node_count(value).is_none()
 }
 
-/// Number of values in JSON with the values inside; `None` if the value is nested deeper than
+/// Number of values in JSON with the values inside; `None` if it is nested deeper than
 /// [`MAX_DEPTH`].
 pub(crate) fn node_count(value: &Value) -> Option<u64> {
     let mut rest = vec![(value, 0)];

@@ -57,7 +57,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A constant: `1`, `2u`, `'text'`, `true`.
     Literal(Literal),
-    /// A name; with a leading dot (`.name`) the name begins with a dot.
+    /// A name; a leading dot (`.name`) is a part of it.
     Ident(String),
     /// A selection `operand.field`, or with `test_only` the presence test `has(operand.field)`.
     Select(Box<Select>),
@@ -161,8 +161,8 @@ pub struct StructField {
 
 /// A fold over a list or the keys of a map.
 ///
-/// The accumulator begins as `init`; for each element, while `condition` holds, the accumulator
-/// becomes `step`; the value of the comprehension is `result`.
+/// The accumulator begins as `init`; for each element, while `condition` holds, it becomes `step`;
+/// the value of the comprehension is `result`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comprehension {
     /// The list or map.

@@ -14,7 +14,7 @@ pub struct Issue {
     pub message: String,
 }
 
-/// All errors of an expression: those of the syntax, or those of the types.
+/// All errors of an expression: those of its syntax, or those of its types.
 ///
 /// The [`Display`](fmt::Display) is the text that kube-apiserver prints: for each error
 /// `ERROR: <input>:LINE:COLUMN: MESSAGE`, the source line and a caret below the column, sorted by
@@ -87,7 +87,7 @@ impl fmt::Display for Issues {
 
 impl std::error::Error for Issues {}
 
-/// Writes an error with the source line and caret. A wide character has a wide dot above the caret
+/// Writes an error with its source line and caret. A wide character has a wide dot above the caret
 /// line, so that the columns agree in a terminal.
 fn fmt_issue(f: &mut fmt::Formatter<'_>, source: &Source, issue: &Issue) -> fmt::Result {
     let Some(position) = issue.position else {

@@ -107,7 +107,7 @@ pub(super) fn token_name(token: TokenType) -> &'static str {
     NAMES.get(usize::from(token)).copied().unwrap_or("<INVALID>")
 }
 
-/// A token: the type and the place in the source.
+/// A token: its type and its place in the source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Token {
     pub(super) kind: TokenType,

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::types::Type;
 
-/// A function or operator with the overloads in the order in which the checker tries them.
+/// A function or operator with its overloads in the order in which the checker tries them.
 #[derive(Debug)]
 pub(super) struct Function {
     pub(super) name: &'static str,

@@ -14,7 +14,7 @@ use crate::library::named_format::NamedFormat;
 
 type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// An authorizer and the user about whose requests the authorizer decides.
+/// An authorizer and the user about whose requests it decides.
 #[derive(Debug, Clone)]
 struct Subject {
     authorizer: Arc<dyn Authorizer>,

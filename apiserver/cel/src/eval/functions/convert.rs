@@ -174,8 +174,8 @@ fn to_duration<'a>(value: &Value<'a>) -> Converted<'a> {
     })
 }
 
-/// The text of a value in messages. The text ends with `...` where the value is nested too deeply
-/// or has too many parts.
+/// The text of a value in messages. It ends with `...` where the value is nested too deeply or has
+/// too many parts.
 pub fn display(value: &Value<'_>) -> String {
     display_at(value, 0, &WorkBudget::new(MAX_STEPS))
 }

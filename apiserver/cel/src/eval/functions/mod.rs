@@ -31,7 +31,7 @@ const RANGE_STEPS: u64 = 10;
 /// The body of a function.
 pub type Function = for<'a> fn(&mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError>;
 
-/// A call with the arguments, the receiver first.
+/// A call with its arguments, the receiver first.
 #[derive(Debug)]
 pub struct CallArgs<'c, 'a> {
     /// Name of the function.

@@ -68,7 +68,7 @@ fn unwrap_all<'a>(call: &mut CallArgs<'_, 'a>) -> Result<Value<'a>, EvalError> {
     Ok(Value::list(values))
 }
 
-/// Whether a value is the zero of the type.
+/// Whether a value is the zero of its type.
 fn is_zero(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,

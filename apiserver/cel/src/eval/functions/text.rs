@@ -112,7 +112,7 @@ fn find_all<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     })
 }
 
-/// The value of a library's function, or the message.
+/// The value of a library's function, or its message.
 fn evaluated<'a>(result: Result<impl Into<Arc<str>>, String>) -> Evaluated<'a> {
     result.map(Value::text).map_err(EvalError::new)
 }

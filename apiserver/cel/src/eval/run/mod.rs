@@ -1,4 +1,4 @@
-//! The evaluation of a plan, with the cost.
+//! The evaluation of a plan, with its cost.
 
 pub(super) mod composed;
 mod fold;
@@ -20,7 +20,7 @@ use super::value::Value;
 use super::work::WorkBudget;
 use composed::Composed;
 
-/// Levels that a variable adds to those of the variable's expression.
+/// Levels that a variable adds to those of its expression.
 const VARIABLE_DEPTH: usize = 4;
 /// Most levels of an expression with the variables that are computed within. A single expression
 /// may have as many.
@@ -298,7 +298,7 @@ impl<'r, 'a> Run<'r, 'a> {
         self.constructed(cost::LIST, result)
     }
 
-    /// A literal with the cost, which also an error within the literal has.
+    /// A literal with its cost, which an error within it has as well.
     fn constructed(&mut self, cost: u64, result: Step<'a>) -> Step<'a> {
         if !matches!(&result, Err(error) if error.is_fatal()) {
             self.charge(cost)?;

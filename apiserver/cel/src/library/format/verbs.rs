@@ -11,7 +11,7 @@ const DEFAULT_PRECISION: i64 = 6;
 /// a million before a digit.
 const MAX_NUMBER: i64 = 10_000_009;
 
-/// A clause after the `%`.
+/// A clause after its `%`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verb {
     letter: u8,
@@ -47,7 +47,7 @@ impl Verb {
     }
 }
 
-/// The precision at the start of a text, `.3`, if there is a precision, and the text behind.
+/// The precision at the start of a text, `.3`, if there is one, and the text behind.
 fn precision(text: &str) -> Result<(Option<i64>, &str), String> {
     let Some(digits) = text.strip_prefix('.') else { return Ok((None, text)) };
     let Some(end) = digits.bytes().position(|byte| !byte.is_ascii_digit()) else {

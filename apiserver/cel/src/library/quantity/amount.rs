@@ -34,7 +34,7 @@ impl Amount {
         Amount { value: self.value.wrapping_neg(), scale: self.scale }
     }
 
-    /// The sum; `None` if the sum does not fit.
+    /// The sum; `None` if it does not fit.
     pub(super) fn add(self, other: Amount) -> Option<Amount> {
         if other.value == 0 {
             return Some(self);
@@ -61,7 +61,7 @@ impl Amount {
         }
     }
 
-    /// Order of an amount and an amount with a smaller power of ten.
+    /// Order of an amount and one with a smaller power of ten.
     fn compare_to_finer(self, finer: Amount) -> Result<Ordering, Fault> {
         let difference = self.scale.wrapping_sub(finer.scale);
         if difference >= MAX_DIVISOR {

@@ -23,7 +23,7 @@ pub enum Fault {
     /// A number would have more digits than this library computes with; kube-apiserver computes
     /// until memory or time run out.
     TooLarge,
-    /// A fault of the server: the server divides by zero when the powers of ten are too far apart.
+    /// A fault of the server: it divides by zero when the powers of ten are too far apart.
     DivisionByZero,
 }
 
@@ -38,8 +38,7 @@ pub struct Quantity {
 #[derive(Debug, Clone)]
 enum State {
     Amount(Amount),
-    /// The number is shared with the sums that were made of the number: an addition changes the
-    /// number in place.
+    /// The number is shared with the sums that were made of it: an addition changes it in place.
     Decimal(Arc<Mutex<Decimal>>),
 }
 
@@ -146,7 +145,7 @@ impl Quantity {
         self.snapshot().compare(&other.snapshot())
     }
 
-    /// The sum. If this quantity is a decimal, this quantity becomes the sum.
+    /// The sum. If this quantity is a decimal, it becomes the sum itself.
     ///
     /// # Errors
     ///
@@ -161,7 +160,7 @@ impl Quantity {
         self.add_decimal(&other.to_decimal())
     }
 
-    /// The difference. If this quantity is a decimal, this quantity becomes the difference.
+    /// The difference. If this quantity is a decimal, it becomes the difference itself.
     ///
     /// # Errors
     ///

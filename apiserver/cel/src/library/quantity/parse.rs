@@ -18,7 +18,7 @@ const NANO: i32 = -9;
 /// The parts of a quantity.
 struct Parts<'t> {
     is_negative: bool,
-    /// The number with the sign.
+    /// The number with its sign.
     value: &'t str,
     /// Digits before the point, without leading zeros.
     whole: &'t str,

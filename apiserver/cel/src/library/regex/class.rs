@@ -18,7 +18,7 @@ const POSIX: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// Writes a code point so that the code point has no special meaning in a pattern or class.
+/// Writes a code point so that it has no meaning of its own in a pattern or class.
 pub(super) fn push_code(out: &mut String, code: u32) {
     match char::from_u32(code) {
         Some(c) if c.is_alphanumeric() => out.push(c),

@@ -32,7 +32,7 @@ impl Regex {
     ///
     /// # Errors
     ///
-    /// Go's message for a pattern that Go does not compile, `expression too large` or
+    /// Go's message for a pattern that it does not compile, `expression too large` or
     /// `expression nests too deeply` for a pattern beyond a limit.
     pub fn compile(pattern: &str) -> Result<Regex, SyntaxError> {
         Pattern::parse(pattern)?.compile()

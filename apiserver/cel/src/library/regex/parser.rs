@@ -41,10 +41,9 @@ pub(super) struct Group {
 /// The size of a pattern or of a part, with each item as often as repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weight {
-    /// Number of items: the time of searching a character grows with this number.
+    /// Number of items: the time of searching a character grows with it.
     pub(super) items: u64,
-    /// Number of ranges of characters in the items: the time of a compilation grows with this
-    /// number.
+    /// Number of ranges of characters in the items: the time of a compilation grows with it.
     pub(super) ranges: u64,
 }
 
@@ -130,7 +129,7 @@ impl<'p> Parser<'p> {
         c
     }
 
-    /// Reads an item. Returns the pattern from the item on if that is a repetition.
+    /// Reads an item. Returns the pattern from the item on if it is a repetition.
     fn step(&mut self, c: char) -> Result<Option<&'p str>, SyntaxError> {
         let before = self.rest;
         match c {

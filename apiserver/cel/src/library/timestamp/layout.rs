@@ -8,7 +8,7 @@ use super::{NANOS_PER_SECOND, Timestamp};
 /// A part of a layout: literal text before a field, and the field.
 type Element = (&'static str, Field);
 
-/// A layout: the text in Go's notation, and the parts.
+/// A layout: its text in Go's notation, and its parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     text: &'static str,

@@ -32,7 +32,7 @@ impl<'o> Builder<'o> {
         ExprId(self.positions.len() as u32 - 1)
     }
 
-    /// Whether the tree may not grow; the first call with this result reports an error.
+    /// Whether the tree may not grow; the first call with this result reports it.
     pub(in crate::syntax) fn is_exhausted(&mut self) -> bool {
         if !self.exhausted && self.positions.len() > MAX_EXPRESSIONS {
             self.exhausted = true;

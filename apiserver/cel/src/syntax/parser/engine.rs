@@ -47,7 +47,7 @@ pub(super) struct Frame {
 #[derive(Debug)]
 pub(super) struct Abort;
 
-/// Error of a rule, from which the rule recovers.
+/// Error of a rule, from which it recovers.
 #[derive(Debug)]
 pub(super) enum Failure {
     Mismatch,

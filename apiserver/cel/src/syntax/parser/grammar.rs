@@ -328,7 +328,7 @@ impl Network {
         self.states.len() - 1
     }
 
-    /// Adds the states of a sequence that goes on to `end`; returns the first state.
+    /// Adds the states of a sequence that goes on to `end`; returns its first state.
     fn sequence(&mut self, rule: Rule, elements: Vec<El>, end: StateId) -> StateId {
         elements.into_iter().rev().fold(end, |next, element| self.element(rule, element, next))
     }

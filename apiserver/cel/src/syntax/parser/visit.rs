@@ -58,7 +58,7 @@ impl<'t> Visitor<'t> {
         }
     }
 
-    /// Skips nodes that only wrap another node.
+    /// Skips nodes that only wrap another.
     fn unnest(&self, mut id: NodeId) -> NodeId {
         loop {
             let node = &self.nodes[id];

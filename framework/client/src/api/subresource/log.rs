@@ -146,7 +146,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// A log that is read on arrival. Dropping the stream ends the request.
+/// A log, read as it arrives. A drop ends the request.
 ///
 /// [`next_line`](Self::next_line) and [`next_bytes`](Self::next_bytes) may be mixed.
 pub struct LogStream {
