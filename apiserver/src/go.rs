@@ -148,7 +148,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Returns the walk over a value below this value.
+    /// Returns the walk over a value below this one.
     fn below(&self, path: String) -> Fields<'_> {
         Fields { path, wanted: self.wanted, found: self.found }
     }

@@ -210,7 +210,7 @@ pub(crate) fn process(started: i64) -> String {
         Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
     };
     let times = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may hold spaces; the name ends at the last parenthesis.
+    // The name of the program may hold spaces; it ends at the last parenthesis.
     let fields = times.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = |index: usize| fields.split_whitespace().nth(index)?.parse::<f64>().ok();
     // User and system time, in hundredths of a second.

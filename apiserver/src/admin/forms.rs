@@ -79,7 +79,7 @@ impl From<ActionForm> for Action {
     }
 }
 
-/// A method of [`Fault`] that restricts the fault.
+/// A method of [`Fault`] that restricts it.
 type Restrict = fn(Fault, &str) -> Fault;
 
 impl FaultForm {

@@ -1,6 +1,6 @@
 //! Migration of kubectl from client-side to server-side apply.
 //!
-//! The first server-side apply of the manager `kubectl` takes over the fields of the manager's last
+//! The first server-side apply of the manager `kubectl` takes over the fields of its last
 //! client-side apply, and later applies keep the annotation of client-side apply up to date.
 
 use serde_json::Value;

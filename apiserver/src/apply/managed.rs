@@ -142,7 +142,7 @@ impl Managed {
         self.owners.get(owner).map_or("", |owned| &owned.api_version)
     }
 
-    /// Returns the time of an entry in seconds; 0 without a time.
+    /// Returns the time of an entry in seconds; 0 without one.
     fn seconds(&self, owner: &Owner) -> i64 {
         let time = self.times.get(owner).and_then(|t| t.parse::<jiff::Timestamp>().ok());
         time.map_or(0, jiff::Timestamp::as_second)

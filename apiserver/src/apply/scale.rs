@@ -1,8 +1,8 @@
 //! The scale subresource, whose writes see only the owners of the replicas.
 //!
-//! The real server tracks a separate Scale object and carries the Scale's owners over to the
-//! object. That has visible effects: no manager comes to own replicas through an update of `/scale`
-//! while the replicas have no owner, an apply then finds `before-first-apply`, versions read
+//! The real server tracks a separate Scale object and carries its owners over to the object. That
+//! has visible effects: no manager comes to own replicas through an update of `/scale` while the
+//! replicas have no owner, an apply then finds `before-first-apply`, versions read
 //! `autoscaling/v1`, and entries have no time.
 
 // DESIGN.md, 183: Owners of replicas are carried through a Scale
@@ -21,7 +21,7 @@ pub(crate) const NAME: &str = "scale";
 /// Version of the Scale kind in messages.
 const VERSION: &str = "autoscaling/v1";
 
-/// The state of an apply of `/scale`: the owners that the apply does not see.
+/// The state of an apply of `/scale`: the owners that it does not see.
 #[derive(Debug)]
 pub(crate) struct Scaled {
     /// Owners of other fields, put back at the end.

@@ -10,7 +10,7 @@ use crate::typed::{Id, Kind, Table};
 /// Deepest nesting of a stored set; deeper sets are refused. Real sets stay below 40.
 const MAX_DEPTH: usize = 256;
 
-/// A set of paths. Membership of a path says nothing about the parents and children.
+/// A set of paths. Membership of a path says nothing about its parents and children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathSet {
     /// Members that end at this level.
@@ -139,7 +139,7 @@ impl PathSet {
         self.write(false)
     }
 
-    /// Writes a level; `own` if the level's path itself is a member.
+    /// Writes a level; `own` if its path itself is a member.
     fn write(&self, own: bool) -> Value {
         let mut map = Map::new();
         // A member that also has members below is marked by `.`.

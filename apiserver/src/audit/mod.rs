@@ -160,7 +160,7 @@ fn entry(request: &Request, detail: &Detail) -> Value {
         "changes": changes.map(|(resource, change)| changes::describe(resource, change)).collect::<Vec<_>>(),
     });
     if !detail.impersonator.is_empty() {
-        // The user of the request is the user whose rights count.
+        // The user of the request is the one whose rights count.
         entry["impersonatedUser"] = entry["user"].take();
         entry["user"] = json!(detail.impersonator);
     }

@@ -39,7 +39,7 @@ pub(crate) struct Claims {
     pub(crate) pod: Option<ObjectId>,
     /// The Secret that the token is bound to.
     pub(crate) secret: Option<ObjectId>,
-    /// The node that the token is bound to, or that the token's Pod is on.
+    /// The node that the token is bound to, or that its Pod is on.
     pub(crate) node: Option<ObjectId>,
     /// Intended receivers of the token.
     pub(crate) audiences: Vec<String>,

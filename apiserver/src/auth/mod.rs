@@ -69,7 +69,7 @@ impl User {
 /// The identity that a connection proved before the first request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionIdentity {
-    /// The user, if the connection itself proves the user (in memory, client certificate).
+    /// The user, if the connection itself proves it (in memory, client certificate).
     pub(crate) user: Option<User>,
     /// Whether the connection has a certificate that could not be verified.
     pub(crate) is_refused: bool,

@@ -24,7 +24,7 @@ fn texts<'a>(rule: &'a Value, key: &str) -> impl Iterator<Item = &'a str> + Clon
     rule[key].as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str)
 }
 
-/// Returns the number of rights that a rule grants: the product of the rule's lists.
+/// Returns the number of rights that a rule grants: the product of its lists.
 pub(crate) fn count(rule: &Value) -> usize {
     let number = |key: &str| texts(rule, key).count();
     let of_resources = [number("apiGroups"), number("resources"), number("resourceNames").max(1)];

@@ -134,7 +134,7 @@ pub(super) fn orphan(
     release(core, kind, owner, ORPHAN);
 }
 
-/// Removes the finalizer of an owner once no dependent blocks the owner any more.
+/// Removes the finalizer of an owner once no dependent blocks it any more.
 pub(super) fn foreground(
     core: &Core,
     kind: &Arc<Kind>,

@@ -115,7 +115,7 @@ fn int_or_string_shapes(map: &Object) -> (bool, bool) {
     (list(map, "anyOf") == wanted, first.is_some_and(|f| list(f, "anyOf") == wanted))
 }
 
-/// Checks that a node has a type, and that the type fits.
+/// Checks that a node has a type, and that it fits.
 fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
     let kind = kind(map);
     let at = child(path, "type");
@@ -260,7 +260,7 @@ fn complete(rules: &Value, shape: Option<&Value>, at: &str, seen: &str, out: &mu
     }
 }
 
-/// Checks a branch of a junctor against the node outside of the junctor.
+/// Checks a branch of a junctor against the node outside of it.
 fn complete_nested(
     rules: &Value,
     shape: Option<&Value>,

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::names::version_rank;
 use crate::served::{Served, Subresource};
 
-/// Groups that a real server lists first, in the server's order.
+/// Groups that a real server lists first, in its order.
 const ORDER: [&str; 20] = [
     "apiregistration.k8s.io",
     "apps",

@@ -234,7 +234,7 @@ impl Subject<'_> {
     }
 }
 
-/// Handle of an added fault: counts strikes and removes the fault.
+/// Handle of an added fault: counts strikes and removes it.
 #[derive(Clone, Debug)]
 pub struct FaultHandle {
     inner: Arc<Handle>,

@@ -52,7 +52,7 @@ impl Taps {
     }
 }
 
-/// Receiver of an open watch's orders. A drop removes the watch from the list.
+/// Receiver of an open watch's orders. A drop removes it from the list.
 #[derive(Debug)]
 pub(crate) struct Tap {
     shared: Arc<Shared>,

@@ -9,7 +9,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file, or creates a file (mode 0600) if the options say so.
+/// Opens a file, or creates it (mode 0600) if the options say so.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Before the open, which could have effects, and for a link fails with another text.
     check(path)?;

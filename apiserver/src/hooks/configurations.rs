@@ -55,7 +55,7 @@ impl Hook {
         self.spec["name"].as_str().unwrap_or_default()
     }
 
-    /// Whether the webhook has rules, without which a webhook is never called.
+    /// Whether the webhook has rules, without which it is never called.
     pub(crate) fn has_rules(&self) -> bool {
         self.spec["rules"].as_array().is_some_and(|rules| !rules.is_empty())
     }

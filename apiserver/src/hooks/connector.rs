@@ -104,8 +104,8 @@ pub(super) async fn connect(destination: &Destination) -> std::io::Result<Webhoo
     let mut found: Vec<SocketAddr> =
         tokio::net::lookup_host((host.as_str(), port)).await.map_err(failed)?.collect();
     // A URL is written by administrators. The addresses of a Service are written by every user who
-    // may write the Service's endpoints: such users must not reach services of this machine, or of
-    // the machine's provider.
+    // may write its endpoints: such users must not reach services of this machine, or of its
+    // provider.
     if host != destination.host {
         found.retain(|address| is_allowed(address.ip()));
         if found.is_empty() {

@@ -50,7 +50,7 @@ impl Payload {
         matches!(self, Self::Stream(_))
     }
 
-    /// Takes the session, if the connection becomes a session; an empty body is left.
+    /// Takes the session, if the connection becomes one; an empty body is left.
     pub(super) fn take_session(&mut self) -> Option<Session> {
         match std::mem::replace(self, Self::Whole(None)) {
             Self::Session(session) => Some(session),
@@ -115,7 +115,7 @@ impl Stream {
     }
 }
 
-/// Waits for the next event and returns the event's frame; `None` ends the watch.
+/// Waits for the next event and returns its frame; `None` ends the watch.
 async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
     let event = feed.watcher.next().await;
     feed.watcher.durable().await;

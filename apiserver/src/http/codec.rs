@@ -219,7 +219,7 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Ac
 }
 
 /// Whether a format can show a shape of a kind: tables and custom resources have no messages, but
-/// the metadata of custom resources has a message.
+/// the metadata of custom resources has one.
 fn shows(format: Format, shape: ResponseShape, kind: &Kind) -> bool {
     match (format, shape) {
         (Format::Json | Format::Yaml, _) => true,
@@ -299,7 +299,7 @@ pub(crate) fn decode(
     }
 }
 
-/// Reads the optional body of a DELETE; null without a body.
+/// Reads the optional body of a DELETE; null without one.
 pub(crate) fn decode_options(
     headers: &HeaderMap,
     kind: &Kind,

@@ -228,7 +228,7 @@ fn timeout(query: &Query) -> Option<Duration> {
 /// Returns the call that a request describes.
 fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
     let route = &asked.route;
-    // The path of a Namespace has the Namespace's own name in place of a namespace.
+    // The path of a Namespace has its own name in place of a namespace.
     let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
     Call {
         kind,

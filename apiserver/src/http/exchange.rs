@@ -42,7 +42,7 @@ pub(crate) struct DecodedRequest {
 pub(crate) struct Reply {
     /// Status code.
     pub(crate) code: u16,
-    /// Media type; empty without a media type.
+    /// Media type; empty if there is none.
     pub(crate) media: String,
     /// Further headers.
     pub(crate) headers: Vec<(&'static str, String)>,

@@ -75,7 +75,7 @@ pub(crate) async fn handle(
     };
     let mut asked = decoded(&core, parts, route, query, user, agent);
     asked.impersonator = caller.flatten().map(|user| user.name).unwrap_or_default();
-    // Struck once per request, because counting faults must not count a request twice.
+    // Struck once per request, because counting faults must not count it twice.
     asked.actions = core.faults.strike(&subject(&asked));
     let labels = labels(&core, &asked);
     let running = (asked.route.verb != Verb::Watch).then(|| core.metrics.begin(&labels));

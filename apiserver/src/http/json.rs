@@ -68,7 +68,7 @@ struct Any<'a> {
 }
 
 impl<'a> Any<'a> {
-    /// Returns a deserializer for a value below this value.
+    /// Returns a deserializer for a value below this one.
     fn inner<'b>(&self, place: &'b JsonPosition<'b>) -> Any<'b>
     where
         'a: 'b,

@@ -69,7 +69,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
     let table = core.registry.table();
     let served = &table.served;
     check_method(asked, &parts)?;
-    // Routers take no path with an empty part, and answer by the part before.
+    // Routers take no path with an empty part, and answer by the part before it.
     if path.contains("//") {
         return Err(no_route(core, path));
     }

@@ -116,7 +116,7 @@ pub(super) fn to_newer(mut object: Value) -> Value {
     let percent = take(spec, "targetCPUUtilizationPercentage");
     let others: Vec<Value> = list(&others).iter().map(|metric| newer(metric, "target")).collect();
     let mut metrics = Vec::new();
-    // Without any metric the CPU gets a metric.
+    // Without any metric the CPU gets one.
     if !percent.is_null() || others.is_empty() {
         let percent = if percent.is_null() { json!(80) } else { percent };
         let target = json!({"type": "Utilization", "averageUtilization": percent});
@@ -209,7 +209,7 @@ fn older_name(part: &str, name: &str) -> String {
     }
 }
 
-/// Converts a metric, or the state of a metric, to the older version.
+/// Converts a metric, or the state of one, to the older version.
 fn older(metric: &Value, part: &str) -> Value {
     let mut out = json!({"type": metric["type"]});
     for form in FORMS.iter().filter(|form| metric[form.field].is_object()) {
@@ -236,7 +236,7 @@ fn older(metric: &Value, part: &str) -> Value {
     out
 }
 
-/// Converts a metric, or the state of a metric, from the older version.
+/// Converts a metric, or the state of one, from the older version.
 fn newer(metric: &Value, part: &str) -> Value {
     let mut out = json!({"type": metric["type"]});
     for form in

@@ -417,7 +417,7 @@ pub(crate) fn restore(old: &Value, new: &mut Value) {
         copy(old, new, "uid");
     }
     copy(old, new, "creationTimestamp");
-    // The generation is the server's; `grow` increments the generation afterwards.
+    // The generation is the server's; `grow` increments it afterwards.
     copy(old, new, "generation");
     if terminating(old) {
         copy(old, new, "deletionTimestamp");

@@ -163,7 +163,7 @@ fn probe(probe: &mut Value) {
     }
 }
 
-/// Fills in the defaults of a volume; a volume without a source is an `emptyDir`.
+/// Fills in the defaults of a volume; one without a source is an `emptyDir`.
 fn volume(volume: &mut Value) {
     let Value::Object(fields) = volume else { return };
     // A volume has a single source besides its name.

@@ -118,7 +118,7 @@ impl Registry {
         self.table.read().clone()
     }
 
-    /// Replaces the kinds of a stored custom resource; an empty list removes that resource.
+    /// Replaces the kinds of a stored custom resource; an empty list removes it.
     pub(crate) fn replace(&self, storage: &str, kinds: Vec<Kind>) {
         // Held for the whole rebuild: a concurrent replacement would otherwise be lost.
         let mut slot = self.table.write();

@@ -108,7 +108,7 @@ fn parameters(parameters: Value) -> Value {
 /// Returns a schema without the keywords that version 2 does not have.
 fn schema(schema: Value) -> Value {
     let Value::Object(mut fields) = schema else { return schema };
-    // A reference with a description or a default beside the reference.
+    // A reference with a description or a default beside it.
     let single = fields.get("allOf").and_then(Value::as_array).filter(|all| all.len() == 1);
     if let Some(target) = single.and_then(|all| all[0].get("$ref")).cloned() {
         fields.remove("allOf");

@@ -124,7 +124,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Merges every list whose order the patch gives, and brings the list into that order.
+    /// Merges every list whose order the patch gives, and brings it into that order.
     fn ordered_lists(
         self,
         original: &mut JsonMap,

@@ -53,7 +53,7 @@ impl Form for MutatingPolicy {
 pub(crate) struct Compiled<P = Policy> {
     /// The stored policy.
     object: Arc<Object>,
-    /// The compiled policy; filled when the first request matches the policy.
+    /// The compiled policy; filled when the first request matches it.
     policy: OnceLock<P>,
 }
 

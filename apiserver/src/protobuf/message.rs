@@ -188,7 +188,7 @@ impl Message {
         Some(())
     }
 
-    /// Puts a field at the field's place, within embedded types if more numbers follow.
+    /// Puts a field at its place, within embedded types if more numbers follow.
     fn place(&mut self, number: u32, rest: &[u32], form: FieldForm) {
         let Some((inner, rest)) = rest.split_first() else {
             self.parts.push((number, Part::Field(form)));

@@ -148,7 +148,7 @@ fn read_items(
     Ok(())
 }
 
-/// Reads an entry of a map; an entry without a value has the zero value.
+/// Reads an entry of a map; without a value it has the zero value.
 fn read_entry(
     field: &FieldForm,
     piece: Piece<'_>,
@@ -172,7 +172,7 @@ fn read_entry(
     Ok((key, value))
 }
 
-/// Reads a value; `held` is the value of an earlier occurrence.
+/// Reads a value; `held` is that of an earlier occurrence.
 fn read_value(
     field: &FieldForm,
     piece: Piece<'_>,

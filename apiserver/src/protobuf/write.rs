@@ -46,7 +46,7 @@ fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value)
     }
 }
 
-/// Appends a value; a value of another type is written as zero.
+/// Appends a value; one of another type is written as zero.
 fn write_value(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
     match form {
         Form::Text => put_bytes(out, number, value.as_str().unwrap_or_default().as_bytes()),

@@ -54,7 +54,7 @@ fn allows_name(rule: &Value, name: &str) -> bool {
     names.peek().is_none() || names.any(|allowed| allowed == name)
 }
 
-/// Whether the subject of a binding is this user or a group of the user.
+/// Whether the subject of a binding is this user or one of its groups.
 pub(super) fn is_about(subject: &Value, user: &User, namespace: &str) -> bool {
     let name = subject["name"].as_str().unwrap_or_default();
     match subject["kind"].as_str() {

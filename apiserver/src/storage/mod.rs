@@ -265,7 +265,7 @@ impl Store {
         self.inner.lock().refuses_future = true;
     }
 
-    /// Begins to serve a resource; with `fresh` the resource has no history from before now.
+    /// Begins to serve a resource; with `fresh` it has no history from before now.
     pub(crate) fn serve(&self, resource: &str, fresh: bool) {
         let mut inner = self.inner.lock();
         let revision = inner.revision;
@@ -452,7 +452,7 @@ impl Store {
         let first = state.log.partition_point(|change| change.revision <= cursor.revision);
         let changes: Vec<Change> = state.log.iter().skip(first).take(limit).cloned().collect();
         let all = first + changes.len() == state.log.len();
-        // A cursor at a future revision stays there and hides the changes before that revision.
+        // A cursor at a future revision stays there and hides the changes before it.
         let upto = if all { current } else { changes.last().map_or(current, |c| c.revision) };
         cursor.revision = cursor.revision.max(upto);
         // A reader gets all changes before the end is reported.

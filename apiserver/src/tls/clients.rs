@@ -60,7 +60,7 @@ impl ClientCertVerifier for Clients {
         self.verifier.root_hint_subjects()
     }
 
-    /// Accepts every certificate: `identity` judges the certificate later.
+    /// Accepts every certificate: `identity` judges it later.
     fn verify_client_cert(
         &self,
         _own: &CertificateDer<'_>,

@@ -61,7 +61,7 @@ pub(crate) async fn listen(
     let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(clients.clone())?));
     let reached = reached(local);
     let kubeconfig = kubeconfig::write(&format!("https://{reached}"), authority, token, more);
-    // Before the first client, because that client may look for the address at once.
+    // Before the first client, because it may look for the address at once.
     bootstrap::advertise(&core, reached);
     tokio::spawn(accept(core, listener, acceptor, clients));
     Ok(Listening { addr: local, kubeconfig })
@@ -115,7 +115,7 @@ async fn accept(
     let socket = Socket { core, acceptor, clients, connections: Arc::default(), slots };
     let mut pause = Duration::from_millis(5);
     loop {
-        // The connection first: an idle connection is cut only for a connection that is present.
+        // The connection first: an idle connection is cut only for one that is present.
         let next = async {
             let accepted = listener.accept().await;
             let slot = if accepted.is_ok() { socket.slot().await } else { None };

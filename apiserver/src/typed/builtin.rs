@@ -59,7 +59,7 @@ pub(super) fn kinds() -> Vec<(String, String)> {
     builtin().kinds.keys().map(|(v, k)| ((*v).to_owned(), (*k).to_owned())).collect()
 }
 
-/// Returns the table of all built-in types and the type of metadata in that table.
+/// Returns the table of all built-in types and the type of metadata in it.
 pub(super) fn object_meta() -> (&'static Table, Id) {
     let all = builtin();
     (&all.table, all.object_meta)
@@ -80,7 +80,7 @@ fn builtin() -> &'static Builtin {
 fn parse(text: &'static str) -> Builtin {
     let mut reader = Reader { table: Table::new(), names: BTreeMap::new(), overrides: Vec::new() };
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
-    // Names first: a type may refer to a type that comes later in the file.
+    // Names first: a type may refer to one that comes later in the file.
     for (name, _) in &lines {
         let name = name.trim_end_matches('^');
         let id = reader.table.add(Some(full_name(name)), TypeShape::Any);
@@ -122,7 +122,7 @@ fn full_name(name: &str) -> Box<str> {
 struct Reader {
     table: Table,
     names: BTreeMap<&'static str, Id>,
-    /// Uses of a type that differ from the type in being atomic or not.
+    /// Uses of a type that differ from it in being atomic or not.
     overrides: Vec<(Id, Id, bool)>,
 }
 

@@ -89,7 +89,7 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
         if present.is_some_and(|value| !omitted(table, field, value)) {
             continue;
         }
-        // Both an absent field and a field that would be omitted come here.
+        // Both an absent field and one that would be omitted come here.
         match always_written(table, field) {
             Some(zero) => {
                 map.insert(name.to_string(), zero);

@@ -26,7 +26,7 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
         }
     }
 });
-/// The lines of each type: the type's own lines, and the lines of fields.
+/// The lines of each type: its own, and those of its fields.
 static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut types = BTreeMap::new();
     let mut rest: &'static str = &TEXT;

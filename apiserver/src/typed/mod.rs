@@ -116,7 +116,7 @@ impl TypeSchema {
         self.kind.as_deref()
     }
 
-    /// Returns the table that holds this type and all types that the type needs.
+    /// Returns the table that holds this type and all types that it needs.
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }

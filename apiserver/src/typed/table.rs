@@ -172,7 +172,7 @@ impl Table {
         self.nodes.len() - 1
     }
 
-    /// Sets the shape of a type that was added before the shape was known.
+    /// Sets the shape of a type that was added before it was known.
     pub(crate) fn set(&mut self, id: Id, shape: TypeShape) {
         if let Some(node) = self.nodes.get_mut(id) {
             node.shape = shape;

@@ -9,7 +9,7 @@ use super::{Call, addresses, create, flow};
 use crate::core::Core;
 use crate::kinds::meta;
 
-/// Name of the Service of the server, and of the objects with the server's address.
+/// Name of the Service of the server, and of the objects with its address.
 const NAME: &str = "kubernetes";
 
 /// Namespaces that exist from the start.

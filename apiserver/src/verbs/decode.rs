@@ -394,7 +394,7 @@ fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Resu
     } else {
         served.group.split('.').next().unwrap_or_default()
     };
-    // A kind of another version, or a kind that the group does not have.
+    // A kind of another version, or one that the group does not have.
     let known = TypeSchema::builtin(version, kind);
     let fault = known.as_ref().and_then(|types| types.mismatch(object));
     let why = if let Some(fault) = fault {

@@ -85,7 +85,7 @@ fn judge(
 ) -> Result<Vec<String>, ApiError> {
     let mut options = options.clone();
     if call.kind.is("", "namespaces") {
-        // The deletion of a Namespace is always that of the Namespace with this uid.
+        // The deletion of a Namespace is always that of the one with this uid.
         options.uid.get_or_insert_with(|| meta::text(shown, "uid").to_owned());
     }
     let operation = Operation::Delete(shown, &options);

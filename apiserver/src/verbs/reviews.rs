@@ -167,7 +167,7 @@ fn local(core: &Core, call: &Call, object: &Value) -> Result<Value, ApiError> {
     Ok(access(core, &subject(spec), spec))
 }
 
-/// Returns the fault of a review with metadata; a review within a namespace has that.
+/// Returns the fault of a review with metadata; one within a namespace has it.
 fn named(call: &Call, object: &Value, is_local: bool) -> Option<Cause> {
     let mut metadata = object["metadata"].clone();
     let fields = metadata.as_object_mut()?;

@@ -110,8 +110,7 @@ impl SentVersion {
         self.0.is_some()
     }
 
-    /// Checks that the version is current; without a version the kind must allow unconditional
-    /// updates.
+    /// Checks that the version is current; without one the kind must allow unconditional updates.
     pub(crate) fn check(&self, call: &Call, held: &Value) -> Result<(), ApiError> {
         match self.0 {
             Some(version) if version.to_string() == meta::text(held, "resourceVersion") => Ok(()),
@@ -160,7 +159,7 @@ pub(crate) fn change(
     Err(ApiError::modified(call.about()))
 }
 
-/// Checks that the user may create the object, for a change that creates one.
+/// Checks that the user may create the object, for a change that creates it.
 fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
     let served = &call.kind.served;
     let wanted = Attributes {

@@ -3,8 +3,8 @@
 //! A queue has a [`RetryPolicy`](windlass_runtime::workqueue::RetryPolicy) of its own, which suits
 //! operators: the state of a key is in the key's slot and is dropped with the slot. A limiter
 //! serves cases that a policy cannot express, such as a limit over all keys; a
-//! [`RateLimitingQueue`](super::RateLimitingQueue) uses a limiter. A limiter keeps an entry per
-//! failing key until [`forget`](RateLimiter::forget).
+//! [`RateLimitingQueue`](super::RateLimitingQueue) uses one. A limiter keeps an entry per failing
+//! key until [`forget`](RateLimiter::forget).
 //!
 //! Locks: each limiter has a lock, held for a map access or a subtraction and never while another
 //! limiter is called.

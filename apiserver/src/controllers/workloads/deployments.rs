@@ -273,7 +273,7 @@ fn report(core: &Core, deployment: &Value, new: Option<&Value>, old: &[Value]) -
     Ok(None)
 }
 
-/// Returns a condition; times stay as long as the condition does not change.
+/// Returns a condition; times stay as long as it does not change.
 fn condition(
     deployment: &Value,
     name: &str,

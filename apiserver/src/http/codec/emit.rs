@@ -76,7 +76,7 @@ impl Emitter {
                 }
             }
             Value::Array(items) if !items.is_empty() => {
-                // Items of a field stand below the field's key.
+                // Items of a field stand below its key.
                 let indent = if place == EmitPosition::Item { indent + STEP } else { indent };
                 for item in items {
                     self.indent(indent);

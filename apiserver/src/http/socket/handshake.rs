@@ -35,7 +35,7 @@ pub(super) fn first<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Returns the subprotocols that a client offers, in the client's order.
+/// Returns the subprotocols that a client offers, in its order.
 pub(super) fn offered(request: &Parts) -> Vec<&str> {
     // Of several headers upstream reads the first.
     let header = first(&request.headers, &SEC_WEBSOCKET_PROTOCOL).trim();

@@ -111,7 +111,7 @@ pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a path with a domain before the path, such as `acme.io/foo`.
+/// Appends the faults of a path with a domain before it, such as `acme.io/foo`.
 pub(super) fn prefixed_path(text: &str, at: &str, causes: &mut Vec<Cause>) {
     let (domain, path) = text.split_once('/').unwrap_or_default();
     if domain.is_empty() || path.is_empty() {

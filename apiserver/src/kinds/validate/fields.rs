@@ -154,7 +154,7 @@ pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cau
     let text = value.as_str().unwrap_or_default();
     match check {
         Check::Required(detail) => {
-            // An empty structure behind a pointer exists; the structure's own fields are judged.
+            // An empty structure behind a pointer exists; its own fields are judged.
             let is_there = value.is_object() && (at.ends_with("matchConstraints") || at == "data");
             if is_empty(value) && !is_there {
                 causes.push(required(at, detail));

@@ -122,7 +122,7 @@ fn check_rule(rule: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of a rule's resources: those that another resource of the rule includes.
+/// Appends the faults of a rule's resources: those that another one of the rule includes.
 fn resources(resources: &Value, at: &str, causes: &mut Vec<Cause>) {
     let list = texts(resources);
     if list.is_empty() {

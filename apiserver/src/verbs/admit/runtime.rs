@@ -1,4 +1,4 @@
-//! The runtime class of new Pods: the class must exist, and adds overhead and placement.
+//! The runtime class of new Pods: it must exist, and adds overhead and placement.
 
 use serde_json::Value;
 

@@ -88,7 +88,7 @@ pub(crate) fn request(
     Ok(ObjectResponse::created(object))
 }
 
-/// Returns the account of a request, whose metadata may name the account.
+/// Returns the account of a request, whose metadata may name it.
 fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiError> {
     let name = meta::text(object, "name");
     if !name.is_empty() && name != call.name {

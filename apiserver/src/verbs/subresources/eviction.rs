@@ -195,7 +195,7 @@ fn exhaust(budget: &mut Value, now: &str) {
     let observed = budget["status"]["observedGeneration"].clone();
     let conditions = budget["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let before = conditions.iter().find(|one| one["type"] == "DisruptionAllowed");
-    // The time of a change of the status: without a change the time stays.
+    // The time of a change of the status: without one it stays.
     let since = before.filter(|one| one["status"] == "False");
     let since = since.map_or(json!(now), |one| one["lastTransitionTime"].clone());
     let mut condition = json!({

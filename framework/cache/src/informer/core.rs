@@ -248,7 +248,7 @@ impl Core {
     /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
     /// deltas. Returns whether there may be more.
     fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
-        // If another task holds the permit, this task is woken on the release.
+        // If another task holds the permit, this one is woken on the release.
         let Some(permit) = self.apply_queue.try_permit() else { return false };
         for listener in self.attach_listeners() {
             if listener.is_queued() {

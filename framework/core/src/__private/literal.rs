@@ -274,8 +274,8 @@ pub trait List: Push<Self::Item> {
     fn with_capacity(capacity: usize) -> Self;
 }
 
-/// The items of a list. Literals know only the items of a list, so that the compiler reports a
-/// field that is no list once and not for each item.
+/// The items of a list. Literals know only the items, so that the compiler reports a field that is
+/// no list once and not for each item.
 pub trait Push<T> {
     /// Appends an item.
     fn push_item(&mut self, item: T);

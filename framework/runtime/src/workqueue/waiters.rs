@@ -6,12 +6,12 @@
 //! next, so a burst of adds costs few wake-ups, not a wake-up per key, and no worker stays parked
 //! beside a ready key. A notified worker may not be scheduled, so a growing backlog wakes more of
 //! them: another each time that the number of keys doubles. A batch wakes as many workers at once
-//! as it has keys. The worker that parked last is woken first: the worker's data are the likeliest
-//! to be still in the processor's caches.
+//! as it has keys. The worker that parked last is woken first: its data are the likeliest to be
+//! still in the processor's caches.
 //!
-//! One parked worker, the timekeeper, also waits for the next delayed key. The timekeeper is woken
-//! last. The timer outlives the timekeeper, so that workers which park and unpark do not create a
-//! timer each time.
+//! One parked worker, the timekeeper, also waits for the next delayed key, and is woken last. The
+//! timer outlives the timekeeper, so that workers which park and unpark do not create a timer each
+//! time.
 
 // DESIGN.md, 43: A worker that takes a key wakes the next worker
 

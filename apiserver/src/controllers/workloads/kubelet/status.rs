@@ -180,7 +180,7 @@ fn container_status(
     status
 }
 
-/// Returns the state of a container, and the new `lastState` if the container restarts.
+/// Returns the state of a container, and the new `lastState` if it restarts.
 fn container_state(
     held: &Value,
     (state, role): (State, Role),

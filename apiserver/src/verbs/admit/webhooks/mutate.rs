@@ -107,7 +107,7 @@ impl Chain<'_> {
         self.apply(hook, &kind, &seen, &patch, &form).map(Some)
     }
 
-    /// Applies the patch of a webhook to the object that the webhook has seen.
+    /// Applies the patch of a webhook to the object that it has seen.
     fn apply(
         &mut self,
         hook: &Hook,

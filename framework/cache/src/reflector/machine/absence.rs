@@ -53,8 +53,8 @@ impl Absence {
 
     /// Returns the longest pause before the next discovery.
     ///
-    /// Without contradictions the pause is [`PAUSE`]. After them the pause begins at half a second
-    /// and doubles: the kind is about to be served, and the kind's controllers wait.
+    /// Without contradictions the pause is [`PAUSE`]. After them it begins at half a second and
+    /// doubles: the kind is about to be served, and its controllers wait.
     pub(super) fn longest_pause(&self) -> Duration {
         match self.contradictions {
             0 => PAUSE,

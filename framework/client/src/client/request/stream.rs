@@ -116,9 +116,9 @@ impl ByteStream {
         self
     }
 
-    /// Reports that the reader is inside of a piece of content, or no longer; `another` if that
-    /// piece differs from the piece of the last call. Inside of a piece, bytes that drip in do not
-    /// keep the stream alive for longer than 30 s (A6: an answer that trickles).
+    /// Reports that the reader is inside of a piece of content, or no longer; `another` if it
+    /// differs from that of the last call. Inside of a piece, bytes that drip in do not keep the
+    /// stream alive for longer than 30 s (A6: an answer that trickles).
     pub(crate) fn partial(&mut self, inside: bool, another: bool) {
         let begun = self.waited.partial.filter(|_| !another);
         self.waited.partial = inside.then(|| begun.unwrap_or_default());

@@ -30,8 +30,8 @@ const PARSED: &str = "x-windlass-parsed";
 /// value lists which values serde refuses.
 pub(in crate::crd) const UNCHECKED: &str = "x-windlass-unchecked";
 
-/// Mark of a kind inside of another; the mark's value has the faults of the kind's definition and
-/// the remarks about that definition, at paths that begin at the kind.
+/// Mark of a kind inside of another; its value has the faults of the kind's definition and the
+/// remarks about it, at paths that begin at the kind.
 pub(crate) const INSIDE: &str = "x-windlass-inside";
 
 /// Keywords by which a schema describes the input of a conversion.

@@ -69,8 +69,8 @@ pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> boo
     mine.is_number() && theirs.is_number()
 }
 
-/// Says the type of a node once more; `false` if the node has none. Another type does not replace
-/// the type of serde: both types stay, which `merge` reports with the path.
+/// Says the type of a node once more; `false` if it has none. Another type does not replace the
+/// type of serde: both types stay, which `merge` reports with the path.
 pub(in crate::crd) fn second_type(node: &mut Node, value: &Value) -> bool {
     let Some(mine) = node.get("type") else { return false };
     let (old, new) = (beside_null(mine), beside_null(value));

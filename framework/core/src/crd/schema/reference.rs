@@ -207,8 +207,8 @@ impl Lower<'_> {
     }
 }
 
-/// Adds the keywords of a field to the schema of the field's type; where both have a keyword, the
-/// field's wins, and lists of conditions have the elements of both.
+/// Adds the keywords of a field to the schema of its type; where both have a keyword, the field's
+/// wins, and lists of conditions have the elements of both.
 pub(super) fn overlay(mut node: Node, over: Node) -> Node {
     for (key, value) in over {
         if tighten(&mut node, &key, &value) || key == "type" && second_type(&mut node, &value) {

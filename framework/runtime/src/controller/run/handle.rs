@@ -45,7 +45,7 @@ use windlass_core::resource::{ObjectKey, ResourceInfo};
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
 /// Most objects named in a report of a controller that does not settle.
 const MAX_REPORTED: usize = 16;
-/// Time after which a controller that waits for caches logs the wait.
+/// Time after which a controller that waits for caches logs it.
 const WARN_AFTER: Duration = Duration::from_secs(30);
 
 /// A built controller, in the form that the manager holds.

@@ -1,8 +1,8 @@
 //! Filter of own writes: distinguishes the event of an own write from a change by others.
 //!
 //! Writing the status of an object makes the watch deliver the object again. That change is dropped
-//! only when every step is known: the change leads from the reconciled version, or from a version
-//! that an own write made from that version, to a version that the answer to an own write carried.
+//! only when every step is known: the change leads from the reconciled version, or from one that an
+//! own write made from it, to a version that the answer to an own write carried.
 //!
 //! The watch may be quicker than the answer. Then the event enqueues the object, and the attempt
 //! that follows is skipped: nothing but own writes happened since the last reconcile. The same
@@ -47,8 +47,8 @@ pub(crate) struct OwnWriteFilter {
 }
 
 impl OwnWriteFilter {
-    /// Begins a reconcile of `key` at this version. If an own write made the version, the chain
-    /// that led to this version stays known: the watch may still have to deliver the version.
+    /// Begins a reconcile of `key` at this version. If an own write made it, the chain that led to
+    /// it stays known: the watch may still have to deliver it.
     pub(crate) fn begin(&self, key: &ObjectKey, version: &str) {
         let Some(mut chains) = self.chains.of(key).lock_if_any() else { return };
         let Some(chain) = chains.get_mut(key) else { return };

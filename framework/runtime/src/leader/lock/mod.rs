@@ -61,8 +61,7 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// Stores the first record.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] when a record exists; others leave open whether the record was
-    /// stored.
+    /// [`ErrorKind::AlreadyExists`] when a record exists; others leave open whether it was stored.
     fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord>;
 
     /// Replaces the record of that version.
