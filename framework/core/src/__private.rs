@@ -44,9 +44,8 @@ pub use root::{
     AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
     check_version, index_values, required_or, write_unless,
 };
-pub use same_kind::{Repeated, is_same_kind};
+pub use same_kind::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
-pub use twins::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
 
 /// Returns its input: the code of a derive with `crate = …`, which is compiled if the path of that
 /// key leads here.
