@@ -206,7 +206,7 @@ pub(super) struct Call<'a> {
     /// Descriptions of the failures of earlier attempts.
     pub(super) history: Vec<String>,
     /// Outcome of the last attempt, if it ended the call.
-    last: Option<Outcome>,
+    last: Option<AttemptOutcome>,
 }
 
 impl<'a> Call<'a> {
