@@ -29,10 +29,11 @@ const OPENERS: [&str; 14] = [
 const MOST_OPENERS: usize = 1;
 
 /// Groups of words, and the largest number of a group in 1000 words.
-const WORDS: [(&[&str], usize); 3] = [
+const WORDS: [(&[&str], usize); 4] = [
     (&["what", "whatever"], 2),
     (&["who", "whoever", "nobody", "somebody", "everybody"], 1),
     (&["tell", "tells", "told"], 1),
+    (&["it", "its", "one", "ones"], 15),
 ];
 
 /// Number of places that a report names.
