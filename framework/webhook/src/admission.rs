@@ -6,6 +6,8 @@ use http::StatusCode;
 use serde::{Deserialize, Deserializer};
 use windlass_core::resource::ResourceInfo;
 
+use crate::response::{LONGEST, cut};
+
 /// The write that the API server asks about: operation, place, user.
 ///
 /// Has no client: a handler that reads other objects reads caches, which are fields of the handler.
@@ -127,6 +129,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(code: StatusCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        // The text may have names of a body, which may be of any length.
+        Self { code, text: cut(&text.into(), LONGEST).to_owned() }
     }
 }

@@ -19,6 +19,7 @@ use windlass_core::crd::{CustomResource, Versions, conversion_path};
 
 use crate::admission::Failure;
 use crate::response::cut;
+use crate::review::LONGEST_NAME;
 use crate::webhooks::{AnswerMemory, MAX_BODY};
 
 /// Version of the reviews.
@@ -275,11 +276,14 @@ impl<M: AnswerMemory> Output<M> {
 
 fn read(body: &[u8]) -> Result<Request<'_>, Failure> {
     let bad = |text: String| Failure::new(StatusCode::BAD_REQUEST, text);
-    let review: Review<'_> = serde_json::from_slice(body)
-        .map_err(|error| bad(format!("cannot read the {KIND}: {error}")))?;
+    // The text of the error would quote values of objects.
+    let review: Review<'_> = serde_json::from_slice(body).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        bad(format!("cannot read the body as {KIND} of {VERSION}: line {line}, column {column}"))
+    })?;
     if review.api_version != VERSION || review.kind != KIND {
         return Err(bad(format!(
-            "cannot read the body: it is `{}` of `{}`, and not {KIND} of {VERSION}",
+            "cannot read the body: it is {:?} of {:?}, and not {KIND} of {VERSION}",
             review.kind, review.api_version
         )));
     }
@@ -288,6 +292,10 @@ fn read(body: &[u8]) -> Result<Request<'_>, Failure> {
     };
     if request.uid.is_empty() {
         return Err(bad(format!("cannot answer the {KIND}: its request has no uid")));
+    }
+    if request.uid.len() > LONGEST_NAME {
+        let length = request.uid.len();
+        return Err(bad(format!("cannot answer the {KIND}: its uid has {length} bytes")));
     }
     Ok(request)
 }

@@ -37,7 +37,7 @@ pub struct AdmissionResponse {
 /// Most errors of an answer; more are counted. API servers have no such limit: lists are long.
 const MOST_ERRORS: usize = 1000;
 /// Most characters of a text that denies or fails.
-const LONGEST: usize = 4 * 1024;
+pub(crate) const LONGEST: usize = 4 * 1024;
 
 /// Returns the first `most` characters of a text.
 pub(crate) fn cut(text: &str, most: usize) -> &str {

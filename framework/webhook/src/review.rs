@@ -54,6 +54,10 @@ struct Review<'a> {
     request: Option<&'a RawValue>,
 }
 
+/// Longest uid, name or kind of a request, in bytes, because answers repeat them: those of API servers have
+/// at most 253 characters.
+pub(crate) const LONGEST_NAME: usize = 1024;
+
 /// The answer of a handler.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
@@ -67,7 +71,7 @@ impl<'a> Question<'a> {
         let review: Review<'a> = serde_json::from_slice(body).map_err(|error| refused(&error))?;
         if review.api_version != VERSION || review.kind != KIND {
             let text = format!(
-                "cannot read the body: it is `{}` of `{}`, and not {KIND} of {VERSION}",
+                "cannot read the body: it is {:?} of {:?}, and not {KIND} of {VERSION}",
                 review.kind, review.api_version
             );
             return Err(Failure::new(StatusCode::BAD_REQUEST, text));
@@ -80,6 +84,13 @@ impl<'a> Question<'a> {
         let admission = Admission { operation: objects.operation, ..part(request)? };
         if admission.uid.is_empty() {
             let text = "cannot answer the AdmissionReview: its request has no uid";
+            return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+        }
+        let kind = &admission.kind;
+        let names = [&admission.uid, &admission.name, &kind.group, &kind.version, &kind.kind];
+        if names.iter().any(|name| name.len() > LONGEST_NAME) {
+            let text =
+                format!("cannot answer the {KIND}: a name has more than {LONGEST_NAME} bytes");
             return Err(Failure::new(StatusCode::BAD_REQUEST, text));
         }
         Ok(Self { admission, objects })

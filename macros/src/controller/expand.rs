@@ -5,7 +5,6 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
@@ -117,7 +116,7 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
 fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
     let Type::Path(path) = graph else { return None };
     let name = &path.path.segments.last()?.ident;
-    let text = name.unraw().to_string();
+    let text = name.to_string();
     let message = format!(
         "`{text}` is another name of the graph: write that of its struct into `dependents(…)`, by which the \
          controller's grants are found"

@@ -109,7 +109,8 @@ fn resource(model: &Model) -> TokenStream {
             type Kind = #of;
 
             const IDENTITY: &'static [&'static str] = &[::core::concat!(
-                ::core::module_path!(), ":", ::core::line!(), ":", ::core::column!(),
+                ::core::module_path!(), "::", ::core::stringify!(#ident),
+                ":", ::core::line!(), ":", ::core::column!(),
             )];
 
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::memory::{Outcomes, Reports, Sightings};
@@ -16,8 +15,6 @@ use windlass_client::client::RateLimiter;
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Default time for which a created resource may stay unseen.
 const CREATION_GRACE: Duration = Duration::from_secs(30);
-/// Number of the next driver.
-static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Default time between two observations of a resource that matches its object.
 const POLL: Duration = Duration::from_secs(600);
 
@@ -97,7 +94,7 @@ pub struct Externals<E> {
     /// Names of other controllers that were replaced in records.
     pub(super) replaced: Reports,
     /// Tells drivers apart that have the same name.
-    pub(super) number: u64,
+    pub(super) identity: Arc<()>,
     /// Whether changing calls are named only, whatever the context says.
     pub(super) is_dry_run: bool,
 }
@@ -128,7 +125,7 @@ impl<E: External> Externals<E> {
             sightings: Sightings::default(),
             reports: Reports::default(),
             replaced: Reports::default(),
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            identity: Arc::new(()),
             is_dry_run: false,
         }
     }

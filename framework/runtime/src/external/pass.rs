@@ -88,10 +88,10 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         cx: &'a Context<C>,
     ) -> Result<Self> {
         let suffix = record::suffix_of(&externals.name, part)?;
-        if cx.drivers().have_another(&externals.name, externals.number) {
+        let object = cx.newest_own();
+        if cx.drivers().have_another(&externals.name, object.uid(), &externals.identity) {
             return Err(second(cx.controller_name(), &externals.name));
         }
-        let object = cx.newest_own();
         let (record, policy) = stated(externals, &*object, &suffix)?;
         let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
         // Parts that a reconciler drives beside its field are of the field's driver.
@@ -122,6 +122,15 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         let key = self.key(EXTERNAL_DRIVER);
         if self.is_dry_run || self.object.annotation(&key) == self.driver.as_deref() {
             return Ok(());
+        }
+        if self.is_shared()
+            && let Some(live) = self.cx.read_own().await?
+        {
+            // A cache that selects does not show own writes: the name may be that of before.
+            self.take(live)?;
+            if self.object.annotation(&key) == self.driver.as_deref() {
+                return Ok(());
+            }
         }
         let other = self.other_driver().map(str::to_owned);
         if let Some(other) = other.as_deref().filter(|_| self.is_shared()) {

@@ -116,11 +116,13 @@ impl MigratedKind {
 
     /// Keeps an object that was refused.
     fn refuse(&mut self, object: RefusedObject) {
-        warn!(definition = self.definition, %object, "an object is not migrated");
-        match self.refused.len() < REFUSED {
-            true => self.refused.push(object),
-            false => self.more_refused += 1,
+        // Of a missing permission each object is refused: the log is bounded as the list is.
+        if self.refused.len() == REFUSED {
+            self.more_refused += 1;
+            return;
         }
+        warn!(definition = self.definition, %object, "an object is not migrated");
+        self.refused.push(object);
     }
 }
 
@@ -282,8 +284,9 @@ async fn migrate(client: &Client, name: &str) -> Result<MigratedKind, Error> {
     let mut stream = objects.list().page_size(PAGE).stream();
     while let Some(object) = stream.next().await {
         let object: DynamicObject = object?;
+        let before = done.objects;
         write(client, &objects, object, &mut done).await?;
-        if done.objects.is_multiple_of(PROGRESS) {
+        if done.objects > before && done.objects.is_multiple_of(PROGRESS) {
             info!(definition = name, objects = done.objects, "objects are written");
         }
     }

@@ -66,7 +66,8 @@ impl MountedFiles {
         let pem = read_bounded(&self.folder.join("ca.crt")).await.ok()?;
         let authorities: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
         authorities.ok().filter(|all| !all.is_empty())?;
-        String::from_utf8(pem.to_vec()).ok()
+        // Authorities become readable by everybody: a file with a key is none of them.
+        String::from_utf8(pem.to_vec()).ok().filter(|text| !text.contains("PRIVATE KEY"))
     }
 }
 

@@ -152,22 +152,23 @@ impl ServingCertificate {
     /// [`ErrorKind::Config`] when a text is no PEM, key and certificate do not belong together, or the
     /// certificate has expired: the one that was set before stays. The error has no part of the key.
     pub fn set(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
-        let made = self.make(chain, key);
-        let mut state = self.state.lock();
-        match made {
-            Ok((key, validity)) => {
-                let end = validity.not_after.as_second() as f64;
-                self.metrics.set(&names::CERTIFICATE_EXPIRES, &[], end);
-                tracing::info!(not_after = %validity.not_after, "a serving certificate is shown");
-                (state.shown, state.problem) = (Some((key, validity)), None);
-                self.is_set.cancel();
-                Ok(())
-            }
+        let (key, validity) = match self.make(chain, key) {
+            Ok(made) => made,
             Err(error) => {
-                state.problem = Some(error.to_string());
-                Err(error)
+                self.report(&error);
+                return Err(error);
             }
+        };
+        let not_after = validity.not_after;
+        {
+            let mut state = self.state.lock();
+            (state.shown, state.problem) = (Some((key, validity)), None);
         }
+        // After the lock: a subscriber of logs and the woken tasks may ask for the certificate.
+        self.metrics.set(&names::CERTIFICATE_EXPIRES, &[], not_after.as_second() as f64);
+        tracing::info!(%not_after, "a serving certificate is shown");
+        self.is_set.cancel();
+        Ok(())
     }
 
     /// Shows the reason why the certificate could not be replaced in readiness, until one is set.
@@ -182,11 +183,14 @@ impl ServingCertificate {
 
     /// Lets the server write these authorities, PEM, into the configurations of its webhooks.
     pub(crate) fn trust(&self, authorities: &str) {
-        let mut state = self.state.lock();
-        if state.authorities.as_deref() != Some(authorities) {
+        {
+            let mut state = self.state.lock();
+            if state.authorities.as_deref() == Some(authorities) {
+                return;
+            }
             state.authorities = Some(authorities.to_owned());
-            self.trusted.notify_one();
         }
+        self.trusted.notify_one();
     }
 
     /// Returns the authorities.

@@ -165,9 +165,27 @@ fn url(conversion: Option<&CustomResourceConversion>) -> Option<&String> {
     conversion?.webhook.as_ref()?.client_config.as_ref()?.url.as_ref()
 }
 
+/// Most attempts to give a conversion back.
+const ATTEMPTS: usize = 5;
+
 /// Gives the conversion of a definition back: the one that was there before a process at a URL. One that
 /// somebody else wrote since stays.
 pub(super) async fn give_back(
+    client: &Client,
+    name: &str,
+    own: &CustomResourceConversion,
+) -> Result<(), Error> {
+    for _ in 1..ATTEMPTS {
+        match try_give_back(client, name, own).await {
+            // Others write definitions, too: an API server its status.
+            Err(error) if error.is_conflict() => {}
+            done => return done,
+        }
+    }
+    try_give_back(client, name, own).await
+}
+
+async fn try_give_back(
     client: &Client,
     name: &str,
     own: &CustomResourceConversion,

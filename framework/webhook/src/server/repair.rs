@@ -82,30 +82,50 @@ async fn pass(
     client: &Client,
 ) -> Result<(), Error> {
     let name = options.service();
-    let mut made = webhooks.configurations(options)?;
+    let made = webhooks.configurations(options)?;
+    // One that is missing does not hold up the others.
+    let mut done = Ok(());
+    for (name, right) in &made.conversions {
+        done = conversions.look(name, right).await.and(done);
+    }
     if repaired == Repaired::Conversions {
-        (made.validating, made.mutating) = (None, None);
+        return done;
     }
     if let Some(right) = made.validating {
-        let api = client.all::<ValidatingWebhookConfiguration>();
-        let mut stored = api.get_opt(&name).await?.ok_or_else(|| missing(&name))?;
-        if stored.webhooks != right.webhooks {
-            tracing::info!(configuration = name, "a validating webhook configuration is repaired");
-            stored.webhooks = right.webhooks;
-            api.replace(&stored).await?;
-        }
+        done = repair_validating(&name, right, client).await.and(done);
     }
     if let Some(right) = made.mutating {
-        let api = client.all::<MutatingWebhookConfiguration>();
-        let mut stored = api.get_opt(&name).await?.ok_or_else(|| missing(&name))?;
-        if stored.webhooks != right.webhooks {
-            tracing::info!(configuration = name, "a mutating webhook configuration is repaired");
-            stored.webhooks = right.webhooks;
-            api.replace(&stored).await?;
-        }
+        done = repair_mutating(&name, right, client).await.and(done);
     }
-    for (name, right) in &made.conversions {
-        conversions.look(name, right).await?;
+    done
+}
+
+async fn repair_validating(
+    name: &str,
+    right: ValidatingWebhookConfiguration,
+    client: &Client,
+) -> Result<(), Error> {
+    let api = client.all::<ValidatingWebhookConfiguration>();
+    let mut stored = api.get_opt(name).await?.ok_or_else(|| missing(name))?;
+    if stored.webhooks != right.webhooks {
+        tracing::info!(configuration = name, "a validating webhook configuration is repaired");
+        stored.webhooks = right.webhooks;
+        api.replace(&stored).await?;
+    }
+    Ok(())
+}
+
+async fn repair_mutating(
+    name: &str,
+    right: MutatingWebhookConfiguration,
+    client: &Client,
+) -> Result<(), Error> {
+    let api = client.all::<MutatingWebhookConfiguration>();
+    let mut stored = api.get_opt(name).await?.ok_or_else(|| missing(name))?;
+    if stored.webhooks != right.webhooks {
+        tracing::info!(configuration = name, "a mutating webhook configuration is repaired");
+        stored.webhooks = right.webhooks;
+        api.replace(&stored).await?;
     }
     Ok(())
 }

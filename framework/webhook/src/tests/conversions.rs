@@ -181,9 +181,26 @@ async fn a_review_that_cannot_be_read_is_no_review() {
             json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview" }),
             "no request",
         ),
+        (
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "ConversionReview",
+                "request": "CANARY",
+            }),
+            "cannot read the body as ConversionReview of apiextensions.k8s.io/v1: line 1",
+        ),
+        (
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "ConversionReview",
+                "request": { "uid": { "CANARY": 1 } },
+            }),
+            "line 1",
+        ),
     ] {
         let (code, answer) = ask(&review).await;
         assert_eq!(code, 400);
+        assert!(!answer.to_string().contains("CANARY"), "{answer}");
         assert!(answer["message"].as_str().unwrap().contains(text), "{answer}");
     }
 }

@@ -37,7 +37,7 @@ pub enum ReconcileEnd {
     Failed,
     /// Skipped: no object, a pause, or a newer version.
     Skipped,
-    /// Its future was dropped.
+    /// Its future was dropped: at its deadline, or at the end of a drain.
     Dropped,
 }
 
@@ -66,6 +66,10 @@ struct Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
+        // A panic is caught outside of the step, and is a failure.
+        if std::thread::panicking() {
+            self.end = ReconcileEnd::Failed;
+        }
         self.observer.ended(&self.reconcile, self.end.clone());
     }
 }

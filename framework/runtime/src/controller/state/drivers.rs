@@ -3,19 +3,20 @@
 // DESIGN.md, 245: Drivers that would share a record are refused
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Most names of which the driver is kept; a controller has a few.
-const MOST: usize = 64;
+/// Most objects of which the driver is kept.
+const MOST: usize = 10_000;
 
 /// The drivers of one controller.
 #[derive(Debug, Default)]
 pub(crate) struct Drivers {
     /// Names of those that are fields of graphs.
     fields: Vec<String>,
-    /// Number of the driver that was at work first, by its name.
-    first: Mutex<BTreeMap<String, u64>>,
+    /// Driver that was at work first, by its name and the uid of the object.
+    first: Mutex<BTreeMap<(String, String), Weak<()>>>,
 }
 
 impl Drivers {
@@ -29,14 +30,17 @@ impl Drivers {
         self.fields.iter().any(|name| part_of(name, suffix).is_some())
     }
 
-    /// Whether a driver of that name is at work that has another number.
-    pub(crate) fn have_another(&self, name: &str, number: u64) -> bool {
-        let mut first = self.first.lock();
-        if let Some(first) = first.get(name) {
-            return *first != number;
+    /// Whether another driver of that name, which still exists, is at work on the object.
+    pub(crate) fn have_another(&self, name: &str, uid: &str, driver: &Arc<()>) -> bool {
+        let (mut first, key) = (self.first.lock(), (name.to_owned(), uid.to_owned()));
+        if let Some(known) = first.get(&key).and_then(Weak::upgrade) {
+            return !Arc::ptr_eq(&known, driver);
+        }
+        if first.len() >= MOST {
+            first.retain(|_, driver| driver.strong_count() > 0);
         }
         if first.len() < MOST {
-            first.insert(name.to_owned(), number);
+            first.insert(key, Arc::downgrade(driver));
         }
         false
     }
@@ -67,12 +71,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_of_the_driver_that_was_at_work_first() {
-        let drivers = Drivers::default();
-        assert!(!drivers.have_another("", 1) && !drivers.have_another("", 1));
-        assert!(drivers.have_another("", 2) && !drivers.have_another("db", 2));
-        for n in 0..2 * MOST {
-            drivers.have_another(&n.to_string(), 3);
+    fn an_object_is_of_the_driver_that_was_at_work_first_while_it_exists() {
+        let (drivers, one, two) = (Drivers::default(), Arc::new(()), Arc::new(()));
+        assert!(!drivers.have_another("", "a", &one) && !drivers.have_another("", "a", &one));
+        assert!(drivers.have_another("", "a", &two));
+        assert!(!drivers.have_another("db", "a", &two) && !drivers.have_another("", "b", &two));
+        drop(one);
+        assert!(!drivers.have_another("", "a", &two));
+    }
+
+    #[test]
+    fn the_drivers_of_at_most_ten_thousand_objects_are_kept() {
+        let (drivers, one) = (Drivers::default(), Arc::new(()));
+        for n in 0..=MOST {
+            drivers.have_another("", &n.to_string(), &one);
         }
         assert_eq!(drivers.first.lock().len(), MOST);
     }

@@ -44,7 +44,7 @@ pub(crate) struct Waiting {
 /// A wait in relation to earlier waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitRecord {
-    /// Whether the wait is the first in a row, or reason or text differ from the wait before.
+    /// Whether the wait is the first in a row, or reason, text or stall differ from the wait before.
     pub(crate) is_new: bool,
     /// Whether the object did not wait before.
     pub(crate) is_first: bool,
@@ -57,10 +57,10 @@ pub(crate) struct WaitRecord {
 struct WaitStreak {
     reason: Cow<'static, str>,
     text: Option<String>,
-    /// Hash of the text.
+    /// Hash of the text, and of whether the wait is stalled.
     hash: u64,
     since: Timestamp,
-    /// Checks in a row with this reason and text.
+    /// Checks in a row with this reason and hash.
     checks: u32,
     /// Whether a reconcile has failed since, and the failure was reported.
     has_failed: bool,

@@ -103,7 +103,9 @@ pub(super) fn drivers(manager: &Manager) -> Result<(), Error> {
         let Some(kind) = one.planned_kind() else { continue };
         let (names, mut seen) = (one.driver_names(), BTreeSet::new());
         if let Some(name) = names.iter().find(|name| !seen.insert(*name)) {
-            return shared(&format!("the controller {:?} has two", one.name()), name, kind);
+            let who =
+                format!("two fields of the controller {:?} have one driver, or two", one.name());
+            return shared(&who, name, kind);
         }
     }
     for (other, one, kind) in of_one_kind(manager) {

@@ -62,9 +62,12 @@ impl Places {
     /// Returns the text of a read without the namespace of the case.
     pub(super) fn near(&self, read: &str) -> String {
         let prefix = format!("{}/", self.main);
-        let words = read.split(' ').map(|word| word.strip_prefix(&prefix).unwrap_or(word));
+        // The last word of a list may be its namespace; that of a get is a name.
+        let is_get = read.starts_with("get ");
+        let words = read.split(' ');
+        let words = words.filter(|word| !word.is_empty() && (is_get || *word != self.main));
         let words: Vec<&str> =
-            words.filter(|word| !word.is_empty() && *word != self.main).collect();
+            words.map(|word| word.strip_prefix(&prefix).unwrap_or(word)).collect();
         words.join(" ")
     }
 }
