@@ -13,7 +13,9 @@ use std::net::Ipv4Addr;
 use serde_json::json;
 use windlass::api::Api;
 use windlass::client::{Client, ClientConfig, ExecPlugin, SecretString};
+use windlass::leader::{Elector, LeaderElection, LeaseLock};
 use windlass::local::LocalCluster;
+use windlass::manager::Manager;
 use windlass::resource::{DynamicObject, PartialObject, ResourceInfo};
 use windlass::testing::TestCluster;
 use windlass_apiserver::ApiServer;
@@ -127,4 +129,15 @@ fn no_configuration_of_a_client_prints_its_credentials() {
     }
     let shown = printed(&SecretString::from("canary".to_owned()));
     assert!(!shown.contains("canary"), "{shown}");
+}
+
+#[tokio::test]
+async fn no_manager_elector_or_lock_prints_the_credentials_of_its_client() {
+    let config = ClientConfig::new("https://api.example").unwrap().with_token("canary");
+    let client = Client::builder().config(config).build().unwrap();
+    let elector = Elector::new(LeaderElection::new("sites").namespace("default"), &client).unwrap();
+    let lock = LeaseLock::new(&client, "default", "sites", "one");
+    for shown in [printed(&elector), printed(&lock), printed(&Manager::new(client.clone()))] {
+        assert!(!shown.is_empty() && !shown.contains("canary"), "{shown}");
+    }
 }
