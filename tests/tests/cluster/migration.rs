@@ -67,7 +67,7 @@ impl World {
         eventually("the kind is served", async || crates.list().await.is_ok()).await;
         for at in 0..count {
             let spec = CrateSpec { grams: at as i64 };
-            crates.create(&Crate::new(&format!("c{at:04}"), spec)).await.unwrap();
+            crates.create(&Crate::new(format!("c{at:04}"), spec)).await.unwrap();
         }
         let mut definition = definitions.get(DEFINITION).await.unwrap();
         for version in &mut definition.spec.versions {

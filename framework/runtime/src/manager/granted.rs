@@ -42,7 +42,6 @@ impl Manager {
 
     /// Sets the listener of a test for the reconciles of all controllers.
     #[doc(hidden)]
-    #[must_use]
     pub fn observed(self, observer: &Arc<dyn ReconcileObserver>) -> Self {
         self.controllers.iter().for_each(|controller| controller.observe(Arc::clone(observer)));
         self

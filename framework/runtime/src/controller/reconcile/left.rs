@@ -109,7 +109,7 @@ fn recorded<'a, K: Resource>(object: &'a K, suffix: &str) -> Option<&'a str> {
 
 /// Whether a record names a creation that was made for another object: its annotations were copied.
 fn is_foreign<K: Resource>(object: &K, suffix: &str) -> bool {
-    let token = |base: &str| object.annotation(&format!("{base}{suffix}"))?.splitn(3, ' ').nth(1);
+    let token = |base: &str| object.annotation(&format!("{base}{suffix}"))?.split(' ').nth(1);
     let mut tokens = [CREATE_PENDING, CREATE_SUCCEEDED].into_iter().filter_map(token);
     tokens.any(|token| !is_of(object.uid(), token))
 }

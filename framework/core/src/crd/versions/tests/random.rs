@@ -170,9 +170,10 @@ impl Random {
         let names: Vec<String> = spec.keys().cloned().collect();
         for _ in 0..=self.below(2) {
             let name = &names[self.below(names.len())];
-            let Value::Array(list) = &mut spec[name] else {
+            // A field that was removed may be drawn again.
+            let Some(Value::Array(list)) = spec.get_mut(name) else {
                 match other["spec"].get(name) {
-                    Some(value) => spec[name] = value.clone(),
+                    Some(value) => drop(spec.insert(name.clone(), value.clone())),
                     // To conversions that is what an API server prunes.
                     None if name == "future" => {}
                     None => drop(spec.remove(name)),
