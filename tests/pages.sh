@@ -30,6 +30,7 @@ windlass$ cargo test | ci cargo test --locked --quiet | takes half an hour
 windlass$ tests/kube-apiserver/build.sh | ci kube=$(tests/kube-apiserver/build.sh) | needs Go
 windlass$ WINDLASS_TEST_SERVER=real cargo test | ci on_real --lib --bins | takes half an hour
 windlass$ WINDLASS_TEST_SERVER=real cargo test -p windlass-tests --test cluster --test real --test remote -- --include-ignored | ci on_real --test cluster --test real --test remote -- --include-ignored | takes half an hour
+windlass$ cargo install cargo-generate@0.23.8 --locked | ci tool cargo-generate 0.23.8 cargo-generate | is installed already, without optimization; cargo would build it again
 windlass$ KUBECONFIG=~/.kube/config cargo run --bin website | ci on_real --lib --bins | needs a cluster; tests/tests/program.rs runs an operator on one
 my-operator$ cargo run | serve Ready after | runs until Ctrl-C
 my-operator$ docker build --push --tag registry.example/my-operator:0.1.0 . | ci tests/pages.sh | needs Docker and a registry; tests/template.sh runs the cargo command of the Dockerfile
