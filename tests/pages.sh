@@ -166,16 +166,6 @@ page() { # PAGE
   done
 }
 
-# A project's server has no WebSockets (DESIGN 228): a session with a Pod is refused, and the text names the feature.
-refuses_sessions() {
-  local config said
-  config=$(sed -nE 's/^ *kubeconfig +//p' "$work/served" | head -1)
-  kubectl --kubeconfig "$config" run idle --image=registry.example/idle >/dev/null
-  kubectl --kubeconfig "$config" wait pod/idle --for=condition=Ready --timeout=30s >/dev/null
-  ! said=$(kubectl --kubeconfig "$config" exec idle -- true 2>&1) || fail "a session without WebSockets"
-  [[ $said == *"add the feature \`ws\` of windlass"* ]] || fail "a session is refused with: $said"
-}
-
 start_page() {
   stop
   rm -rf "$desk" "$work/dated" "$work/begun" "$work/served" "$work/said"
@@ -217,7 +207,6 @@ if [ "$wanted" = all ] || [ "$wanted" = README.md ]; then
   page "$root/README.md"
   # The project that the command made has separate commands.
   page "$desk/my-operator/README.md"
-  refuses_sessions
   stop
   "$root/tests/template.sh" "$desk/my-operator"
 fi
