@@ -51,16 +51,16 @@ impl Replaced {
     }
 }
 
-/// What a process knows of one definition.
+/// State of one definition, as this process knows it.
 #[derive(Debug, Default)]
 struct Known {
-    /// The conversion that it is to have.
+    /// Conversion that the definition is to have.
     right: Option<CustomResourceConversion>,
-    /// Whether it had that one at the last look.
+    /// Whether the definition had that conversion at the last look.
     is_right: bool,
-    /// Times that others replaced it, in a series.
+    /// Number of replacements by others, in a series.
     losses: u32,
-    /// The first and the last of them.
+    /// First and last of these replacements.
     lost: Option<(Instant, Instant)>,
     /// The last repair.
     repaired: Option<Instant>,

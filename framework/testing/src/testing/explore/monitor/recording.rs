@@ -224,7 +224,7 @@ pub(in crate::testing::explore) struct Recording {
     pub(in crate::testing::explore) changes: Vec<Change>,
     /// Last state of each object, by resource and key.
     pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
-    /// What each of them says about its generation.
+    /// For each object, whether the observed generations were its own.
     pub(in crate::testing::explore) observed: Observed,
     /// The disturbances that were caused.
     pub(in crate::testing::explore) caused: Vec<Step>,
