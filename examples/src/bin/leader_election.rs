@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use windlass::client::{Client, ClientConfig};
 use windlass::error::Error;
-use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, LeaseGate, LockKind, Outcome};
+use windlass::leader::{
+    ElectionOutcome, Elector, LeaderCallbacks, LeaderElection, LeaseGate, LockKind,
+};
 use windlass::local::LocalCluster;
 
 use tokio_util::sync::CancellationToken;
@@ -98,7 +100,9 @@ impl Flags {
 #[tokio::main]
 async fn main() -> ExitCode {
     match run().await {
-        Ok(Outcome::Lost | Outcome::CutShort | Outcome::Failed) => ExitCode::FAILURE,
+        Ok(ElectionOutcome::Lost | ElectionOutcome::CutShort | ElectionOutcome::Failed) => {
+            ExitCode::FAILURE
+        }
         Ok(_) => ExitCode::SUCCESS,
         Err(text) => {
             eprintln!("{text}");
@@ -107,7 +111,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run() -> Result<Outcome, String> {
+async fn run() -> Result<ElectionOutcome, String> {
     // Warnings give the reason why the process cannot lead.
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);
     lines.with_max_level(tracing_subscriber::filter::LevelFilter::WARN).init();
@@ -127,7 +131,7 @@ async fn run() -> Result<Outcome, String> {
     });
     let outcome = loop {
         let outcome = elector.run(callbacks(&id), &stop).await;
-        if outcome != Outcome::Lent {
+        if outcome != ElectionOutcome::Lent {
             break outcome;
         }
         println!("{id}: lent the lease, waiting to lead again");

@@ -23,7 +23,7 @@ use windlass::controller::Failure;
 use windlass::error::BoxError;
 use windlass::external::{
     CreateError, CreateOutcome, External, ExternalController, ExternalObject, ExternalState,
-    Externals, Observed,
+    Externals, ObservedResource,
 };
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
@@ -178,16 +178,16 @@ impl External for Schemas {
         &self,
         schema: &ExternalObject<'_, MySqlSchema>,
         id: &str,
-    ) -> Result<Observed<Row>> {
+    ) -> Result<ObservedResource<Row>> {
         let select = "SELECT * FROM information_schema.schemata WHERE name = ?".to_owned();
         let row = self.mysql.execute(select, &[id], |all| all.get(id).cloned()).await;
-        let Some(row) = row else { return Ok(Observed::Missing) };
+        let Some(row) = row else { return Ok(ObservedResource::Missing) };
         match &schema.spec.charset {
             Some(wanted) if *wanted != row.charset => {
                 let difference = format!("{row} instead of {wanted}");
-                Ok(Observed::Drifted(row, difference))
+                Ok(ObservedResource::Drifted(row, difference))
             }
-            _ => Ok(Observed::UpToDate(row)),
+            _ => Ok(ObservedResource::UpToDate(row)),
         }
     }
 

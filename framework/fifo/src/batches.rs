@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::closed::Closed;
-use super::contract::{Outcome, Queue};
+use super::contract::{ProcessOutcome, Queue};
 use super::real_fifo::{RealDelta, RealFifo};
 use super::shared::Shared;
 
@@ -19,13 +19,13 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Shared<RealFifo<K, T>> {
     pub async fn pop_batch<E>(
         &self,
         most: usize,
-        process: impl FnOnce(&[RealDelta<K, T>], bool) -> Outcome<E>,
-    ) -> Result<Outcome<E>, Closed> {
+        process: impl FnOnce(&[RealDelta<K, T>], bool) -> ProcessOutcome<E>,
+    ) -> Result<ProcessOutcome<E>, Closed> {
         let states =
             |items: &Vec<RealDelta<K, T>>| items.iter().flat_map(RealFifo::states).collect();
         let (taken, popping) = self.taken(|queue| queue.take_batch(most), states).await?;
         let outcome = process(&taken.item, taken.is_initial);
-        let back = matches!(outcome, Outcome::Requeue).then_some(taken);
+        let back = matches!(outcome, ProcessOutcome::Requeue).then_some(taken);
         popping.end(|queue| back.into_iter().for_each(|taken| queue.give_back_batch(taken)));
         Ok(outcome)
     }

@@ -14,7 +14,7 @@ use super::rules::{EnqueueError, Rules};
 /// client-go's `PopProcessFunc` returns an error, and `ErrRequeue` within the error for
 /// [`Requeue`](Self::Requeue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome<E> {
+pub enum ProcessOutcome<E> {
     /// The item was processed.
     Done,
     /// The item is to be tried again and goes back; see the queue for the item's place. In [`Fifo`]
@@ -83,15 +83,15 @@ impl<K: Debug, T> Replacement<K, T> {
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
-/// use windlass::fifo::{DeltaFifo, Outcome, Queue};
+/// use windlass::fifo::{DeltaFifo, ProcessOutcome, Queue};
 ///
 /// /// Processes all that waits; returns the number of failures.
 /// fn drain<Q: Queue>(queue: &mut Q, mut works: impl FnMut(&Q::Popped) -> bool) -> usize {
 ///     let mut failures = 0;
 ///     while let Some(outcome) = queue.pop(|item, _is_initial| {
-///         if works(item) { Outcome::Done } else { Outcome::Failed(()) }
+///         if works(item) { ProcessOutcome::Done } else { ProcessOutcome::Failed(()) }
 ///     }) {
-///         failures += usize::from(outcome != Outcome::Done);
+///         failures += usize::from(outcome != ProcessOutcome::Done);
 ///     }
 ///     failures
 /// }
@@ -220,14 +220,14 @@ pub trait Queue {
     /// For a queue that a single task uses. [`Shared::pop`](super::Shared::pop) waits for an item.
     fn pop<E>(
         &mut self,
-        process: impl FnOnce(&Self::Popped, bool) -> Outcome<E>,
-    ) -> Option<Outcome<E>>
+        process: impl FnOnce(&Self::Popped, bool) -> ProcessOutcome<E>,
+    ) -> Option<ProcessOutcome<E>>
     where
         Self: Sized,
     {
         let taken = self.take()?;
         let outcome = process(&taken.item, taken.is_initial);
-        if matches!(outcome, Outcome::Requeue) {
+        if matches!(outcome, ProcessOutcome::Requeue) {
             self.give_back(taken);
         }
         Some(outcome)

@@ -56,14 +56,14 @@ impl<K, T> Deltas<K, T> {
 /// ```
 /// # extern crate windlass_fifo as windlass;
 /// use std::collections::BTreeMap;
-/// use windlass::fifo::{DeltaFifo, Deleted, ObjectDelta, Outcome, Queue};
+/// use windlass::fifo::{DeltaFifo, Deleted, ObjectDelta, ProcessOutcome, Queue};
 ///
 /// let mut queue = DeltaFifo::new(|pod: &(&'static str, u32)| Ok(pod.0));
 /// let mut store = BTreeMap::from([("web-0", ("web-0", 1)), ("web-1", ("web-1", 1))]);
 /// queue.replace(vec![("web-1", 2)], "7", &store);
 ///
 /// let mut popped = Vec::new();
-/// while queue.pop(|item, _| { popped.push(item.clone()); Outcome::<()>::Done }).is_some() {}
+/// while queue.pop(|item, _| { popped.push(item.clone()); ProcessOutcome::<()>::Done }).is_some() {}
 /// assert_eq!(popped[0].deltas, [ObjectDelta::Replaced(("web-1", 2))]);
 /// assert_eq!(popped[1].deltas, [ObjectDelta::Deleted(Deleted::missed(Some(("web-0", 1))))]);
 /// ```

@@ -18,7 +18,7 @@
 //! ```
 //! # extern crate windlass_fifo as windlass;
 //! use std::collections::BTreeMap;
-//! use windlass::fifo::{Fifo, Outcome, Queue};
+//! use windlass::fifo::{Fifo, ProcessOutcome, Queue};
 //!
 //! let mut queue = Fifo::new(|pod: &(String, u32)| Ok(pod.0.clone()));
 //! queue.add(("web-0".into(), 1))?;
@@ -28,9 +28,9 @@
 //! let mut seen = BTreeMap::new();
 //! while let Some(outcome) = queue.pop(|(name, pod), _is_initial| {
 //!     seen.insert(name.clone(), pod.1);
-//!     Outcome::<()>::Done
+//!     ProcessOutcome::<()>::Done
 //! }) {
-//!     assert_eq!(outcome, Outcome::Done);
+//!     assert_eq!(outcome, ProcessOutcome::Done);
 //! }
 //! assert_eq!(seen, BTreeMap::from([("web-0".into(), 2), ("web-1".into(), 1)]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -67,7 +67,7 @@ mod shared;
 mod tests;
 
 pub use closed::{Closed, Synced, unsynced};
-pub use contract::{Outcome, Queue, QueueItem, Replacement};
+pub use contract::{ProcessOutcome, Queue, QueueItem, Replacement};
 pub use delta_fifo::{DeltaFifo, Deltas};
 pub use known::Known;
 pub use object_delta::{Deleted, DeltaType, ObjectDelta};

@@ -31,7 +31,7 @@ use windlass_core::error::BoxError;
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
-/// use windlass::fifo::{Fifo, Outcome, Queue};
+/// use windlass::fifo::{Fifo, ProcessOutcome, Queue};
 ///
 /// let mut queue = Fifo::new(|word: &String| Ok(word[..1].to_owned()));
 /// for word in ["apple", "banana", "avocado"] {
@@ -40,7 +40,7 @@ use windlass_core::error::BoxError;
 /// queue.delete("banana".to_owned(), &())?;
 ///
 /// let mut popped = Vec::new();
-/// while queue.pop(|(_, word), _| { popped.push(word.clone()); Outcome::<()>::Done }).is_some() {}
+/// while queue.pop(|(_, word), _| { popped.push(word.clone()); ProcessOutcome::<()>::Done }).is_some() {}
 /// assert_eq!(popped, ["avocado"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

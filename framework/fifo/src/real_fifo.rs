@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::contract::{Outcome, Queue, QueueItem, Replacement};
+use super::contract::{ProcessOutcome, Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::{Deleted, DeltaType, ObjectDelta};
 use super::rules::Rules;
@@ -80,7 +80,7 @@ impl<K, T> RealDelta<K, T> {
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
-/// use windlass::fifo::{DeltaType, Outcome, Queue, RealFifo};
+/// use windlass::fifo::{DeltaType, ProcessOutcome, Queue, RealFifo};
 ///
 /// let mut queue = RealFifo::new(2, |pod: &(&'static str, u32)| Ok(pod.0));
 /// queue.add(("web-0", 1))?;
@@ -90,7 +90,7 @@ impl<K, T> RealDelta<K, T> {
 ///
 /// let mut popped = Vec::new();
 /// while queue
-///     .pop(|delta, _| { popped.push(delta.delta_type()); Outcome::<()>::Done })
+///     .pop(|delta, _| { popped.push(delta.delta_type()); ProcessOutcome::<()>::Done })
 ///     .is_some()
 /// {}
 /// assert_eq!(popped, [DeltaType::Added, DeltaType::Updated]);
@@ -226,11 +226,11 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     pub fn pop_batch<E>(
         &mut self,
         most: usize,
-        process: impl FnOnce(&[RealDelta<K, T>], bool) -> Outcome<E>,
-    ) -> Option<Outcome<E>> {
+        process: impl FnOnce(&[RealDelta<K, T>], bool) -> ProcessOutcome<E>,
+    ) -> Option<ProcessOutcome<E>> {
         let taken = self.take_batch(most)?;
         let outcome = process(&taken.item, taken.is_initial);
-        if matches!(outcome, Outcome::Requeue) {
+        if matches!(outcome, ProcessOutcome::Requeue) {
             self.give_back_batch(taken);
         }
         Some(outcome)

@@ -16,7 +16,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::closed::Closed;
-use super::contract::{Admitted, Outcome, Queue, QueueItem, Replacement};
+use super::contract::{Admitted, ProcessOutcome, Queue, QueueItem, Replacement};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
@@ -26,7 +26,7 @@ use windlass_core::sync::{Mutex, Notify};
 ///
 /// ```
 /// # extern crate windlass_fifo as windlass;
-/// use windlass::fifo::{Fifo, Outcome, Shared};
+/// use windlass::fifo::{Fifo, ProcessOutcome, Shared};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let pods = Shared::new("pods", Fifo::new(|pod: &(&'static str, u32)| Ok(pod.0)));
@@ -35,13 +35,13 @@ use windlass_core::sync::{Mutex, Notify};
 /// for _ in 0..2 {
 ///     pods.pop(|(name, _), _is_initial| {
 ///         println!("{name}");
-///         Outcome::<()>::Done
+///         ProcessOutcome::<()>::Done
 ///     })
 ///     .await?;
 /// }
 /// pods.synced().await?;
 /// pods.close();
-/// assert!(pods.pop(|_, _| Outcome::<()>::Done).await.is_err());
+/// assert!(pods.pop(|_, _| ProcessOutcome::<()>::Done).await.is_err());
 /// # Ok::<(), windlass::fifo::Closed>(())
 /// # }).unwrap();
 /// ```
@@ -298,7 +298,7 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Waits for an item, passes the item to `process` outside of the lock, and returns the
-    /// outcome; see [`Outcome`]. A single item is processed at a time, even with several consumers.
+    /// outcome; see [`ProcessOutcome`]. A single item is processed at a time, even with several consumers.
     /// If `process` panics the item counts as processed, and the panic goes on.
     ///
     /// # Errors
@@ -308,11 +308,11 @@ impl<Q: Queue> Shared<Q> {
     /// Safe: no item is lost when the future is dropped while the call waits.
     pub async fn pop<E>(
         &self,
-        process: impl FnOnce(&Q::Popped, bool) -> Outcome<E>,
-    ) -> Result<Outcome<E>, Closed> {
+        process: impl FnOnce(&Q::Popped, bool) -> ProcessOutcome<E>,
+    ) -> Result<ProcessOutcome<E>, Closed> {
         let (taken, popping) = self.taken(Q::take, |item| Q::states(item)).await?;
         let outcome = process(&taken.item, taken.is_initial);
-        let back = matches!(outcome, Outcome::Requeue).then_some(taken);
+        let back = matches!(outcome, ProcessOutcome::Requeue).then_some(taken);
         popping.end(|queue| back.into_iter().for_each(|taken| queue.give_back(taken)));
         Ok(outcome)
     }

@@ -86,7 +86,7 @@ pub trait Validate: Send + Sync + 'static {
     }
 
     /// Judges a deletion. Default: allowed, and so is one of an object that the type cannot read. API
-    /// servers ask about deletions when [`Registration::operations`](crate::Registration::operations)
+    /// servers ask about deletions when [`WebhookRegistration::operations`](crate::WebhookRegistration::operations)
     /// names them.
     fn validate_delete(
         &self,

@@ -10,7 +10,7 @@
 //! | [`AdmissionHandler`] | their answers to requests of API servers |
 //! | [`WebhookServer`] | the HTTPS server, a runnable of the manager |
 //! | [`CertificateSource`], [`MountedFiles`] | the serving certificate |
-//! | [`Registration`], [`Configurations`] | the requests that API servers ask about |
+//! | [`WebhookRegistration`], [`Configurations`] | the requests that API servers ask about |
 //!
 //! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. Tests ask
 //! handlers without a socket: see [`AdmissionHandler::answer`].
@@ -48,11 +48,11 @@ pub use certificates::OwnCertificates;
 pub use certificates::{
     CertificateContext, CertificateSource, MountedFiles, ServingCertificate, SourceFuture,
 };
-pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, Registration};
+pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, WebhookRegistration};
 pub use field::Field;
 pub use handlers::{Mutate, Validate};
 pub use response::AdmissionResponse;
 pub use server::WebhookServer;
 pub use webhooks::{AdmissionHandler, MAX_BODY, MAX_CONVERTED, Webhooks};
 #[doc(inline)]
-pub use windlass_runtime::manager::{AcceptFuture, Listen};
+pub use windlass_runtime::manager::{AcceptFuture, WebhookListener};

@@ -19,7 +19,7 @@ use windlass_core::resource::{ApiDuration, Resource};
 use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
-use crate::configuration::{Registered, Registration};
+use crate::configuration::{Registered, WebhookRegistration};
 use crate::conversion::{Conversion, Converter};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
@@ -81,12 +81,16 @@ impl Webhooks {
     /// `/validate-example-dev-v1-website`; `/validate` for a handler of any kind.
     #[must_use]
     pub fn validating<V: Validate>(self, handler: V) -> Self {
-        self.validating_with(handler, Registration::new())
+        self.validating_with(handler, WebhookRegistration::new())
     }
 
     /// Adds a validating webhook with keys for its configuration.
     #[must_use]
-    pub fn validating_with<V: Validate>(self, handler: V, registration: Registration) -> Self {
+    pub fn validating_with<V: Validate>(
+        self,
+        handler: V,
+        registration: WebhookRegistration,
+    ) -> Self {
         self.validating_at(path::<V::Object>("/validate"), handler, registration)
     }
 
@@ -96,7 +100,7 @@ impl Webhooks {
         mut self,
         path: impl Into<String>,
         handler: V,
-        registration: Registration,
+        registration: WebhookRegistration,
     ) -> Self {
         let hook = Registered::new::<V::Object>(path.into(), false, registration);
         self.hooks.push((hook, Arc::new(Validating(handler))));
@@ -107,12 +111,12 @@ impl Webhooks {
     /// `/mutate` for a handler of any kind.
     #[must_use]
     pub fn mutating<M: Mutate>(self, handler: M) -> Self {
-        self.mutating_with(handler, Registration::new())
+        self.mutating_with(handler, WebhookRegistration::new())
     }
 
     /// Adds a mutating webhook with keys for its configuration.
     #[must_use]
-    pub fn mutating_with<M: Mutate>(self, handler: M, registration: Registration) -> Self {
+    pub fn mutating_with<M: Mutate>(self, handler: M, registration: WebhookRegistration) -> Self {
         self.mutating_at(path::<M::Object>("/mutate"), handler, registration)
     }
 
@@ -122,7 +126,7 @@ impl Webhooks {
         mut self,
         path: impl Into<String>,
         handler: M,
-        registration: Registration,
+        registration: WebhookRegistration,
     ) -> Self {
         let hook = Registered::new::<M::Object>(path.into(), true, registration);
         self.hooks.push((hook, Arc::new(Mutating(handler))));

@@ -216,7 +216,7 @@ fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
                 ::std::vec![#(#retired),*]
             }
 
-            fn fields(outcomes: &mut ::windlass::__private::dependents::Outcomes) -> #fields {
+            fn fields(outcomes: &mut ::windlass::__private::dependents::FieldOutcomes) -> #fields {
                 #fields { #(#taken),* }
             }
         }

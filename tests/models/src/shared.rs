@@ -9,7 +9,7 @@ use loom::thread;
 
 use crate::explore;
 use crate::fifo::{
-    DeltaFifo, EnqueueError, Fifo, Known, ObjectDelta, Outcome, Queue, RealFifo, Shared,
+    DeltaFifo, EnqueueError, Fifo, Known, ObjectDelta, ProcessOutcome, Queue, RealFifo, Shared,
 };
 use crate::sync::Mutex;
 
@@ -38,7 +38,7 @@ fn pods() -> Arc<Pods> {
 }
 
 fn pop<Q: Queue>(queue: &Shared<Q>) -> bool {
-    block_on(queue.pop(|_, _| Outcome::<()>::Done)).is_ok()
+    block_on(queue.pop(|_, _| ProcessOutcome::<()>::Done)).is_ok()
 }
 
 fn add<Q: Queue<Object = Pod>>(queue: &Shared<Q>, pod: Pod) {
@@ -94,7 +94,7 @@ fn one_item_is_processed_at_a_time() {
                     assert!(!std::mem::replace(&mut *is_busy.lock(), true), "two at once");
                     thread::yield_now();
                     *is_busy.lock() = false;
-                    Outcome::<()>::Done
+                    ProcessOutcome::<()>::Done
                 }));
                 assert!(outcome.is_ok());
             }
@@ -154,7 +154,7 @@ fn synced_comes_after_the_last_processing() {
         });
         let outcome = block_on(queue.pop(|_, _| {
             *is_processed.lock() = true;
-            Outcome::<()>::Done
+            ProcessOutcome::<()>::Done
         }));
         assert!(outcome.is_ok());
         join([waiter, producer]);
@@ -231,7 +231,7 @@ fn what_asks_for_it_is_popped_again() {
                 let outcome = block_on(queue.pop(|_, _| {
                     let mut times = times.lock();
                     *times += 1;
-                    if *times == 1 { Outcome::<()>::Requeue } else { Outcome::Done }
+                    if *times == 1 { ProcessOutcome::<()>::Requeue } else { ProcessOutcome::Done }
                 }));
                 assert!(outcome.is_ok());
             }
@@ -255,7 +255,7 @@ fn a_pop_that_is_given_up() {
             move || add(&queue, ("a", 1))
         });
         let is_popped = {
-            let mut pop = pin!(queue.pop(|_, _| Outcome::<()>::Done));
+            let mut pop = pin!(queue.pop(|_, _| ProcessOutcome::<()>::Done));
             pop.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
         };
         if is_popped {
@@ -301,7 +301,7 @@ impl Store {
                     }
                 }
             }
-            Outcome::<()>::Done
+            ProcessOutcome::<()>::Done
         }));
         assert!(outcome.is_ok());
     }

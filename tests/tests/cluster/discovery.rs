@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass::ErrorKind;
-use windlass::discovery::{Freshness, NoMatch};
+use windlass::discovery::{CatalogFreshness, NoMatch};
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::testing::TestCluster;
 
@@ -137,7 +137,8 @@ async fn built_in_kinds_have_the_names_that_kubectl_knows() {
     let namespaces = discovery.kind_for("namespaces", Some(""), None).await.unwrap();
     assert_eq!(namespaces.kind, "Namespace");
     let catalog = discovery.catalog().await.unwrap();
-    let broken: Vec<_> = catalog.unread().filter(|v| v.freshness != Freshness::Stale).collect();
+    let broken: Vec<_> =
+        catalog.unread().filter(|v| v.freshness != CatalogFreshness::Stale).collect();
     assert!(broken.is_empty(), "{broken:?}");
     let pods = catalog.find("pods").unwrap();
     assert_eq!(pods.subresource("eviction").unwrap().group, "policy");

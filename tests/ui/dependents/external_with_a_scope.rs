@@ -1,6 +1,6 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use windlass::Dependents;
-use windlass::external::{CreateError, External, ExternalObject, Externals, Observed};
+use windlass::external::{CreateError, External, ExternalObject, Externals, ObservedResource};
 use windlass::prelude::*;
 
 #[derive(Dependents)]
@@ -29,8 +29,8 @@ impl External for Databases {
     type Handle = ();
     const FINALIZER: &'static str = "example.dev/database";
 
-    async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<Observed<()>> {
-        Ok(Observed::Missing)
+    async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<ObservedResource<()>> {
+        Ok(ObservedResource::Missing)
     }
 
     async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String, CreateError> {

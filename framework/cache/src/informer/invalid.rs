@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use super::listener::{CpuShare, Item, Listener, ListenerIdentity, MergePolicy};
-use super::{Validate, registry};
+use super::{DecodeCheck, registry};
 use crate::store::{Event, Object};
 use windlass_core::resource::{ObjectRef, Resource};
 
@@ -141,7 +141,7 @@ impl Core {
 
     /// Notes that the informer is read as `K`, which starts the validation if validation is eager.
     pub(super) fn read_as<K: Resource>(self: &Arc<Self>) {
-        if K::static_info().is_none() || self.options.validate != Validate::Eager {
+        if K::static_info().is_none() || self.options.validate != DecodeCheck::Eager {
             return;
         }
         // An informer has a single validator, of the first type that reads the cache.

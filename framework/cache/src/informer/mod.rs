@@ -44,7 +44,7 @@ pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
 pub use invalid::{InvalidObject, InvalidReport};
 pub use listener::{Listen, Registration};
-pub use options::{CacheOptions, Validate};
+pub use options::{CacheOptions, DecodeCheck};
 pub use registry::{InformerRegistry, Selection, Sources};
 
 /// The shared cache of a kind; cheap to clone. The informer runs while an `Informer`, or a

@@ -23,7 +23,7 @@ pub struct Catalog {
 
 /// An API group.
 ///
-/// Listed although none of the versions could be read: see [`Freshness`].
+/// Listed although none of the versions could be read: see [`CatalogFreshness`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiGroup {
@@ -43,7 +43,7 @@ pub struct ApiVersion {
     /// Name, such as `v1`.
     pub name: String,
     /// Whether the version could be read.
-    pub freshness: Freshness,
+    pub freshness: CatalogFreshness,
     /// The version's resources; empty when the version could not be read.
     pub resources: Vec<ApiResource>,
 }
@@ -54,7 +54,7 @@ pub struct ApiVersion {
 /// whole read fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Freshness {
+pub enum CatalogFreshness {
     /// The version was read now.
     Current,
     /// The server behind the group version does not answer; the resources are from an earlier
@@ -83,7 +83,7 @@ pub struct ApiResource {
     /// Categories, such as `all`.
     pub categories: Vec<String>,
     /// The resource's sub-resources.
-    pub subresources: Vec<Subresource>,
+    pub subresources: Vec<ServedSubresource>,
 }
 
 /// A sub-resource.
@@ -92,7 +92,7 @@ pub struct ApiResource {
 /// is `autoscaling/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Subresource {
+pub struct ServedSubresource {
     /// Name, such as `scale`.
     pub name: String,
     /// Group of the body, such as `autoscaling`; empty for the core group.
@@ -145,7 +145,7 @@ impl Catalog {
     ///
     /// A name that is not found may be in such a version.
     pub fn unread(&self) -> impl Iterator<Item = &ApiVersion> {
-        self.versions().filter(|version| version.freshness != Freshness::Current)
+        self.versions().filter(|version| version.freshness != CatalogFreshness::Current)
     }
 
     /// Whether exactly this group, version, plural, kind and scope is served.
@@ -195,7 +195,7 @@ impl ApiResource {
     }
 
     /// A sub-resource by name.
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub fn subresource(&self, name: &str) -> Option<&ServedSubresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::catalog::{ApiGroup, ApiResource, ApiVersion, Freshness, Subresource};
+use super::catalog::{ApiGroup, ApiResource, ApiVersion, CatalogFreshness, ServedSubresource};
 use super::version::by_priority;
 use windlass_core::error::BoxError;
 use windlass_core::resource::{ResourceInfo, Scope};
@@ -157,8 +157,8 @@ fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
             ApiVersion {
                 group: group.to_owned(),
                 freshness: match &*wire.freshness {
-                    "Stale" => Freshness::Stale,
-                    _ => Freshness::Current,
+                    "Stale" => CatalogFreshness::Stale,
+                    _ => CatalogFreshness::Current,
                 },
                 resources: resources.collect(),
                 name: wire.version,
@@ -182,7 +182,7 @@ pub(super) fn failed(group: &str, version: &str, why: String) -> ApiVersion {
     ApiVersion {
         group: group.to_owned(),
         name: version.to_owned(),
-        freshness: Freshness::Failed(why),
+        freshness: CatalogFreshness::Failed(why),
         resources: Vec::new(),
     }
 }
@@ -238,12 +238,12 @@ fn subresource(
     name: String,
     body: WireKind,
     verbs: Option<Vec<String>>,
-) -> Subresource {
+) -> ServedSubresource {
     let (group, version) = match body.version.as_str() {
         "" => (group.to_owned(), version.to_owned()),
         _ => (body.group, body.version),
     };
-    Subresource { name, group, version, kind: body.kind, verbs: verbs.unwrap_or_default() }
+    ServedSubresource { name, group, version, kind: body.kind, verbs: verbs.unwrap_or_default() }
 }
 
 #[derive(Deserialize)]
@@ -358,7 +358,7 @@ pub(super) fn group_version(of: &GroupVersion, body: &[u8]) -> Result<ApiVersion
         }
     }
     let (group, name) = (of.group.clone(), of.version.clone());
-    Ok(ApiVersion { group, name, freshness: Freshness::Current, resources })
+    Ok(ApiVersion { group, name, freshness: CatalogFreshness::Current, resources })
 }
 
 /// Whether the text can be a path segment without escapes.

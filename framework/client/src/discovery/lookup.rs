@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::catalog::{ApiResource, ApiVersion, Catalog, Freshness};
+use super::catalog::{ApiResource, ApiVersion, Catalog, CatalogFreshness};
 use super::document::is_segment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
@@ -251,7 +251,8 @@ impl Catalog {
         // Versions of the same group stand together.
         groups.dedup();
         let is_open = |version: &&ApiVersion| {
-            version.freshness != Freshness::Current && places.iter().any(|p| p.takes(version))
+            version.freshness != CatalogFreshness::Current
+                && places.iter().any(|p| p.takes(version))
         };
         let unread: Vec<String> = versions().filter(is_open).map(reason).collect();
         // In any version of the group, for a hint at the version that has the name.
@@ -290,7 +291,7 @@ fn group_name(version: &ApiVersion) -> String {
 /// An unread version, with the reason.
 fn reason(version: &ApiVersion) -> String {
     match &version.freshness {
-        Freshness::Failed(why) => format!("{} ({why})", version.api_version()),
+        CatalogFreshness::Failed(why) => format!("{} ({why})", version.api_version()),
         _ => format!("{} (stale: the server behind it does not answer)", version.api_version()),
     }
 }

@@ -19,7 +19,9 @@ mod served;
 mod tests;
 mod version;
 
-pub use catalog::{ApiGroup, ApiResource, ApiVersion, Catalog, Freshness, Subresource};
+pub use catalog::{
+    ApiGroup, ApiResource, ApiVersion, Catalog, CatalogFreshness, ServedSubresource,
+};
 pub use lookup::{Ambiguity, NoMatch};
 pub use openapi::OpenApiIndex;
 pub use version::ServerVersion;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Pod, drain, name_of, store};
 use crate::ObjectDelta::{Added, Replaced, Sync, Updated};
-use crate::{Deleted, DeltaFifo, DeltaType, Deltas, ObjectDelta, Outcome, Queue};
+use crate::{Deleted, DeltaFifo, DeltaType, Deltas, ObjectDelta, ProcessOutcome, Queue};
 
 type Pods = DeltaFifo<&'static str, Pod>;
 
@@ -193,7 +193,7 @@ fn mechanism_22_deltas_that_are_given_back_yield_to_newer_ones() {
     let mut queue = queue();
     queue.add(("a", 1)).unwrap();
     queue.add(("b", 1)).unwrap();
-    assert_eq!(queue.pop(|_, _| Outcome::<()>::Requeue), Some(Outcome::Requeue));
+    assert_eq!(queue.pop(|_, _| ProcessOutcome::<()>::Requeue), Some(ProcessOutcome::Requeue));
     let taken = queue.take().unwrap();
     assert_eq!(taken.item.key, "b");
     queue.update(("b", 2)).unwrap();

@@ -32,7 +32,7 @@ where
     while queue
         .pop(|item, is_initial| {
             popped.push((item.clone(), is_initial));
-            Outcome::<()>::Done
+            ProcessOutcome::<()>::Done
         })
         .is_some()
     {}
@@ -42,7 +42,7 @@ where
 /// A life cycle that every queue supports.
 fn serves<Q: Queue<Key = &'static str, Object = Pod>>(mut queue: Q) {
     assert!(queue.is_empty() && !queue.has_synced());
-    assert!(queue.pop(|_, _| Outcome::<()>::Done).is_none());
+    assert!(queue.pop(|_, _| ProcessOutcome::<()>::Done).is_none());
     let refused = queue.replace(vec![("a", 1), ("broken", 1), ("b", 1)], "5", &());
     assert_eq!(refused.len(), 1, "a key that cannot be read costs one item");
     assert!(!queue.has_synced());
@@ -50,17 +50,20 @@ fn serves<Q: Queue<Key = &'static str, Object = Pod>>(mut queue: Q) {
         assert_eq!(
             queue.pop(|_, is_initial| {
                 assert!(is_initial);
-                Outcome::<()>::Done
+                ProcessOutcome::<()>::Done
             }),
-            Some(Outcome::Done)
+            Some(ProcessOutcome::Done)
         );
     }
     assert!(queue.has_synced() && queue.is_empty());
     queue.add(("c", 1)).unwrap();
-    assert_eq!(queue.pop(|_, _| Outcome::Failed("why")), Some(Outcome::Failed("why")));
+    assert_eq!(
+        queue.pop(|_, _| ProcessOutcome::Failed("why")),
+        Some(ProcessOutcome::Failed("why"))
+    );
     assert!(queue.is_empty(), "what failed does not come back by itself");
     queue.update(("c", 2)).unwrap();
-    assert_eq!(queue.pop(|_, _| Outcome::<()>::Requeue), Some(Outcome::Requeue));
+    assert_eq!(queue.pop(|_, _| ProcessOutcome::<()>::Requeue), Some(ProcessOutcome::Requeue));
     assert_eq!(queue.len(), 1);
     let refused = queue.delete(("broken", 1), &()).unwrap_err();
     assert_eq!(refused.to_string(), "the object was not queued: its key cannot be read");

@@ -1,7 +1,7 @@
 //! The queue of newest objects, case by case.
 
 use super::{Pod, drain, name_of};
-use crate::{Fifo, Outcome, Queue};
+use crate::{Fifo, ProcessOutcome, Queue};
 
 type Pods = Fifo<&'static str, Pod>;
 
@@ -75,7 +75,7 @@ fn mechanism_22_a_requeued_item_yields_to_a_newer_one() {
     let mut queue = queue();
     queue.add(("a", 1)).unwrap();
     queue.add(("b", 1)).unwrap();
-    assert_eq!(queue.pop(|_, _| Outcome::<()>::Requeue), Some(Outcome::Requeue));
+    assert_eq!(queue.pop(|_, _| ProcessOutcome::<()>::Requeue), Some(ProcessOutcome::Requeue));
     assert_eq!(objects(&mut queue), [("b", 1), ("a", 1)], "at the end of the line");
 
     queue.add(("a", 1)).unwrap();

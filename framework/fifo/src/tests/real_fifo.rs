@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Pod, drain, name_of, store};
 use crate::ObjectDelta::{Added, Replaced, Sync, Updated};
-use crate::{Deleted, DeltaType, EnqueueError, ObjectDelta, Outcome, Queue, RealDelta, RealFifo};
+use crate::{
+    Deleted, DeltaType, EnqueueError, ObjectDelta, ProcessOutcome, Queue, RealDelta, RealFifo,
+};
 
 type Pods = RealFifo<&'static str, Pod>;
 
@@ -188,7 +190,7 @@ fn batches(queue: &mut Pods, most: usize) -> Vec<(Vec<&'static str>, bool)> {
         .pop_batch(most, |batch, is_initial| {
             let key = |item: &RealDelta<_, _>| item.key().copied().unwrap_or("-");
             batches.push((batch.iter().map(key).collect(), is_initial));
-            Outcome::<()>::Done
+            ProcessOutcome::<()>::Done
         })
         .is_some()
     {}
@@ -279,10 +281,13 @@ fn a_bookmark_before_any_list_does_not_count_as_synced() {
 fn what_is_given_back_stands_in_front_again_and_counts_again() {
     let mut queue = queue();
     queue.replace(vec![("a", 1), ("b", 1)], "1", &());
-    assert_eq!(queue.pop_batch(9, |_, _| Outcome::<()>::Requeue), Some(Outcome::Requeue));
+    assert_eq!(
+        queue.pop_batch(9, |_, _| ProcessOutcome::<()>::Requeue),
+        Some(ProcessOutcome::Requeue)
+    );
     assert!(!queue.has_synced());
     queue.update(("a", 2)).unwrap();
-    assert_eq!(queue.pop(|_, _| Outcome::<()>::Requeue), Some(Outcome::Requeue));
+    assert_eq!(queue.pop(|_, _| ProcessOutcome::<()>::Requeue), Some(ProcessOutcome::Requeue));
     assert_eq!(deltas(&mut queue), [Replaced(("a", 1)), Replaced(("b", 1)), Updated(("a", 2))]);
     assert!(queue.has_synced());
 }

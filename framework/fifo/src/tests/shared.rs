@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use super::{Pod, Store, name_of};
 use crate::{
-    Closed, Deleted, DeltaFifo, EnqueueError, Fifo, ObjectDelta, Outcome, RealFifo, Shared,
+    Closed, Deleted, DeltaFifo, EnqueueError, Fifo, ObjectDelta, ProcessOutcome, RealFifo, Shared,
     unsynced,
 };
 
-type Done = Outcome<()>;
+type Done = ProcessOutcome<()>;
 
 fn fifo() -> Arc<Shared<Fifo<&'static str, Pod>>> {
     Arc::new(Shared::new("pods", Fifo::new(name_of)))
@@ -34,7 +34,7 @@ async fn a_pop_waits_for_an_item_and_producers_do_not_wait_for_it() {
                 found = Some(*pod);
                 Done::Done
             });
-            assert_eq!(outcome.await, Ok(Outcome::Done));
+            assert_eq!(outcome.await, Ok(ProcessOutcome::Done));
             send.send(found).unwrap();
         }
     });
@@ -97,7 +97,7 @@ async fn mechanism_21_close_unblocks_every_pop_and_what_is_queued_can_still_be_p
     assert!(matches!(refused, EnqueueError::Closed(("b", 1))));
     assert!(queue.delete(("b", 1), &()).await.is_err());
     assert_eq!(queue.replace(vec![("b", 1), ("c", 1)], "1", &()).await.len(), 2);
-    assert_eq!(queue.pop(|_, _| Done::Done).await, Ok(Outcome::Done));
+    assert_eq!(queue.pop(|_, _| Done::Done).await, Ok(ProcessOutcome::Done));
     assert_eq!(queue.pop(|_, _| Done::Done).await, Err(closed()));
 }
 
@@ -111,10 +111,10 @@ async fn one_item_is_processed_at_a_time_and_an_error_goes_to_who_popped() {
     let outcome = queue.pop(|(name, _), _| {
         assert_eq!(*name, "a");
         assert!(other.poll_now().is_none(), "b waits, but a is being processed");
-        Outcome::Failed("why")
+        ProcessOutcome::Failed("why")
     });
-    assert_eq!(outcome.await, Ok(Outcome::Failed("why")));
-    assert_eq!(other.wait().await, Ok(Outcome::Done));
+    assert_eq!(outcome.await, Ok(ProcessOutcome::Failed("why")));
+    assert_eq!(other.wait().await, Ok(ProcessOutcome::Done));
     assert!(queue.is_empty());
 }
 
@@ -154,7 +154,7 @@ async fn a_pop_that_is_given_up_loses_no_item_and_no_wake_up() {
     queue.add(("a", 1)).await.unwrap();
     // The first waiter was woken for the item, and is dropped without a poll.
     drop(first);
-    assert_eq!(second.await.unwrap(), Ok(Outcome::Done));
+    assert_eq!(second.await.unwrap(), Ok(ProcessOutcome::Done));
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,7 +165,7 @@ async fn a_processing_that_panics_leaves_the_queue_usable_and_the_panic_goes_on(
     let panicked =
         tokio::spawn(async move { broken.pop(|_, _| -> Done { panic!("on purpose") }).await });
     assert!(panicked.await.unwrap_err().is_panic());
-    assert_eq!(queue.pop(|_, _| Done::Done).await, Ok(Outcome::Done));
+    assert_eq!(queue.pop(|_, _| Done::Done).await, Ok(ProcessOutcome::Done));
     queue.synced().await.unwrap();
 }
 
@@ -173,7 +173,7 @@ async fn a_processing_that_panics_leaves_the_queue_usable_and_the_panic_goes_on(
 async fn mechanism_22_the_shell_puts_back_what_asks_for_it_unless_something_newer_came() {
     let queue = fifo();
     queue.add(("a", 1)).await.unwrap();
-    assert_eq!(queue.pop(|_, _| Done::Requeue).await, Ok(Outcome::Requeue));
+    assert_eq!(queue.pop(|_, _| Done::Requeue).await, Ok(ProcessOutcome::Requeue));
     let found = Mutex::new(Vec::new());
     let outcome = queue.pop(|(_, pod), _| {
         found.lock().push(*pod);
@@ -355,7 +355,7 @@ async fn mechanism_32_a_push_into_a_full_queue_waits_for_room_or_for_the_end() {
                 Done::Done
             })
             .await,
-        Ok(Outcome::Done)
+        Ok(ProcessOutcome::Done)
     );
 }
 
@@ -364,7 +364,7 @@ async fn a_batch_that_is_given_back_by_the_shell_keeps_its_place() {
     let queue = Shared::new("pods", RealFifo::new(9, name_of));
     queue.replace(vec![("a", 1), ("b", 1)], "1", &()).await;
     let mut seen = Vec::new();
-    assert_eq!(queue.pop_batch(9, |_, _| Done::Requeue).await, Ok(Outcome::Requeue));
+    assert_eq!(queue.pop_batch(9, |_, _| Done::Requeue).await, Ok(ProcessOutcome::Requeue));
     assert!(!queue.has_synced());
     let outcome = queue.pop_batch(9, |batch, _| {
         seen.extend(batch.iter().filter_map(|item| item.key().copied()));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::applied::DependentState;
 use super::node::{AnyKind, AnyNode, Boxed};
 use super::readiness::Readiness;
-use super::run::{Outcome, Run};
+use super::run::{FieldOutcome, Run};
 use crate::controller::{Reconciler, Result};
 use crate::external::{External, ExternalState, Externals};
 use windlass_core::resource::ResourceExt;
@@ -103,11 +103,11 @@ impl<C: Reconciler, E: External> ExternalNode<C, E> {
 
 impl<E: External, C: Reconciler<Object = E::Object>> ExternalNode<C, E> {
     /// Drives the resource, and judges it.
-    async fn driven(&self, run: Run<'_, C>) -> Outcome {
+    async fn driven(&self, run: Run<'_, C>) -> FieldOutcome {
         let driver = (self.driver)(run.controller);
         let state = match driver.reconcile(run.cx).await {
             Ok(state) => Arc::new(state),
-            Err(failure) => return Outcome::stopped(failure),
+            Err(failure) => return FieldOutcome::stopped(failure),
         };
         let readiness = self.ready.map_or(Readiness::Ready, |ready| ready(&state));
         let is_ready = readiness.is_ready();
@@ -115,7 +115,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> ExternalNode<C, E> {
             if is_ready { DependentState::Ready } else { DependentState::NotReady(readiness) };
         // No watch shows what happens outside: it is observed again after the driver's interval.
         let poll = driver.requeue(run.cx).requeue_after;
-        Outcome::of(judged).polled_after(poll).with_resource(state)
+        FieldOutcome::of(judged).polled_after(poll).with_resource(state)
     }
 }
 
@@ -140,13 +140,17 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
         self.when.is_some_and(|when| !when(object))
     }
 
-    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome> {
+    fn start<'a>(
+        &'a self,
+        run: Run<'a, C>,
+        held_by: Option<&'static str>,
+    ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
-                return Outcome::of(DependentState::Absent).keeping(Vec::new());
+                return FieldOutcome::of(DependentState::Absent).keeping(Vec::new());
             }
             match held_by {
-                Some(name) => Outcome::of(DependentState::After(name)),
+                Some(name) => FieldOutcome::of(DependentState::After(name)),
                 None => self.driven(run).await,
             }
         })

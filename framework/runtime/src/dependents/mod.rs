@@ -42,7 +42,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use self::node::{AnyKind, AnyNode};
-use self::run::Outcomes;
+use self::run::FieldOutcomes;
 use crate::controller::{Context, ControllerBuilder, Reconciler, Result};
 
 /// A call on a graph, which does nothing before it is awaited.
@@ -145,7 +145,7 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 
     /// Returns the outcomes by name.
     #[doc(hidden)]
-    fn fields(outcomes: &mut Outcomes) -> Self::Fields;
+    fn fields(outcomes: &mut FieldOutcomes) -> Self::Fields;
 
     /// Adds the watches and permissions of all kinds of the graph to the controller that applies it.
     ///

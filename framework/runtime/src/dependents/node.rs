@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::applied::{AppliedChild, DependentState};
 use super::marker::{LABEL, Marker};
 use super::readiness::Readiness;
-use super::run::{Outcome, Run};
+use super::run::{FieldOutcome, Run};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::error::Error;
@@ -179,7 +179,11 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     fn is_unwanted(&self, object: &C::Object) -> bool;
 
     /// Applies its children; `held_by` is a field before it that is not ready.
-    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome>;
+    fn start<'a>(
+        &'a self,
+        run: Run<'a, C>,
+        held_by: Option<&'static str>,
+    ) -> Boxed<'a, FieldOutcome>;
 
     /// The name of its driver; `None` of a field without an external resource.
     fn driver_name(&self, _controller: &C) -> Option<String> {
@@ -286,7 +290,7 @@ enum Refusal {
 
 impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     /// Applies all children that the controller describes.
-    async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
+    async fn applied(&self, run: Run<'_, C>) -> Result<FieldOutcome> {
         let children = (self.desired)(run.controller, run.object, run.cx).await?;
         let (mut applied, mut rest) = (Vec::with_capacity(children.len()), Vec::new());
         for (at, child) in children.iter().enumerate() {
@@ -317,14 +321,16 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
             for (at, end) in places.into_iter().zip(all(batch).await) {
                 match end {
                     Ok(child) => applied[at] = Some(AppliedChild::Whole(Box::new(child))),
-                    Err(Refusal::NotServed) => return Ok(Outcome::of(DependentState::NotServed)),
+                    Err(Refusal::NotServed) => {
+                        return Ok(FieldOutcome::of(DependentState::NotServed));
+                    }
                     Err(Refusal::Failed(failure)) => failures.push(failure),
                 }
             }
         }
         let applied: Vec<_> = applied.into_iter().flatten().collect();
         if let Some(failure) = soonest(failures) {
-            return Ok(Outcome::failed(failure).with_children(applied));
+            return Ok(FieldOutcome::failed(failure).with_children(applied));
         }
         Ok(self.judged(run, applied))
     }
@@ -394,7 +400,7 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     }
 
     /// Returns the outcome for children that were applied.
-    fn judged(&self, run: Run<'_, C>, applied: Vec<AppliedChild<K>>) -> Outcome {
+    fn judged(&self, run: Run<'_, C>, applied: Vec<AppliedChild<K>>) -> FieldOutcome {
         let now = run.cx.clock().wall();
         let judged = applied.iter().filter_map(|child| match child {
             AppliedChild::Ready(_) => None,
@@ -417,7 +423,7 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
             Some((_, readiness)) => DependentState::NotReady(readiness),
         };
         let keys = applied.iter().map(AppliedChild::key).collect();
-        Outcome::of(state).keeping(keys).with_children(applied)
+        FieldOutcome::of(state).keeping(keys).with_children(applied)
     }
 }
 
@@ -446,21 +452,25 @@ impl<C: Reconciler, K: Whole> AnyNode<C> for GraphNode<C, K> {
         self.when.is_some_and(|when| !when(object))
     }
 
-    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome> {
+    fn start<'a>(
+        &'a self,
+        run: Run<'a, C>,
+        held_by: Option<&'static str>,
+    ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
-                return Outcome::of(DependentState::Absent).keeping(Vec::new());
+                return FieldOutcome::of(DependentState::Absent).keeping(Vec::new());
             }
             // Without a request: the cache looks for the kind by itself.
             if self.is_optional && run.cx.is_unserved::<K>() {
-                return Outcome::of(DependentState::NotServed);
+                return FieldOutcome::of(DependentState::NotServed);
             }
             if let Some(name) = held_by {
-                return Outcome::of(DependentState::After(name));
+                return FieldOutcome::of(DependentState::After(name));
             }
             match self.applied(run).await {
                 Ok(outcome) => outcome,
-                Err(failure) => Outcome::stopped(failure),
+                Err(failure) => FieldOutcome::stopped(failure),
             }
         })
     }

@@ -13,7 +13,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use super::applied::{AppliedChild, DependentState};
 use super::node::{AnyKind, AnyNode, Boxed, OwnedKind};
 use super::readiness::Readiness;
-use super::run::{Outcome, Run};
+use super::run::{FieldOutcome, Run};
 use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};
 use windlass_core::error::Error;
@@ -68,7 +68,7 @@ impl<C: Reconciler, K> RolloutNode<C, K> {
 
 impl<C: Reconciler + Owns<K>, K: Whole> RolloutNode<C, K> {
     /// Applies the children as far as the rollout permits it.
-    async fn applied(&self, run: Run<'_, C>) -> Result<Outcome> {
+    async fn applied(&self, run: Run<'_, C>) -> Result<FieldOutcome> {
         let RolloutChildren { names, settings, apply } =
             (self.desired)(run.controller, run.object, run.cx).await?;
         let keys: Vec<ObjectKey> = names.iter().map(|name| run.cx.near_key::<K>(name)).collect();
@@ -96,7 +96,10 @@ impl<C: Reconciler + Owns<K>, K: Whole> RolloutNode<C, K> {
             RolloutPhase::Paused(rest) => *rest,
             _ => None,
         };
-        Ok(Outcome::of(state(&status)).checked_after(rest).keeping(keys).with_children(objects))
+        Ok(FieldOutcome::of(state(&status))
+            .checked_after(rest)
+            .keeping(keys)
+            .with_children(objects))
     }
 }
 
@@ -136,15 +139,19 @@ where
         self.when.is_some_and(|when| !when(object))
     }
 
-    fn start<'a>(&'a self, run: Run<'a, C>, held_by: Option<&'static str>) -> Boxed<'a, Outcome> {
+    fn start<'a>(
+        &'a self,
+        run: Run<'a, C>,
+        held_by: Option<&'static str>,
+    ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
-                return Outcome::of(DependentState::Absent).keeping(Vec::new());
+                return FieldOutcome::of(DependentState::Absent).keeping(Vec::new());
             }
             if let Some(name) = held_by {
-                return Outcome::of(DependentState::After(name));
+                return FieldOutcome::of(DependentState::After(name));
             }
-            self.applied(run).await.unwrap_or_else(Outcome::stopped)
+            self.applied(run).await.unwrap_or_else(FieldOutcome::stopped)
         })
     }
 }

@@ -76,7 +76,7 @@ impl Claims {
 }
 
 /// Outcome of one field.
-pub struct Outcome {
+pub struct FieldOutcome {
     pub(super) state: DependentState,
     /// The keys of the children that stay; `None` when the field does not know them, and nothing
     /// of it may be removed.
@@ -89,13 +89,13 @@ pub struct Outcome {
     objects: Option<Objects>,
 }
 
-impl fmt::Debug for Outcome {
+impl fmt::Debug for FieldOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outcome").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("FieldOutcome").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
-impl Outcome {
+impl FieldOutcome {
     /// Returns the outcome of a field that removes nothing.
     pub(super) fn of(state: DependentState) -> Self {
         let (check_after, poll_after) = (None, None);
@@ -152,9 +152,9 @@ impl Outcome {
 
 /// The outcomes of a run, to be taken by derived code: each once, by its position and kind.
 #[derive(Debug)]
-pub struct Outcomes(Vec<Outcome>);
+pub struct FieldOutcomes(Vec<FieldOutcome>);
 
-impl Outcomes {
+impl FieldOutcomes {
     /// Takes the objects of a field.
     pub fn take<K: Resource>(&mut self, at: usize) -> Dependent<K> {
         let outcome = &mut self.0[at];
@@ -205,7 +205,7 @@ pub(super) async fn apply<G: Dependents>(
     let states = states.map(|(node, outcome)| (node.name(), outcome.state.clone())).collect();
     let check_after = outcomes.iter().filter_map(|outcome| outcome.check_after).min();
     let poll_after = outcomes.iter().filter_map(|outcome| outcome.poll_after).min();
-    let fields = G::fields(&mut Outcomes(outcomes));
+    let fields = G::fields(&mut FieldOutcomes(outcomes));
     let applied = Applied::<G>::new(fields, states, removing, soonest(failures));
     applied.checked_after(check_after).polled_after(poll_after)
 }
@@ -213,10 +213,10 @@ pub(super) async fn apply<G: Dependents>(
 /// Runs every field when those before it have ended, side by side where they may.
 ///
 /// One task polls all: their requests overlap, and the order is the same in every run.
-async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> Vec<Outcome> {
-    type Step<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> Vec<FieldOutcome> {
+    type Step<'a> = Pin<Box<dyn Future<Output = FieldOutcome> + Send + 'a>>;
     let mut running: Vec<Option<Step<'_>>> = nodes.iter().map(|_| None).collect();
-    let mut ended: Vec<Option<Outcome>> = nodes.iter().map(|_| None).collect();
+    let mut ended: Vec<Option<FieldOutcome>> = nodes.iter().map(|_| None).collect();
     poll_fn(|task| {
         loop {
             let mut has_progressed = false;
@@ -252,13 +252,13 @@ async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> 
 
 /// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no other field.
 fn poll_caught<C: Reconciler>(
-    step: Pin<&mut (dyn Future<Output = Outcome> + Send + '_)>,
+    step: Pin<&mut (dyn Future<Output = FieldOutcome> + Send + '_)>,
     run: Run<'_, C>,
     task: &mut std::task::Context<'_>,
-) -> Poll<Outcome> {
+) -> Poll<FieldOutcome> {
     // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic leaves half-changed.
     catch_unwind(AssertUnwindSafe(|| step.poll(task)))
-        .unwrap_or_else(|panic| Poll::Ready(Outcome::failed(panicked(run.cx, &*panic))))
+        .unwrap_or_else(|panic| Poll::Ready(FieldOutcome::failed(panicked(run.cx, &*panic))))
 }
 
 /// Counts a panic as one of a reconcile is, and returns it as a failure.
@@ -271,7 +271,7 @@ pub(super) fn panicked<C: Reconciler>(cx: &Context<C>, panic: &(dyn Any + Send))
 fn held_by<C: Reconciler>(
     nodes: &[Box<dyn AnyNode<C>>],
     node: &dyn AnyNode<C>,
-    ended: &[Option<Outcome>],
+    ended: &[Option<FieldOutcome>],
 ) -> Option<Option<&'static str>> {
     let mut holder = None;
     for before in node.after() {

@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_secs(600);
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use windlass::external::{CreateError, External, ExternalObject, Observed};
+/// # use windlass::external::{CreateError, External, ExternalObject, ObservedResource};
 /// use windlass::controller::Finalize;
 /// use windlass::external::Externals;
 /// use windlass::prelude::*;
@@ -34,8 +34,8 @@ const POLL: Duration = Duration::from_secs(600);
 /// #     type Object = ConfigMap;
 /// #     type Handle = ();
 /// #     const FINALIZER: &'static str = "example.dev/bucket";
-/// #     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<Observed<()>> {
-/// #         Ok(Observed::Missing)
+/// #     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<ObservedResource<()>> {
+/// #         Ok(ObservedResource::Missing)
 /// #     }
 /// #     async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String, CreateError> {
 /// #         Ok("b-1".to_owned())

@@ -67,7 +67,7 @@ use windlass_core::resource::Whole;
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// use windlass::external::{CreateError, CreateOutcome, External, ExternalObject, Observed};
+/// use windlass::external::{CreateError, CreateOutcome, External, ExternalObject, ObservedResource};
 /// use windlass::controller::Result;
 ///
 /// /// Buckets of a storage service; each has the name that its map says.
@@ -89,11 +89,11 @@ use windlass_core::resource::Whole;
 ///     type Handle = ();
 ///     const FINALIZER: &'static str = "example.dev/bucket";
 ///
-///     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, id: &str) -> Result<Observed<()>> {
+///     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, id: &str) -> Result<ObservedResource<()>> {
 ///         Ok(match self.service.bucket(id).await? {
-///             None => Observed::Missing,
-///             Some(bucket) if bucket.is_public => Observed::Drifted((), "it is public".to_owned()),
-///             Some(_) => Observed::UpToDate(()),
+///             None => ObservedResource::Missing,
+///             Some(bucket) if bucket.is_public => ObservedResource::Drifted((), "it is public".to_owned()),
+///             Some(_) => ObservedResource::UpToDate(()),
 ///         })
 ///     }
 ///
@@ -153,7 +153,7 @@ pub trait External: Send + Sync + Sized + 'static {
         &self,
         object: &ExternalObject<'_, Self::Object>,
         id: &str,
-    ) -> impl Future<Output = Result<Observed<Self::Handle>>> + Send;
+    ) -> impl Future<Output = Result<ObservedResource<Self::Handle>>> + Send;
 
     /// Creates the resource and returns its id, 1 to 1024 bytes long.
     ///
@@ -188,7 +188,7 @@ pub trait External: Send + Sync + Sized + 'static {
         async { Ok(CreateOutcome::Unknown) }
     }
 
-    /// Makes the resource match the object, after [`Observed::Drifted`].
+    /// Makes the resource match the object, after [`ObservedResource::Drifted`].
     ///
     /// It must be repeatable: it is called again for as long as a difference is observed.
     ///
@@ -203,7 +203,7 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Deletes the resource, or begins to.
     ///
-    /// It must be repeatable: it is called again until [`observe`](Self::observe) returns [`Observed::Missing`].
+    /// It must be repeatable: it is called again until [`observe`](Self::observe) returns [`ObservedResource::Missing`].
     ///
     /// # Errors
     /// Any error; the object stays, and is cleaned up again with backoff.
@@ -246,7 +246,7 @@ pub trait External: Send + Sync + Sized + 'static {
 
 /// Result of an observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Observed<H> {
+pub enum ObservedResource<H> {
     /// No resource has that id.
     Missing,
     /// The resource matches the object.

@@ -17,7 +17,7 @@ use super::late::only_empty;
 use super::memory::Outcome;
 use super::record::{self, CREATE_PENDING, EXTERNAL_DRIVER, EXTERNAL_NAME, Record, Stamp};
 use super::{
-    CreateOutcome, External, ExternalObject, ExternalPolicy, Externals, Observed, dry_run,
+    CreateOutcome, External, ExternalObject, ExternalPolicy, Externals, ObservedResource, dry_run,
 };
 use crate::controller::{Context, Failure, Reconciler, Result, ResultExt};
 use crate::events::{Normal, Warning};
@@ -271,9 +271,9 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         let observed = call::run(self.cx, (Verb::Observe, limit), observe, |_| "error").await;
         let observed = observed.map_err(NoResult::failure);
         Ok(match observed.tried(format!("observing {}", self.resource(id)))? {
-            Observed::Missing => None,
-            Observed::UpToDate(handle) => Some((handle, None)),
-            Observed::Drifted(handle, difference) => Some((handle, Some(difference))),
+            ObservedResource::Missing => None,
+            ObservedResource::UpToDate(handle) => Some((handle, None)),
+            ObservedResource::Drifted(handle, difference) => Some((handle, Some(difference))),
         })
     }
 

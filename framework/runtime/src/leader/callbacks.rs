@@ -42,7 +42,7 @@ const DRAIN: Duration = Duration::from_secs(25);
 /// # use windlass::client::Client;
 /// # async fn example(client: Client) -> Result<(), windlass::Error> {
 /// use tokio_util::sync::CancellationToken;
-/// use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, Outcome};
+/// use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, ElectionOutcome};
 ///
 /// let elector = Elector::new(LeaderElection::new("nightly-report"), &client)?;
 /// let callbacks = LeaderCallbacks::new(
@@ -51,7 +51,7 @@ const DRAIN: Duration = Duration::from_secs(25);
 /// )
 /// .new_leader(|identity| println!("{identity} leads"));
 /// let outcome = elector.run(callbacks, &CancellationToken::new()).await;
-/// assert_ne!(outcome, Outcome::Failed);
+/// assert_ne!(outcome, ElectionOutcome::Failed);
 /// # Ok(())
 /// # }
 /// ```
@@ -72,7 +72,7 @@ pub struct LeaderCallbacks {
 /// [`Lent`](Self::Lent) others can take the lock at once; after [`CutShort`](Self::CutShort) they
 /// wait for the lease duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ElectionOutcome {
     /// The election was stopped before this process led.
     NeverLed,
     /// The election was stopped while this process led, and all work ended in time.
@@ -193,7 +193,11 @@ impl Elector {
     /// # Cancel safety
     /// Dropping the future drops the work and leaves the lease to expire, as a crash would;
     /// `stopped` is not called.
-    pub async fn run(&self, callbacks: LeaderCallbacks, stop: &CancellationToken) -> Outcome {
+    pub async fn run(
+        &self,
+        callbacks: LeaderCallbacks,
+        stop: &CancellationToken,
+    ) -> ElectionOutcome {
         let LeaderCallbacks { started, stopped, new_leader, drain } = callbacks;
         let own = self.identity().to_owned();
         let mut notifier =
@@ -205,7 +209,7 @@ impl Elector {
         };
         notifier.notify();
         let outcome = match term {
-            None => Outcome::NeverLed,
+            None => ElectionOutcome::NeverLed,
             Some(term) => self.lead(term, started, drain, &mut notifier, stop).await,
         };
         notifier.notify();
@@ -223,7 +227,7 @@ impl Elector {
         drain: Duration,
         notifier: &mut LeaderNotifier,
         stop: &CancellationToken,
-    ) -> Outcome {
+    ) -> ElectionOutcome {
         let (lost, asked) = (term.lost(), term.asked());
         let (end, gate) = (CancellationToken::new(), term.gate());
         let mut work = AbortOnDropHandle::new(tokio::spawn({
@@ -234,32 +238,32 @@ impl Elector {
         // loss shortens the drain.
         let outcome = tokio::select! {
             biased;
-            () = lost.cancelled() => Outcome::Lost,
-            () = stop.cancelled() => Outcome::Stopped,
-            () = asked.cancelled() => Outcome::Lent,
+            () = lost.cancelled() => ElectionOutcome::Lost,
+            () = stop.cancelled() => ElectionOutcome::Stopped,
+            () = asked.cancelled() => ElectionOutcome::Lent,
             ended = &mut work => {
                 term.end(true).await;
-                return ended.map_or_else(|panic| failed(&panic), |()| Outcome::Finished);
+                return ended.map_or_else(|panic| failed(&panic), |()| ElectionOutcome::Finished);
             }
-            () = notifier.follow() => Outcome::Stopped,
+            () = notifier.follow() => ElectionOutcome::Stopped,
         };
         end.cancel();
-        let limit = if outcome == Outcome::Lost { drain.min(LOST) } else { drain };
+        let limit = if outcome == ElectionOutcome::Lost { drain.min(LOST) } else { drain };
         // After a loss the work has only `LOST`: another replica works soon.
         let ended = self.clock().timeout(limit, &mut work).await;
         // Aborts work that did not end in time, before the term ends.
         drop(work);
         term.end(ended.is_some()).await;
         match (outcome, ended) {
-            (Outcome::Stopped | Outcome::Lent, None) => Outcome::CutShort,
-            (Outcome::Stopped | Outcome::Lent, Some(Err(panic))) => failed(&panic),
+            (ElectionOutcome::Stopped | ElectionOutcome::Lent, None) => ElectionOutcome::CutShort,
+            (ElectionOutcome::Stopped | ElectionOutcome::Lent, Some(Err(panic))) => failed(&panic),
             (outcome, _) => outcome,
         }
     }
 }
 
 /// Logs that the work panicked.
-fn failed(panic: &JoinError) -> Outcome {
+fn failed(panic: &JoinError) -> ElectionOutcome {
     error!(%panic, "the work of a leader failed");
-    Outcome::Failed
+    ElectionOutcome::Failed
 }

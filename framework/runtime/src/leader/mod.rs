@@ -44,7 +44,7 @@ mod lock;
 mod settings;
 mod term;
 
-pub use callbacks::{LeaderCallbacks, Outcome};
+pub use callbacks::{ElectionOutcome, LeaderCallbacks};
 pub use elector::{Elector, Leadership};
 pub(crate) use fence::{Fenced, policy as fence_policy};
 pub use gate::LeaseGate;

@@ -36,7 +36,7 @@ mod signals;
 mod tests;
 mod webhook_access;
 
-pub use endpoints::{Check, Readiness};
+pub use endpoints::{Check, ProbeStatus};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
 pub use migration::{MigratedKind, RefusedObject, StorageMigration};
@@ -46,7 +46,7 @@ pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 #[doc(hidden)]
-pub use webhook_access::{AcceptFuture, Listen, WebhookAccess, serves_webhooks};
+pub use webhook_access::{AcceptFuture, WebhookAccess, WebhookListener, serves_webhooks};
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

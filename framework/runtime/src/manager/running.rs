@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Exit;
-use super::endpoints::{Readiness, SharedStatus, debug};
+use super::endpoints::{ProbeStatus, SharedStatus, debug};
 use crate::controller::{BusyReport, ControllerState, ErasedController};
 use crate::leader::Leadership;
 use windlass_cache::informer::InformerRegistry;
@@ -142,7 +142,7 @@ impl Running {
     /// Returns the checks of readiness, with the missing conditions.
     ///
     /// The same checks as `/readyz`.
-    pub fn readiness(&self) -> Readiness {
+    pub fn readiness(&self) -> ProbeStatus {
         self.status.ready()
     }
 

@@ -12,11 +12,11 @@ use super::Manager;
 use tokio::net::TcpListener;
 use windlass_client::client::{BoxIo, Client};
 
-/// Future of [`Listen::accept`].
+/// Future of [`WebhookListener::accept`].
 pub type AcceptFuture<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + 'a>>;
 
 /// Accepts connections: a socket, or a pipe in memory for tests.
-pub trait Listen: Send + Sync + 'static {
+pub trait WebhookListener: Send + Sync + 'static {
     /// Waits for the next connection. TLS comes above the connection.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ pub trait Listen: Send + Sync + 'static {
     fn accept(&self) -> AcceptFuture<'_>;
 }
 
-impl Listen for TcpListener {
+impl WebhookListener for TcpListener {
     fn accept(&self) -> AcceptFuture<'_> {
         Box::pin(async {
             let (stream, _) = TcpListener::accept(self).await?;
@@ -44,7 +44,7 @@ pub struct WebhookAccess {
     pub url: String,
     /// Connections of an API server in this process, without TLS; `None`: by TLS at the host's
     /// port.
-    pub in_process: Option<Arc<dyn Listen>>,
+    pub in_process: Option<Arc<dyn WebhookListener>>,
     /// Client that may write the configurations; `None` for the operator's own.
     pub client: Option<Client>,
     /// Namespaces whose requests are asked about; empty for all.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use windlass_apiserver::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
 use windlass_client::client::{BoxIo, Client};
-use windlass_runtime::manager::{AcceptFuture, Listen, Manager, WebhookAccess};
+use windlass_runtime::manager::{AcceptFuture, Manager, WebhookAccess, WebhookListener};
 
 /// Part of the hosts of these webhooks, which no name server knows.
 const DOMAIN: &str = "webhooks.in-process.windlass";
@@ -83,7 +83,7 @@ impl Connector for WebhookRoutes {
 /// The connections to an operator.
 struct Pipes(tokio::sync::Mutex<mpsc::Receiver<BoxIo>>);
 
-impl Listen for Pipes {
+impl WebhookListener for Pipes {
     fn accept(&self) -> AcceptFuture<'_> {
         Box::pin(async {
             match self.0.lock().await.recv().await {

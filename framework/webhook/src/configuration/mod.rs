@@ -9,4 +9,4 @@ mod registration;
 
 pub use self::objects::{ConfigurationOptions, Configurations};
 pub(crate) use self::registration::Registered;
-pub use self::registration::{FailurePolicy, Registration};
+pub use self::registration::{FailurePolicy, WebhookRegistration};

@@ -227,8 +227,10 @@ impl Webhooks {
         for hook in hooks {
             let entry = entry(hook, options)?;
             if !names.insert((hook.is_mutating, entry.name.clone())) {
-                let why =
-                    format!("another one is called {:?}; set `Registration::name`", entry.name);
+                let why = format!(
+                    "another one is called {:?}; set `WebhookRegistration::name`",
+                    entry.name
+                );
                 return Err(refused(hook, &why));
             }
             match hook.is_mutating {
@@ -269,11 +271,12 @@ fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Err
     };
     let is_name = name.split('.').count() >= 3 && name.split('.').all(is_label);
     if !is_name || name.len() > LONGEST_NAME {
-        let why = format!("{name:?} is no DNS name of three parts; set `Registration::name`");
+        let why =
+            format!("{name:?} is no DNS name of three parts; set `WebhookRegistration::name`");
         return Err(refused(hook, &why));
     }
     if hook.rules().is_empty() {
-        let why = "its handler is of any kind; name one by `Registration::resource`";
+        let why = "its handler is of any kind; name one by `WebhookRegistration::resource`";
         return Err(refused(hook, why));
     }
     let timeout = keys.timeout.unwrap_or(TIMEOUT);

@@ -32,9 +32,9 @@ impl FailurePolicy {
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;
-/// use windlass::webhook::{FailurePolicy, Operation, Registration};
+/// use windlass::webhook::{FailurePolicy, Operation, WebhookRegistration};
 ///
-/// let registration = Registration::new()
+/// let registration = WebhookRegistration::new()
 ///     .operations([Operation::Create, Operation::Update, Operation::Delete])
 ///     .failure_policy(FailurePolicy::Fail)
 ///     .match_condition("not-by-nodes", "!('system:nodes' in request.userInfo.groups)");
@@ -55,7 +55,7 @@ impl FailurePolicy {
 /// | [`name`](Self::name) | `validate.websites.example.dev` |
 #[derive(Clone, Debug, Default)]
 #[must_use = "give it to `Webhooks::validating_with` or `mutating_with`"]
-pub struct Registration {
+pub struct WebhookRegistration {
     pub(super) name: Option<String>,
     pub(super) operations: Option<Vec<Operation>>,
     pub(super) sub_resource: Option<String>,
@@ -70,7 +70,7 @@ pub struct Registration {
     pub(super) reinvoke: bool,
 }
 
-impl Registration {
+impl WebhookRegistration {
     /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
@@ -179,14 +179,14 @@ pub(crate) struct Registered {
     pub(crate) is_mutating: bool,
     /// The kind, if the handler has one.
     pub(crate) info: Option<ResourceInfo>,
-    pub(crate) registration: Registration,
+    pub(crate) registration: WebhookRegistration,
 }
 
 impl Registered {
     pub(crate) fn new<K: Resource>(
         path: String,
         is_mutating: bool,
-        registration: Registration,
+        registration: WebhookRegistration,
     ) -> Self {
         Self { path, is_mutating, info: K::static_info(), registration }
     }

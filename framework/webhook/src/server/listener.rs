@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use windlass_client::client::BoxIo;
 use windlass_core::metrics::{GaugeSeries, names};
-use windlass_runtime::manager::Listen;
+use windlass_runtime::manager::WebhookListener;
 
 use super::connection::{Shared, serve};
 use super::progress::Progress;
@@ -15,7 +15,7 @@ use super::progress::Progress;
 const BACKOFF: Duration = Duration::from_millis(100);
 
 /// Serves connections until the stop, and those that are open to their end.
-pub(super) async fn run(listener: Arc<dyn Listen>, most: usize, shared: Arc<Shared>) {
+pub(super) async fn run(listener: Arc<dyn WebhookListener>, most: usize, shared: Arc<Shared>) {
     let mut connections = Connections::new(most, &shared);
     let stop = shared.stop.clone();
     loop {

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{
-    Check, Listen, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest,
+    Check, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest, WebhookListener,
 };
 
 use self::body::BodyMemory;
@@ -98,7 +98,7 @@ pub struct WebhookServer {
     source: Option<Arc<dyn CertificateSource>>,
     /// `None`: the default, or the port of the URL.
     address: Option<SocketAddr>,
-    listener: Option<Arc<dyn Listen>>,
+    listener: Option<Arc<dyn WebhookListener>>,
     url: Option<String>,
     connections: usize,
     tls: TlsSettings,
@@ -167,7 +167,7 @@ impl WebhookServer {
     }
 
     /// Accepts connections from a listener of your own, in place of an address.
-    pub fn listener(mut self, listener: impl Listen) -> Self {
+    pub fn listener(mut self, listener: impl WebhookListener) -> Self {
         self.listener = Some(Arc::new(listener));
         self
     }

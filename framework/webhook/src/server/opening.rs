@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use windlass_core::{Error, ErrorKind};
-use windlass_runtime::manager::{Listen, OperatorInfo, WebhookAccess, bind};
+use windlass_runtime::manager::{OperatorInfo, WebhookAccess, WebhookListener, bind};
 
 use super::outside::{Host, OutsideConfigurations};
 use super::tls::ServerTls;
@@ -16,7 +16,7 @@ use crate::configuration::ConfigurationOptions;
 
 /// The parts of a server that is about to run.
 pub(super) struct Opened<'a> {
-    pub(super) listener: Arc<dyn Listen>,
+    pub(super) listener: Arc<dyn WebhookListener>,
     /// `None`, as are source and TLS: connections come through memory.
     pub(super) certificate: Option<Arc<ServingCertificate>>,
     pub(super) source: Option<Arc<dyn CertificateSource>>,
@@ -58,7 +58,7 @@ impl WebhookServer {
             });
         }
         let host = Host::of(&access.url)?;
-        let listener: Arc<dyn Listen> = match &self.listener {
+        let listener: Arc<dyn WebhookListener> = match &self.listener {
             Some(listener) => Arc::clone(listener),
             None => {
                 let listener = bind(self.address.unwrap_or(host.address()), "webhooks").await?;
@@ -72,7 +72,7 @@ impl WebhookServer {
     /// Returns the parts of a server with TLS.
     fn secured<'a>(
         &self,
-        listener: Arc<dyn Listen>,
+        listener: Arc<dyn WebhookListener>,
         source: Option<Arc<dyn CertificateSource>>,
         (cx, status): (&CertificateContext, &Status),
         outside: Option<OutsideConfigurations<'a>>,

@@ -73,7 +73,7 @@ fn webhooks_of_own_kinds_fail_closed_unless_they_say_otherwise() {
     };
     let own = options().own_kind::<ConfigMap>();
     assert_eq!(policy(Webhooks::new().validating(Rules), &own), "Fail");
-    let ignoring = Registration::new().failure_policy(FailurePolicy::Ignore);
+    let ignoring = WebhookRegistration::new().failure_policy(FailurePolicy::Ignore);
     assert_eq!(policy(Webhooks::new().validating_with(Rules, ignoring), &own), "Ignore");
 }
 
@@ -83,7 +83,7 @@ fn every_key_reaches_its_entry() {
         match_labels: Some([(key.to_owned(), "yes".to_owned())].into()),
         ..LabelSelector::default()
     };
-    let keys = Registration::new()
+    let keys = WebhookRegistration::new()
         .name("rules.shop.example")
         .operations([Operation::Delete, Operation::Connect])
         .sub_resource("status")
@@ -132,15 +132,17 @@ fn every_key_reaches_its_entry() {
 fn configurations_that_an_api_server_refuses_are_errors() {
     let any = error(Webhooks::new().validating(Anything));
     assert!(any.contains("at `/validate`: its handler is of any kind"), "{any}");
-    let named =
-        |name: &str| error(Webhooks::new().validating_with(Rules, Registration::new().name(name)));
+    let named = |name: &str| {
+        error(Webhooks::new().validating_with(Rules, WebhookRegistration::new().name(name)))
+    };
     for name in ["rules.example", "Rules.shop.example", "a..b", "-a.b.c"] {
         assert!(named(name).contains("is no DNS name of three parts"), "{name}: {}", named(name));
     }
-    let twice = Webhooks::new().validating(Rules).validating_at("/two", Rules, Registration::new());
+    let twice =
+        Webhooks::new().validating(Rules).validating_at("/two", Rules, WebhookRegistration::new());
     assert!(error(twice).contains("another one is called"));
     for time in [Duration::ZERO, Duration::from_secs(31), Duration::from_millis(1500)] {
-        let keys = Registration::new().timeout(time);
+        let keys = WebhookRegistration::new().timeout(time);
         let text = error(Webhooks::new().validating_with(Rules, keys));
         assert!(text.contains("its time-out is"), "{text}");
     }
@@ -148,8 +150,8 @@ fn configurations_that_an_api_server_refuses_are_errors() {
 
 #[test]
 fn a_sub_resource_and_another_kind_of_webhook_have_names_of_their_own() {
-    let status = Registration::new().sub_resource("status");
-    let anything = Registration::new().resource("*", "*", "*");
+    let status = WebhookRegistration::new().sub_resource("status");
+    let anything = WebhookRegistration::new().resource("*", "*", "*");
     let webhooks = Webhooks::new()
         .validating(Rules)
         .mutating(Defaults)

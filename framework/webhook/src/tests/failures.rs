@@ -122,7 +122,7 @@ fn two_webhooks_at_one_path_are_refused() {
     let text = twice.unwrap_err().to_string();
     assert!(text.contains(VALIDATE) && text.contains("another one has this path"), "{text}");
     let relative = Webhooks::new()
-        .validating_at("rules", Rules, Registration::new())
+        .validating_at("rules", Rules, WebhookRegistration::new())
         .build(&Environment::system());
     assert!(relative.is_err());
 }

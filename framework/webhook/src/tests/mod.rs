@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use windlass_core::environment::Environment;
 
 use crate::{
-    Admission, AdmissionHandler, AdmissionResponse, Mutate, Registration, Validate, Webhooks,
+    Admission, AdmissionHandler, AdmissionResponse, Mutate, Validate, WebhookRegistration, Webhooks,
 };
 
 /// Path of the validating webhook of ConfigMaps.

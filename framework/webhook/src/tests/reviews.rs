@@ -96,7 +96,7 @@ impl Validate for NoShell {
 
 #[tokio::test]
 async fn a_session_is_judged_by_its_options() {
-    let webhooks = Webhooks::new().validating_at("/exec", NoShell, Registration::new());
+    let webhooks = Webhooks::new().validating_at("/exec", NoShell, WebhookRegistration::new());
     let handler = webhooks.build(&Environment::system()).unwrap();
     let options = json!({ "apiVersion": "v1", "kind": "PodExecOptions", "container": "vault" });
     let mut asked = review("CONNECT", options, Value::Null);

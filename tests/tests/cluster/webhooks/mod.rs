@@ -19,7 +19,7 @@ use windlass::manager::{Exit, Manager};
 use windlass::testing::TestCluster;
 use windlass::webhook::{
     Admission, AdmissionResponse, ConfigurationOptions, FailurePolicy, MountedFiles, Mutate,
-    Operation, Registration, Validate, WebhookServer, Webhooks,
+    Operation, Validate, WebhookRegistration, WebhookServer, Webhooks,
 };
 
 /// Judges a map by the wish in the map's data.
@@ -66,7 +66,7 @@ impl Mutate for Defaults {
 fn webhooks(namespace: &str) -> Webhooks {
     let only = format!("request.namespace == '{namespace}'");
     let keys = |name: &str| {
-        Registration::new()
+        WebhookRegistration::new()
             .name(format!("{name}.{namespace}.example"))
             .match_condition("namespace", &only)
             .failure_policy(FailurePolicy::Fail)

@@ -13,7 +13,7 @@ use super::Volume;
 use crate::controller::{Context, Failure, Result};
 use crate::external::{
     CreateError, CreateOutcome, External, ExternalController, ExternalObject, ExternalState,
-    Observed,
+    ObservedResource,
 };
 use windlass_core::resource::ResourceExt;
 
@@ -145,26 +145,29 @@ impl External for Volumes {
     type Handle = i64;
     const FINALIZER: &'static str = FINALIZER;
 
-    async fn observe(&self, volume: &Subject<'_>, id: &str) -> Result<Observed<i64>> {
+    async fn observe(&self, volume: &Subject<'_>, id: &str) -> Result<ObservedResource<i64>> {
         let wanted = volume.spec.size;
         let observed = self.cloud.call(("observe", volume.name()), |cloud| {
-            let Some(disk) = cloud.disks.get_mut(id) else { return Observed::Missing };
+            let Some(disk) = cloud.disks.get_mut(id) else { return ObservedResource::Missing };
             if disk.hidden > 0 {
                 disk.hidden -= 1;
-                return Observed::Missing;
+                return ObservedResource::Missing;
             }
             match &mut disk.lingers {
                 Some(0) => {
                     cloud.disks.remove(id);
-                    return Observed::Missing;
+                    return ObservedResource::Missing;
                 }
                 Some(left) => *left -= 1,
                 None => {}
             }
             if disk.size == wanted {
-                Observed::UpToDate(wanted)
+                ObservedResource::UpToDate(wanted)
             } else {
-                Observed::Drifted(disk.size, format!("size {} instead of {wanted}", disk.size))
+                ObservedResource::Drifted(
+                    disk.size,
+                    format!("size {} instead of {wanted}", disk.size),
+                )
             }
         });
         Ok(observed.await?)

@@ -42,7 +42,7 @@ async fn mechanism_43_started_stopped_and_every_leader_once_are_reported() {
     });
     tokio::time::sleep(Duration::from_secs(40)).await;
     bench.stop.cancel();
-    assert_eq!(run.await.unwrap(), Outcome::Stopped);
+    assert_eq!(run.await.unwrap(), ElectionOutcome::Stopped);
     let expected = ["zed leads", "started, may write: true", "ann leads", "work ended", "stopped"];
     let mut log = log.all();
     if log.get(1).is_some_and(|line| line == "ann leads") {
@@ -60,7 +60,7 @@ async fn mechanism_39_stopped_is_called_even_for_a_process_that_never_led() {
     let log = Arc::new(Log::default());
     bench.stop.cancel();
     let outcome = elector.run(callbacks(&log, Duration::ZERO), &bench.stop).await;
-    assert_eq!((outcome, log.all()), (Outcome::NeverLed, vec!["stopped".to_owned()]));
+    assert_eq!((outcome, log.all()), (ElectionOutcome::NeverLed, vec!["stopped".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn l8_work_that_does_not_end_is_dropped_and_the_lease_expires() {
     });
     tokio::time::sleep(Duration::from_secs(5)).await;
     bench.stop.cancel();
-    assert_eq!(run.await.unwrap(), Outcome::CutShort);
+    assert_eq!(run.await.unwrap(), ElectionOutcome::CutShort);
     assert_eq!(bench.store.holder().as_deref(), Some("ann"));
     tokio::time::sleep(Duration::from_secs(100)).await;
     assert!(!log.all().contains(&"work ended".to_owned()), "{:?}", log.all());
@@ -92,7 +92,7 @@ async fn d2_losing_the_lease_ends_the_work_and_run_comes_back() {
     });
     tokio::time::sleep(Duration::from_secs(5)).await;
     bench.foreign("zed");
-    assert_eq!(run.await.unwrap(), Outcome::Lost);
+    assert_eq!(run.await.unwrap(), ElectionOutcome::Lost);
     assert_eq!(log.all().last().map(String::as_str), Some("stopped"));
     assert!(log.all().contains(&"work ended".to_owned()));
     assert_eq!(bench.store.holder().as_deref(), Some("zed"), "nothing is given back");
@@ -102,7 +102,9 @@ async fn d2_losing_the_lease_ends_the_work_and_run_comes_back() {
 async fn work_that_ends_or_panics_gives_the_lease_back() {
     let bench = Bench::new();
     let (elector, _) = bench.elector("ann");
-    for (work, outcome) in [("ends", Outcome::Finished), ("panics", Outcome::Failed)] {
+    for (work, outcome) in
+        [("ends", ElectionOutcome::Finished), ("panics", ElectionOutcome::Failed)]
+    {
         let callbacks = LeaderCallbacks::new(
             move |_, _| async move { assert_eq!(work, "ends", "a planted panic") },
             || {},
@@ -258,7 +260,7 @@ async fn a_lock_that_panics_ends_the_term_and_notifies_the_work() {
     });
     tokio::time::sleep(Duration::from_secs(1)).await;
     lock.breaks.store(true, Ordering::Relaxed);
-    assert_eq!(run.await.unwrap(), Outcome::Lost);
+    assert_eq!(run.await.unwrap(), ElectionOutcome::Lost);
     assert_eq!(log.all().last().map(String::as_str), Some("stopped"));
 }
 
@@ -273,7 +275,7 @@ async fn work_goes_on_for_two_seconds_at_most_after_leadership_was_lost() {
     });
     tokio::time::sleep(Duration::from_secs(5)).await;
     bench.foreign("zed");
-    assert_eq!(run.await.unwrap(), Outcome::Lost);
+    assert_eq!(run.await.unwrap(), ElectionOutcome::Lost);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!log.all().contains(&"work ended".to_owned()), "{:?}", log.all());
 }
@@ -295,7 +297,7 @@ async fn callbacks_that_panic_end_the_work_and_nothing_else() {
                 panic!("another one")
             }
         });
-    assert_eq!(elector.run(callbacks, &bench.stop).await, Outcome::Failed);
+    assert_eq!(elector.run(callbacks, &bench.stop).await, ElectionOutcome::Failed);
     assert_eq!((calls.all().len(), count.load(Ordering::Relaxed)), (1, 1));
     assert_eq!(bench.store.holder(), None, "given back");
 }

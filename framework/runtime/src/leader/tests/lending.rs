@@ -16,7 +16,7 @@ impl Bench {
     }
 
     /// Leads whenever possible; the work ends on cancellation.
-    fn operate(&self, elector: Elector) -> tokio::task::JoinHandle<Vec<Outcome>> {
+    fn operate(&self, elector: Elector) -> tokio::task::JoinHandle<Vec<ElectionOutcome>> {
         let stop = self.stop.clone();
         tokio::spawn(async move {
             let mut outcomes = Vec::new();
@@ -50,7 +50,7 @@ async fn a_lease_is_lent_to_who_asks_and_taken_back_when_they_end() {
     seconds(1).await;
     assert_eq!(bench.store.holder().as_deref(), Some("operator"));
     bench.stop.cancel();
-    assert_eq!(operator.await.unwrap(), [Outcome::Lent, Outcome::Stopped]);
+    assert_eq!(operator.await.unwrap(), [ElectionOutcome::Lent, ElectionOutcome::Stopped]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +92,7 @@ async fn an_asker_that_is_gone_holds_nobody_up_for_long() {
     assert_eq!(bench.store.holder().as_deref(), Some("operator"));
     assert_eq!(bench.asked_by(), None);
     bench.stop.cancel();
-    assert_eq!(operator.await.unwrap(), [Outcome::Lent, Outcome::Stopped]);
+    assert_eq!(operator.await.unwrap(), [ElectionOutcome::Lent, ElectionOutcome::Stopped]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +113,7 @@ async fn a_holder_that_does_not_lend_keeps_the_lease_and_a_withdrawn_request_lea
     assert!(campaign.await.unwrap());
     assert_eq!(bench.asked_by(), None);
     bench.stop.cancel();
-    assert_eq!(operator.await.unwrap(), [Outcome::Stopped]);
+    assert_eq!(operator.await.unwrap(), [ElectionOutcome::Stopped]);
 }
 
 #[tokio::test(start_paused = true)]

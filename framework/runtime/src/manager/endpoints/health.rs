@@ -47,18 +47,18 @@ pub struct Check {
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
-/// use windlass::manager::{Check, Readiness};
+/// use windlass::manager::{Check, ProbeStatus};
 ///
 /// let cache = Check { name: "cache pods".into(), ok: false, detail: "not started".into() };
-/// assert!(!Readiness { checks: vec![cache] }.is_ready());
+/// assert!(!ProbeStatus { checks: vec![cache] }.is_ready());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Readiness {
+pub struct ProbeStatus {
     /// The conditions.
     pub checks: Vec<Check>,
 }
 
-impl Readiness {
+impl ProbeStatus {
     /// Whether all conditions hold.
     ///
     /// Without checks the operator is ready.
@@ -153,7 +153,7 @@ impl OperatorStatus {
     }
 
     /// Returns the checks of `/readyz`.
-    pub(crate) fn ready(&self) -> Readiness {
+    pub(crate) fn ready(&self) -> ProbeStatus {
         let mut checks = Vec::new();
         if self.stop.is_cancelled() {
             // A Service takes the Pod out while the operator drains.
@@ -216,7 +216,7 @@ impl OperatorStatus {
                 checks.push(passed(&name, &format!("to be started again, it failed: {why}")));
             }
         }
-        Readiness { checks }
+        ProbeStatus { checks }
     }
 }
 

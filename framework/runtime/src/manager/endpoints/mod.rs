@@ -7,5 +7,5 @@ pub(super) mod http;
 pub(super) mod memory;
 mod process;
 
-pub use self::health::{Check, Readiness};
+pub use self::health::{Check, ProbeStatus};
 pub(super) use self::health::{OperatorStatus, SharedStatus};

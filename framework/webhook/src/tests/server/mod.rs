@@ -31,13 +31,14 @@ use super::*;
 use crate::certificates::SourceFuture;
 use crate::server::Status;
 use crate::{
-    AcceptFuture, CertificateContext, CertificateSource, Listen, ServingCertificate, WebhookServer,
+    AcceptFuture, CertificateContext, CertificateSource, ServingCertificate, WebhookListener,
+    WebhookServer,
 };
 
 /// A listener that accepts pipes.
 struct Pipes(Mutex<mpsc::Receiver<BoxIo>>);
 
-impl Listen for Pipes {
+impl WebhookListener for Pipes {
     fn accept(&self) -> AcceptFuture<'_> {
         Box::pin(async {
             match self.0.lock().await.recv().await {

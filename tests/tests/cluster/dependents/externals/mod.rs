@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use windlass::external::{
-    CreateError, CreateOutcome, External, ExternalObject, ExternalState, Externals, Observed,
+    CreateError, CreateOutcome, External, ExternalObject, ExternalState, Externals,
+    ObservedResource,
 };
 use windlass_apiserver::faults::{Action as FaultAction, Fault};
 
@@ -57,15 +58,21 @@ impl External for Accounts {
     type Handle = String;
     const FINALIZER: &'static str = "graph.example.dev/account";
 
-    async fn observe(&self, _: &ExternalObject<'_, Shop>, id: &str) -> Result<Observed<String>> {
+    async fn observe(
+        &self,
+        _: &ExternalObject<'_, Shop>,
+        id: &str,
+    ) -> Result<ObservedResource<String>> {
         let accounts = self.0.accounts.lock().unwrap();
         let hides_token = *self.0.hides_tokens.lock().unwrap();
         let shown = |token: &String| if hides_token { String::new() } else { token.clone() };
         let is_changed = self.0.changed.lock().unwrap().contains(id);
         Ok(match accounts.get(id).map(shown) {
-            None => Observed::Missing,
-            Some(token) if is_changed => Observed::Drifted(token, "another holder".to_owned()),
-            Some(token) => Observed::UpToDate(token),
+            None => ObservedResource::Missing,
+            Some(token) if is_changed => {
+                ObservedResource::Drifted(token, "another holder".to_owned())
+            }
+            Some(token) => ObservedResource::UpToDate(token),
         })
     }
 
