@@ -14,7 +14,7 @@ pub mod dependents {
         AnyKind, AnyNode, DesiredFuture, GraphNode, Marked, OwnedKind,
     };
     pub use crate::dependents::rollout::RolloutNode;
-    pub use crate::dependents::run::{FieldOutcome, FieldOutcomes, Run};
+    pub use crate::dependents::run::{FieldOutcome, FieldOutcomes, GraphRun};
 }
 
 use crate::controller::Reconciler;

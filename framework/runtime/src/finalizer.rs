@@ -89,7 +89,7 @@ pub async fn remove<K: Resource>(
 }
 
 /// Result of a removal.
-pub(crate) struct Left<K> {
+pub(crate) struct RemovedFinalizer<K> {
     pub(crate) object: K,
     /// The resourceVersion that was patched; `None` when nothing was written.
     pub(crate) from: Option<String>,
@@ -102,7 +102,7 @@ pub(crate) async fn remove_from<K: Resource>(
     api: &Api<K>,
     object: &K,
     finalizer: &str,
-) -> Result<Option<Left<K>>, Error> {
+) -> Result<Option<RemovedFinalizer<K>>, Error> {
     let mut newest = object.clone();
     let mut tries = 1;
     while newest.has_finalizer(finalizer) {
@@ -114,7 +114,11 @@ pub(crate) async fn remove_from<K: Resource>(
             Err(error) if error.code() == Some(409) && tries < TRIES => {}
             answer => {
                 let from = Some(newest.resource_version().to_owned());
-                return Ok(answer?.map(|(object, answer)| Left { object, from, answer }));
+                return Ok(answer?.map(|(object, answer)| RemovedFinalizer {
+                    object,
+                    from,
+                    answer,
+                }));
             }
         }
         tries += 1;
@@ -125,7 +129,7 @@ pub(crate) async fn remove_from<K: Resource>(
             None => return Ok(None),
         }
     }
-    Ok(Some(Left { object: newest, from: None, answer: Bytes::new() }))
+    Ok(Some(RemovedFinalizer { object: newest, from: None, answer: Bytes::new() }))
 }
 
 /// The other finalizers of an object.

@@ -15,7 +15,7 @@ use windlass::crd::{StructuralSchema, structural_schema};
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::rng::Rng;
 use windlass::testing::TestCluster;
-use windlass::testing::check::judge::{Tally, Target, judge};
+use windlass::testing::check::judge::{JudgedType, ValueTally, judge};
 use windlass::wire::Undecodable;
 
 #[allow(
@@ -157,7 +157,7 @@ async fn store(
 async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
     let cluster = TestCluster::start().await;
     let shapes = generated::all();
-    let (mut total, mut failures) = (Tally::default(), Vec::new());
+    let (mut total, mut failures) = (ValueTally::default(), Vec::new());
     for (number, shapes) in shapes.chunks(IN_ONE).enumerate() {
         let schemas: Vec<_> =
             shapes.iter().map(|shape| (shape, (shape.schema)().unwrap())).collect();
@@ -165,7 +165,7 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             schemas.iter().map(|(shape, schema)| (shape.name, schema.schema.clone())).collect();
         let api = served(&cluster, number, &definition(number, &fields)).await;
         for (shape, schema) in &schemas {
-            let target = Target {
+            let target = JudgedType {
                 schema: &schema.schema,
                 warnings: &schema.warnings,
                 decode: &shape.decode,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::applied::DependentState;
 use super::node::{AnyKind, AnyNode, Boxed};
 use super::readiness::Readiness;
-use super::run::{FieldOutcome, Run};
+use super::run::{FieldOutcome, GraphRun};
 use crate::controller::{Reconciler, Result};
 use crate::external::{External, ExternalState, Externals};
 use windlass_core::resource::ResourceExt;
@@ -103,7 +103,7 @@ impl<C: Reconciler, E: External> ExternalNode<C, E> {
 
 impl<E: External, C: Reconciler<Object = E::Object>> ExternalNode<C, E> {
     /// Drives the resource, and judges it.
-    async fn driven(&self, run: Run<'_, C>) -> FieldOutcome {
+    async fn driven(&self, run: GraphRun<'_, C>) -> FieldOutcome {
         let driver = (self.driver)(run.controller);
         let state = match driver.reconcile(run.cx).await {
             Ok(state) => Arc::new(state),
@@ -142,7 +142,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
 
     fn start<'a>(
         &'a self,
-        run: Run<'a, C>,
+        run: GraphRun<'a, C>,
         held_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
@@ -160,11 +160,11 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
         Some((self.driver)(controller).name().to_owned())
     }
 
-    fn is_recorded(&self, run: Run<'_, C>) -> bool {
+    fn is_recorded(&self, run: GraphRun<'_, C>) -> bool {
         !(self.driver)(run.controller).parts(&run.cx.newest_own()).is_empty()
     }
 
-    fn end<'a>(&'a self, run: Run<'a, C>) -> Boxed<'a, Result<()>> {
+    fn end<'a>(&'a self, run: GraphRun<'a, C>) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             // An object that stays is not read at each reconcile for a resource that it does not have. One that is
             // deleted is: its cache may leave the record out.

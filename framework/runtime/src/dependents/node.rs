@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::applied::{AppliedChild, DependentState};
 use super::marker::{LABEL, Marker};
 use super::readiness::Readiness;
-use super::run::{FieldOutcome, Run};
+use super::run::{FieldOutcome, GraphRun};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::error::Error;
@@ -181,7 +181,7 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     /// Applies its children; `held_by` is a field before it that is not ready.
     fn start<'a>(
         &'a self,
-        run: Run<'a, C>,
+        run: GraphRun<'a, C>,
         held_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome>;
 
@@ -191,12 +191,12 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     }
 
     /// Whether the object has a record of an external resource.
-    fn is_recorded(&self, _run: Run<'_, C>) -> bool {
+    fn is_recorded(&self, _run: GraphRun<'_, C>) -> bool {
         false
     }
 
     /// Deletes an external resource; a wait while it is there.
-    fn end<'a>(&'a self, _run: Run<'a, C>) -> Boxed<'a, Result<()>> {
+    fn end<'a>(&'a self, _run: GraphRun<'a, C>) -> Boxed<'a, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -290,7 +290,7 @@ enum Refusal {
 
 impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     /// Applies all children that the controller describes.
-    async fn applied(&self, run: Run<'_, C>) -> Result<FieldOutcome> {
+    async fn applied(&self, run: GraphRun<'_, C>) -> Result<FieldOutcome> {
         let children = (self.desired)(run.controller, run.object, run.cx).await?;
         let (mut applied, mut rest) = (Vec::with_capacity(children.len()), Vec::new());
         for (at, child) in children.iter().enumerate() {
@@ -339,7 +339,7 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     /// by the rule of its kind: the graph's own rule may ask for anything.
     fn at_rest(
         &self,
-        run: Run<'_, C>,
+        run: GraphRun<'_, C>,
         key: &ObjectKey,
         description: u64,
     ) -> Option<AppliedChild<K>> {
@@ -400,7 +400,7 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     }
 
     /// Returns the outcome for children that were applied.
-    fn judged(&self, run: Run<'_, C>, applied: Vec<AppliedChild<K>>) -> FieldOutcome {
+    fn judged(&self, run: GraphRun<'_, C>, applied: Vec<AppliedChild<K>>) -> FieldOutcome {
         let now = run.cx.clock().wall();
         let judged = applied.iter().filter_map(|child| match child {
             AppliedChild::Ready(_) => None,
@@ -454,7 +454,7 @@ impl<C: Reconciler, K: Whole> AnyNode<C> for GraphNode<C, K> {
 
     fn start<'a>(
         &'a self,
-        run: Run<'a, C>,
+        run: GraphRun<'a, C>,
         held_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
@@ -504,4 +504,4 @@ async fn all<T>(mut futures: Vec<Boxed<'_, T>>) -> Vec<T> {
 }
 
 /// Objects of a field, without their type.
-pub(super) type Objects = Box<dyn Any + Send>;
+pub(super) type FieldObjects = Box<dyn Any + Send>;

@@ -6,7 +6,7 @@
 use super::Dependents;
 use super::marker::Marker;
 use super::node::{AnyKind, AnyNode, KindName, Marked, info_of, kind_name};
-use super::run::{Claims, Run, panicked};
+use super::run::{Claims, GraphRun, panicked};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::panics::caught;
@@ -29,7 +29,7 @@ pub(super) async fn delete_all<G: Dependents>(
 ) -> Result<()> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
     let claims = Claims::default();
-    let run = Run { controller, object, cx, marker: &marker, claims: &claims };
+    let run = GraphRun { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let none: Vec<Option<&[ObjectKey]>> = nodes.iter().map(|_| Some(&[][..])).collect();
     let (removals, failures) = remove::<G>(&nodes, run, &none, Propagation::Foreground).await;
@@ -49,7 +49,7 @@ pub(super) async fn delete_all<G: Dependents>(
 /// the fields behind it. Returns the number of those that are left, and the failures.
 pub(super) async fn remove<G: Dependents>(
     nodes: &[Box<dyn AnyNode<G::Controller>>],
-    run: Run<'_, G::Controller>,
+    run: GraphRun<'_, G::Controller>,
     kept: &[Option<&[ObjectKey]>],
     propagation: Propagation,
 ) -> (Removals, Vec<Failure>) {
@@ -93,7 +93,7 @@ pub(super) async fn remove<G: Dependents>(
 /// Deletes an external resource that is not wanted, unless others hold it; returns whether it is left.
 async fn end<C: Reconciler>(
     node: &dyn AnyNode<C>,
-    run: Run<'_, C>,
+    run: GraphRun<'_, C>,
     is_held: bool,
     failures: &mut Vec<Failure>,
 ) -> bool {
@@ -115,7 +115,7 @@ async fn end<C: Reconciler>(
 async fn delete<C: Reconciler>(
     (kind, has_marks): (&dyn AnyKind<C>, bool),
     goes: Vec<Marked>,
-    run: Run<'_, C>,
+    run: GraphRun<'_, C>,
     propagation: Propagation,
     failures: &mut Vec<Failure>,
 ) -> usize {

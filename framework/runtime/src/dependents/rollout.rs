@@ -13,7 +13,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use super::applied::{AppliedChild, DependentState};
 use super::node::{AnyKind, AnyNode, Boxed, OwnedKind};
 use super::readiness::Readiness;
-use super::run::{FieldOutcome, Run};
+use super::run::{FieldOutcome, GraphRun};
 use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};
 use windlass_core::error::Error;
@@ -21,7 +21,7 @@ use windlass_core::rbac::Owns;
 use windlass_core::resource::{ObjectKey, Whole};
 
 /// A boxed description of a rollout.
-type Describe<C, K> = for<'a> fn(
+type DescribeRollout<C, K> = for<'a> fn(
     &'a C,
     &'a <C as Reconciler>::Object,
     &'a Context<C>,
@@ -31,7 +31,7 @@ type Describe<C, K> = for<'a> fn(
 pub struct RolloutNode<C: Reconciler, K> {
     name: &'static str,
     after: &'static [usize],
-    desired: Describe<C, K>,
+    desired: DescribeRollout<C, K>,
     when: Option<fn(&C::Object) -> bool>,
     ready: Option<fn(&K) -> Readiness>,
     kind: OwnedKind<K>,
@@ -46,7 +46,11 @@ impl<C: Reconciler, K> fmt::Debug for RolloutNode<C, K> {
 
 impl<C: Reconciler, K> RolloutNode<C, K> {
     /// Returns a field with its name, the positions of the fields before it, and its description.
-    pub fn new(name: &'static str, after: &'static [usize], desired: Describe<C, K>) -> Self {
+    pub fn new(
+        name: &'static str,
+        after: &'static [usize],
+        desired: DescribeRollout<C, K>,
+    ) -> Self {
         let (kind, revisions) = (OwnedKind::new(), OwnedKind::new());
         Self { name, after, desired, when: None, ready: None, kind, revisions }
     }
@@ -68,7 +72,7 @@ impl<C: Reconciler, K> RolloutNode<C, K> {
 
 impl<C: Reconciler + Owns<K>, K: Whole> RolloutNode<C, K> {
     /// Applies the children as far as the rollout permits it.
-    async fn applied(&self, run: Run<'_, C>) -> Result<FieldOutcome> {
+    async fn applied(&self, run: GraphRun<'_, C>) -> Result<FieldOutcome> {
         let RolloutChildren { names, settings, apply } =
             (self.desired)(run.controller, run.object, run.cx).await?;
         let keys: Vec<ObjectKey> = names.iter().map(|name| run.cx.near_key::<K>(name)).collect();
@@ -141,7 +145,7 @@ where
 
     fn start<'a>(
         &'a self,
-        run: Run<'a, C>,
+        run: GraphRun<'a, C>,
         held_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::applied::{Applied, AppliedChild, Dependent, DependentState};
 use super::external::ExternalDependent;
 use super::marker::Marker;
-use super::node::{AnyNode, KindName, Objects, kind_name};
+use super::node::{AnyNode, FieldObjects, KindName, kind_name};
 use super::{Dependents, removal};
 use crate::controller::{Context, Failure, Reconciler, soonest};
 use crate::external::{External, ExternalState};
@@ -25,7 +25,7 @@ use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::sync::Mutex;
 
 /// An apply or a deletion of a graph.
-pub struct Run<'a, C: Reconciler> {
+pub struct GraphRun<'a, C: Reconciler> {
     pub(super) controller: &'a C,
     pub(super) object: &'a C::Object,
     pub(super) cx: &'a Context<C>,
@@ -33,17 +33,17 @@ pub struct Run<'a, C: Reconciler> {
     pub(super) claims: &'a Claims,
 }
 
-impl<C: Reconciler> Clone for Run<'_, C> {
+impl<C: Reconciler> Clone for GraphRun<'_, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<C: Reconciler> Copy for Run<'_, C> {}
+impl<C: Reconciler> Copy for GraphRun<'_, C> {}
 
-impl<C: Reconciler> fmt::Debug for Run<'_, C> {
+impl<C: Reconciler> fmt::Debug for GraphRun<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("cx", self.cx).finish_non_exhaustive()
+        f.debug_struct("GraphRun").field("cx", self.cx).finish_non_exhaustive()
     }
 }
 
@@ -52,10 +52,10 @@ impl<C: Reconciler> fmt::Debug for Run<'_, C> {
 /// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all fields
 /// share it; one task polls them, so that nobody waits.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<BTreeMap<Claim, &'static str>>);
+pub(super) struct Claims(Mutex<BTreeMap<ClaimedObject, &'static str>>);
 
 /// The name of an object's kind, and its key.
-type Claim = (Option<KindName>, ObjectKey);
+type ClaimedObject = (Option<KindName>, ObjectKey);
 
 impl Claims {
     /// Gives an object to a field; returns the field that has it already, if any.
@@ -86,7 +86,7 @@ pub struct FieldOutcome {
     check_after: Option<Duration>,
     /// Time after which the field is looked at again in any case.
     poll_after: Option<Duration>,
-    objects: Option<Objects>,
+    objects: Option<FieldObjects>,
 }
 
 impl fmt::Debug for FieldOutcome {
@@ -181,7 +181,7 @@ pub(super) async fn apply<G: Dependents>(
 ) -> Applied<G> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
     let claims = Claims::default();
-    let run = Run { controller, object, cx, marker: &marker, claims: &claims };
+    let run = GraphRun { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let mut outcomes = walk(&nodes, run).await;
     let kept: Vec<_> = outcomes.iter().map(|outcome| outcome.kept.as_deref()).collect();
@@ -213,7 +213,10 @@ pub(super) async fn apply<G: Dependents>(
 /// Runs every field when those before it have ended, side by side where they may.
 ///
 /// One task polls all: their requests overlap, and the order is the same in every run.
-async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> Vec<FieldOutcome> {
+async fn walk<C: Reconciler>(
+    nodes: &[Box<dyn AnyNode<C>>],
+    run: GraphRun<'_, C>,
+) -> Vec<FieldOutcome> {
     type Step<'a> = Pin<Box<dyn Future<Output = FieldOutcome> + Send + 'a>>;
     let mut running: Vec<Option<Step<'_>>> = nodes.iter().map(|_| None).collect();
     let mut ended: Vec<Option<FieldOutcome>> = nodes.iter().map(|_| None).collect();
@@ -253,7 +256,7 @@ async fn walk<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], run: Run<'_, C>) -> 
 /// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no other field.
 fn poll_caught<C: Reconciler>(
     step: Pin<&mut (dyn Future<Output = FieldOutcome> + Send + '_)>,
-    run: Run<'_, C>,
+    run: GraphRun<'_, C>,
     task: &mut std::task::Context<'_>,
 ) -> Poll<FieldOutcome> {
     // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic leaves half-changed.

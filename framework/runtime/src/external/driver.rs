@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::memory::{Outcomes, Reports, Sightings};
+use super::memory::{Reports, SettledCreations, Sightings};
 use super::pass::Pass;
 use super::record::parts_of;
 use super::{External, ExternalPolicy, ExternalState};
@@ -86,7 +86,7 @@ pub struct Externals<E> {
     pub(super) creation_grace: Duration,
     pub(super) limiter: Option<Arc<dyn RateLimiter>>,
     /// Outcomes that could not be recorded yet.
-    pub(super) outcomes: Outcomes,
+    pub(super) outcomes: SettledCreations,
     /// Times at which records of creations were written or first seen.
     pub(super) sightings: Sightings,
     /// Differences that were reported and not repaired, and resources that are kept.
@@ -121,7 +121,7 @@ impl<E: External> Externals<E> {
             call_timeout: CALL_TIMEOUT,
             creation_grace: CREATION_GRACE,
             limiter: None,
-            outcomes: Outcomes::default(),
+            outcomes: SettledCreations::default(),
             sightings: Sightings::default(),
             reports: Reports::default(),
             replaced: Reports::default(),

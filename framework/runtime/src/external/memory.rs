@@ -19,7 +19,7 @@ const MOST: usize = 10_000;
 
 /// Outcome of a creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum SettledCreation {
     /// It succeeded; the id of the resource.
     Created(String),
     /// Nothing was created: the call was not made, or was refused.
@@ -28,11 +28,11 @@ pub(super) enum Outcome {
 
 /// Outcomes by the pending creation. The time is a part of the key: another process may have repeated the token since.
 #[derive(Debug, Default)]
-pub(super) struct Outcomes(Mutex<BTreeMap<Stamp, Outcome>>);
+pub(super) struct SettledCreations(Mutex<BTreeMap<Stamp, SettledCreation>>);
 
-impl Outcomes {
+impl SettledCreations {
     /// Keeps an outcome, and forgets the oldest creation when there are too many.
-    pub(super) fn keep(&self, pending: &Stamp, outcome: Outcome) {
+    pub(super) fn keep(&self, pending: &Stamp, outcome: SettledCreation) {
         let mut outcomes = self.0.lock();
         outcomes.insert(pending.clone(), outcome);
         if outcomes.len() > MOST {
@@ -40,7 +40,7 @@ impl Outcomes {
         }
     }
 
-    pub(super) fn get(&self, pending: &Stamp) -> Option<Outcome> {
+    pub(super) fn get(&self, pending: &Stamp) -> Option<SettledCreation> {
         self.0.lock().get(pending).cloned()
     }
 
@@ -130,16 +130,16 @@ mod tests {
 
     #[test]
     fn outcomes_are_bounded_and_forgotten() {
-        let outcomes = Outcomes::default();
+        let outcomes = SettledCreations::default();
         let stamp = |n: usize| {
             let time = Timestamp::from_second(n as i64).unwrap();
             Stamp { time, token: "token".to_owned() }
         };
-        (0..MOST + 3).for_each(|n| outcomes.keep(&stamp(n), Outcome::NotCreated));
+        (0..MOST + 3).for_each(|n| outcomes.keep(&stamp(n), SettledCreation::NotCreated));
         assert_eq!(outcomes.get(&stamp(2)), None, "the oldest ones are forgotten");
-        assert_eq!(outcomes.get(&stamp(MOST + 2)), Some(Outcome::NotCreated));
-        outcomes.keep(&stamp(3), Outcome::Created("id".to_owned()));
-        assert_eq!(outcomes.get(&stamp(3)), Some(Outcome::Created("id".to_owned())));
+        assert_eq!(outcomes.get(&stamp(MOST + 2)), Some(SettledCreation::NotCreated));
+        outcomes.keep(&stamp(3), SettledCreation::Created("id".to_owned()));
+        assert_eq!(outcomes.get(&stamp(3)), Some(SettledCreation::Created("id".to_owned())));
         outcomes.forget(&stamp(3));
         assert_eq!(outcomes.get(&stamp(3)), None);
     }

@@ -32,7 +32,7 @@ mod controller;
 mod driver;
 mod dry_run;
 mod error;
-mod late;
+mod late_initialization;
 mod memory;
 mod pass;
 mod policy;

@@ -13,8 +13,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::call::{self, NoResult, Verb};
-use super::late::only_empty;
-use super::memory::Outcome;
+use super::late_initialization::only_empty;
+use super::memory::SettledCreation;
 use super::record::{self, CREATE_PENDING, EXTERNAL_DRIVER, EXTERNAL_NAME, Record, Stamp};
 use super::{
     CreateOutcome, External, ExternalObject, ExternalPolicy, Externals, ObservedResource, dry_run,
@@ -192,11 +192,11 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         }
         let Some(pending) = self.record.unsettled.clone() else { return Ok(None) };
         match self.externals.outcomes.get(&pending) {
-            Some(Outcome::Created(id)) => {
+            Some(SettledCreation::Created(id)) => {
                 self.record_created(&pending, &id).await?;
                 Ok(Some(id))
             }
-            Some(Outcome::NotCreated) => {
+            Some(SettledCreation::NotCreated) => {
                 self.record_failed(&pending).await?;
                 Ok(None)
             }
@@ -298,7 +298,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     /// Records a creation before its call, upon the version whose record was read.
     pub(super) async fn record_pending(&mut self, pending: &Stamp) -> Result<()> {
         // Until the call is made this process knows that nothing was created.
-        self.externals.outcomes.keep(pending, Outcome::NotCreated);
+        self.externals.outcomes.keep(pending, SettledCreation::NotCreated);
         let patch = record::pending(&self.suffix, pending, self.driver.as_deref());
         if let Err(error) = self.write(patch).await {
             if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Ambiguous) {
@@ -326,7 +326,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Records the id of a created resource.
     pub(super) async fn record_created(&mut self, pending: &Stamp, id: &str) -> Result<()> {
-        self.externals.outcomes.keep(pending, Outcome::Created(id.to_owned()));
+        self.externals.outcomes.keep(pending, SettledCreation::Created(id.to_owned()));
         let now = self.cx.clock().wall();
         let stamp = Stamp { time: now, token: pending.token.clone() };
         self.externals.sightings.wrote(&stamp, self.cx.clock().mark());
@@ -341,7 +341,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Records that nothing was created.
     pub(super) async fn record_failed(&mut self, pending: &Stamp) -> Result<()> {
-        self.externals.outcomes.keep(pending, Outcome::NotCreated);
+        self.externals.outcomes.keep(pending, SettledCreation::NotCreated);
         let stamp = Stamp { time: self.cx.clock().wall(), token: pending.token.clone() };
         let patch = record::failed(&self.suffix, &stamp);
         self.record_outcome(pending, patch).await.tried("recording that nothing was created")?;

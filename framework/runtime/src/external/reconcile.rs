@@ -3,7 +3,7 @@
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
 use super::call::{self, NoResult, Verb};
-use super::memory::Outcome;
+use super::memory::SettledCreation;
 use super::pass::Pass;
 use super::record::{self, EXTERNAL_NAME, Stamp};
 use super::{CreateError, CreateOutcome, External, ExternalState, dry_run};
@@ -118,7 +118,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
                 if is_repeated && let Some(id) = self.find_refused(&pending).await? {
                     return Ok(id);
                 }
-                self.externals.outcomes.keep(&pending, Outcome::NotCreated);
+                self.externals.outcomes.keep(&pending, SettledCreation::NotCreated);
                 if let Err(error) = self.record_failed(&pending).await {
                     // The memory has it; the error of the provider is the one to report.
                     tracing::warn!(%error, "the outcome of a refused creation is not recorded");

@@ -22,11 +22,11 @@ use super::settings::LOST;
 use super::term::Term;
 
 /// Future of the leader's work.
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type LeadingFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Maker of the leader's work.
-type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;
+type StartedCallback = Box<dyn FnOnce(LeaseGate, CancellationToken) -> LeadingFuture + Send>;
 /// Callback at the end.
-type Stopped = Box<dyn FnOnce() + Send>;
+type StoppedCallback = Box<dyn FnOnce() + Send>;
 /// Callback about each new leader, with the identity.
 type NewLeader = Box<dyn FnMut(&str) + Send>;
 
@@ -57,9 +57,9 @@ const DRAIN: Duration = Duration::from_secs(25);
 /// ```
 pub struct LeaderCallbacks {
     /// Called once, when this process leads.
-    started: Started,
+    started: StartedCallback,
     /// Called once, at the end of the run.
-    stopped: Stopped,
+    stopped: StoppedCallback,
     /// Called at each change of leader.
     new_leader: Option<NewLeader>,
     /// Time for the work to end.
@@ -223,7 +223,7 @@ impl Elector {
     async fn lead(
         &self,
         term: Term,
-        started: Started,
+        started: StartedCallback,
         drain: Duration,
         notifier: &mut LeaderNotifier,
         stop: &CancellationToken,

@@ -30,7 +30,7 @@ use tracing::{debug, error, info, warn};
 
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
-use super::runnable::{OperatorInfo, RunnableGroup, Stage};
+use super::runnable::{OperatorInfo, RunnableGroup, RunnableStage};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, manifests, planning, signals};
 use crate::controller::ChangeLog;
@@ -251,8 +251,11 @@ impl Operator {
     /// Runs the stages between the first server and the last.
     async fn serve(&self) -> Result<Exit, Error> {
         // A separate token, not the operator's: these runnables stop after the caches.
-        let early =
-            self.start_runnables(Stage::BeforeCaches, &self.client, CancellationToken::new());
+        let early = self.start_runnables(
+            RunnableStage::BeforeCaches,
+            &self.client,
+            CancellationToken::new(),
+        );
         self.until_stop(early.started()).await;
         let outcome = self.with_definitions().await;
         // The stages may have ended by an error, without a request to stop.
@@ -308,7 +311,7 @@ impl Operator {
     /// Starts the runnables of a stage.
     fn start_runnables(
         &self,
-        stage: Stage,
+        stage: RunnableStage,
         client: &Client,
         stop: CancellationToken,
     ) -> RunnableGroup {
@@ -318,7 +321,7 @@ impl Operator {
             let (status, first_error) = (Arc::clone(&self.status), Arc::clone(&self.first_error));
             let ready = async move {
                 // The caches that a runnable reads are not known: all must be filled.
-                if stage != Stage::BeforeCaches {
+                if stage != RunnableStage::BeforeCaches {
                     status.synced().await;
                 }
             };
@@ -362,7 +365,8 @@ impl Operator {
         let stop = CancellationToken::new();
         // Not the operator's token: caches run until the controllers have drained.
         let mut caches = self.start_caches(&stop, &installed);
-        let others = self.start_runnables(Stage::Always, &self.client, CancellationToken::new());
+        let others =
+            self.start_runnables(RunnableStage::Always, &self.client, CancellationToken::new());
         let outcome = self.work(&definitions, &installed).await;
         // Readiness falls also when the end is an error.
         self.stop.cancel();

@@ -46,11 +46,11 @@ const STARTED_WITHIN: Duration = Duration::from_secs(10);
 const RECOVERED: Duration = Duration::from_secs(300);
 
 /// Result of a call of the work.
-type Outcome = Result<(), Failure>;
+type WorkResult = Result<(), Failure>;
 /// Future of a call of the work.
-type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type WorkFuture = Pin<Box<dyn Future<Output = WorkResult> + Send>>;
 /// The user's function.
-type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
+type WorkFunction = dyn Fn(RunContext) -> WorkFuture + Send + Sync;
 /// Function that returns checks of readiness.
 type Checks = dyn Fn() -> Vec<Check> + Send + Sync;
 /// Function that returns parts of the manifests.
@@ -168,7 +168,7 @@ impl RunContext {
 
 /// Stage in which a runnable runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum RunnableStage {
     /// From before the definitions are installed until after the caches have stopped.
     BeforeCaches,
     /// Once all caches are filled, on every replica.
@@ -212,26 +212,26 @@ pub struct Runnable {
     /// Name in logs, errors and the debug page; unique in a manager.
     name: Arc<str>,
     /// Stage in which the work runs.
-    stage: Stage,
+    stage: RunnableStage,
     /// Whether a failure ends the operator.
     essential: bool,
     /// Whether later stages wait until the work has started.
     awaited: bool,
     /// The user's function; called again for each restart and each term.
-    work: Box<Work>,
+    work: Box<WorkFunction>,
     /// Checks of readiness.
     checks: Option<Box<Checks>>,
     /// Parts of the manifests.
     attached: Option<Box<Attaching>>,
     /// State for probes and the debug page.
-    pub(super) record: Mutex<Record>,
+    pub(super) record: Mutex<RunnableRecord>,
 }
 
 /// State of a runnable, for the debug page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct RunnableRecord {
     /// Present activity.
-    pub(super) state: State,
+    pub(super) state: RunnableState,
     /// Failures since the start.
     pub(super) failures: u64,
     /// Text of the last failure, kept after a recovery.
@@ -240,7 +240,7 @@ pub(super) struct Record {
 
 /// Progress of a runnable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RunnableState {
     /// Not started yet: the stage has not begun, or the caches are not filled.
     #[default]
     Waiting,
@@ -265,11 +265,11 @@ impl Runnable {
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where
         F: Fn(RunContext) -> R + Send + Sync + 'static,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = WorkResult> + Send + 'static,
     {
         Self {
             name: Arc::from(name.into()),
-            stage: Stage::Always,
+            stage: RunnableStage::Always,
             essential: false,
             awaited: false,
             checks: None,
@@ -285,14 +285,14 @@ impl Runnable {
     /// The runnable starts again in each term. When the lease is lost, the runnable has 2 s to end
     /// before its work is dropped.
     pub fn with_leadership(mut self) -> Self {
-        self.stage = Stage::Leading;
+        self.stage = RunnableStage::Leading;
         self
     }
 
     /// Runs the work from before the definitions are installed and the caches fill until after they
     /// stopped: for services that those depend on, such as a server of conversions.
     pub fn before_caches(mut self) -> Self {
-        self.stage = Stage::BeforeCaches;
+        self.stage = RunnableStage::BeforeCaches;
         self
     }
 
@@ -364,7 +364,7 @@ impl Runnable {
     }
 
     /// Stage in which the work runs.
-    pub(super) fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> RunnableStage {
         self.stage
     }
 
@@ -373,7 +373,7 @@ impl Runnable {
     async fn run(&self, cx: &RunContext) -> Result<(), Error> {
         let mut pause = FIRST_PAUSE;
         while !cx.stop.is_cancelled() {
-            self.record.lock().state = State::Running;
+            self.record.lock().state = RunnableState::Running;
             let began = cx.clock.now();
             // A panic counts as a failure, and must not end the group's task.
             let outcome = caught(async { (self.work)(cx.clone()).await }).await;
@@ -407,7 +407,7 @@ impl Runnable {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        self.record.lock().state = State::Ended;
+        self.record.lock().state = RunnableState::Ended;
         info!("the runnable ended");
         Ok(())
     }
@@ -415,7 +415,8 @@ impl Runnable {
     /// Records a failure for probes and the debug page.
     fn record_failure(&self, failure: &Failure) {
         let mut record = self.record.lock();
-        record.state = if self.essential { State::Ended } else { State::Restarting };
+        record.state =
+            if self.essential { RunnableState::Ended } else { RunnableState::Restarting };
         record.failures += 1;
         record.last_error = Some(failure.to_string());
     }

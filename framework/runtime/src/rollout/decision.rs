@@ -20,7 +20,7 @@ pub(super) struct Member {
 
 /// Limits of one decision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct DecisionLimits {
     /// Most members that may be unready while a ready one is updated.
     pub(super) max_unavailable: usize,
     /// Number of members, from the first, that keep their revisions.
@@ -41,7 +41,7 @@ pub(super) enum Assigned {
 }
 
 /// Returns the revision for each member.
-pub(super) fn decide(members: &[Member], limits: &Limits) -> Vec<Assigned> {
+pub(super) fn decide(members: &[Member], limits: &DecisionLimits) -> Vec<Assigned> {
     let mut assigned: Vec<Assigned> = members
         .iter()
         .enumerate()
@@ -88,7 +88,7 @@ mod tests {
     }
 
     fn decided(text: &str, max_unavailable: usize, held: usize) -> String {
-        let limits = Limits { max_unavailable, held, has_good: true };
+        let limits = DecisionLimits { max_unavailable, held, has_good: true };
         let letter = |assigned: &Assigned| match assigned {
             Assigned::Target => 'T',
             Assigned::Good => 'G',
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(decided("oO", 2, 1), "=T");
         assert_eq!(decided("--", 1, 0), "TT");
         assert_eq!(decided("-T", 9, 9), "GT");
-        let limits = Limits { max_unavailable: 1, held: 2, has_good: false };
+        let limits = DecisionLimits { max_unavailable: 1, held: 2, has_good: false };
         assert_eq!(decide(&members("--"), &limits), [Assigned::Target; 2]);
     }
 
@@ -132,7 +132,7 @@ mod tests {
             let text: String = (0..count).map(|_| "TOto-".chars().nth(below(5)).unwrap()).collect();
             let mut now = members(&text);
             let max = 1 + below(3);
-            let limits = Limits { max_unavailable: max, held: below(3), has_good: true };
+            let limits = DecisionLimits { max_unavailable: max, held: below(3), has_good: true };
             for _round in 0..100 {
                 let unready = now.iter().filter(|member| !member.is_ready).count();
                 let assigned = decide(&now, &limits);

@@ -168,7 +168,7 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
         C: Owns<K> + Owns<ControllerRevision>,
         S: Serialize + DeserializeOwned + Send + Sync,
     {
-        run::Run::new(self, names)?.apply(&desired, &is_ready).await
+        run::RolloutRun::new(self, names)?.apply(&desired, &is_ready).await
     }
 }
 

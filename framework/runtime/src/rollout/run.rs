@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::decision::{Assigned, At, Limits, Member, decide};
+use super::decision::{Assigned, At, DecisionLimits, Member, decide};
 use super::revisions::{Revision, Revisions};
 use super::{
     CANARY_PASSED_AT, CANARY_READY_AT, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK,
@@ -22,7 +22,7 @@ use windlass_core::rbac::Owns;
 use windlass_core::resource::{ResourceExt, Whole};
 
 /// One pass.
-pub(super) struct Run<'a, C: Reconciler, S> {
+pub(super) struct RolloutRun<'a, C: Reconciler, S> {
     cx: &'a Context<C>,
     rollout: &'a str,
     names: &'a [String],
@@ -33,7 +33,7 @@ pub(super) struct Run<'a, C: Reconciler, S> {
 }
 
 /// A wanted child, as the cache shows it.
-struct Child {
+struct RolloutChild {
     member: Member,
     /// Name of its revision; empty for a missing child, and for one that has none.
     revision: String,
@@ -42,8 +42,8 @@ struct Child {
 }
 
 /// The children and the revisions that matter.
-struct View<'a, C: Reconciler> {
-    children: Vec<Child>,
+struct RolloutView<'a, C: Reconciler> {
+    children: Vec<RolloutChild>,
     revisions: Revisions<'a, C>,
     /// Name of the revision of the wanted state.
     newest: String,
@@ -54,7 +54,7 @@ struct View<'a, C: Reconciler> {
     rolled_back: Option<String>,
 }
 
-impl<'a, C, S> Run<'a, C, S>
+impl<'a, C, S> RolloutRun<'a, C, S>
 where
     C: Reconciler + Owns<ControllerRevision>,
     S: Serialize + DeserializeOwned + Send + Sync,
@@ -91,7 +91,7 @@ where
     {
         let mut view = self.view(is_ready).await?;
         let held = self.held(&mut view).await?;
-        let limits = Limits {
+        let limits = DecisionLimits {
             max_unavailable: self.settings.max_unavailable,
             held: held.count,
             has_good: view.good.is_some(),
@@ -128,7 +128,7 @@ where
     async fn view<K>(
         &self,
         is_ready: &(impl Fn(&K) -> bool + Send + Sync),
-    ) -> Result<View<'a, C>, Error>
+    ) -> Result<RolloutView<'a, C>, Error>
     where
         K: Whole,
         C: Owns<K>,
@@ -168,7 +168,7 @@ where
                 false => At::Other,
             });
         }
-        Ok(View { children, revisions, newest: newest_name, target, good, rolled_back })
+        Ok(RolloutView { children, revisions, newest: newest_name, target, good, rolled_back })
     }
 
     /// Reads the wanted children from the cache.
@@ -176,7 +176,7 @@ where
         &self,
         newest: &str,
         is_ready: &(impl Fn(&K) -> bool + Send + Sync),
-    ) -> Vec<Child>
+    ) -> Vec<RolloutChild>
     where
         K: Whole,
         C: Owns<K>,
@@ -193,20 +193,20 @@ where
             });
             let Some(child) = child else {
                 let member = Member { at: None, is_ready: false };
-                return Child { member, revision: String::new(), since: None };
+                return RolloutChild { member, revision: String::new(), since: None };
             };
             let revision = child.label(REVISION).unwrap_or_default().to_owned();
             let at = Some(if revision == newest { At::Target } else { At::Other });
             let is_ready = Readiness::shared(&*child).is_none() && is_ready(&child);
             let since = child.annotation(REVISION_SINCE).and_then(|time| time.parse().ok());
-            Child { member: Member { at, is_ready }, revision, since }
+            RolloutChild { member: Member { at, is_ready }, revision, since }
         };
         self.names.iter().map(of).collect()
     }
 
     /// The reason to roll the newest revision back, if there is one. A child that was ready in the revision, and stops
     /// being so, says nothing about it.
-    fn too_late(&self, newest: &Revision, children: &[Child]) -> Option<String> {
+    fn too_late(&self, newest: &Revision, children: &[RolloutChild]) -> Option<String> {
         let deadline = self.settings.deadline?;
         let all_ready = newest.time(UPDATED_READY_AT);
         let late = children.iter().zip(self.names).find(|(child, _)| {
@@ -223,7 +223,7 @@ where
     fn child<K: Whole>(
         &self,
         name: &str,
-        found: &Child,
+        found: &RolloutChild,
         revision: &Revision,
         desired: &(impl Fn(&str, &S) -> K + Send + Sync),
     ) -> Option<K> {
@@ -269,13 +269,13 @@ struct Held {
     canary: Option<Option<Duration>>,
 }
 
-impl<C, S> Run<'_, C, S>
+impl<C, S> RolloutRun<'_, C, S>
 where
     C: Reconciler + Owns<ControllerRevision>,
     S: Serialize + DeserializeOwned + Send + Sync,
 {
     /// Decides which members keep their revisions, and notes since when the canaries are ready.
-    async fn held(&self, view: &mut View<'_, C>) -> Result<Held, Error> {
+    async fn held(&self, view: &mut RolloutView<'_, C>) -> Result<Held, Error> {
         let total = view.children.len();
         let none = |count| Ok(Held { count, canary: None });
         match (&view.rolled_back, &view.good) {
@@ -295,7 +295,8 @@ where
             return none(partition);
         }
         let first = total - canary.count;
-        let is_done = |child: &Child| child.member.at == Some(At::Target) && child.member.is_ready;
+        let is_done =
+            |child: &RolloutChild| child.member.at == Some(At::Target) && child.member.is_ready;
         let is_ready = view.children[first..].iter().all(is_done);
         let since = is_ready.then(|| view.target.time(CANARY_READY_AT).unwrap_or(self.now));
         let text = since.map(|since| since.to_string());
@@ -321,9 +322,14 @@ where
     }
 
     /// Notes that a revision is good, deletes old revisions, and returns the status.
-    async fn finish(&self, mut view: View<'_, C>, held: &Held) -> Result<RolloutStatus, Error> {
+    async fn finish(
+        &self,
+        mut view: RolloutView<'_, C>,
+        held: &Held,
+    ) -> Result<RolloutStatus, Error> {
         let (total, target) = (view.children.len(), view.target.name.clone());
-        let is_done = |child: &Child| child.member.at == Some(At::Target) && child.member.is_ready;
+        let is_done =
+            |child: &RolloutChild| child.member.at == Some(At::Target) && child.member.is_ready;
         let updated = view.children.iter().filter(|it| it.member.at == Some(At::Target)).count();
         let ready = view.children.iter().filter(|child| child.member.is_ready).count();
         let are_done = view.children.iter().skip(held.count).all(is_done);
@@ -358,11 +364,12 @@ where
     }
 
     /// Notes that all children of the revision are ready, when one of them got it since the last note.
-    async fn note_updated(&self, view: &mut View<'_, C>) -> Result<(), Error> {
+    async fn note_updated(&self, view: &mut RolloutView<'_, C>) -> Result<(), Error> {
         let updated = || view.children.iter().filter(|it| it.member.at == Some(At::Target));
         let noted = view.target.time(UPDATED_READY_AT);
-        let is_new =
-            |child: &Child| child.since.is_none_or(|since| noted.is_none_or(|then| since >= then));
+        let is_new = |child: &RolloutChild| {
+            child.since.is_none_or(|since| noted.is_none_or(|then| since >= then))
+        };
         if self.settings.deadline.is_none()
             || !updated().all(|child| child.member.is_ready)
             || !updated().any(is_new)

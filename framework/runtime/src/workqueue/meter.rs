@@ -22,7 +22,7 @@ const OTHERS: &str = "exceeded_cardinality_limit";
 
 /// Feeds the metrics `workqueue_*` of a queue.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(super) struct QueueMeter {
     metrics: Metrics,
     labels: [String; 2],
     adds: CounterSeries,
@@ -74,7 +74,7 @@ impl QueueDurations {
     }
 }
 
-impl Meter {
+impl QueueMeter {
     pub(super) fn new(metrics: &Metrics, name: &str, controller: &str) -> Self {
         let labels = [name, controller];
         let normal = metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, "0"]);

@@ -24,7 +24,7 @@ use super::add_buffer::{AddBatch, AddBuffer, PendingAdd};
 use super::core::{
     Claim, Completion, Core, Finished, NO_SLOT, Nanos, QueueCounts, SlotHint, Ticket, nanos,
 };
-use super::meter::{Meter, QueueDurations, QueueReport};
+use super::meter::{QueueDurations, QueueMeter, QueueReport};
 use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
 use super::{AddOptions, KeyState, QueueSettings, Work};
 use windlass_core::clock::Clock;
@@ -67,7 +67,7 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
     pub(super) epoch: Instant,
     clock: Clock,
     pub(super) rng: Rng,
-    meter: Meter,
+    meter: QueueMeter,
     /// Reasons of keys that are requeued after a failure.
     pub(super) retried: u64,
     /// Reasons of keys that are requeued after a success.
@@ -125,7 +125,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
         let rng = environment.rng.fork(&name);
-        let meter = Meter::new(&environment.metrics, &name, &controller);
+        let meter = QueueMeter::new(&environment.metrics, &name, &controller);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 core: Core::new(workers, retry, ageing, slot_hint),

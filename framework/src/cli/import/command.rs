@@ -18,11 +18,11 @@ use windlass_runtime::manager::exit_code;
 #[command(name = "windlass", version)]
 struct Tool {
     #[command(subcommand)]
-    command: Command,
+    command: ImportCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ImportCommand {
     /// Print Rust types for existing custom resource definitions
     ///
     /// The types derive the definition that was imported; differences are comments in the source
@@ -55,7 +55,7 @@ struct Import {
 /// Runs the program `windlass`: `windlass import crd.yaml`.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
-    let Command::Import(import) = Tool::parse().command;
+    let ImportCommand::Import(import) = Tool::parse().command;
     match run(import) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

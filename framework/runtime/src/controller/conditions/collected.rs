@@ -13,13 +13,13 @@ const MOST_REMARKS: usize = 16;
 
 /// A condition that is set or removed.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::controller) enum Change {
+pub(in crate::controller) enum ConditionChange {
     Set(Condition),
     /// The condition of that type is removed.
     Clear(String),
 }
 
-impl Change {
+impl ConditionChange {
     fn type_(&self) -> &str {
         match self {
             Self::Set(condition) => &condition.type_,
@@ -40,14 +40,14 @@ pub(in crate::controller) struct Collected(Mutex<Notes>);
 
 #[derive(Debug, Default)]
 struct Notes {
-    changes: Vec<Change>,
+    changes: Vec<ConditionChange>,
     /// Texts for the message of a success.
     remarks: Vec<String>,
 }
 
 impl Collected {
     /// Adds a change; it replaces an earlier one of the same type.
-    pub(in crate::controller) fn add(&self, change: Change) {
+    pub(in crate::controller) fn add(&self, change: ConditionChange) {
         let changes = &mut self.0.lock().changes;
         match changes.iter_mut().find(|before| before.type_() == change.type_()) {
             Some(before) => *before = change,
@@ -56,7 +56,7 @@ impl Collected {
     }
 
     /// Returns the changes.
-    pub(in crate::controller) fn all(&self) -> Vec<Change> {
+    pub(in crate::controller) fn all(&self) -> Vec<ConditionChange> {
         self.0.lock().changes.clone()
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Change;
+use super::ConditionChange;
 use crate::controller::{Context, Reconciler};
 use windlass_core::conditions::{ConditionSet, met, unknown, unmet};
 
@@ -75,7 +75,7 @@ pub trait SetCondition: ConditionSet {
     ) where
         Self: Sized,
     {
-        cx.collect(Change::Set(met(self.as_str(), reason, message.to_string())));
+        cx.collect(ConditionChange::Set(met(self.as_str(), reason, message.to_string())));
     }
 
     /// The condition is true if `is_met`; otherwise the call does nothing.
@@ -105,7 +105,7 @@ pub trait SetCondition: ConditionSet {
     ) where
         Self: Sized,
     {
-        cx.collect(Change::Set(unmet(self.as_str(), reason, message.to_string())));
+        cx.collect(ConditionChange::Set(unmet(self.as_str(), reason, message.to_string())));
     }
 
     /// The state of the condition could not be observed.
@@ -117,7 +117,7 @@ pub trait SetCondition: ConditionSet {
     ) where
         Self: Sized,
     {
-        cx.collect(Change::Set(unknown(self.as_str(), reason, message.to_string())));
+        cx.collect(ConditionChange::Set(unknown(self.as_str(), reason, message.to_string())));
     }
 
     /// Removes the condition, which does not apply to the object any more. One that `Ready` depends on is
@@ -126,7 +126,7 @@ pub trait SetCondition: ConditionSet {
     where
         Self: Sized,
     {
-        cx.collect(Change::Clear(self.as_str().to_owned()));
+        cx.collect(ConditionChange::Clear(self.as_str().to_owned()));
     }
 }
 

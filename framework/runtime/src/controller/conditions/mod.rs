@@ -16,10 +16,10 @@ mod parts;
 pub(super) mod reasons;
 pub(super) mod summary;
 
-pub(super) use collected::{Change, Collected};
+pub(super) use collected::{Collected, ConditionChange};
 pub use declares::{OwnsConditions, SetCondition};
 pub(super) use parts::{PartCondition, failed, succeeded};
-pub(super) use summary::{Outcome, State};
+pub(super) use summary::{ConditionOutcome, OutcomeState};
 
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 // DESIGN.md, 177: The condition of a handler shows its outcome, and holds while its field stays
 // DESIGN.md, 188: A stalling condition of a handler shows the failures that nothing but a change helps against
 
-use super::Change;
+use super::ConditionChange;
 use super::reasons::WAITING;
 use super::summary::is_valid;
 use crate::controller::Failure;
@@ -32,32 +32,36 @@ impl<'a> PartCondition<'a> {
     }
 
     /// The change before a handler runs, which stays after its panic, and when it is dropped.
-    pub(in crate::controller) fn begun(self) -> Option<Change> {
+    pub(in crate::controller) fn begun(self) -> Option<ConditionChange> {
         let text = "its handler has panicked or was dropped";
-        (!self.is_stalling).then(|| Change::Set(unknown(self.type_, NOT_FINISHED, text)))
+        (!self.is_stalling).then(|| ConditionChange::Set(unknown(self.type_, NOT_FINISHED, text)))
     }
 
     /// The change after a success, now or at an earlier reconcile whose result still stands.
-    pub(in crate::controller) fn succeeded(self) -> Change {
+    pub(in crate::controller) fn succeeded(self) -> ConditionChange {
         match self.is_stalling {
-            true => Change::Clear(self.type_.to_owned()),
-            false => Change::Set(succeeded(self.type_)),
+            true => ConditionChange::Clear(self.type_.to_owned()),
+            false => ConditionChange::Set(succeeded(self.type_)),
         }
     }
 
     /// The change after a failure, with that reason unless the failure is a wait; `None` if it says nothing about the
     /// condition.
-    pub(in crate::controller) fn failed(self, failure: &Failure, reason: &str) -> Option<Change> {
+    pub(in crate::controller) fn failed(
+        self,
+        failure: &Failure,
+        reason: &str,
+    ) -> Option<ConditionChange> {
         if !self.is_stalling {
-            return Some(Change::Set(failed(self.type_, failure, reason)));
+            return Some(ConditionChange::Set(failed(self.type_, failure, reason)));
         }
         // Any other failure may pass without a change of the object.
         let is_stalled = failure.is_terminal();
-        is_stalled.then(|| Change::Set(met(self.type_, reason, failure.to_string())))
+        is_stalled.then(|| ConditionChange::Set(met(self.type_, reason, failure.to_string())))
     }
 
     /// The change after a handler.
-    pub(in crate::controller) fn ended(self, end: &Result<(), Failure>) -> Option<Change> {
+    pub(in crate::controller) fn ended(self, end: &Result<(), Failure>) -> Option<ConditionChange> {
         match end {
             Ok(()) => Some(self.succeeded()),
             Err(failure) => self.failed(failure, HANDLER_FAILED),

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use super::Change;
+use super::ConditionChange;
 use super::reasons::{FAILED, GAVE_UP, RECONCILED, TERMINAL, TERMINATING, WAITING};
 use crate::controller::outcome::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
@@ -41,33 +41,33 @@ pub(super) const MESSAGE_LIMIT: usize = 32_768;
 
 /// End of a reconcile, as conditions show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) state: State,
+pub(crate) struct ConditionOutcome {
+    pub(crate) state: OutcomeState,
     /// One word for programs.
     pub(crate) reason: Cow<'static, str>,
     /// A text for people.
     pub(crate) message: String,
 }
 
-impl Outcome {
+impl ConditionOutcome {
     /// A success, with what a person should know of it.
     pub(crate) fn done(remarks: String) -> Self {
-        Self { state: State::Done, reason: RECONCILED.into(), message: remarks }
+        Self { state: OutcomeState::Done, reason: RECONCILED.into(), message: remarks }
     }
 
     /// The object is paused.
     pub(crate) fn paused() -> Self {
         let message = format!("not reconciled while the annotation {PAUSED_BY} is \"true\"");
-        Self { state: State::Paused, reason: PAUSED.into(), message }
+        Self { state: OutcomeState::Paused, reason: PAUSED.into(), message }
     }
 }
 
 impl Wait {
     /// Returns the wait as the end of a reconcile, or of a clean-up.
-    pub(crate) fn outcome(&self, is_terminating: bool) -> Outcome {
+    pub(crate) fn outcome(&self, is_terminating: bool) -> ConditionOutcome {
         // A clean-up goes on whatever has failed.
         let is_stalled = self.is_stalled && !is_terminating;
-        let state = if is_stalled { State::DependentFailed } else { State::Waiting };
+        let state = if is_stalled { OutcomeState::DependentFailed } else { OutcomeState::Waiting };
         // A reason that the API server refuses is no loss: it stands in the message.
         if is_terminating || !is_valid(&self.reason) {
             let reason = match is_terminating {
@@ -76,15 +76,15 @@ impl Wait {
                 false => WAITING,
             };
             let message = format!("{}: {}", self.reason, self.text);
-            return Outcome { state, reason: reason.into(), message };
+            return ConditionOutcome { state, reason: reason.into(), message };
         }
-        Outcome { state, reason: self.reason.clone(), message: self.text.clone() }
+        ConditionOutcome { state, reason: self.reason.clone(), message: self.text.clone() }
     }
 }
 
 /// The part of an outcome that decides about the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum OutcomeState {
     /// The reconcile has ended without a wait.
     Done,
     /// It waits.
@@ -101,16 +101,16 @@ pub(crate) enum State {
 
 /// A reconcile, as the summary reads it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run<'a> {
+pub(crate) struct SummaryInput<'a> {
     /// The conditions that it has set or cleared.
-    pub(crate) changes: &'a [Change],
-    pub(crate) outcome: &'a Outcome,
+    pub(crate) changes: &'a [ConditionChange],
+    pub(crate) outcome: &'a ConditionOutcome,
     /// The reconciled generation.
     pub(crate) generation: Option<i64>,
     pub(crate) now: Timestamp,
 }
 
-impl State {
+impl OutcomeState {
     /// Whether the reconcile has come to its end, so that what it did not set does not hold.
     fn has_ended(self) -> bool {
         matches!(self, Self::Done | Self::Waiting | Self::DependentFailed)
@@ -118,7 +118,7 @@ impl State {
 }
 
 /// The result for the root and its companions.
-struct Verdict {
+struct SummaryConditions {
     root: Condition,
     /// `Reconciling` or `Stalled`.
     companion: Option<Condition>,
@@ -136,16 +136,16 @@ pub(crate) fn own_types(declared: &ConditionTypes) -> impl Iterator<Item = &'sta
 pub(crate) fn summarize(
     declared: &ConditionTypes,
     before: &Conditions,
-    run: Run<'_>,
+    run: SummaryInput<'_>,
 ) -> Conditions {
     let mut next = before.clone();
     for change in run.changes {
         match change {
-            Change::Set(condition) => drop(next.set(condition.clone(), run.now)),
-            Change::Clear(type_) => drop(next.remove(type_.as_str())),
+            ConditionChange::Set(condition) => drop(next.set(condition.clone(), run.now)),
+            ConditionChange::Clear(type_) => drop(next.remove(type_.as_str())),
         }
     }
-    if run.outcome.state == State::Paused {
+    if run.outcome.state == OutcomeState::Paused {
         pause(declared, &mut next, run);
         return next;
     }
@@ -163,7 +163,7 @@ pub(crate) fn summarize(
             next.set(stamped(unknown(type_, NOT_REPORTED, text), run), run.now);
         }
     }
-    let Verdict { root, companion } = verdict(declared, &next, run);
+    let SummaryConditions { root, companion } = verdict(declared, &next, run);
     next.set(stamped(root, run), run.now);
     if declared.root == READY {
         for type_ in ABNORMAL {
@@ -179,8 +179,12 @@ pub(crate) fn summarize(
 }
 
 /// Decides about the root.
-fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdict {
-    let Outcome { state, reason, message } = run.outcome;
+fn verdict(
+    declared: &ConditionTypes,
+    next: &Conditions,
+    run: SummaryInput<'_>,
+) -> SummaryConditions {
+    let ConditionOutcome { state, reason, message } = run.outcome;
     let root = declared.root;
     // Conditions of another generation say nothing about this one.
     let is_current =
@@ -191,22 +195,25 @@ fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdic
     let has_ended = state.has_ended();
     if let Some(it) = blocked.filter(|it| has_ended || is_set(it)) {
         let companion = Some(met(STALLED, &it.reason, it.message.clone()));
-        return Verdict { root: unmet(root, &it.reason, it.message.clone()), companion };
+        return SummaryConditions { root: unmet(root, &it.reason, it.message.clone()), companion };
     }
     let mut ready = declared.ready.iter().map(|type_| (*type_, get(type_)));
     let unmet_one = ready.clone().find_map(|(_, it)| it.filter(|it| it.status == "False"));
     match state {
-        State::Stalled | State::DependentFailed | State::Retried | State::Waiting => {
+        OutcomeState::Stalled
+        | OutcomeState::DependentFailed
+        | OutcomeState::Retried
+        | OutcomeState::Waiting => {
             // A reconcile that says itself what is missing says it best.
             let root = match unmet_one.filter(is_set) {
                 Some(it) => unmet(root, &it.reason, it.message.clone()),
                 None => unmet(root, reason, message.clone()),
             };
-            let is_stalled = matches!(state, State::Stalled | State::DependentFailed);
+            let is_stalled = matches!(state, OutcomeState::Stalled | OutcomeState::DependentFailed);
             let companion = if is_stalled { STALLED } else { RECONCILING };
-            Verdict { root, companion: Some(met(companion, reason, message.clone())) }
+            SummaryConditions { root, companion: Some(met(companion, reason, message.clone())) }
         }
-        State::Done | State::Paused => {
+        OutcomeState::Done | OutcomeState::Paused => {
             let missing = ready.find(|(_, it)| it.is_none_or(|it| it.status != "True"));
             let root = match (unmet_one, missing) {
                 (Some(it), _) => unmet(root, &it.reason, it.message.clone()),
@@ -220,14 +227,14 @@ fn verdict(declared: &ConditionTypes, next: &Conditions, run: Run<'_>) -> Verdic
             let is_ready = root.status == "True";
             let companion =
                 (!is_ready).then(|| met(RECONCILING, &root.reason, root.message.clone()));
-            Verdict { root, companion }
+            SummaryConditions { root, companion }
         }
     }
 }
 
 /// Shows a pause. The root stays as it is, unless the pause keeps a change from being reconciled.
-fn pause(declared: &ConditionTypes, next: &mut Conditions, run: Run<'_>) {
-    let Outcome { reason, message, .. } = run.outcome;
+fn pause(declared: &ConditionTypes, next: &mut Conditions, run: SummaryInput<'_>) {
+    let ConditionOutcome { reason, message, .. } = run.outcome;
     let root = next.get(declared.root);
     let is_current = root
         .is_some_and(|root| run.generation.is_none() || root.observed_generation == run.generation);
@@ -249,7 +256,7 @@ fn pause(declared: &ConditionTypes, next: &mut Conditions, run: Run<'_>) {
 
 /// Returns the condition with the reconciled generation, and a message that the API server accepts: one that is
 /// too long, as the text of an error may be, would have the whole status refused.
-fn stamped(condition: Condition, run: Run<'_>) -> Condition {
+fn stamped(condition: Condition, run: SummaryInput<'_>) -> Condition {
     let message = shorten(condition.message, MESSAGE_LIMIT);
     Condition { observed_generation: run.generation, message, ..condition }
 }

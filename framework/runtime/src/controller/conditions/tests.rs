@@ -3,28 +3,28 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::summary::{Run, accepted, is_warning, summarize, transitions};
+use super::summary::{SummaryInput, accepted, is_warning, summarize, transitions};
 use super::*;
 use crate::controller::Action;
 use windlass_core::conditions::{met, unknown, unmet};
 
 const TYPES: ConditionTypes =
     ConditionTypes { root: "Ready", ready: &["A", "B"], stalled_on: &["Bad"], others: &["C"] };
-const STATES: [State; 6] = [
-    State::Done,
-    State::Waiting,
-    State::DependentFailed,
-    State::Retried,
-    State::Stalled,
-    State::Paused,
+const STATES: [OutcomeState; 6] = [
+    OutcomeState::Done,
+    OutcomeState::Waiting,
+    OutcomeState::DependentFailed,
+    OutcomeState::Retried,
+    OutcomeState::Stalled,
+    OutcomeState::Paused,
 ];
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("in range")
 }
 
-fn outcome(state: State) -> Outcome {
-    Outcome { state, reason: "Because".into(), message: "of it".into() }
+fn outcome(state: OutcomeState) -> ConditionOutcome {
+    ConditionOutcome { state, reason: "Because".into(), message: "of it".into() }
 }
 
 fn of_generation(condition: Condition, generation: i64) -> Condition {
@@ -39,7 +39,7 @@ fn variants(type_: &str) -> [Option<Condition>; 4] {
 }
 
 /// Calls `check` for every combination of conditions before, conditions that are set, and outcomes.
-fn every_run(mut check: impl FnMut(&Conditions, Run<'_>)) {
+fn every_run(mut check: impl FnMut(&Conditions, SummaryInput<'_>)) {
     for (a, b, bad) in variants("A").into_iter().flat_map(|a| {
         let rest =
             variants("B").into_iter().flat_map(|b| variants("Bad").map(|bad| (b.clone(), bad)));
@@ -50,12 +50,17 @@ fn every_run(mut check: impl FnMut(&Conditions, Run<'_>)) {
             let before: Conditions =
                 all().map(|condition| of_generation(condition, generation)).collect();
             for is_set in [false, true] {
-                let set = all().map(|condition| Change::Set(of_generation(condition, 2)));
-                let changes: Vec<Change> = set.filter(|_| is_set).collect();
+                let set = all().map(|condition| ConditionChange::Set(of_generation(condition, 2)));
+                let changes: Vec<ConditionChange> = set.filter(|_| is_set).collect();
                 for state in STATES {
                     let outcome = outcome(state);
                     let generation = Some(2);
-                    let run = Run { changes: &changes, outcome: &outcome, generation, now: at(9) };
+                    let run = SummaryInput {
+                        changes: &changes,
+                        outcome: &outcome,
+                        generation,
+                        now: at(9),
+                    };
                     check(&before, run);
                 }
             }
@@ -68,7 +73,7 @@ fn exactly_one_of_ready_reconciling_and_stalled_is_true() {
     let mut runs = 0;
     every_run(|before, run| {
         let after = summarize(&TYPES, before, run);
-        if run.outcome.state == State::Paused {
+        if run.outcome.state == OutcomeState::Paused {
             assert!(after.is_met("Paused"));
             return;
         }
@@ -84,7 +89,8 @@ fn exactly_one_of_ready_reconciling_and_stalled_is_true() {
                 .get(*type_)
                 .is_some_and(|it| it.status == "True" && it.observed_generation == Some(2))
         });
-        let is_ready = are_met && after.get("Bad").is_none() && run.outcome.state == State::Done;
+        let is_ready =
+            are_met && after.get("Bad").is_none() && run.outcome.state == OutcomeState::Done;
         assert_eq!(after.is_met("Ready"), is_ready, "{run:?} {before:?} {after:?}");
         runs += 1;
     });
@@ -95,7 +101,7 @@ fn exactly_one_of_ready_reconciling_and_stalled_is_true() {
 fn the_same_outcome_again_changes_nothing() {
     every_run(|before, run| {
         let once = summarize(&TYPES, before, run);
-        let twice = summarize(&TYPES, &once, Run { now: at(99), ..run });
+        let twice = summarize(&TYPES, &once, SummaryInput { now: at(99), ..run });
         assert_eq!(once, twice, "{run:?} {before:?}");
         assert_eq!(transitions(&TYPES, &once, &twice), []);
     });
@@ -103,12 +109,16 @@ fn the_same_outcome_again_changes_nothing() {
 
 #[test]
 fn a_pause_keeps_a_stall_and_ends_it_when_the_object_has_changed_meanwhile() {
-    let stalled =
-        Run { changes: &[], outcome: &outcome(State::Stalled), generation: Some(1), now: at(1) };
+    let stalled = SummaryInput {
+        changes: &[],
+        outcome: &outcome(OutcomeState::Stalled),
+        generation: Some(1),
+        now: at(1),
+    };
     let before = summarize(&TYPES, &Conditions::new(), stalled);
     let shown = |generation| {
-        let paused = outcome(State::Paused);
-        let run = Run { outcome: &paused, generation: Some(generation), ..stalled };
+        let paused = outcome(OutcomeState::Paused);
+        let run = SummaryInput { outcome: &paused, generation: Some(generation), ..stalled };
         let after = summarize(&TYPES, &before, run);
         ["Ready", "Stalled", "Reconciling", "Paused"]
             .map(|type_| after.get(type_).map_or("-".to_owned(), |it| it.status.clone()))
@@ -125,7 +135,7 @@ fn a_failed_child_stalls_its_owner_and_ends_what_the_reconcile_did_not_set() {
         let generation = Some(1);
         let bad = of_generation(met("Bad", "Own", ""), 1);
         let before = [bad, of_generation(met("Reconciling", "Own", ""), 1)].into_iter().collect();
-        let run = Run { changes: &[], outcome: &outcome, generation, now: at(1) };
+        let run = SummaryInput { changes: &[], outcome: &outcome, generation, now: at(1) };
         let after = summarize(&TYPES, &before, run);
         ["Ready", "Stalled", "Reconciling", "Bad"].map(|type_| {
             after
@@ -144,17 +154,22 @@ fn a_failed_child_stalls_its_owner_and_ends_what_the_reconcile_did_not_set() {
 
 #[test]
 fn a_placeholder_is_no_transition_and_the_end_of_a_stall_is_one() {
-    let stalled =
-        Run { changes: &[], outcome: &outcome(State::Stalled), generation: Some(1), now: at(1) };
+    let stalled = SummaryInput {
+        changes: &[],
+        outcome: &outcome(OutcomeState::Stalled),
+        generation: Some(1),
+        now: at(1),
+    };
     let first = summarize(&TYPES, &Conditions::new(), stalled);
     let types = |all: Vec<Condition>| {
         all.into_iter().map(|it| format!("{} {}", it.type_, it.status)).collect::<Vec<_>>()
     };
     let found = types(transitions(&TYPES, &Conditions::new(), &first));
     assert_eq!(found, ["Stalled True", "Ready False"]);
-    let changes = ["A", "B"].map(|type_| Change::Set(of_generation(met(type_, "Own", ""), 1)));
-    let done = outcome(State::Done);
-    let run = Run { changes: &changes, outcome: &done, ..stalled };
+    let changes =
+        ["A", "B"].map(|type_| ConditionChange::Set(of_generation(met(type_, "Own", ""), 1)));
+    let done = outcome(OutcomeState::Done);
+    let run = SummaryInput { changes: &changes, outcome: &done, ..stalled };
     let second = summarize(&TYPES, &first, run);
     let found = types(transitions(&TYPES, &first, &second));
     assert_eq!(found, ["A True", "B True", "Stalled False", "Ready True"]);
@@ -184,8 +199,8 @@ fn a_failure_is_a_warning_and_a_wait_is_not() {
 
 #[test]
 fn the_text_of_an_outcome_is_cut_to_what_the_api_server_accepts() {
-    let long = Outcome { message: "ä".repeat(40_000), ..outcome(State::Stalled) };
-    let run = Run { changes: &[], outcome: &long, generation: Some(1), now: at(1) };
+    let long = ConditionOutcome { message: "ä".repeat(40_000), ..outcome(OutcomeState::Stalled) };
+    let run = SummaryInput { changes: &[], outcome: &long, generation: Some(1), now: at(1) };
     let after = summarize(&TYPES, &Conditions::new(), run);
     for type_ in ["Ready", "Stalled"] {
         let message = &after.get(type_).expect("a condition").message;
@@ -199,7 +214,7 @@ fn another_root_has_no_companions_and_leaves_those_of_the_first_controller() {
     let before: Conditions = [met("Reconciling", "Theirs", "")].into_iter().collect();
     for state in STATES {
         let outcome = outcome(state);
-        let run = Run { changes: &[], outcome: &outcome, generation: Some(1), now: at(1) };
+        let run = SummaryInput { changes: &[], outcome: &outcome, generation: Some(1), now: at(1) };
         let after = summarize(&declared, &before, run);
         assert_eq!(after.get("Reconciling"), before.get("Reconciling"));
         assert!(after.get("DnsReady").is_some_and(|root| root.status != "True"));
@@ -233,7 +248,7 @@ fn a_reason_that_the_api_server_refuses_stands_in_the_message() {
         let Action { wait: Some(wait), .. } = Action::wait_for(reason, "2 of 3") else {
             panic!("a wait");
         };
-        let Outcome { reason, message, .. } = wait.outcome(false);
+        let ConditionOutcome { reason, message, .. } = wait.outcome(false);
         (reason.into_owned(), message)
     };
     assert_eq!(wait("Rollout"), ("Rollout".into(), "2 of 3".into()));

@@ -173,7 +173,7 @@ impl Version {
 }
 
 /// A request of an apply that was answered.
-enum Sent<K> {
+enum AnsweredApply<K> {
     /// The child from the API server's answer. Boxed, because the other variant is small.
     Whole(Box<K>),
     /// The answer lacks an empty object or list of the intent: the same apply upon this version
@@ -274,11 +274,11 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     };
                     refused = Some(error);
                 }
-                Ok(Sent::InPart(version)) => {
+                Ok(AnsweredApply::InPart(version)) => {
                     is_repeated = true;
                     found = FoundObject::Owned(version);
                 }
-                Ok(Sent::Whole(child)) => return Ok(*child),
+                Ok(AnsweredApply::Whole(child)) => return Ok(*child),
                 Err(error) => return Err(error),
             }
         }
@@ -390,7 +390,11 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     ///
     /// With `may_lose` the answer may lack an empty object or list of the intent, and is then
     /// incomplete.
-    async fn send(&mut self, upon: Option<Version>, may_lose: bool) -> Result<Sent<K>, Error> {
+    async fn send(
+        &mut self,
+        upon: Option<Version>,
+        may_lose: bool,
+    ) -> Result<AnsweredApply<K>, Error> {
         let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
         let metadata = &mut self.intent["metadata"];
         match upon {
@@ -415,8 +419,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             self.report(&different, &state);
         }
         Ok(match is_whole {
-            true => Sent::Whole(Box::new(child)),
-            false => Sent::InPart(Version::of(&child)),
+            true => AnsweredApply::Whole(Box::new(child)),
+            false => AnsweredApply::InPart(Version::of(&child)),
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::controller::state::{Change, ChangeLog, ChangeRecord, differences};
+use crate::controller::state::{ChangeLog, ChangeRecord, FieldChange, differences};
 use crate::controller::{Context, Reconciler};
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 use windlass_core::text::shorten;
@@ -59,7 +59,7 @@ impl<C: Reconciler> Context<C> {
     pub(super) fn set_back(
         &self,
         (info, key): (&ResourceInfo, &ObjectKey),
-        changes: Vec<Change>,
+        changes: Vec<FieldChange>,
         more: usize,
     ) -> String {
         let record = ChangeRecord {

@@ -8,8 +8,10 @@
 use parking_lot::Mutex;
 
 use super::status::unreadable_conditions;
-use crate::controller::conditions::summary::{self, Run};
-use crate::controller::conditions::{Change, Outcome, PartCondition, State};
+use crate::controller::conditions::summary::{self, SummaryInput};
+use crate::controller::conditions::{
+    ConditionChange, ConditionOutcome, OutcomeState, PartCondition,
+};
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
 use windlass_core::conditions::Condition;
@@ -23,13 +25,13 @@ const LOGGED_REASON: usize = 256;
 
 impl<C: Reconciler> Context<C> {
     /// Notes a change of a declared condition, for the end of the reconcile.
-    pub(in crate::controller) fn collect(&self, change: Change) {
+    pub(in crate::controller) fn collect(&self, change: ConditionChange) {
         let change = match change {
-            Change::Set(condition) => {
+            ConditionChange::Set(condition) => {
                 let condition = self.accepted(condition);
                 let generation = self.attempt.cancel.generation();
                 let observed_generation = condition.observed_generation.or(generation);
-                Change::Set(Condition { observed_generation, ..condition })
+                ConditionChange::Set(Condition { observed_generation, ..condition })
             }
             clear => clear,
         };
@@ -87,7 +89,7 @@ impl<C: Reconciler> Context<C> {
     pub(super) fn collected(&self, condition: Condition) -> Result<Option<Condition>, Error> {
         let Some(kept) = &self.shared.conditions else { return Ok(Some(condition)) };
         if kept.declared.contains(&condition.type_) {
-            self.collect(Change::Set(condition));
+            self.collect(ConditionChange::Set(condition));
             return Ok(None);
         }
         if summary::own_types(&kept.declared).any(|own| own == condition.type_) {
@@ -105,12 +107,12 @@ impl<C: Reconciler> Context<C> {
     /// object, and reports transitions. No effect for a controller that keeps no conditions.
     pub(in crate::controller) async fn write_conditions(
         &self,
-        outcome: &Outcome,
+        outcome: &ConditionOutcome,
     ) -> Result<(), Error> {
         let Some(kept) = &self.shared.conditions else { return Ok(()) };
         let changes = self.attempt.cancel.collected().all();
         let generation = self.attempt.cancel.generation();
-        let run = Run { changes: &changes, outcome, generation, now: self.clock().wall() };
+        let run = SummaryInput { changes: &changes, outcome, generation, now: self.clock().wall() };
         // Computed at each try: another writer may have changed the status.
         let transitions = Mutex::new(Vec::new());
         self.write_status(&|status| {
@@ -129,7 +131,7 @@ impl<C: Reconciler> Context<C> {
                 .map_err(|error| unreadable_conditions(Undecodable::of(&error)))?;
             // A pause observes nothing.
             if kept.keeps_generation()
-                && outcome.state != State::Paused
+                && outcome.state != OutcomeState::Paused
                 && let Some(generation) = generation
             {
                 status["observedGeneration"] = generation.into();

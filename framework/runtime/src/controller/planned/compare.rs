@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::record::Entries;
 use super::{PlannedAction, PlannedChange, PlannedField};
-use crate::controller::state::{Change, every_difference};
+use crate::controller::state::{FieldChange, every_difference};
 use windlass_client::client::{AnsweredDryRun, Client, Prepared};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Verb};
@@ -324,7 +324,7 @@ fn change(write: &AnsweredDryRun, action: PlannedAction) -> PlannedChange {
 }
 
 impl PlannedChange {
-    fn set_fields(&mut self, (changes, more): (Vec<Change>, usize)) {
+    fn set_fields(&mut self, (changes, more): (Vec<FieldChange>, usize)) {
         self.fields = changes.into_iter().map(PlannedField::from).collect();
         self.more_fields = more;
     }

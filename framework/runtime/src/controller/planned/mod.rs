@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::controller::state::{Change, every_difference};
+use crate::controller::state::{FieldChange, every_difference};
 use crate::events::EventKind;
 use windlass_core::resource::ObjectKey;
 
@@ -165,8 +165,8 @@ impl PlannedField {
     }
 }
 
-impl From<Change> for PlannedField {
-    fn from(Change { path, from, to }: Change) -> Self {
+impl From<FieldChange> for PlannedField {
+    fn from(FieldChange { path, from, to }: FieldChange) -> Self {
         Self { path, from, to }
     }
 }

@@ -10,7 +10,7 @@ use crate::controller::outcome::action::Wait;
 use crate::controller::source::TriggerNames;
 use crate::controller::state::{FollowUp, SpecVersion};
 use crate::controller::worker::{
-    KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure, StepFuture,
+    HandlerFuture, KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure,
 };
 use windlass_core::resource::{ObjectKey, ResourceInfo};
 
@@ -58,13 +58,13 @@ pub(crate) struct ObservedStep {
 }
 
 /// Reports the end of a reconcile, also of one that is dropped.
-struct Running<'a> {
+struct RunningReconcile<'a> {
     observer: &'a Arc<dyn ReconcileObserver>,
     reconcile: ObservedReconcile,
     end: ReconcileEnd,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningReconcile<'_> {
     fn drop(&mut self) {
         // A panic is caught outside of the step, and is a failure.
         if std::thread::panicking() {
@@ -88,7 +88,7 @@ impl ReconcileEnd {
 }
 
 impl KeyHandler for ObservedStep {
-    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> HandlerFuture<'a> {
         Box::pin(async move {
             let names = self.trigger_names.named_for(key, attempt.reasons);
             let reconcile = ObservedReconcile {
@@ -99,7 +99,7 @@ impl KeyHandler for ObservedStep {
             };
             self.observer.began(&reconcile);
             let end = ReconcileEnd::Dropped;
-            let mut running = Running { observer: &self.observer, reconcile, end };
+            let mut running = RunningReconcile { observer: &self.observer, reconcile, end };
             let outcome = self.inner.run(key, attempt).await;
             running.end = ReconcileEnd::of(&outcome);
             outcome

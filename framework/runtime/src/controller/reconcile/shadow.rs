@@ -23,7 +23,7 @@ use crate::controller::outcome::action::Wait;
 use crate::controller::planned::DryRunRecord;
 use crate::controller::state::{FollowUp, SpecVersion};
 use crate::controller::worker::{
-    KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure, StepFuture,
+    HandlerFuture, KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure,
 };
 use crate::controller::{Action, PlannedAction, PlannedChange, PlannedField, Reconciler};
 use windlass_core::metrics::GaugeSeries;
@@ -163,7 +163,7 @@ impl<C: Reconciler> ShadowStep<C> {
 }
 
 impl<C: Reconciler> KeyHandler for ShadowStep<C> {
-    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> HandlerFuture<'a> {
         Box::pin(async move {
             let record = Arc::new(DryRunRecord::default());
             let step = self.recorded(&record);

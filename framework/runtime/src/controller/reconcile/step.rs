@@ -11,13 +11,13 @@
 use std::sync::Arc;
 
 use super::object_task::Tasks;
-use crate::controller::conditions::{Outcome, PartCondition};
+use crate::controller::conditions::{ConditionOutcome, PartCondition};
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::outcome::action::Wait;
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{
-    KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure, StepFuture,
+    HandlerFuture, KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure,
     waiting,
 };
 use crate::controller::{Action, Failure, Reconciler};
@@ -28,7 +28,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt};
 
 /// Reason for which a step stopped early.
-enum Stopped {
+enum StepStop {
     /// An error of user code or of a request; retried by the failure's schedule.
     Failed(Failure),
     /// The cached bytes are no object of the type; nothing helps but a change.
@@ -41,7 +41,7 @@ enum Stopped {
     Ended(Failure),
 }
 
-impl From<Failure> for Stopped {
+impl From<Failure> for StepStop {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -64,7 +64,7 @@ pub(crate) struct ObjectStep<C: Reconciler> {
 }
 
 impl<C: Reconciler> KeyHandler for ObjectStep<C> {
-    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> HandlerFuture<'a> {
         Box::pin(async move {
             match self.step(key, attempt).await {
                 Ok(Some(Action { wait: Some(wait), .. })) => {
@@ -72,14 +72,14 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
                 }
                 Ok(Some(action)) => ReconcileOutcome::Done(action),
                 Ok(None) => ReconcileOutcome::Absent,
-                Err(Stopped::Undecodable(failure)) => ReconcileOutcome::Undecodable(failure),
-                Err(Stopped::Paused) => ReconcileOutcome::Paused,
-                Err(Stopped::Failed(failure)) => match failure.into_wait() {
+                Err(StepStop::Undecodable(failure)) => ReconcileOutcome::Undecodable(failure),
+                Err(StepStop::Paused) => ReconcileOutcome::Paused,
+                Err(StepStop::Failed(failure)) => match failure.into_wait() {
                     Ok(wait) => ReconcileOutcome::Waiting(self.with_fights(key, wait)),
                     Err(failure) => ReconcileOutcome::Failed(failure),
                 },
-                Err(Stopped::Superseded) => ReconcileOutcome::Superseded,
-                Err(Stopped::Ended(failure)) => ReconcileOutcome::Ended(failure),
+                Err(StepStop::Superseded) => ReconcileOutcome::Superseded,
+                Err(StepStop::Ended(failure)) => ReconcileOutcome::Ended(failure),
             }
         })
     }
@@ -164,7 +164,7 @@ impl<C: Reconciler> ObjectStep<C> {
         &self,
         key: &ObjectKey,
         attempt: ReconcileAttempt,
-    ) -> Result<Option<Action>, Stopped> {
+    ) -> Result<Option<Action>, StepStop> {
         let memory = &self.shared.memory;
         // Rare branches are boxed where they begin: this future is allocated for each reconcile,
         // and their states would be most of the future's size.
@@ -177,7 +177,7 @@ impl<C: Reconciler> ObjectStep<C> {
         }
         let object = match cached.get() {
             Ok(object) => object,
-            Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
+            Err(invalid) => return Err(StepStop::Undecodable(self.undecodable(&cached, &invalid))),
         };
         // Before user code runs: the writes of this reconcile are recorded upon this version.
         memory.own_writes.begin(key, object.resource_version());
@@ -214,7 +214,7 @@ impl<C: Reconciler> ObjectStep<C> {
         &self,
         cx: Context<C>,
         finalizer: &Finalizer<C>,
-    ) -> Result<Option<Action>, Stopped> {
+    ) -> Result<Option<Action>, StepStop> {
         let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
         // The cached state of the version that the reconciler is given, taken before the reconciler
         // writes.
@@ -225,17 +225,17 @@ impl<C: Reconciler> ObjectStep<C> {
     }
 
     /// Shows the pause of an object in the conditions, if any are kept.
-    async fn paused(&self, cached: Cached<C::Object>, attempt: ReconcileAttempt) -> Stopped {
+    async fn paused(&self, cached: Cached<C::Object>, attempt: ReconcileAttempt) -> StepStop {
         if self.plan.options.conditions.is_none() {
-            return Stopped::Paused;
+            return StepStop::Paused;
         }
         // An object that does not decode has no conditions that could be read.
-        let Ok(object) = cached.get() else { return Stopped::Paused };
+        let Ok(object) = cached.get() else { return StepStop::Paused };
         let generation = object.metadata().generation;
         attempt.cancel.set_start_version(object.resource_version(), generation);
         let cx = self.context(cached, object, attempt);
-        match cx.write_conditions(&Outcome::paused()).await {
-            Ok(()) => Stopped::Paused,
+        match cx.write_conditions(&ConditionOutcome::paused()).await {
+            Ok(()) => StepStop::Paused,
             // Retried, until the pause is shown.
             Err(error) => failed(&cx, error.into()).await,
         }
@@ -275,7 +275,7 @@ impl<C: Reconciler> ObjectStep<C> {
         &self,
         cx: &Context<C>,
         seen: Option<Cached<C::Object>>,
-    ) -> Result<Action, Stopped> {
+    ) -> Result<Action, StepStop> {
         let object = Arc::clone(cx.object());
         let superseded = &self.shared.memory.superseded;
         let key = cx.cached_at_start().key();
@@ -292,7 +292,7 @@ impl<C: Reconciler> ObjectStep<C> {
                 result = reconcile => result,
                 () = cx.until_superseded() => {
                     superseded.dropped(key);
-                    return Err(Stopped::Superseded);
+                    return Err(StepStop::Superseded);
                 }
             }
         } else {
@@ -320,7 +320,8 @@ impl<C: Reconciler> ObjectStep<C> {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
         if self.plan.options.conditions.is_some()
-            && let Err(error) = Box::pin(cx.write_conditions(&Outcome::done(cx.remarks()))).await
+            && let Err(error) =
+                Box::pin(cx.write_conditions(&ConditionOutcome::done(cx.remarks()))).await
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
@@ -480,9 +481,9 @@ impl<C: Reconciler> ObjectStep<C> {
 }
 
 /// Classifies a failed reconcile: a failure because the object is gone does not count.
-async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
+async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> StepStop {
     let failure = failure.naming_missing_grant();
-    if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
+    if cx.has_ended(&failure).await { StepStop::Ended(failure) } else { StepStop::Failed(failure) }
 }
 
 /// Returns the context with the finalizer on the object; `None` when the object is gone.

@@ -41,7 +41,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::controller::conditions::{Change, PartCondition, failed, succeeded};
+use crate::controller::conditions::{ConditionChange, PartCondition, failed, succeeded};
 use crate::controller::outcome::failure::Retry;
 use crate::controller::{Action, Context, Failure, OwnsConditions, Reconciler, Result};
 use windlass_core::conditions::{Condition, ConditionSet, unmet};
@@ -360,9 +360,9 @@ async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
 
 /// Returns the change of a declared condition after a step; `None` if the end of the step leaves
 /// the condition unchanged.
-fn change(part: PartCondition<'_>, end: &Result<Flow>) -> Option<Change> {
+fn change(part: PartCondition<'_>, end: &Result<Flow>) -> Option<ConditionChange> {
     match end {
-        _ if !part.is_stalling => Some(Change::Set(condition(part.type_, end))),
+        _ if !part.is_stalling => Some(ConditionChange::Set(condition(part.type_, end))),
         Ok(Flow::Continue | Flow::Again(_)) => Some(part.succeeded()),
         Ok(Flow::Stop(_)) => None,
         Err(failure) => part.failed(failure, STEP_FAILED),

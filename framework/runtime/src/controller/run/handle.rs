@@ -29,7 +29,7 @@ use crate::controller::state::{
     Changelog, Drivers, LastErrors, LastReconciled, ObjectMemory, Waits,
 };
 use crate::controller::worker::{
-    HotKey, KeyHandler, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
+    HotKey, KeyHandler, LoopGuardState, Worker, WorkerMeter, run_workers, warn_of_aborts,
 };
 use crate::controller::{ChangeLog, PlannedObject, Reconciler};
 use crate::events::Recorder;
@@ -74,7 +74,7 @@ pub(crate) struct Handle<C: Reconciler> {
 pub(super) struct Attached {
     pub(super) queue: WorkQueue<ObjectKey>,
     enqueuer: Enqueuer,
-    meter: Meter,
+    meter: WorkerMeter,
     pub(super) reads: Arc<Reads>,
     informers: InformerRegistry,
     /// Registrations that keep the caches running and deliver keys.
@@ -122,7 +122,7 @@ impl<C: Reconciler> Handle<C> {
                 self.trigger_names.debounce(),
                 environment.clock.clone(),
             );
-            let meter = Meter::new(&environment.metrics, &plan.name, workers);
+            let meter = WorkerMeter::new(&environment.metrics, &plan.name, workers);
             self.trigger_names
                 .paused
                 .set_gauge(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::enqueue::{Enqueuer, Objects};
+use super::enqueue::{Enqueuer, ObjectKeys};
 use windlass_core::environment::Environment;
 use windlass_core::panics::{caught, panic_text};
 
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub(crate) struct BackgroundRun {
     pub(crate) controller: Arc<str>,
     pub(crate) enqueuer: Enqueuer,
-    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) objects: Arc<dyn ObjectKeys>,
     pub(crate) environment: Environment,
 }
 

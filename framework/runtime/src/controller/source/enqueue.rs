@@ -144,7 +144,7 @@ impl Enqueuer {
 }
 
 /// The objects of the reconciled kind, without their type.
-pub(crate) trait Objects: Send + Sync {
+pub(crate) trait ObjectKeys: Send + Sync {
     /// Whether there is such an object.
     fn has(&self, key: &ObjectKey) -> bool;
 
@@ -152,7 +152,7 @@ pub(crate) trait Objects: Send + Sync {
     fn keys(&self, chosen: &dyn Fn(&ObjectKey) -> bool) -> Vec<ObjectKey>;
 }
 
-impl<K: Resource> Objects for Store<K> {
+impl<K: Resource> ObjectKeys for Store<K> {
     fn has(&self, key: &ObjectKey) -> bool {
         self.get(key).is_some()
     }

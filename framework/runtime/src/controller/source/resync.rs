@@ -12,7 +12,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
-use super::enqueue::Objects;
+use super::enqueue::ObjectKeys;
 use super::predicates::Predicate;
 use super::reasons::Reason;
 use windlass_cache::store::Store;
@@ -53,7 +53,7 @@ pub(crate) struct Allowed<K> {
     pub(crate) when: Option<Predicate<K>>,
 }
 
-impl<K: Resource> Objects for Allowed<K> {
+impl<K: Resource> ObjectKeys for Allowed<K> {
     fn has(&self, key: &ObjectKey) -> bool {
         let Some(object) = self.store.get(key) else { return false };
         self.when.as_ref().is_none_or(|when| when.allows(&object))

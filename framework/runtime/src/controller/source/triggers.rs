@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
-use super::enqueue::{Enqueuer, Objects};
+use super::enqueue::{Enqueuer, ObjectKeys};
 use super::reasons::Reason;
 use super::watches::Attach;
 use windlass_cache::informer::Informer;
@@ -87,7 +87,7 @@ pub(crate) struct Target {
 /// The way into the controller's queue, once attached.
 struct Gate {
     enqueuer: Enqueuer,
-    objects: Box<dyn Objects>,
+    objects: Box<dyn ObjectKeys>,
     is_synced: Box<dyn Fn() -> bool + Send + Sync>,
     added: CounterSeries,
     absent: CounterSeries,

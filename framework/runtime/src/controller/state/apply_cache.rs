@@ -26,7 +26,7 @@ const MAX_UNCHECKED_PARENTS: usize = 65_536;
 
 /// A child: its key and the `plural.group`. The key first: a child whose kind is not at hand is
 /// found by the key.
-type Child = (ObjectKey, String);
+type ChildId = (ObjectKey, String);
 
 /// Hashes keys, in the same way in every run.
 type KeyHash = BuildHasherDefault<DefaultHasher>;
@@ -97,7 +97,7 @@ pub(crate) struct ChildVersion<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCache {
     /// Hashed, since a key stores its hash. Never walked through.
-    parents: Mutex<HashMap<ObjectKey, BTreeMap<Child, LastApply>, KeyHash>>,
+    parents: Mutex<HashMap<ObjectKey, BTreeMap<ChildId, LastApply>, KeyHash>>,
     pub(crate) expectations: ExpectationTracker,
     unchecked: Mutex<UncheckedParents>,
 }
@@ -275,7 +275,7 @@ impl ApplyCache {
     }
 }
 
-fn id((info, key): &(ResourceInfo, ObjectKey)) -> Child {
+fn id((info, key): &(ResourceInfo, ObjectKey)) -> ChildId {
     (key.clone(), info.group_resource())
 }
 

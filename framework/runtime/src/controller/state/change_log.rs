@@ -66,7 +66,7 @@ pub(crate) struct ChangeRecord {
     pub(crate) resource: String,
     pub(crate) key: ObjectKey,
     /// Differences; all of the object when the object did not exist or is not cached.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<FieldChange>,
     /// Number of further differences.
     pub(crate) more: usize,
     /// Whether the state before is known.
@@ -75,7 +75,7 @@ pub(crate) struct ChangeRecord {
 
 /// A difference at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct FieldChange {
     pub(crate) path: String,
     /// Values before and after; `None` for none, and for all in a summary.
     pub(crate) from: Option<String>,
@@ -168,11 +168,11 @@ pub(crate) fn differences(
     info: &ResourceInfo,
     (before, after): (Option<&Value>, &Value),
     detail: ChangeLog,
-) -> (Vec<Change>, usize) {
+) -> (Vec<FieldChange>, usize) {
     let is_secret = info.group.is_empty() && info.kind == "Secret";
     let is_full = detail == ChangeLog::Full;
-    let limits = Limits { paths: PATHS, value: VALUE_LIMIT, is_full, is_flat: false };
-    Found { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
+    let limits = ChangeLimits { paths: PATHS, value: VALUE_LIMIT, is_full, is_flat: false };
+    FoundChanges { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
 }
 
 /// As [`differences`] in full, with more and longer values, and with a path for each value of an
@@ -181,9 +181,10 @@ pub(crate) fn every_difference(
     is_secret: bool,
     before: Option<&Value>,
     after: &Value,
-) -> (Vec<Change>, usize) {
-    let limits = Limits { paths: MANY_PATHS, value: LONG_VALUE, is_full: true, is_flat: true };
-    Found { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
+) -> (Vec<FieldChange>, usize) {
+    let limits =
+        ChangeLimits { paths: MANY_PATHS, value: LONG_VALUE, is_full: true, is_flat: true };
+    FoundChanges { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
 }
 
 /// The parts of an object that clients write.
@@ -199,7 +200,7 @@ fn written(state: &Value) -> Value {
 }
 
 /// Extent of a comparison.
-struct Limits {
+struct ChangeLimits {
     /// Most paths.
     paths: usize,
     /// Most bytes of a value's text.
@@ -211,16 +212,16 @@ struct Limits {
 }
 
 /// Differences so far.
-struct Found {
-    changes: Vec<Change>,
+struct FoundChanges {
+    changes: Vec<FieldChange>,
     more: usize,
-    limits: Limits,
+    limits: ChangeLimits,
     is_secret: bool,
 }
 
-impl Found {
+impl FoundChanges {
     /// Compares two states of an object.
-    fn all(mut self, before: Option<&Value>, after: &Value) -> (Vec<Change>, usize) {
+    fn all(mut self, before: Option<&Value>, after: &Value) -> (Vec<FieldChange>, usize) {
         let before = before.map_or_else(|| Value::Object(Map::new()), written);
         self.compare("", Some(&before), Some(&written(after)));
         (self.changes, self.more)
@@ -295,7 +296,7 @@ impl Found {
         };
         let value = |value: Option<&Value>| value.filter(|_| self.limits.is_full).map(text);
         let (from, to) = (value(before), value(after));
-        self.changes.push(Change { path: path.to_owned(), from, to });
+        self.changes.push(FieldChange { path: path.to_owned(), from, to });
     }
 }
 

@@ -68,8 +68,8 @@ pub(crate) fn difference(
             }
         }
     }
-    let comparison = Comparison { is_builtin: is_builtin(&info.group) };
-    let outcome = comparison.node(Place::default(), &intent, Some(live), &applied.fields);
+    let comparison = DriftComparison { is_builtin: is_builtin(&info.group) };
+    let outcome = comparison.node(FieldPosition::default(), &intent, Some(live), &applied.fields);
     outcome.err()
 }
 
@@ -182,29 +182,29 @@ fn children(fields: &Value) -> Option<&Map<String, Value>> {
 
 /// The names of a field and of the field above it; items of a list have the names of the list.
 #[derive(Clone, Copy, Default)]
-struct Place<'a> {
+struct FieldPosition<'a> {
     above: &'a str,
     name: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FieldPosition<'a> {
     fn below(self, name: &'a str) -> Self {
         Self { above: self.name, name }
     }
 }
 
 /// A comparison of a child.
-struct Comparison {
+struct DriftComparison {
     /// Whether the kind is built into Kubernetes: the API server rewrites values of such kinds to a
     /// canonical spelling.
     is_builtin: bool,
 }
 
-impl Comparison {
+impl DriftComparison {
     /// Compares a part of the intent with that of the child. The error is the path of a difference.
     fn node(
         &self,
-        at: Place<'_>,
+        at: FieldPosition<'_>,
         intent: &Value,
         live: Option<&Value>,
         fields: &Value,
@@ -233,7 +233,7 @@ impl Comparison {
     /// Compares the members of an object.
     fn members(
         &self,
-        at: Place<'_>,
+        at: FieldPosition<'_>,
         intent: &Map<String, Value>,
         live: &Map<String, Value>,
         fields: &Map<String, Value>,
@@ -258,7 +258,7 @@ impl Comparison {
     /// Compares the items of a list that has several owners.
     fn items(
         &self,
-        at: Place<'_>,
+        at: FieldPosition<'_>,
         intent: &[Value],
         live: &[Value],
         fields: &Map<String, Value>,
@@ -293,7 +293,7 @@ impl Comparison {
     }
 
     /// Compares a value that is owned as a whole.
-    fn is_same(&self, at: Place<'_>, intent: &Value, live: &Value) -> bool {
+    fn is_same(&self, at: FieldPosition<'_>, intent: &Value, live: &Value) -> bool {
         match (intent, live) {
             (Value::Object(intent), Value::Object(live)) => {
                 let is_there = |(name, value): (&String, &Value)| match live.get(name) {

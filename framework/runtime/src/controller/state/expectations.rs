@@ -58,7 +58,7 @@ pub(crate) enum WriteEffect {
 /// State of a write in a cache. With several caches, the state that is furthest from confirmed
 /// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum View {
+enum WriteVisibility {
     /// The watch has shown the write, or a later state.
     Confirmed,
     /// Readers see the write.
@@ -72,7 +72,7 @@ enum View {
 
 /// One write that was not confirmed at the last check.
 #[derive(Debug)]
-struct Sent {
+struct SentWrite {
     effect: WriteEffect,
     uid: String,
     at: Instant,
@@ -96,8 +96,8 @@ pub(crate) struct WrittenKind {
 /// One question to a cache, and the slot for the answer.
 struct CacheCheck<'a> {
     key: &'a ObjectKey,
-    sent: &'a Sent,
-    view: &'a mut View,
+    sent: &'a SentWrite,
+    view: &'a mut WriteVisibility,
 }
 
 impl WrittenKind {
@@ -113,7 +113,7 @@ impl WrittenKind {
 #[derive(Debug)]
 struct KindExpectations {
     kind: WrittenKind,
-    sent: BTreeMap<ObjectKey, Sent>,
+    sent: BTreeMap<ObjectKey, SentWrite>,
     /// Creates under generated names that are not answered yet.
     in_flight: usize,
     /// Creates without an answer, and objects that the user announced.
@@ -177,7 +177,7 @@ impl ExpectationTracker {
         if expected.sent.len() >= MAX_WRITES && !expected.sent.contains_key(key) {
             expected.sent.pop_first();
         }
-        let sent = Sent {
+        let sent = SentWrite {
             effect,
             uid: uid.to_owned(),
             at: now,
@@ -295,10 +295,9 @@ impl ExpectationTracker {
     pub(crate) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
-        known
-            .kinds
-            .iter()
-            .any(|expected| expected.views(informers).any(|(.., view)| view == View::Expired))
+        known.kinds.iter().any(|expected| {
+            expected.views(informers).any(|(.., view)| view == WriteVisibility::Expired)
+        })
     }
 
     /// Returns the creates and deletes that the caches of the parent's children do not show yet.
@@ -315,7 +314,8 @@ impl ExpectationTracker {
         let mut note = |at: Instant| until = until.max(Some(at + EXPECTATION_TIMEOUT));
         for expected in &known.kinds {
             for (_, sent, view) in expected.views(informers) {
-                let is_missing = matches!(view, View::Missing | View::Expired);
+                let is_missing =
+                    matches!(view, WriteVisibility::Missing | WriteVisibility::Expired);
                 if !is_missing || now >= sent.at + EXPECTATION_TIMEOUT {
                     continue;
                 }
@@ -414,11 +414,11 @@ impl KindExpectations {
 
     /// Forgets confirmed writes, and writes that were missing for too long.
     fn forget_confirmed(&mut self, informers: &InformerRegistry, now: Instant) {
-        let views: Vec<View> = self.views(informers).map(|(.., view)| view).collect();
+        let views: Vec<WriteVisibility> = self.views(informers).map(|(.., view)| view).collect();
         let mut views = views.into_iter();
         self.sent.retain(|_, sent| {
-            let view = views.next().unwrap_or(View::Confirmed);
-            if view == View::Confirmed {
+            let view = views.next().unwrap_or(WriteVisibility::Confirmed);
+            if view == WriteVisibility::Confirmed {
                 let at = *sent.confirmed.get_or_insert(now);
                 let created = if sent.effect == WriteEffect::Created {
                     Some(at)
@@ -428,7 +428,7 @@ impl KindExpectations {
                 return created.is_some_and(|created| now < created + CONFIRMED_RETENTION);
             }
             // A write that the cache overlays expires in the cache.
-            view != View::Missing || now < sent.at + EXPECTATION_TIMEOUT
+            view != WriteVisibility::Missing || now < sent.at + EXPECTATION_TIMEOUT
         });
     }
 
@@ -436,8 +436,8 @@ impl KindExpectations {
     fn views(
         &self,
         informers: &InformerRegistry,
-    ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
-        let mut views = vec![View::Confirmed; self.sent.len()];
+    ) -> impl Iterator<Item = (&ObjectKey, &SentWrite, WriteVisibility)> {
+        let mut views = vec![WriteVisibility::Confirmed; self.sent.len()];
         let checks = self.sent.iter().zip(&mut views);
         let checks = checks.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_delivered);
         (self.kind.check)(
@@ -520,29 +520,34 @@ fn check_cache<K: Resource>(
     for CacheCheck { key, sent, view } in checks {
         // In a namespace that no cache covers, no view can lack the write.
         let caches = caches.iter().filter(|cache| cache.covers(key.namespace()));
-        *view = caches.map(|cache| view_in(cache, key, sent)).max().unwrap_or(View::Confirmed);
+        *view = caches
+            .map(|cache| view_in(cache, key, sent))
+            .max()
+            .unwrap_or(WriteVisibility::Confirmed);
     }
 }
 
 /// Returns the state of a write in a cache.
-fn view_in<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
+fn view_in<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &SentWrite) -> WriteVisibility {
     let store = cache.store();
     let seen = || store.get_seen(key).filter(|seen| seen.metadata().uid() == sent.uid);
     match (store.unseen(key), sent.effect) {
-        (Some(Unconfirmed::Shown), _) => View::Shown,
+        (Some(Unconfirmed::Shown), _) => WriteVisibility::Shown,
         // The watch does not show the object either: the deletion is confirmed.
-        (Some(Unconfirmed::Expired), WriteEffect::Deleted) if seen().is_none() => View::Confirmed,
-        (Some(Unconfirmed::Expired), _) => View::Expired,
+        (Some(Unconfirmed::Expired), WriteEffect::Deleted) if seen().is_none() => {
+            WriteVisibility::Confirmed
+        }
+        (Some(Unconfirmed::Expired), _) => WriteVisibility::Expired,
         (None, WriteEffect::Deleted)
             if seen().is_some_and(|seen| !seen.metadata().is_terminating()) =>
         {
-            View::Missing
+            WriteVisibility::Missing
         }
         // A limited cache holds no own writes: only the watch shows the object.
         (None, WriteEffect::Created) if !cache.shows_own(key.namespace()) && seen().is_none() => {
-            View::Missing
+            WriteVisibility::Missing
         }
-        (None, _) => View::Confirmed,
+        (None, _) => WriteVisibility::Confirmed,
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum ReconcileResult {
 
 /// Recorder of `controller_runtime_*` for a controller.
 #[derive(Clone, Debug)]
-pub(crate) struct Meter {
+pub(crate) struct WorkerMeter {
     all: Arc<SharedMeter>,
     /// The shard that this worker counts in.
     shard: usize,
@@ -85,7 +85,7 @@ struct ControllerSeries {
     waiting: GaugeSeries,
 }
 
-impl Meter {
+impl WorkerMeter {
     /// Creates all series at 0.
     pub(crate) fn new(metrics: &Metrics, controller: &str, workers: usize) -> Self {
         let result = |result| metrics.counter(&names::RECONCILE, &[controller, result]);
@@ -246,11 +246,11 @@ mod tests {
     #[test]
     fn the_counts_of_all_workers_are_reported_as_one_sum_and_once() {
         let metrics = Metrics::new();
-        let meter = Meter::new(&metrics, "shop", 3);
-        let workers: Vec<Meter> = (0..2 * SHARDS).map(|_| meter.for_one_worker()).collect();
+        let meter = WorkerMeter::new(&metrics, "shop", 3);
+        let workers: Vec<WorkerMeter> = (0..2 * SHARDS).map(|_| meter.for_one_worker()).collect();
         let success = || metrics.counted(&names::RECONCILE, &["shop", "success"]);
         let active = || metrics.level(&names::ACTIVE_WORKERS, &["shop"]);
-        let busy: Vec<Busy<'_>> = workers.iter().map(Meter::busy).collect();
+        let busy: Vec<Busy<'_>> = workers.iter().map(WorkerMeter::busy).collect();
         assert_eq!(active(), Some(workers.len() as f64));
         drop(busy);
         for round in 1..=3 {
@@ -280,7 +280,8 @@ mod tests {
     #[test]
     fn the_busy_workers_of_two_operators_with_the_same_metrics_are_added() {
         let metrics = Metrics::new();
-        let (leader, follower) = (Meter::new(&metrics, "shop", 1), Meter::new(&metrics, "shop", 1));
+        let (leader, follower) =
+            (WorkerMeter::new(&metrics, "shop", 1), WorkerMeter::new(&metrics, "shop", 1));
         let active = || metrics.level(&names::ACTIVE_WORKERS, &["shop"]);
         let (one, other) = (leader.busy(), follower.busy());
         assert_eq!(active(), Some(2.0));
@@ -295,7 +296,7 @@ mod tests {
     #[test]
     fn unread_counts_are_added_when_the_controller_is_dropped() {
         let metrics = Metrics::new();
-        let meter = Meter::new(&metrics, "shop", 1);
+        let meter = WorkerMeter::new(&metrics, "shop", 1);
         meter.for_one_worker().ended(ReconcileResult::RequeueAfter, Duration::ZERO);
         drop(meter);
         assert_eq!(metrics.counted(&names::RECONCILE, &["shop", "requeue_after"]), 1);

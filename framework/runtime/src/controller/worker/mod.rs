@@ -22,7 +22,7 @@ pub(super) use self::attempt::{AttemptCancel, ReconcileAttempt};
 pub use self::limits::LoopGuard;
 pub(super) use self::limits::Rate;
 pub(super) use self::loop_guard::{HotKey, LoopGuardState};
-pub(super) use self::meter::Meter;
+pub(super) use self::meter::WorkerMeter;
 pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
 pub(super) use self::reported_failure::{ReportedFailure, waiting};
 pub use self::retries_used_up::AfterMaxRetries;
@@ -81,7 +81,7 @@ pub(super) enum ReconcileOutcome {
 }
 
 /// A boxed future of a step.
-pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = ReconcileOutcome> + Send + 'a>>;
+pub(super) type HandlerFuture<'a> = Pin<Box<dyn Future<Output = ReconcileOutcome> + Send + 'a>>;
 
 /// A boxed report of a failure.
 pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
@@ -89,7 +89,7 @@ pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failur
 /// Handles a key; the worker's view of a controller.
 pub(super) trait KeyHandler: Send + Sync + 'static {
     /// Looks the key up and reconciles the object.
-    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a>;
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> HandlerFuture<'a>;
 
     /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
     /// this finished reconcile left, and nothing newer.
@@ -139,7 +139,7 @@ pub(super) struct Worker {
     pub(super) retry: RetryPolicy,
     pub(super) after_max_retries: AfterMaxRetries,
     pub(super) environment: Environment,
-    pub(super) meter: Meter,
+    pub(super) meter: WorkerMeter,
     pub(super) loop_guard: Arc<LoopGuardState>,
     pub(super) last_errors: Arc<LastErrors>,
     pub(super) waits: Arc<Waits>,

@@ -6,7 +6,7 @@ use crate::controller::Failure;
 use crate::controller::conditions::reasons::{
     FAILED, GAVE_UP, STALLED, TERMINAL, TERMINATING, WAITING,
 };
-use crate::controller::conditions::{Outcome, State};
+use crate::controller::conditions::{ConditionOutcome, OutcomeState};
 use crate::controller::outcome::action::Wait;
 use windlass_core::conditions::{Condition, unmet};
 
@@ -30,10 +30,10 @@ impl ReportedFailure<'_> {
     }
 
     /// Returns the failure as the end of a reconcile.
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> ConditionOutcome {
         let is_retried = !self.failure.is_terminal() && !self.failure.gave_up();
-        let state = if is_retried { State::Retried } else { State::Stalled };
-        Outcome { state, reason: self.reason().into(), message: self.failure.to_string() }
+        let state = if is_retried { OutcomeState::Retried } else { OutcomeState::Stalled };
+        ConditionOutcome { state, reason: self.reason().into(), message: self.failure.to_string() }
     }
 
     fn reason(&self) -> &'static str {
@@ -66,9 +66,9 @@ mod tests {
         let mut given_up = Failure::from("no answer");
         given_up.gave_up = true;
         for (failure, state, reason) in [
-            (retried, State::Retried, FAILED),
-            (given_up, State::Stalled, GAVE_UP),
-            (Failure::terminal("no such host"), State::Stalled, TERMINAL),
+            (retried, OutcomeState::Retried, FAILED),
+            (given_up, OutcomeState::Stalled, GAVE_UP),
+            (Failure::terminal("no such host"), OutcomeState::Stalled, TERMINAL),
         ] {
             let gave_up = failure.gave_up();
             let reported =

@@ -67,7 +67,7 @@ impl Script {
 }
 
 impl KeyHandler for Script {
-    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> HandlerFuture<'a> {
         Box::pin(async move {
             let name = key.name();
             self.runs.lock().entry(name.into()).or_default().push(tokio::time::Instant::now());
@@ -148,7 +148,7 @@ impl Stage {
             waits: Arc::default(),
             loop_guard: Arc::default(),
             trigger_names: Arc::default(),
-            meter: Meter::new(&environment.metrics, "test", workers),
+            meter: WorkerMeter::new(&environment.metrics, "test", workers),
             environment,
             stop: Arc::default(),
             namespaces: Arc::default(),

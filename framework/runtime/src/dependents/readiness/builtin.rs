@@ -16,7 +16,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::Value;
 
 use super::Readiness;
-use super::generic::{Condition, Shared};
+use super::generic::{CommonStatus, Condition};
 
 /// Time that the scheduler has for a Pod, before the Pod counts as failed.
 const SCHEDULE_WINDOW: Duration = Duration::from_secs(15);
@@ -24,7 +24,7 @@ const SCHEDULE_WINDOW: Duration = Duration::from_secs(15);
 /// A kind with a rule of its own.
 pub(super) trait BuiltIn {
     /// Returns the parts of the status that all kinds may have.
-    fn shared(&self) -> Shared<'_>;
+    fn shared(&self) -> CommonStatus<'_>;
 
     /// Returns the readiness by the kind's rule.
     fn rule(&self, now: Timestamp) -> Readiness;
@@ -122,8 +122,8 @@ fn extra(count: i32) -> Readiness {
 }
 
 impl BuiltIn for Deployment {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: observed!(self), conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: observed!(self), conditions: conditions!(self) }
     }
 
     fn rule(&self, _: Timestamp) -> Readiness {
@@ -172,8 +172,8 @@ impl BuiltIn for Deployment {
 }
 
 impl BuiltIn for StatefulSet {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: observed!(self), conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: observed!(self), conditions: conditions!(self) }
     }
 
     fn rule(&self, _: Timestamp) -> Readiness {
@@ -219,8 +219,8 @@ impl BuiltIn for StatefulSet {
 }
 
 impl BuiltIn for ReplicaSet {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: observed!(self), conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: observed!(self), conditions: conditions!(self) }
     }
 
     fn rule(&self, _: Timestamp) -> Readiness {
@@ -251,8 +251,8 @@ impl BuiltIn for ReplicaSet {
 }
 
 impl BuiltIn for DaemonSet {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: observed!(self), conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: observed!(self), conditions: conditions!(self) }
     }
 
     fn rule(&self, _: Timestamp) -> Readiness {
@@ -285,8 +285,8 @@ impl BuiltIn for DaemonSet {
 }
 
 impl BuiltIn for Job {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: None, conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: None, conditions: conditions!(self) }
     }
 
     /// Ready from its start on, as kstatus has it: a rule of one's own waits for its completion.
@@ -315,8 +315,8 @@ impl BuiltIn for Job {
 }
 
 impl BuiltIn for Pod {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: observed!(self), conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: observed!(self), conditions: conditions!(self) }
     }
 
     fn rule(&self, now: Timestamp) -> Readiness {
@@ -353,12 +353,12 @@ impl BuiltIn for Pod {
 }
 
 /// Part of the rule for Pods.
-trait Running {
+trait RunningPod {
     /// Returns the readiness of a Pod whose phase is `Running`.
     fn running(&self) -> Readiness;
 }
 
-impl Running for Pod {
+impl RunningPod for Pod {
     fn running(&self) -> Readiness {
         if conditions!(self).iter().any(|condition| condition.is("Ready", "True")) {
             return Readiness::Ready;
@@ -379,8 +379,8 @@ impl Running for Pod {
 }
 
 impl BuiltIn for PersistentVolumeClaim {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: None, conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: None, conditions: conditions!(self) }
     }
 
     fn rule(&self, _: Timestamp) -> Readiness {
@@ -396,8 +396,8 @@ impl BuiltIn for PersistentVolumeClaim {
 }
 
 impl BuiltIn for Service {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: None, conditions: meta_conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: None, conditions: meta_conditions!(self) }
     }
 
     /// Ready without an address of the load balancer, as kstatus has it.
@@ -414,8 +414,8 @@ impl BuiltIn for Service {
 }
 
 impl BuiltIn for PodDisruptionBudget {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: observed!(self), conditions: meta_conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: observed!(self), conditions: meta_conditions!(self) }
     }
 
     /// Ready once its controller has observed it.
@@ -425,8 +425,8 @@ impl BuiltIn for PodDisruptionBudget {
 }
 
 impl BuiltIn for CustomResourceDefinition {
-    fn shared(&self) -> Shared<'_> {
-        Shared { observed: None, conditions: conditions!(self) }
+    fn shared(&self) -> CommonStatus<'_> {
+        CommonStatus { observed: None, conditions: conditions!(self) }
     }
 
     fn rule(&self, _: Timestamp) -> Readiness {

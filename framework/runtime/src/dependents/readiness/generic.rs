@@ -31,7 +31,7 @@ impl Condition<'_> {
 
 /// The parts of a status that all kinds may have.
 #[derive(Default)]
-pub(super) struct Shared<'a> {
+pub(super) struct CommonStatus<'a> {
     /// `status.observedGeneration`.
     pub(super) observed: Option<i64>,
     /// `status.conditions`.
@@ -40,7 +40,7 @@ pub(super) struct Shared<'a> {
 
 /// Returns the readiness by observed generation and the conditions `Reconciling` and `Stalled`;
 /// `None` if they decide nothing.
-pub(super) fn common(generation: Option<i64>, status: &Shared<'_>) -> Option<Readiness> {
+pub(super) fn common(generation: Option<i64>, status: &CommonStatus<'_>) -> Option<Readiness> {
     if let (Some(generation), Some(observed)) = (generation, status.observed)
         && observed != generation
     {
@@ -57,7 +57,7 @@ pub(super) fn common(generation: Option<i64>, status: &Shared<'_>) -> Option<Rea
 }
 
 /// Returns the readiness by the condition `Ready`; ready without one.
-pub(super) fn by_ready_condition(status: &Shared<'_>) -> Readiness {
+pub(super) fn by_ready_condition(status: &CommonStatus<'_>) -> Readiness {
     match status.conditions.iter().find(|condition| condition.type_ == "Ready") {
         Some(condition) if condition.status != "True" => condition.in_progress(),
         _ => Readiness::Ready,
@@ -65,7 +65,7 @@ pub(super) fn by_ready_condition(status: &Shared<'_>) -> Readiness {
 }
 
 /// Reads the shared parts of a status; parts of other types count as missing.
-pub(super) fn read(status: &Value) -> Shared<'_> {
+pub(super) fn read(status: &Value) -> CommonStatus<'_> {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let conditions = conditions.filter_map(|condition| {
         let text = |member: &str| condition[member].as_str();
@@ -76,5 +76,8 @@ pub(super) fn read(status: &Value) -> Shared<'_> {
             message: text("message").unwrap_or_default(),
         })
     });
-    Shared { observed: status["observedGeneration"].as_i64(), conditions: conditions.collect() }
+    CommonStatus {
+        observed: status["observedGeneration"].as_i64(),
+        conditions: conditions.collect(),
+    }
 }

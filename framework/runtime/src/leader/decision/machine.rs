@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::own_records::{OwnRecords, Wait};
+use super::own_records::{CreationWait, OwnRecords};
 use crate::leader::gate::remaining;
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
 use crate::leader::settings::{JITTER, LeaseDurations};
@@ -526,7 +526,7 @@ impl Machine {
             renewed: Some(wall),
             ..LeaderElectionRecord::default()
         };
-        self.own_records.add(&record, Some(Wait::new(lasts)));
+        self.own_records.add(&record, Some(CreationWait::new(lasts)));
         Some(LockRequest::Create(record))
     }
 
@@ -540,8 +540,8 @@ impl Machine {
     }
 
     /// Returns the wait of a lock that this process creates.
-    fn wait(&self) -> Wait {
-        Wait::new(self.timing.lease_duration)
+    fn wait(&self) -> CreationWait {
+        CreationWait::new(self.timing.lease_duration)
     }
 
     /// Returns the write that takes or renews the lease.

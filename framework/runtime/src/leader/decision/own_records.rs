@@ -30,7 +30,7 @@ pub struct OwnRecords(Arc<Mutex<Records>>);
 /// The kept records, oldest first.
 #[derive(Debug, Default)]
 struct Records {
-    kept: VecDeque<(Fingerprint, Option<Wait>)>,
+    kept: VecDeque<(Fingerprint, Option<CreationWait>)>,
     /// Time since which no other process is known to have held the lock; until a record was seen.
     unheld_since: Option<ClockReading>,
 }
@@ -41,14 +41,14 @@ type Fingerprint = (Option<i64>, i64);
 
 /// Time for which a holder that created the lock writes nothing.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::leader) struct Wait {
+pub(in crate::leader) struct CreationWait {
     /// Time at which a record of the lock was first seen in the store: an earlier holder has not
     /// renewed the lock since.
     since: Option<ClockReading>,
     lasts: Duration,
 }
 
-impl Wait {
+impl CreationWait {
     /// Creates a wait that begins when a record with this wait is first seen.
     pub(in crate::leader) fn new(lasts: Duration) -> Self {
         Self { since: None, lasts }
@@ -77,7 +77,7 @@ impl OwnRecords {
     const KEPT: usize = 16;
 
     /// Adds a record that is about to be sent; forgets the oldest when there are too many.
-    pub(in crate::leader) fn add(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
+    pub(in crate::leader) fn add(&self, record: &LeaderElectionRecord, wait: Option<CreationWait>) {
         let kept = &mut self.0.lock().kept;
         if kept.len() == Self::KEPT {
             kept.pop_front();
@@ -92,13 +92,17 @@ impl OwnRecords {
     }
 
     /// Returns the wait that a record of ours carries; `None` when the holder may write at once.
-    pub(in crate::leader) fn wait(&self, record: &LeaderElectionRecord) -> Option<Wait> {
+    pub(in crate::leader) fn wait(&self, record: &LeaderElectionRecord) -> Option<CreationWait> {
         let sought = fingerprint(record);
         self.0.lock().kept.iter().find_map(|(print, wait)| wait.filter(|_| *print == sought))
     }
 
     /// Replaces the wait of a record of ours.
-    pub(in crate::leader) fn set_wait(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
+    pub(in crate::leader) fn set_wait(
+        &self,
+        record: &LeaderElectionRecord,
+        wait: Option<CreationWait>,
+    ) {
         let sought = fingerprint(record);
         let kept = &mut self.0.lock().kept;
         kept.iter_mut().filter(|(print, _)| *print == sought).for_each(|kept| kept.1 = wait);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::health::OperatorStatus;
 use crate::leader::Leadership;
-use crate::manager::runnable::{Runnable, Stage, State};
+use crate::manager::runnable::{Runnable, RunnableStage, RunnableState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 
 /// Entries of each list by default; and the largest number that a request may ask for.
@@ -112,15 +112,15 @@ fn cache(status: &InformerStatus, limit: usize) -> Value {
 fn runnable(runnable: &Runnable) -> Value {
     let record = runnable.record.lock().clone();
     let stage = match runnable.stage() {
-        Stage::BeforeCaches => "before caches",
-        Stage::Always => "always",
-        Stage::Leading => "leading",
+        RunnableStage::BeforeCaches => "before caches",
+        RunnableStage::Always => "always",
+        RunnableStage::Leading => "leading",
     };
     let state = match record.state {
-        State::Waiting => "waiting",
-        State::Running => "running",
-        State::Restarting => "restarting",
-        State::Ended => "ended",
+        RunnableState::Waiting => "waiting",
+        RunnableState::Running => "running",
+        RunnableState::Restarting => "restarting",
+        RunnableState::Ended => "ended",
     };
     json!({
         "name": runnable.name(),

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::manager::install::KeptDefinition;
-use crate::manager::runnable::{OperatorInfo, Runnable, State as RunState};
+use crate::manager::runnable::{OperatorInfo, Runnable, RunnableState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 use windlass_cache::reflector::State;
 use windlass_client::client::Client;
@@ -210,7 +210,7 @@ impl OperatorStatus {
             checks.extend(runnable.checks());
             // Cloned, so that the runnable does not wait for this lock while the text is built.
             let record = runnable.record.lock().clone();
-            if let (RunState::Restarting, Some(why)) = (record.state, record.last_error) {
+            if let (RunnableState::Restarting, Some(why)) = (record.state, record.last_error) {
                 // A runnable beside the controllers takes no replica out of service.
                 let name = format!("runnable {}", runnable.name());
                 checks.push(passed(&name, &format!("to be started again, it failed: {why}")));

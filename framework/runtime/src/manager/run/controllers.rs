@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::super::runnable::Stage;
+use super::super::runnable::RunnableStage;
 use super::{GRACE, Operator, ended};
 use crate::controller::ControllerRun;
 use crate::events::{Recorder, Warning};
@@ -34,7 +34,7 @@ impl Operator {
         // Ends with the operator, and can end with a term alone.
         let stop = self.stop.child_token();
         let mut reporting = self.report_invalid(&client, stop.clone());
-        let runnables = self.start_runnables(Stage::Leading, &client, stop.child_token());
+        let runnables = self.start_runnables(RunnableStage::Leading, &client, stop.child_token());
         let mut running = JoinSet::new();
         for controller in &self.status.controllers {
             let run = ControllerRun {

@@ -34,13 +34,13 @@ pub(super) struct Activity {
     pub(super) record: Arc<Record>,
     work: Work,
     /// The last writes, oldest first.
-    writes: Mutex<VecDeque<Write>>,
+    writes: Mutex<VecDeque<AnsweredWrite>>,
     coverage: Mutex<CoverageReport>,
 }
 
 /// A write that was answered.
 #[derive(Clone, Debug)]
-struct Write {
+struct AnsweredWrite {
     at: Duration,
     text: String,
     /// Code of an answer that is an error.
@@ -48,7 +48,7 @@ struct Write {
     because: String,
 }
 
-impl fmt::Display for Write {
+impl fmt::Display for AnsweredWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>9.3} s  {}", self.at.as_secs_f64(), self.text)?;
         if let Some(code) = self.failed {
@@ -108,7 +108,7 @@ impl RequestObserver for Activity {
         let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
         let slash = if namespace.is_empty() { "" } else { "/" };
         let verb = if request.is_apply { "apply" } else { request.verb };
-        let write = Write {
+        let write = AnsweredWrite {
             at: self.clock.now().saturating_duration_since(self.began),
             text: format!("{verb} {}{part} {namespace}{slash}{name}", target.resource()),
             failed: request.failed,

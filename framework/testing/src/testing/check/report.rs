@@ -4,7 +4,7 @@ use std::fmt;
 
 use windlass_core::error::{Error, ErrorKind};
 
-use super::judge::Tally;
+use super::judge::ValueTally;
 use super::status::StatusTally;
 use super::versions::VersionTally;
 
@@ -21,7 +21,7 @@ pub struct CheckReport {
     /// Rules of the schema.
     rules: usize,
     /// Counts of the values.
-    tally: Tally,
+    tally: ValueTally,
     /// Counts of the values of the status.
     status: StatusTally,
     /// Places that the server checks less strictly than serde.
@@ -36,7 +36,7 @@ impl CheckReport {
         kind: &str,
         bytes: usize,
         rules: usize,
-        tally: Tally,
+        tally: ValueTally,
         status: StatusTally,
         unchecked: Vec<String>,
     ) -> Self {
@@ -72,7 +72,8 @@ impl CheckReport {
 
     /// Returns the report, or the differences as an error.
     pub(super) fn into_result(self) -> Result<Self, Error> {
-        let all = |tally: &Tally| [tally.differences.as_slice(), tally.misread.as_slice()].concat();
+        let all =
+            |tally: &ValueTally| [tally.differences.as_slice(), tally.misread.as_slice()].concat();
         let of_status = match &self.status {
             StatusTally::Tried(tally) => (tally.values, all(tally)),
             _ => (0, Vec::new()),

@@ -8,7 +8,7 @@ use windlass_core::error::Error;
 use windlass_core::resource::DynamicObject;
 use windlass_core::rng::Rng;
 
-use super::judge::{Tally, Target, judge};
+use super::judge::{JudgedType, ValueTally, judge};
 use super::values::Values;
 use super::{SEED, VALUES, rewritten, whole_schema, with_head};
 
@@ -23,7 +23,7 @@ pub(super) enum StatusTally {
     /// The server stored none of the generated objects, so that there was no status to update.
     NoObject,
     /// Values were tried.
-    Tried(Tally),
+    Tried(ValueTally),
 }
 
 /// Tries values of the status of `K` if the status is a subresource; a part of the values is made
@@ -31,7 +31,7 @@ pub(super) enum StatusTally {
 pub(super) async fn judge_status<K: CustomResource>(
     api: &Api<DynamicObject>,
     definition: &CustomResourceDefinition,
-    whole: &Target<'_>,
+    whole: &JudgedType<'_>,
     head: &Value,
     examples: &[Value],
 ) -> Result<StatusTally, Error> {
@@ -52,7 +52,7 @@ pub(super) async fn judge_status<K: CustomResource>(
     let warnings: Vec<String> =
         whole.warnings.iter().filter_map(|warning| below_status(warning)).collect();
     let object = &serde_json::to_value(&object).unwrap_or_default();
-    let target = Target {
+    let target = JudgedType {
         schema: &schema,
         warnings: &warnings,
         decode: &|status| decode::<K>(&with_status(object, status)),
@@ -79,7 +79,7 @@ pub(super) async fn judge_status<K: CustomResource>(
 /// Stores an object that fits the schema and the rules.
 async fn stored_object(
     api: &Api<DynamicObject>,
-    whole: &Target<'_>,
+    whole: &JudgedType<'_>,
     head: &Value,
 ) -> Result<Option<DynamicObject>, Error> {
     let values = Values::new(Rng::seeded(SEED), whole.examples);

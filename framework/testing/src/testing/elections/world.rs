@@ -20,7 +20,7 @@ use windlass_runtime::leader::simulated::{
 const SECOND: u64 = 1_000_000;
 
 /// A process on a machine.
-struct Node {
+struct ElectionNode {
     /// The framework's election of this process, with the rules for asking for and lending a lease.
     handover: Handover,
     /// Records that this process wrote; shared with the election's machine.
@@ -59,7 +59,7 @@ struct Node {
 ///
 /// Times are microseconds since the beginning of the world. The state is changed by a single event
 /// at a time, so that a run depends on nothing but the seed and the settings.
-struct World {
+struct ElectionWorld {
     /// Lease durations, rates and defect.
     settings: Elections,
     /// The only source of randomness.
@@ -71,7 +71,7 @@ struct World {
     /// Events to come.
     queue: EventQueue,
     /// Two to five nodes; a crashed node keeps index and clocks.
-    nodes: Vec<Node>,
+    nodes: Vec<ElectionNode>,
     /// The Lease at the server; `None` before the first election, and after a deletion.
     stored: Option<ObservedRecord>,
     /// resourceVersion of the last write; increases also over deletions, as that of a real server
@@ -83,7 +83,7 @@ struct World {
 
 /// Runs `elections` in the world of a seed.
 pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
-    let mut world = World::new(seed, settings);
+    let mut world = ElectionWorld::new(seed, settings);
     while world.oracle.tally.elections < elections {
         let Some(event) = world.queue.pop() else { break };
         world.handle(event);
@@ -91,7 +91,7 @@ pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
     world.oracle.tally
 }
 
-impl World {
+impl ElectionWorld {
     /// Creates a world of two to five nodes, each with clocks of a separate rate.
     ///
     /// All nodes start within two seconds, in an order that the seed decides.
@@ -118,7 +118,7 @@ impl World {
         };
         for (index, rate) in of_nodes.into_iter().take(nodes).enumerate() {
             let (handover, own_records) = world.new_process(index, 0);
-            world.nodes.push(Node {
+            world.nodes.push(ElectionNode {
                 handover,
                 own_records,
                 life: 0,

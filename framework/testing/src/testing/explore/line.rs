@@ -83,26 +83,26 @@ impl Connect for Line {
             }
             let inner = self.server.connect_as(&self.user, &["system:masters"])?;
             let (is_cut, trace) = (Arc::clone(&self.is_cut), self.trace.clone());
-            Ok(Box::new(Stream { inner, is_cut, trace }) as BoxIo)
+            Ok(Box::new(CutStream { inner, is_cut, trace }) as BoxIo)
         })
     }
 }
 
 /// One connection.
-struct Stream {
+struct CutStream {
     inner: DuplexStream,
     is_cut: Arc<AtomicBool>,
     trace: Option<Arc<Trace>>,
 }
 
-impl Stream {
+impl CutStream {
     fn is_cut(&self) -> bool {
         self.is_cut.load(Ordering::Relaxed)
     }
 }
 
 // A poll of a cut connection registers no waker: its process is about to be dropped.
-impl AsyncRead for Stream {
+impl AsyncRead for CutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -120,7 +120,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for CutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

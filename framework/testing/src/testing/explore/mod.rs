@@ -44,7 +44,7 @@ use jiff::Timestamp;
 use self::oracle::Verdict;
 use self::plan::Plan;
 use self::run::{Setting, Shared};
-use self::search::{Reference, Search, Tally};
+use self::search::{Reference, Search, SearchTally};
 use windlass_core::rng::Rng;
 
 pub use self::external::ExternalWorld;
@@ -294,7 +294,8 @@ impl Exploration {
         };
         report.plans += plans.len();
         let (reference, plans) = (&reference, plans.as_slice());
-        let search = Search { shared, reference, plans, seed, began, tally: Tally::default() };
+        let search =
+            Search { shared, reference, plans, seed, began, tally: SearchTally::default() };
         search.run(self, report);
     }
 

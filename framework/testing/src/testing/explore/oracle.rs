@@ -25,9 +25,9 @@ pub(super) struct Expectation {
     /// Most creations, updates and deletions of each key by the operator.
     most: BTreeMap<(String, &'static str), usize>,
     /// Writes of the operator, without masked places; most in one run.
-    writes: BTreeMap<Write, usize>,
+    writes: BTreeMap<WriteKey, usize>,
     /// Writes of the first run, in order, with their virtual times in milliseconds and their reconciles.
-    order: Vec<(Write, u128, String)>,
+    order: Vec<(WriteKey, u128, String)>,
     /// Sentences about parts that are not at rest at the end of undisturbed runs either.
     unrest: BTreeSet<String>,
     /// Longest virtual time from the last disturbance to the operator's last change, beyond that of
@@ -37,7 +37,7 @@ pub(super) struct Expectation {
 }
 
 /// Key, verb, and state after the write as JSON.
-type Write = (String, &'static str, String);
+type WriteKey = (String, &'static str, String);
 
 /// Judgement on a run that differed.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Expectation {
             let most = self.most.entry(key).or_default();
             *most = count.max(*most);
         }
-        let mut seen: BTreeMap<Write, usize> = BTreeMap::new();
+        let mut seen: BTreeMap<WriteKey, usize> = BTreeMap::new();
         writes(outcome).for_each(|change| *seen.entry(self.write(change)).or_default() += 1);
         for (write, count) in seen {
             let most = self.writes.entry(write).or_default();
@@ -138,7 +138,7 @@ impl Expectation {
     }
 
     /// Returns a write without masked places.
-    fn write(&self, change: &Change) -> Write {
+    fn write(&self, change: &Change) -> WriteKey {
         let after = state::masked(&change.key, &change.after, &self.masks);
         (change.key.clone(), change.verb, after.to_string())
     }
@@ -240,7 +240,7 @@ impl Expectation {
                 }
             }
         }
-        let mut made: BTreeMap<Write, usize> = BTreeMap::new();
+        let mut made: BTreeMap<WriteKey, usize> = BTreeMap::new();
         writes(outcome).for_each(|change| *made.entry(self.write(change)).or_default() += 1);
         for (write, at, because) in &self.order {
             match made.get_mut(write) {

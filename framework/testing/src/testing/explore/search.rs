@@ -126,12 +126,12 @@ pub(super) struct Search<'a, F> {
     pub(super) plans: &'a [Plan],
     pub(super) seed: u64,
     pub(super) began: Instant,
-    pub(super) tally: Tally,
+    pub(super) tally: SearchTally,
 }
 
 /// Counts of a search.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SearchTally {
     runs: AtomicUsize,
     longest_rest: Mutex<Duration>,
 }

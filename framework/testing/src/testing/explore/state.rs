@@ -158,10 +158,10 @@ fn count(number: usize) -> String {
 }
 
 /// A place: its path without and with positions, and both values.
-type Place = (String, String, String, String);
+type FieldDifference = (String, String, String, String);
 
 /// Adds the places in which two values differ. The recursion is as deep as the values.
-fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<Place>) {
+fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<FieldDifference>) {
     if old == new {
         return;
     }

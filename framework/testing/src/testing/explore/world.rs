@@ -40,7 +40,7 @@ const EAGER: usize = 10;
 /// Number of starts of one run, over which it counts as hopeless.
 const MOST_STARTS: u64 = 64;
 
-type Make = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
+type MakeOperator = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
 type Invariant = Arc<dyn Fn(&World) -> bool + Send + Sync>;
 
 /// The API server and the operator of one run of an [exploration](super::explore). Clones share them.
@@ -57,7 +57,7 @@ struct Inner {
     clock: Clock,
     rng: Rng,
     monitor: Arc<Monitor>,
-    make: Mutex<Option<Make>>,
+    make: Mutex<Option<MakeOperator>>,
     /// Number of replicas.
     replicas: usize,
     processes: Mutex<Vec<Process>>,
@@ -232,7 +232,7 @@ impl World {
     /// Starts the process of a replica.
     fn started(
         &self,
-        make: &Make,
+        make: &MakeOperator,
         line: Line,
         replica: usize,
         number: u64,

@@ -8,7 +8,7 @@ use windlass_runtime::controller::{
 };
 
 use super::Case;
-use super::expected::{Change, Effect, Expected};
+use super::expected::{Effect, Expected, ExpectedChange};
 use super::fields::{self, Fields};
 use super::given::{Given, Places};
 
@@ -172,8 +172,8 @@ impl Comparison<'_> {
     }
 
     /// Compares the fields of a change.
-    fn fields(&mut self, change: &Change, made: &PlannedChange) {
-        let Change { effect, object } = change;
+    fn fields(&mut self, change: &ExpectedChange, made: &PlannedChange) {
+        let ExpectedChange { effect, object } = change;
         let noun = format!("{} {} {}", effect.verb(), made.resource, made.key);
         if let Effect::Create { is_owned } = *effect
             && is_owned != made.is_owned

@@ -52,12 +52,12 @@ impl Connect for Memory {
 async fn respond(
     answers: Arc<Answers>,
     request: Request<Incoming>,
-) -> Result<Response<Stream>, Infallible> {
+) -> Result<Response<AnswerBody>, Infallible> {
     let (parts, body) = request.into_parts();
     // A body that breaks off is one of a client that is gone.
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let Answer { code, body, is_open } = answers.answer(&parts, &body);
-    let mut response = Response::new(Stream { data: Some(body), is_open });
+    let mut response = Response::new(AnswerBody { data: Some(body), is_open });
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert(http::header::CONTENT_TYPE, json);
@@ -65,12 +65,12 @@ async fn respond(
 }
 
 /// The body of an answer.
-struct Stream {
+struct AnswerBody {
     data: Option<Bytes>,
     is_open: bool,
 }
 
-impl Body for Stream {
+impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Infallible;
 

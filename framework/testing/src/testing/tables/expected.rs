@@ -10,7 +10,7 @@ use super::given::Given;
 /// Expected effects of a reconcile.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<ExpectedChange>,
     pub(super) status: Option<Value>,
     pub(super) requeue_after: Option<Duration>,
     /// Reason of a wait.
@@ -25,7 +25,7 @@ pub(super) struct Expected {
 
 /// An expected change of one object.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct ExpectedChange {
     pub(super) effect: Effect,
     /// Its fields; those that are absent are not compared.
     pub(super) object: Given,

@@ -30,12 +30,12 @@ use windlass_runtime::controller::{PlannedObject, PlannedOutcome};
 use windlass_runtime::events::EventKind;
 use windlass_runtime::manager::{Manager, PlanOptions, install_all};
 
-use self::expected::{Change, Effect, Expected};
+use self::expected::{Effect, Expected, ExpectedChange};
 use self::given::{Given, Places};
 use super::TestCluster;
 
 /// Makes the operator of a table.
-type Make = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
+type MakeOperator = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
 
 /// Cases of one operator, each of them one reconcile of one object.
 ///
@@ -58,7 +58,7 @@ type Make = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
 #[derive(Clone)]
 #[must_use = "a table does nothing until it is checked"]
 pub struct Table {
-    make: Make,
+    make: MakeOperator,
     cases: Vec<Case>,
 }
 
@@ -197,7 +197,7 @@ impl Case {
     }
 
     fn change(mut self, effect: Effect, object: Given) -> Self {
-        self.expected.changes.push(Change { effect, object });
+        self.expected.changes.push(ExpectedChange { effect, object });
         self
     }
 }

@@ -56,13 +56,13 @@ impl<Q: ?Sized, B: sealed::TargetRead<Q>> WatchTarget<Q> for B {}
 /// }
 /// ```
 pub struct WatchScope<'a, K> {
-    place: Place<'a>,
+    place: ReadNamespaces<'a>,
     kind: PhantomData<fn() -> K>,
 }
 
 /// The namespaces of a read.
 #[derive(Clone, Copy, Debug)]
-enum Place<'a> {
+enum ReadNamespaces<'a> {
     /// That of the reconciled object.
     Near,
     Named(&'a str),
@@ -84,14 +84,14 @@ impl<K> fmt::Debug for WatchScope<'_, K> {
 }
 
 impl<'a, K> WatchScope<'a, K> {
-    const fn at(place: Place<'a>) -> Self {
+    const fn at(place: ReadNamespaces<'a>) -> Self {
         Self { place, kind: PhantomData }
     }
 
     /// Objects of the reconciled object's namespace. For a reconciled object without a namespace,
     /// and for kinds without namespaces, all objects.
     pub const fn nearby() -> Self {
-        Self::at(Place::Near)
+        Self::at(ReadNamespaces::Near)
     }
 
     /// Objects of that namespace; the read is an error for a kind without namespaces, and for a
@@ -100,12 +100,12 @@ impl<'a, K> WatchScope<'a, K> {
     /// If users choose the namespace through the reconciled object, they thereby read with the
     /// rights of the operator: check first that they may.
     pub const fn in_namespace(namespace: &'a str) -> Self {
-        Self::at(Place::Named(namespace))
+        Self::at(ReadNamespaces::Named(namespace))
     }
 
     /// Objects of all namespaces of the operator.
     pub const fn everywhere() -> Self {
-        Self::at(Place::All)
+        Self::at(ReadNamespaces::All)
     }
 }
 
@@ -180,9 +180,9 @@ impl<'a, K: Resource> WatchScope<'a, K> {
         'a: 'b,
     {
         match self.place {
-            Place::Near => near.filter(|_| is_namespaced::<K>()),
-            Place::Named(namespace) => Some(namespace),
-            Place::All => None,
+            ReadNamespaces::Near => near.filter(|_| is_namespaced::<K>()),
+            ReadNamespaces::Named(namespace) => Some(namespace),
+            ReadNamespaces::All => None,
         }
     }
 }

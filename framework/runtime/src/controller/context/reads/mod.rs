@@ -88,8 +88,8 @@ impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
         let Self { cx, namespace, name, .. } = self;
         let read = cx.read_key::<K>(namespace, name).and_then(|key| cx.read_again(key));
         WatchFuture(match read {
-            Ok(Again::Found(object)) => WatchState::Done(Some(Ok(object))),
-            Ok(Again::Differs(source, key)) => {
+            Ok(EarlierRead::Found(object)) => WatchState::Done(Some(Ok(object))),
+            Ok(EarlierRead::Differs(source, key)) => {
                 WatchState::Running(Box::pin(cx.watch_anew(source, key)))
             }
             Err(error) => WatchState::Done(Some(Err(error))),
@@ -127,7 +127,7 @@ impl<K> Future for WatchFuture<'_, K> {
 }
 
 /// A read that may have been made by a former reconcile.
-enum Again<K: Resource> {
+enum EarlierRead<K: Resource> {
     /// The read was registered, and found the same state.
     Found(Option<Cached<K>>),
     /// A registration is needed.
@@ -242,7 +242,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Reads the object of that key, if unchanged since a former read.
-    fn read_again<K: Resource>(&self, key: ObjectKey) -> Result<Again<K>, Error> {
+    fn read_again<K: Resource>(&self, key: ObjectKey) -> Result<EarlierRead<K>, Error> {
         let source = self.read_source::<K>();
         check_covered(&source, key.namespace(), &key)?;
         let place = (source.number, ReadTarget::Object(key.clone()));
@@ -251,10 +251,10 @@ impl<C: Reconciler> Context<C> {
             let found = object.as_ref().map(|object| object.metadata());
             let found = found.as_ref().map(|metadata| metadata.resource_version());
             if self.shared.reads.registered.confirm(self.reader(), &place, found) {
-                return Ok(Again::Found(object));
+                return Ok(EarlierRead::Found(object));
             }
         }
-        Ok(Again::Differs(source, key))
+        Ok(EarlierRead::Differs(source, key))
     }
 
     /// Registers the read of an object, and reads the object.

@@ -132,16 +132,16 @@ pub(crate) struct RegisteredReads {
     reads: AtomicUsize,
     runs: AtomicU64,
     meters: OnceLock<ReadMeters>,
-    limits: Limits,
+    limits: ReadLimits,
 }
 
 /// Bounds of the tables.
-struct Limits {
+struct ReadLimits {
     per_object: usize,
     in_total: usize,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self { per_object: MOST_PER_OBJECT, in_total: MOST }
     }

@@ -17,14 +17,14 @@ pub(super) struct Recreation {
 }
 
 /// A place of an object on the server.
-struct Place {
+struct ObjectPlace {
     group: String,
     plural: String,
     namespace: String,
     name: String,
 }
 
-impl Place {
+impl ObjectPlace {
     fn of(change: &ObservedChange<'_>, seen: &Change) -> Self {
         let object = change.after.or(change.before).unwrap_or(&Value::Null);
         let (plural, group) = change.resource.split_once('.').unwrap_or((change.resource, ""));
@@ -58,7 +58,7 @@ impl Recreation {
         let now = jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string();
         let (namespace, name) = seen.name.clone();
         self.awaited.push((seen.plural().to_owned(), namespace, name));
-        Place::of(change, seen).store(server, move |stored| {
+        ObjectPlace::of(change, seen).store(server, move |stored| {
             let mut object = stored?;
             let metadata = &mut object["metadata"];
             // Else it is gone, or its user was faster.
@@ -99,7 +99,8 @@ impl Recreation {
         self.awaited.remove(place);
         let object = anew(before.clone(), number);
         // Another client was faster when there is one.
-        Place::of(change, seen).store(server, move |stored| stored.is_none().then_some(object));
+        ObjectPlace::of(change, seen)
+            .store(server, move |stored| stored.is_none().then_some(object));
         true
     }
 }

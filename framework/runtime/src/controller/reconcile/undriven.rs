@@ -36,7 +36,7 @@ const KEEPING: [&str; 2] = ["no-delete", "observe-only"];
 
 /// An external resource that no field drives any more.
 #[derive(Debug, PartialEq, Eq)]
-struct Left<'a> {
+struct UndrivenResource<'a> {
     /// Id of the resource, or the token of a creation of unknown outcome.
     id: &'a str,
     finalizer: &'a str,
@@ -70,11 +70,11 @@ impl Fate {
 
 /// Returns the resources that fields of `controller` have made and none drives, by the suffixes of
 /// their records.
-fn left<'a, K: Resource>(
+fn undriven<'a, K: Resource>(
     object: &'a K,
     controller: &str,
     is_driven: impl Fn(&str) -> bool,
-) -> Vec<Left<'a>> {
+) -> Vec<UndrivenResource<'a>> {
     let annotations = object.metadata().annotations.iter().flatten();
     let records = annotations.filter_map(|(key, driver)| {
         let suffix = key.strip_prefix(EXTERNAL_DRIVER)?;
@@ -92,7 +92,7 @@ fn left<'a, K: Resource>(
         } else {
             Fate::Holds
         };
-        Some(Left { id, finalizer, fate })
+        Some(UndrivenResource { id, finalizer, fate })
     });
     records.collect()
 }
@@ -116,14 +116,14 @@ fn is_foreign<K: Resource>(object: &K, suffix: &str) -> bool {
 
 impl<C: Reconciler> ObjectStep<C> {
     /// Returns the resources of the object that no field drives any more.
-    fn left<'a>(&self, object: &'a C::Object) -> Vec<Left<'a>> {
+    fn undriven<'a>(&self, object: &'a C::Object) -> Vec<UndrivenResource<'a>> {
         let is_driven = |suffix: &str| self.shared.drivers.have_field(suffix);
-        left(object, &self.shared.controller, is_driven)
+        undriven(object, &self.shared.controller, is_driven)
     }
 
     /// Names the resources that no field drives any more in the message of a success.
     pub(super) fn remark_left(&self, cx: &Context<C>) {
-        for Left { id, fate, .. } in self.left(cx.object()) {
+        for UndrivenResource { id, fate, .. } in self.undriven(cx.object()) {
             let why = match fate {
                 Fate::Foreign => {
                     "another object has made it, from which the annotations were copied"
@@ -136,7 +136,7 @@ impl<C: Reconciler> ObjectStep<C> {
 
     /// Returns the finalizers of fields that left the graph.
     pub(super) fn finalizers_left(&self, object: &C::Object) -> Vec<String> {
-        let left = self.left(object);
+        let left = self.undriven(object);
         let mut names: Vec<_> = left.iter().map(|left| left.finalizer.to_owned()).collect();
         names.sort();
         names.dedup();
@@ -151,7 +151,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// A wait that names the resources and the remedy.
     pub(super) fn hold_left(&self, cx: &Context<C>) -> Result<(), Failure> {
         let object = cx.newest_own();
-        let left = self.left(&object);
+        let left = self.undriven(&object);
         let held: Vec<_> = left.iter().filter(|left| left.fate == Fate::Holds).collect();
         if held.is_empty() {
             return Ok(());
@@ -173,7 +173,7 @@ impl<C: Reconciler> ObjectStep<C> {
 
     /// Reports the resources that outlive the object, whose finalizer was removed just now.
     pub(super) fn report_left(&self, cx: &Context<C>, object: &C::Object, finalizer: &str) {
-        for left in self.left(object).iter().filter(|left| left.finalizer == finalizer) {
+        for left in self.undriven(object).iter().filter(|left| left.finalizer == finalizer) {
             if let Some((reason, text)) = left.fate.event(left.id) {
                 tracing::info!(object = %cx.cached_at_start().key(), "{text}");
                 cx.event(Normal, reason, text);
@@ -203,17 +203,18 @@ mod tests {
 
     fn ids(annotations: &[(&str, &str, &str)]) -> Vec<String> {
         let object = object(annotations);
-        left(&object, "sites", |_| false).iter().map(|left| left.id.to_owned()).collect()
+        undriven(&object, "sites", |_| false).iter().map(|left| left.id.to_owned()).collect()
     }
 
     #[test]
     fn a_record_is_left_when_a_field_of_the_controller_made_it_and_none_drives_it() {
         let name = (EXTERNAL_NAME, ".db", "db-7");
         let object = object(&[DRIVER, name]);
-        let expected = Left { id: "db-7", finalizer: "example.dev/db", fate: Fate::Holds };
-        assert_eq!(left(&object, "sites", |suffix| suffix != ".db"), [expected]);
-        assert_eq!(left(&object, "sites", |suffix| suffix == ".db"), []);
-        assert_eq!(left(&object, "site", |_| false), [], "of another controller");
+        let expected =
+            UndrivenResource { id: "db-7", finalizer: "example.dev/db", fate: Fate::Holds };
+        assert_eq!(undriven(&object, "sites", |suffix| suffix != ".db"), [expected]);
+        assert_eq!(undriven(&object, "sites", |suffix| suffix == ".db"), []);
+        assert_eq!(undriven(&object, "site", |_| false), [], "of another controller");
         assert_eq!(ids(&[DRIVER]), [""; 0], "a person has removed the record");
         assert_eq!(ids(&[name]), [""; 0], "no field has made it");
     }
@@ -239,7 +240,7 @@ mod tests {
             ("", "no-update", Fate::Holds),
         ] {
             let object = object(&[DRIVER, name, (EXTERNAL_POLICY, suffix, text)]);
-            assert_eq!(left(&object, "sites", |_| false)[0].fate, fate, "{text}");
+            assert_eq!(undriven(&object, "sites", |_| false)[0].fate, fate, "{text}");
         }
     }
 
@@ -254,7 +255,7 @@ mod tests {
             let fate = |uid: &str| {
                 let mut object = object.clone();
                 object.metadata.uid = Some(uid.to_owned());
-                left(&object, "sites", |_| false)[0].fate
+                undriven(&object, "sites", |_| false)[0].fate
             };
             assert_eq!((fate("u"), fate("w")), (Fate::Kept, Fate::Foreign));
         }
