@@ -13,20 +13,20 @@
 // DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
 // DESIGN.md, 36: A definition of a newer program version is not replaced
 
+mod compare;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, CustomResourceDefinitionCondition,
-};
-use semver::Version;
-use serde_json::{Map, Value};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use tracing::{debug, info, warn};
 
+use self::compare::{has_versions_of, is_newer, is_same, served, served_versions, version_of};
 use super::foreign;
 use windlass_client::api::Api;
 use windlass_client::client::Client;
 use windlass_core::crd::CustomResource;
-use windlass_core::crd::compat::plain_numbers;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceExt;
 
@@ -36,8 +36,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Annotation with the version of the package that declares the kind.
 const VERSION: &str = "windlass.dev/version";
-/// Fields of a definition that an API server fills in.
-const SERVER_DEFAULTS: [&str; 4] = ["conversion", "listKind", "preserveUnknownFields", "singular"];
 
 /// Returns the definition of `K`, with the version of the program.
 pub fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Error> {
@@ -425,17 +423,6 @@ async fn is_discovered(client: &Client, definition: &CustomResourceDefinition) -
     })
 }
 
-/// Returns the names of the served versions.
-fn served_versions(definition: &CustomResourceDefinition) -> impl Iterator<Item = &str> {
-    let versions = definition.spec.versions.iter().filter(|version| version.served);
-    versions.map(|version| version.name.as_str())
-}
-
-/// Whether `stored` serves every version that `own` does.
-fn has_versions_of(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) -> bool {
-    served_versions(own).all(|wanted| served_versions(stored).any(|version| version == wanted))
-}
-
 /// Returns the error about a definition that cannot be installed.
 fn refused(name: &str, error: Error) -> Error {
     let text = format!(
@@ -443,53 +430,6 @@ fn refused(name: &str, error: Error) -> Error {
          which hold it, or leave out `install`"
     );
     Error::new(error.kind(), text).because(error)
-}
-
-/// Returns the version of the program that wrote the definition, from the annotation.
-fn version_of(definition: &CustomResourceDefinition) -> Option<&str> {
-    definition.metadata.annotations.as_ref()?.get(VERSION).map(String::as_str)
-}
-
-/// Whether a newer version of the program than the program of `own` wrote the stored definition.
-fn is_newer(stored: &CustomResourceDefinition, own: &CustomResourceDefinition) -> bool {
-    let versions = version_of(stored).zip(version_of(own));
-    // A text that is no version has no order, so such a text does not protect the definition. Build
-    // metadata does not count.
-    versions.is_some_and(|(stored, own)| match (Version::parse(stored), Version::parse(own)) {
-        (Ok(stored), Ok(own)) => stored.cmp_precedence(&own).is_gt(),
-        _ => false,
-    })
-}
-
-/// Whether applying `own` would change nothing.
-fn is_same(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) -> bool {
-    let value = |definition: &CustomResourceDefinition| {
-        let mut value = serde_json::to_value(&definition.spec).unwrap_or_default();
-        plain_numbers(&mut value);
-        value
-    };
-    version_of(own) == version_of(stored) && equals_without_defaults(&value(own), &value(stored))
-}
-
-/// Whether `stored` equals `own`, except for fields that an API server fills in.
-fn equals_without_defaults(own: &Value, stored: &Value) -> bool {
-    match (own, stored) {
-        (Value::Object(own), Value::Object(stored)) => {
-            let is_default = |(key, _): &(&String, &Value)| SERVER_DEFAULTS.contains(&key.as_str());
-            let extra = |map: &Map<String, Value>| map.iter().filter(|at| !is_default(at)).count();
-            let is_equal = |(key, own): (&String, &Value)| {
-                stored.get(key).is_some_and(|stored| equals_without_defaults(own, stored))
-            };
-            own.iter().all(is_equal)
-                // A field that only the stored definition has is a difference, too.
-                && extra(own) == extra(stored)
-        }
-        (Value::Array(own), Value::Array(stored)) => {
-            own.len() == stored.len()
-                && own.iter().zip(stored).all(|(own, stored)| equals_without_defaults(own, stored))
-        }
-        _ => own == stored,
-    }
 }
 
 /// Whether an error of this kind may pass within the time limit.
@@ -505,139 +445,4 @@ fn is_retriable(kind: ErrorKind) -> bool {
             | ErrorKind::TooManyRequests
             | ErrorKind::Transport
     )
-}
-
-/// Whether the definition is established. An error if it never will be.
-fn served(definition: &CustomResourceDefinition) -> Result<bool, Error> {
-    let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_deref());
-    let condition = |kind: &str| -> Option<&CustomResourceDefinitionCondition> {
-        conditions?.iter().find(|condition| condition.type_ == kind)
-    };
-    if let Some(refused) = condition("NamesAccepted").filter(|names| names.status == "False") {
-        let text = format!(
-            "the API server does not accept the names of {:?}: {}; another definition has them",
-            definition.name(),
-            refused.message.as_deref().unwrap_or("no message")
-        );
-        return Err(Error::new(ErrorKind::Config, text));
-    }
-    Ok(condition("Established").is_some_and(|established| established.status == "True"))
-}
-
-#[cfg(test)]
-mod tests {
-    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionStatus;
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn with(conditions: &[(&str, &str)]) -> CustomResourceDefinition {
-        let conditions = conditions
-            .iter()
-            .map(|(kind, status)| CustomResourceDefinitionCondition {
-                type_: (*kind).to_owned(),
-                status: (*status).to_owned(),
-                ..CustomResourceDefinitionCondition::default()
-            })
-            .collect();
-        CustomResourceDefinition {
-            status: Some(CustomResourceDefinitionStatus {
-                conditions: Some(conditions),
-                ..CustomResourceDefinitionStatus::default()
-            }),
-            ..CustomResourceDefinition::default()
-        }
-    }
-
-    #[test]
-    fn a_definition_is_served_once_it_is_established() {
-        assert!(!served(&CustomResourceDefinition::default()).unwrap());
-        assert!(!served(&with(&[("NamesAccepted", "True")])).unwrap());
-        assert!(served(&with(&[("NamesAccepted", "True"), ("Established", "True")])).unwrap());
-    }
-
-    fn stored_by(version: Option<&str>) -> CustomResourceDefinition {
-        let mut definition = with(&[("Established", "True")]);
-        let annotation = version.map(|version| (VERSION.to_owned(), version.to_owned()));
-        definition.metadata.annotations = Some(annotation.into_iter().collect());
-        definition
-    }
-
-    #[test]
-    fn a_definition_of_a_newer_program_is_left_alone_and_one_of_unknown_age_is_not() {
-        let own = stored_by(Some("1.2.0"));
-        assert!(is_newer(&stored_by(Some("1.10.0")), &own));
-        assert!(!is_newer(&stored_by(Some("1.2.0")), &own));
-        assert!(!is_newer(&stored_by(Some("1.2.0-rc.1")), &own));
-        assert!(!is_newer(&stored_by(None), &own));
-        assert!(!is_newer(&stored_by(Some("2")), &own));
-        assert!(!is_newer(&stored_by(Some("1.2.0+linux")), &own));
-        let candidate = stored_by(Some("1.2.0-rc.2"));
-        for newer in ["1.2.0", "1.2.0-rc.10"] {
-            assert!(is_newer(&stored_by(Some(newer)), &candidate), "{newer}");
-        }
-    }
-
-    #[test]
-    fn defaults_of_a_server_are_no_difference_and_surplus_fields_are_one() {
-        let own = json!({ "names": { "plural": "sites" }, "schema": { "a": { "maximum": 5 } } });
-        let mut stored = own.clone();
-        stored["conversion"] = json!({ "strategy": "None" });
-        stored["names"]["listKind"] = json!("SiteList");
-        assert!(equals_without_defaults(&own, &stored));
-        let mut wider = stored.clone();
-        wider["schema"]["b"] = json!({});
-        assert!(!equals_without_defaults(&own, &wider), "a field that the definition has no more");
-        let mut other = stored.clone();
-        other["schema"]["a"]["maximum"] = json!(6);
-        assert!(!equals_without_defaults(&own, &other));
-    }
-
-    #[test]
-    fn a_kind_is_served_when_all_of_its_versions_are() {
-        let of = |versions: &[(&str, bool)]| {
-            let versions: Vec<_> = versions
-                .iter()
-                .map(|(name, served)| json!({ "name": name, "served": served, "storage": false }))
-                .collect();
-            let mut definition = with(&[("Established", "True")]);
-            definition.spec.versions = serde_json::from_value(json!(versions)).unwrap();
-            definition
-        };
-        let own = of(&[("v1", true), ("v2", true), ("v0", false)]);
-        assert!(has_versions_of(&own, &of(&[("v3", true), ("v2", true), ("v1", true)])));
-        assert!(!has_versions_of(&own, &of(&[("v1", true)])));
-        assert!(!has_versions_of(&own, &of(&[("v1", true), ("v2", false)])));
-    }
-
-    #[test]
-    fn a_kept_definition_names_its_losses_and_the_parts_that_this_program_misses() {
-        let of = |properties: Value, subresources: Value| {
-            let mut definition = with(&[("Established", "True")]);
-            definition.metadata.name = Some("sites.example.dev".to_owned());
-            definition.spec.versions = serde_json::from_value(json!([{
-                "name": "v1", "served": true, "storage": true, "subresources": subresources,
-                "schema": { "openAPIV3Schema": { "type": "object", "properties": properties } },
-            }]))
-            .unwrap();
-            definition
-        };
-        let own = of(json!({ "host": { "type": "string" } }), json!({ "status": {} }));
-        let stored = of(json!({ "port": { "type": "integer" } }), json!({}));
-        let losses = foreign::losses(&own, &stored);
-        let InstallPlan::Keep(Some(kept)) = keep_or_refuse(&own, &stored, &losses) else {
-            panic!("it serves the version")
-        };
-        let missing = "works by it; it has not, so the API server drops from all that is written: \
-                       .host of v1; it does not have: the subresource status of v1; declare";
-        assert!(kept.text.contains("would take from it: .port of v1; "), "{}", kept.text);
-        assert!(kept.text.contains(missing), "{}", kept.text);
-    }
-
-    #[test]
-    fn names_that_clash_are_an_error_at_once() {
-        let error = served(&with(&[("NamesAccepted", "False")])).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Config);
-    }
 }
