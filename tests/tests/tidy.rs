@@ -40,6 +40,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("store", 3),
     ("reflector", 4),
     ("informer", 5),
+    ("children", 6),
     ("events", 6),
     ("finalizer", 6),
     ("owner", 6),

@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as windlass;
 
+mod children;
 pub mod controller;
 pub mod dependents;
 pub mod events;

@@ -10,9 +10,11 @@ use crate::client::{InFlightWrites, WriteGate};
 use crate::clock::Clock;
 use crate::explore;
 
-/// Stand-in of the settings for the modelled source.
-mod settings {
+/// Stand-in of the durations for the modelled source.
+mod durations {
     use std::time::Duration;
+
+    pub(super) const MIN_VALIDITY: Duration = Duration::from_secs(1);
 
     #[derive(Clone, Copy)]
     pub struct LeaseDurations;
@@ -45,7 +47,7 @@ fn gate_over(clock: &Clock, flights: InFlightWrites) -> LeaseGate {
     LeaseGate::new(
         "lease".to_owned(),
         clock.clone(),
-        settings::LeaseDurations,
+        durations::LeaseDurations,
         clock.mark(),
         flights,
     )

@@ -9,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-use crate::crd::{CustomResource, INSIDE, STRUCTURAL, verdict};
+use crate::crd::{CustomResource, INSIDE, STRUCTURAL, faults};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
 
@@ -42,7 +42,7 @@ fn embedded(
         opaque(json!({ "warnings": [warning] }))
     } else {
         OPEN.with_borrow_mut(|open| open.push(id));
-        let (definition, remarks) = verdict::collect(definition);
+        let (definition, remarks) = faults::collect(definition);
         OPEN.with_borrow_mut(|open| open.retain(|other| *other != id));
         let texts = |is_note| -> Vec<String> {
             let of_fields =

@@ -21,7 +21,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::schema::{Faults, Mark, field_schema};
+use super::faults::Faults;
+use super::schema::{Mark, field_schema};
 use crate::error::{Error, ErrorKind};
 
 /// A function that builds a version.

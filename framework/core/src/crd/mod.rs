@@ -30,11 +30,12 @@
 pub mod compat;
 pub(crate) mod definition;
 pub(crate) mod derived;
+pub(crate) mod faults;
 mod files;
 mod kubernetes;
 mod schema;
 pub mod shapes;
-pub(crate) mod verdict;
+mod verdict;
 pub(crate) mod versions;
 
 #[doc(inline)]
@@ -96,6 +97,6 @@ pub trait CustomResource: Resource {
 /// # Errors
 /// Those of [`CustomResource::crd`].
 pub fn warnings<K: CustomResource>() -> Result<Vec<String>, Error> {
-    let (definition, warnings) = verdict::collect_warnings(K::crd);
+    let (definition, warnings) = faults::collect_warnings(K::crd);
     definition.map(|_| warnings)
 }

@@ -14,7 +14,9 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use super::schema::UNCHECKED;
+/// Mark of a value that an API server does not check, because the type is kept whole; the mark's
+/// value lists which values serde refuses.
+pub(super) const UNCHECKED: &str = "x-windlass-unchecked";
 
 /// Mark of a field that may be absent or null, although the field's schema is written by hand.
 pub(super) const OPTIONAL: &str = "x-windlass-optional";

@@ -3,13 +3,11 @@
 //! A single field is judged by [`schema`](super::schema); rules need the whole schema,
 //! because their cost counts the lists and maps around them.
 
-use std::cell::RefCell;
-
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 use windlass_cel::rules::{Reason, Violation, check_definition};
 
-use super::schema::Faults;
+use super::faults::Faults;
 use crate::error::{Error, ErrorKind};
 
 /// Most bytes of an object that an API server stores, about: etcd takes 1.5 MiB with everything.
@@ -19,7 +17,8 @@ const MOST_ANNOTATED: usize = 256 << 10;
 /// Most letters of a kind, and of a list kind.
 const MOST_LETTERS: usize = 63;
 
-/// Judges a definition; warnings are logged, or collected by [`collect`].
+/// Judges a definition; warnings are logged, or collected by
+/// [`collect`](super::faults::collect).
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] with everything for which an API server would refuse the definition, in the
@@ -122,51 +121,6 @@ fn size(definition: &Value, faults: &mut Faults) {
              annotation (`kubectl apply --server-side` does not); {remedy}"
         ));
     }
-}
-
-/// A text about a definition that an API server takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Remark {
-    pub(crate) text: String,
-    /// Whether the author of the type asked for the effect, so that an operator's start logs the
-    /// remark at debug level only.
-    pub(crate) is_note: bool,
-}
-
-thread_local! {
-    /// Receiver of the remarks about definitions on this thread; without a receiver remarks are
-    /// logged.
-    static COLLECTED: RefCell<Option<Vec<Remark>>> = const { RefCell::new(None) };
-}
-
-/// Calls `derive` and returns the remarks that would be logged.
-pub(crate) fn collect<R>(derive: impl FnOnce() -> R) -> (R, Vec<Remark>) {
-    let outer = COLLECTED.with(|it| it.replace(Some(Vec::new())));
-    let result = derive();
-    let found = COLLECTED.with(|it| it.replace(outer));
-    (result, found.unwrap_or_default())
-}
-
-/// As [`collect`]; returns the texts.
-pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>) {
-    let (result, found) = collect(derive);
-    (result, found.into_iter().map(|remark| remark.text).collect())
-}
-
-/// Logs a warning, or hands it to [`collect`].
-pub(super) fn warn(tried: &str, text: String) {
-    COLLECTED.with(|it| match &mut *it.borrow_mut() {
-        Some(found) => found.push(Remark { text, is_note: false }),
-        None => tracing::warn!("{tried}: {text}"),
-    });
-}
-
-/// Logs a note, or hands it to [`collect`].
-pub(super) fn note(tried: &str, text: String) {
-    COLLECTED.with(|it| match &mut *it.borrow_mut() {
-        Some(found) => found.push(Remark { text, is_note: true }),
-        None => tracing::debug!("{tried}: {text}"),
-    });
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Dependents;
-use super::readiness::Readiness;
+use crate::children::Readiness;
 use crate::controller::{Action, Failure, Result};
 use windlass_cache::store::Cached;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt};

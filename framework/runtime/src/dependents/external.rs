@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::applied::DependentState;
 use super::node::{AnyKind, AnyNode, Boxed};
-use super::readiness::Readiness;
 use super::run::{FieldOutcome, GraphRun};
+use crate::children::Readiness;
 use crate::controller::{Reconciler, Result};
 use crate::external::{External, ExternalState, Externals};
 use windlass_core::resource::ResourceExt;

@@ -3,14 +3,6 @@
 //! An owner reference does not say which part of a reconciler made a child. Only children with the
 //! mark of a graph are removed with it: those that a reconciler makes by itself have none.
 
-/// Label of the children of a graph: `CONTROLLER.GRAPH.DEPENDENT`.
-///
-/// ```
-/// # extern crate windlass_runtime as windlass;
-/// assert_eq!(windlass::dependents::LABEL, "windlass.dev/dependent");
-/// ```
-pub const LABEL: &str = "windlass.dev/dependent";
-
 /// Most letters of one part of the label's value, of which an API server takes 63.
 const PART: usize = 20;
 

@@ -25,16 +25,14 @@ pub(crate) mod external;
 pub(crate) mod main_graph;
 pub(crate) mod marker;
 pub(crate) mod node;
-mod readiness;
 mod removal;
 pub(crate) mod rollout;
 pub(crate) mod run;
 mod wiring;
 
+pub use crate::children::{LABEL, Readiness};
 pub use applied::{Applied, Dependent, DependentState};
 pub use external::ExternalDependent;
-pub use marker::LABEL;
-pub use readiness::Readiness;
 pub use windlass_macros::Dependents;
 
 use std::fmt::Debug;

@@ -11,9 +11,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::applied::{AppliedChild, DependentState};
-use super::marker::{LABEL, Marker};
-use super::readiness::Readiness;
+use super::marker::Marker;
 use super::run::{FieldOutcome, GraphRun};
+use crate::children::{LABEL, Readiness};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::error::Error;

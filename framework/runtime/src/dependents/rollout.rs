@@ -12,8 +12,8 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 
 use super::applied::{AppliedChild, DependentState};
 use super::node::{AnyKind, AnyNode, Boxed, OwnedKind};
-use super::readiness::Readiness;
 use super::run::{FieldOutcome, GraphRun};
+use crate::children::Readiness;
 use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};
 use windlass_core::error::Error;

@@ -16,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
 
-use super::elector::{Elector, Leadership};
+use super::elector::Elector;
 use super::gate::LeaseGate;
 use super::settings::LOST;
+use super::shared::Leadership;
 use super::term::Term;
 
 /// Future of the leader's work.

@@ -8,14 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::settings::LeaseDurations;
+use super::durations::{LeaseDurations, MIN_VALIDITY};
 use windlass_client::client::{InFlightWrites, WriteGate, WritePermit};
 use windlass_core::clock::{Clock, ClockReading};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::sync::Mutex;
-
-/// Least validity that is worth a request.
-pub(super) const MIN_VALIDITY: Duration = Duration::from_secs(1);
 
 /// Write gate that is open while the lease of a term is valid; closed for good when the term ends.
 ///

@@ -27,8 +27,9 @@
 //! recreate a deleted lock and work at once, sharding.
 //!
 //! Files: `decision` is the protocol without I/O, which the simulation tests; `elector` runs
-//! campaigns and `term` the term of a campaign; `gate` decides about each write; `lock` has the
-//! stores of the record; `settings` the durations and the rules between durations; `callbacks`
+//! campaigns and `term` the term of a campaign, with the state in `shared`; `gate` decides about each write; `lock` has the
+//! stores of the record; `settings` names and choices,
+//! `durations` the durations and the rules between durations; `callbacks`
 //! client-go's interface.
 //!
 //! Lock order: an elector's `gate` before the gate's own `renewed`; neither is held across an
@@ -36,16 +37,18 @@
 
 mod callbacks;
 mod decision;
+mod durations;
 mod elector;
 mod fence;
 mod gate;
 mod health;
 mod lock;
 mod settings;
+mod shared;
 mod term;
 
 pub use callbacks::{ElectionOutcome, LeaderCallbacks};
-pub use elector::{Elector, Leadership};
+pub use elector::Elector;
 pub(crate) use fence::{Fenced, policy as fence_policy};
 pub use gate::LeaseGate;
 pub use health::HealthzAdaptor;
@@ -56,6 +59,7 @@ pub use lock::{
 };
 pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
+pub use shared::Leadership;
 pub use term::Term;
 
 /// Parts of an election that `windlass-testing` runs in simulations.
@@ -64,9 +68,9 @@ pub mod simulated {
     pub use super::decision::{
         Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
     };
-    pub use super::elector::WRITE_DRAIN;
+    pub use super::durations::LeaseDurations;
     pub use super::gate::{remaining, worth_sending};
-    pub use super::settings::LeaseDurations;
+    pub use super::shared::WRITE_DRAIN;
 }
 
 #[cfg(test)]

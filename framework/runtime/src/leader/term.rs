@@ -13,9 +13,9 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use super::decision::{Handover, Reaction};
-use super::elector::{Leadership, Shared};
 use super::gate::{CloseOnDrop, LeaseGate};
 use super::lock::{LockWatch, ObservedRecord};
+use super::shared::{Leadership, Shared};
 use windlass_core::clock::ClockReading;
 use windlass_core::metrics::names;
 

@@ -20,6 +20,7 @@
 //! `install` the definitions, `foreign` the comparison with definitions of others, `endpoints` the
 //! servers, `manifests` the YAML, `signals` and `exit` the two ends of the process.
 
+mod checks;
 mod endpoints;
 mod exit;
 mod foreign;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Manager, install, run};
+use super::{Manager, checks, install};
 use crate::controller::{Cluster, ErasedController, PlanRun, PlannedObject, PlannedOutcome};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::WriteGate;
@@ -122,8 +122,8 @@ impl Manager {
     /// # Cancel safety
     /// Dropping the future stops everything; nothing was written.
     pub async fn plan(self, options: PlanOptions) -> Result<Plan, Error> {
-        run::check_names(&self)?;
-        run::check_conditions(&self)?;
+        checks::names(&self)?;
+        checks::conditions(&self)?;
         if !self.client.is_dry_run() {
             let text = "cannot plan: the client of the manager writes; build the manager and its \
                         controllers with `client.dry_run()`";

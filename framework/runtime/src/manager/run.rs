@@ -9,10 +9,7 @@
 // DESIGN.md, 56: Before the first list a 404 must be confirmed, and installed kinds are looked for
 // DESIGN.md, 62: A controller waits for its own caches; caches of unknown readers are awaited by
 
-mod checks;
 mod controllers;
-
-pub(super) use checks::{conditions as check_conditions, names as check_names};
 
 use std::future::Future;
 use std::sync::Arc;
@@ -32,7 +29,7 @@ use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
 use super::runnable::{OperatorInfo, RunnableGroup, RunnableStage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, install, manifests, planning, signals};
+use super::{Bind, Exit, Manager, checks, install, manifests, planning, signals};
 use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;

@@ -14,8 +14,8 @@ use super::{
     CANARY_PASSED_AT, CANARY_READY_AT, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK,
     ROLLOUT, Rollout, RolloutPhase, RolloutStatus, Settings, UPDATED_READY_AT,
 };
+use crate::children::{LABEL, Readiness};
 use crate::controller::{Context, Reconciler};
-use crate::dependents::{LABEL, Readiness};
 use crate::events::Warning;
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;

@@ -6,12 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use tower::ServiceExt;
 
 use super::trace;
 use super::{Call, Shared};
-use crate::client::Client;
 use crate::client::policy::AttemptOutcome;
 use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
@@ -25,9 +24,6 @@ use windlass_core::wire::status;
 
 /// Time for the text of an error answer; the part that has arrived by then is used.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
-/// Characters that are encoded in a query: all but the unreserved characters.
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
 /// A successful answer.
 pub(in crate::client) struct AttemptResponse {
     /// Status code; 2xx.
@@ -238,33 +234,6 @@ impl Call<'_> {
     fn warning_handler(&self) -> &dyn WarningHandler {
         self.request.extra.warnings.as_deref().unwrap_or(&*self.shared.defaults.warnings)
     }
-}
-
-/// Returns the absolute URI of a request, with the field manager.
-pub(in crate::client) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
-    let shared = &client.shared;
-    let base = if request.extra.from_root { shared.root() } else { &shared.base };
-    let mut uri = format!("{base}{}", request.path);
-    let mut separator = '?';
-    let mut add = |key: &str, value: &str| {
-        uri.push(separator);
-        uri.extend(utf8_percent_encode(key, QUERY));
-        uri.push('=');
-        uri.extend(utf8_percent_encode(value, QUERY));
-        separator = '&';
-    };
-    for (key, value) in &request.query {
-        add(key, value);
-    }
-    // Deletions have no field manager.
-    let managed = matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
-    if managed && request.parameter("fieldManager").is_none() {
-        add("fieldManager", &client.manager);
-    }
-    uri.parse().map_err(|error| {
-        let text = format!("cannot {}: `{}` is not a path", request.what, request.path);
-        Error::new(ErrorKind::Usage, text).because(error)
-    })
 }
 
 /// Returns the wait that a Status asks for.

@@ -14,13 +14,14 @@ mod throttle;
 mod trace;
 #[cfg(feature = "ws")]
 mod upgrade;
+mod uri;
 
-pub(in crate::client) use attempt::uri;
 pub(in crate::client) use defaults::Defaults;
 pub use observe::{AnsweredDryRun, DryRunObserver, ObservedRequest, RequestObserver};
 pub(in crate::client) use trace::{SHOWN, curl};
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
+pub(in crate::client) use uri::uri;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -226,7 +227,7 @@ impl<'a> Call<'a> {
             shared,
             request,
             whole,
-            uri: attempt::uri(client, request)?,
+            uri: uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span,
             deadline: shared

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tracing::Level;
 
 use super::Shared;
-use super::attempt;
+use super::uri::uri;
 use crate::client::Client;
 use crate::client::request::{ApiPath, Headers, Prepared, is_secret};
 use windlass_core::error::Error;
@@ -207,7 +207,7 @@ pub(in crate::client) fn curl(client: &Client, request: &Prepared) -> Result<Str
         );
         line.push_str(&format!(" --data-binary {}", quoted(&body)));
     }
-    line.push_str(&format!(" {}", quoted(&attempt::uri(client, request)?.to_string())));
+    line.push_str(&format!(" {}", quoted(&uri(client, request)?.to_string())));
     Ok(line)
 }
 

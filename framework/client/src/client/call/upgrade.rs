@@ -29,7 +29,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::Shared;
-use super::attempt::{self, check, uri};
+use super::attempt::{self, check};
+use super::uri::uri;
 use crate::client::Client;
 use crate::client::policy::{
     AttemptOutcome, Decision, MAX_RETRIES, RetryInput, WritePermit, decide,

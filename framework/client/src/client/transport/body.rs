@@ -8,7 +8,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::gzip;
-use super::service::ResponseBody;
+use super::message::ResponseBody;
 use windlass_core::error::BoxError;
 
 /// Largest error answer that is read; an error keeps 2 KiB of the text.

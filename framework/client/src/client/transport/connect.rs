@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower::Service;
 
-use super::service::{HttpRequest, HttpResponse, Stack};
+use super::message::{HttpRequest, HttpResponse, Stack};
 use windlass_core::error::{Error, ErrorKind};
 
 /// A byte stream in both directions.

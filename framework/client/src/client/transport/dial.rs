@@ -203,15 +203,6 @@ async fn tcp(host: &str, addresses: Vec<SocketAddr>, purpose: Purpose) -> io::Re
     Err(failure)
 }
 
-/// Returns the text of the innermost cause.
-pub(in crate::client) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
-}
-
 /// Returns whether the TLS handshake failed.
 fn is_tls(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TlsFailed>())

@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 
-use super::service::{HttpRequest, HttpResponse, ResponseBody};
+use super::message::{HttpRequest, HttpResponse, ResponseBody};
 use windlass_core::error::BoxError;
 
 /// Largest decoded chunk, in bytes.

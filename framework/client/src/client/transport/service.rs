@@ -17,32 +17,20 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::Service;
-use tower::util::BoxCloneSyncService;
 
 use super::connection_driver::{Driven, Driver};
 use super::gzip;
-use super::payload::RequestBody;
+use super::message::{HttpRequest, HttpResponse};
 use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
 use super::self_wake::Within;
 use crate::client::policy::{AttemptOutcome, HeaderRules, WriteGate, WritePermit, is_uncertain};
 use windlass_core::clock::Clock;
 use windlass_core::error::{BoxError, Error};
 use windlass_core::wire::status::retry_after;
-
-/// Body of an answer that is still being received.
-pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
-/// A request as passed through [layers](crate::client::ClientBuilder::layer): absolute URI,
-/// credentials set.
-pub type HttpRequest = http::Request<RequestBody>;
-/// An answer as passed through layers.
-pub type HttpResponse = http::Response<ResponseBody>;
-/// The services that an attempt passes, from the outermost layer to the connection.
-pub type Stack = BoxCloneSyncService<HttpRequest, HttpResponse, BoxError>;
 
 /// State of an attempt that the caller shares with the transport, through the layers.
 #[derive(Clone, Debug)]

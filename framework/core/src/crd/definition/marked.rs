@@ -6,7 +6,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::Value;
 
 use super::places::{can_show, column_type, selects_by};
-use crate::crd::schema::{Faults, Mark};
+use crate::crd::faults::Faults;
+use crate::crd::schema::Mark;
 use crate::resource::Segment;
 use crate::resource::path::json_path;
 

@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value};
 
-use crate::crd::schema::Faults;
+use crate::crd::faults::Faults;
 use crate::resource::Segment;
 use crate::resource::path::{json_path, parsed};
 

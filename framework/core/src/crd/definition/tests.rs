@@ -73,7 +73,7 @@ fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
     assert!(found.contains("column `X`: `.spec.host` is of type string"), "{found}");
     const DATE: &[Column] = &[column(DefinitionField::Text(".spec.host"), Some("date"))];
     let (_, warnings) =
-        crate::crd::verdict::collect_warnings(|| crd(&Definition { columns: DATE, ..PLAIN }));
+        crate::crd::faults::collect_warnings(|| crd(&Definition { columns: DATE, ..PLAIN }));
     assert!(warnings.iter().any(|it| it.contains("kubectl shows `<invalid>`")), "{warnings:?}");
     let scale = Scale {
         spec: DefinitionField::Text(".spec.host"),

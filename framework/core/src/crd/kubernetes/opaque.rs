@@ -13,8 +13,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::{KubernetesSchema, object};
-use crate::crd::schema::UNCHECKED;
-use crate::crd::shapes::{EMBEDDED, OPAQUE};
+use crate::crd::shapes::{EMBEDDED, OPAQUE, UNCHECKED};
 
 /// Any object, kept whole.
 fn opaque() -> Value {

@@ -15,8 +15,8 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::{KubernetesSchema, object};
-use crate::crd::schema::UNCHECKED;
 use crate::crd::shapes;
+use crate::crd::shapes::UNCHECKED;
 
 impl KubernetesSchema for IntOrString {
     fn kubernetes_schema(generator: &mut SchemaGenerator) -> Schema {

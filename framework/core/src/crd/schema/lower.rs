@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::super::kubernetes::address;
 use super::super::shapes::{NEEDED, OPTIONAL, RULES_OF_OPTION};
-use super::Faults;
 use super::keywords::{COPIED, FORMATS, OWN_FORMAT, lengths};
 use super::marks::Mark;
 use super::merge::{is_any, merge};
 use super::names::{is_std_duration, not_required};
 use super::reference::{Cycle, Graph, option_of};
 use super::union::takes_null;
+use crate::crd::faults::Faults;
 
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";

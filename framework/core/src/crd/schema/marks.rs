@@ -9,6 +9,7 @@
 use serde_json::Value;
 
 use super::lower::{Lower, Node};
+use crate::crd::shapes::UNCHECKED;
 
 /// Mark of a field with a column; its value has the column's keys.
 const COLUMN: &str = "x-windlass-column";
@@ -25,10 +26,6 @@ const REST: &str = "x-windlass-rest";
 /// Mark of a text that serde parses or a value that serde converts. The mark's value has the type
 /// of the result, and the conditions that the value fulfils in any case.
 const PARSED: &str = "x-windlass-parsed";
-
-/// Mark of a value that an API server does not check, because the type is kept whole; the mark's
-/// value lists which values serde refuses.
-pub(in crate::crd) const UNCHECKED: &str = "x-windlass-unchecked";
 
 /// Mark of a kind inside of another; its value has the faults of the kind's definition and the
 /// remarks about it, at paths that begin at the kind.

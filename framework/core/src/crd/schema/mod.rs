@@ -20,7 +20,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, ErrorKind};
+use super::faults::Faults;
+use crate::error::Error;
 
 pub use keywords::FORMATS;
 pub(super) use keywords::{EACH, OWN_FORMAT};
@@ -29,7 +30,7 @@ use lower::Lower;
 pub(crate) use lower::STRUCTURAL;
 pub(crate) use marks::INSIDE;
 pub(super) use marks::Mark;
-pub(in crate::crd) use marks::{UNCHECKED, parsed};
+pub(in crate::crd) use marks::parsed;
 pub(super) use merge::{second_type, tighten};
 pub(in crate::crd) use names::mark_keys;
 
@@ -109,62 +110,6 @@ fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
     })
-}
-
-/// Collects the faults of the types.
-#[derive(Debug, Default)]
-pub(super) struct Faults {
-    /// Faults that make a definition impossible, each once.
-    errors: Vec<String>,
-    /// Faults that the API server will not check, each once.
-    warnings: Vec<String>,
-    /// Fields that the API server will not check because their types are kept whole, each once.
-    notes: Vec<String>,
-}
-
-impl Faults {
-    /// Adds a fault that makes a definition impossible.
-    pub(super) fn add(&mut self, message: String) {
-        // A position may be translated more than once, and the fault is reported once.
-        if !self.errors.contains(&message) {
-            self.errors.push(message);
-        }
-    }
-
-    /// Adds a fault that the API server will not check.
-    pub(super) fn warn(&mut self, message: String) {
-        if !self.warnings.contains(&message) {
-            self.warnings.push(message);
-        }
-    }
-
-    /// Adds a field that the API server will not check because the type is kept whole.
-    pub(super) fn note(&mut self, message: String) {
-        if !self.notes.contains(&message) {
-            self.notes.push(message);
-        }
-    }
-
-    /// Returns all errors as a single error; warnings and notes are logged, or collected.
-    pub(super) fn into_result(mut self, tried: &str) -> Result<(), Error> {
-        let notes = std::mem::take(&mut self.notes);
-        for warning in self.into_warnings(tried)? {
-            super::verdict::warn(tried, warning);
-        }
-        for note in notes {
-            super::verdict::note(tried, note);
-        }
-        Ok(())
-    }
-
-    /// Returns the warnings and the notes, or all errors as a single error.
-    fn into_warnings(self, tried: &str) -> Result<Vec<String>, Error> {
-        if self.errors.is_empty() {
-            return Ok([self.warnings, self.notes].concat());
-        }
-        let message = format!("cannot {tried}: {}", self.errors.join("; "));
-        Err(Error::new(ErrorKind::Usage, message))
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::definition::{Column, Definition, DefinitionField, Field, crd};
 use super::super::structural_schema;
-use super::{collect_warnings, validate};
+use super::validate;
+use crate::crd::faults::collect_warnings;
 
 macro_rules! types {
     ($($item:item)*) => {$(

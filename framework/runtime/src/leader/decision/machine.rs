@@ -17,9 +17,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::own_records::{CreationWait, OwnRecords};
+use crate::leader::durations::{JITTER, LeaseDurations};
 use crate::leader::gate::remaining;
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
-use crate::leader::settings::{JITTER, LeaseDurations};
 use windlass_core::clock::ClockReading;
 
 /// A request of an attempt.

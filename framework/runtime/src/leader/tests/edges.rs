@@ -3,7 +3,7 @@
 use super::super::decision::{
     Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords, Reaction,
 };
-use super::super::settings::JITTER;
+use super::super::durations::JITTER;
 use super::*;
 
 struct Probe {

@@ -70,7 +70,7 @@ pub(crate) async fn open(proxy: &Proxy, io: BoxIo, host: &str, port: u16) -> io:
 /// Opens a tunnel by `CONNECT`.
 async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     let garbled = |why: hyper::Error| {
-        let why = crate::client::transport::dial::innermost(&why);
+        let why = innermost(&why);
         let advice = "is it an HTTP proxy, and is its scheme (http, https, socks5) the right one?";
         ProxyError::error(proxy, format_args!("gave no answer to CONNECT {target}: {why}"), advice)
     };
@@ -181,4 +181,13 @@ async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
             Err(ProxyError::error(proxy, what, advice))
         }
     }
+}
+
+/// Returns the text of the innermost cause.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }

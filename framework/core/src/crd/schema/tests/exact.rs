@@ -395,7 +395,7 @@ fn a_list_is_refused_where_a_text_with_a_format_is_expected() {
     assert!(refuses(json!([])));
     assert_eq!(found["properties"]["name"], json!({ "type": "string", "nullable": true }));
     // Only the operator writes a status: no rules are added to the schema of a status.
-    let mut faults = super::super::Faults::default();
+    let mut faults = crate::crd::faults::Faults::default();
     let generate =
         |generator: &mut schemars::SchemaGenerator| generator.subschema_for::<Addressed>();
     let (status, _) = super::super::field_schema("status", generate, &mut faults);

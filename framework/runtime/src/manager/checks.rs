@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::manifests::check_namespaces;
+use super::manifests::check_namespaces;
 use crate::controller::ErasedController;
 use crate::manager::Manager;
 use windlass_core::error::{Error, ErrorKind};
@@ -16,7 +16,7 @@ use windlass_core::resource::ResourceInfo;
 const LONGEST_NAME: usize = 63;
 
 /// Checks that names are valid and unique: they label metrics, logs and probes.
-pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
+pub(super) fn names(manager: &Manager) -> Result<(), Error> {
     let check_unique = |parts: &str, names: Vec<&str>| {
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !seen.insert(**name)) {
@@ -49,7 +49,7 @@ pub(in crate::manager) fn names(manager: &Manager) -> Result<(), Error> {
 
 /// Checks that no two controllers of the same kind keep a condition of the same type: each would
 /// undo the writes of the other, without end.
-pub(in crate::manager) fn conditions(manager: &Manager) -> Result<(), Error> {
+pub(super) fn conditions(manager: &Manager) -> Result<(), Error> {
     for (other, one, kind) in of_one_kind(manager) {
         let theirs = other.kept_conditions();
         let kept = one.kept_conditions();

@@ -69,7 +69,7 @@ impl Readiness {
 
     /// As [`of`](Self::of), with a rule in the place of that of the kind: the properties that all
     /// kinds share come first.
-    pub(super) fn judged<K: Resource>(
+    pub(crate) fn judged<K: Resource>(
         object: &K,
         now: Timestamp,
         rule: Option<fn(&K) -> Self>,
@@ -117,7 +117,7 @@ impl Readiness {
     }
 
     /// Returns the reason of an object that has failed.
-    pub(super) fn failed_reason(&self) -> Option<&Cow<'static, str>> {
+    pub(crate) fn failed_reason(&self) -> Option<&Cow<'static, str>> {
         match self {
             Self::Failed { reason, .. } => Some(reason),
             _ => None,
