@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use super::world::{Story, Trips};
 use super::*;
 use crate::controller::{Action, Context, ControllerBuilder, OwnsConditions, Reconciler, Result};
-use crate::manager::run::check_conditions;
+use crate::manager::checks::conditions as check_conditions;
 use windlass_core::conditions::{ConditionSet, ConditionType, ConditionTypes, ReadyCondition};
 use windlass_core::resource::Resource;
 
