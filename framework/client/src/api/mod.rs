@@ -432,7 +432,7 @@ impl<K: Resource> Api<K> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn apply<I: ApplyIntent<K>>(&self, name: &str, intent: &I) -> Write<K> {
+    pub fn apply<I: ApplyIntent<K, Form>, Form>(&self, name: &str, intent: &I) -> Write<K> {
         Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)), decode::object)
     }
 
@@ -440,7 +440,7 @@ impl<K: Resource> Api<K> {
     ///
     /// The kind must have the subresource `status`, otherwise
     /// [`NotFound`](windlass_core::ErrorKind::NotFound).
-    pub fn apply_status<I: ApplyIntent<K>>(&self, name: &str, intent: &I) -> Write<K> {
+    pub fn apply_status<I: ApplyIntent<K, Form>, Form>(&self, name: &str, intent: &I) -> Write<K> {
         self.apply(name, intent).status()
     }
 

@@ -31,20 +31,22 @@ impl<K: Whole> ApplyObject for K {
 /// configuration, or JSON.
 ///
 /// JSON is not checked. A type of the caller is applied as JSON, by [`serde_json::to_value`].
+///
+/// `Form` is inferred: `()` for types, [`Value`] for JSON. Without the parameter the compiler would
+/// take the implementations for a conflict, since `Value` could become a resource.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be applied as a `{K}`",
     label = "no intent for a `{K}`",
     note = "apply the kind itself, its apply configuration, such as `WebsiteApply`, or `json!({{ … }})`",
     note = "a type of your own is applied as `serde_json::to_value(…)?`"
 )]
-pub trait ApplyIntent<K>: Serialize {}
+pub trait ApplyIntent<K, Form>: Serialize {}
 
-impl<K> ApplyIntent<K> for Value {}
+impl<K> ApplyIntent<K, Value> for Value {}
 
-impl<K> ApplyIntent<K> for Map<String, Value> {}
+impl<K> ApplyIntent<K, Value> for Map<String, Value> {}
 
-#[diagnostic::do_not_recommend]
-impl<A: ApplyObject> ApplyIntent<A::Object> for A {}
+impl<K, A: ApplyObject<Object = K>> ApplyIntent<K, ()> for A {}
 
 /// The apply configuration of a type: the type's fields, each of which may be left out.
 ///
