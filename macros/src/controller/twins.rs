@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Ident, PathArguments, Type};
@@ -24,14 +24,17 @@ pub(super) struct Twins<'a> {
     krate: &'a TokenStream,
     /// The main graph of the controller, which grants reading and owning its kinds.
     graph: Option<&'a Type>,
-    /// Declared constants: the conditions as a text, and the declaration.
+    /// Declared comparisons: the condition as a text, and the constant.
     answers: RefCell<Vec<(String, TokenStream)>>,
+    /// Sets of conditions, as texts; the position of a set tells types of [`apart`](Self::apart) from each other.
+    sets: RefCell<Vec<String>>,
 }
 
 impl<'a> Twins<'a> {
     /// Creates the comparisons of a controller with these generics.
     pub(super) fn new(generics: &'a Generics, attrs: &'a Attrs, krate: &'a TokenStream) -> Self {
-        let twins = Self { generics, krate, graph: None, answers: RefCell::default() };
+        let (answers, sets) = Default::default();
+        let twins = Self { generics, krate, graph: None, answers, sets };
         let graph = attrs.dependents.first().filter(|graph| twins.is_plain(graph));
         Self { graph, ..twins }
     }
@@ -69,7 +72,25 @@ impl<'a> Twins<'a> {
             let text = format!("`{}` is a kind of `{}`", grants::text(kind), grants::text(graph));
             (quote!(__is_one_of(__Identity::<#kind>::OF, __GraphKinds::<#graph>::OF)), text)
         });
-        pairs.chain(graph).collect()
+        let place = at(kind.span());
+        let named = pairs.chain(graph).map(|(is_same, text)| (self.answer(&is_same, place), text));
+        named.collect()
+    }
+
+    /// Declares the answer of a comparison, and returns the name.
+    ///
+    /// A constant of a type: of an unknown name in a constant that stands alone, or in an alias of a type, the
+    /// compiler would report a second time that a parameter is missing.
+    fn answer(&self, is_same: &TokenStream, place: Span) -> TokenStream {
+        let mut answers = self.answers.borrow_mut();
+        let key = is_same.to_string();
+        let known = answers.iter().position(|(of, _)| *of == key);
+        let answer = format_ident!("IS_SAME_{}", known.unwrap_or(answers.len()), span = place);
+        if known.is_none() {
+            let declared = quote_spanned!(place=> const #answer: bool = #is_same;);
+            answers.push((key, declared));
+        }
+        quote_spanned!(place=> __Answers::#answer)
     }
 
     /// Returns `kind`, or a type of its own for a kind that one of those before it is.
@@ -79,18 +100,14 @@ impl<'a> Twins<'a> {
         if conditions.is_empty() {
             return kind.to_token_stream();
         }
-        let mut answers = self.answers.borrow_mut();
-        let key = quote!(#(#conditions),*).to_string();
-        let known = answers.iter().position(|(of, _)| *of == key);
-        let position = known.unwrap_or(answers.len());
+        let mut sets = self.sets.borrow_mut();
+        let key = quote!(#kind: #(#conditions)*).to_string();
+        let position = sets.iter().position(|of| *of == key).unwrap_or_else(|| {
+            sets.push(key);
+            sets.len() - 1
+        });
         let place = at(kind.span());
-        let answer = format_ident!("__IS_SAME_{position}", span = place);
-        if known.is_none() {
-            // Not an alias of the type: of an unknown name in one, the compiler asks for parameters.
-            let declared = quote_spanned!(place=> const #answer: bool = #(#conditions)||*;);
-            answers.push((key, declared));
-        }
-        quote_spanned!(place=> <__IsSameType<{ #answer }> as __Apart<#kind, #position>>::Kind)
+        quote_spanned!(place=> <__IsSameType<{ #(#conditions)||* }> as __Apart<#kind, #position>>::Kind)
     }
 
     /// Returns the check that none of the types before it is the same kind.
@@ -134,7 +151,12 @@ impl<'a> Twins<'a> {
                 impl<K, const N: usize> __Apart<K, N> for __IsSameType<true> {
                     type Kind = #krate::__private::Repeated<K, N>;
                 }
-                #(#answers)*
+                #[allow(dead_code)]
+                struct __Answers;
+                #[allow(dead_code)]
+                impl __Answers {
+                    #(#answers)*
+                }
                 #code
             };
         }

@@ -99,10 +99,6 @@ const SEVERAL: &[&str] = &[
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     "controller/left_over",
-    // An unknown name in a constant is reported again, with a hint about parameters.
-    "controller/grant_of_a_type_without_import",
-    "controller/owns_a_type_without_import",
-    "controller/watches_a_type_without_import",
     "controller/missing_grant",
     "controller/no_workers",
     "controller/not_granted",

@@ -80,7 +80,7 @@ use crate::client::{Client, Verb};
 use draft::{Draft, Target};
 use windlass_core::error::Error;
 use windlass_core::resource::{
-    DynamicObject, PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole,
+    ApplyIntent, DynamicObject, PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole,
 };
 
 /// Future of a request's result.
@@ -412,7 +412,8 @@ impl<K: Resource> Api<K> {
     }
 
     /// Server-side apply of `intent`, which contains only the fields that this field manager wants.
-    /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out.
+    /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out. The intent is the kind
+    /// itself, its apply configuration, such as `WebsiteApply`, or JSON.
     ///
     /// A field that an earlier apply of this manager set and this apply leaves out is removed,
     /// unless another manager owns the field as well. A field that another manager owns is a
@@ -431,7 +432,7 @@ impl<K: Resource> Api<K> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn apply<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
+    pub fn apply<I: ApplyIntent<K, Form>, Form>(&self, name: &str, intent: &I) -> Write<K> {
         Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)), decode::object)
     }
 
@@ -439,7 +440,7 @@ impl<K: Resource> Api<K> {
     ///
     /// The kind must have the subresource `status`, otherwise
     /// [`NotFound`](windlass_core::ErrorKind::NotFound).
-    pub fn apply_status<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
+    pub fn apply_status<I: ApplyIntent<K, Form>, Form>(&self, name: &str, intent: &I) -> Write<K> {
         self.apply(name, intent).status()
     }
 

@@ -1,6 +1,9 @@
 //! Apply configurations: objects in which every field may be left out, for server-side apply.
 
+// DESIGN.md, 271: What a client applies is of the kind
+
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::Whole;
 
@@ -23,6 +26,27 @@ pub trait ApplyObject: Serialize + Send {
 impl<K: Whole> ApplyObject for K {
     type Object = K;
 }
+
+/// An intent that a client applies as an object of kind `K`: the kind's own type, its apply
+/// configuration, or JSON.
+///
+/// JSON is not checked. A type of the caller is applied as JSON, by [`serde_json::to_value`].
+///
+/// `Form` is inferred: `()` for types, [`Value`] for JSON. Without the parameter the compiler would
+/// take the implementations for a conflict, since `Value` could become a resource.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be applied as a `{K}`",
+    label = "no intent for a `{K}`",
+    note = "apply the kind itself, its apply configuration, such as `WebsiteApply`, or `json!({{ … }})`",
+    note = "a type of your own is applied as `serde_json::to_value(…)?`"
+)]
+pub trait ApplyIntent<K, Form>: Serialize {}
+
+impl<K> ApplyIntent<K, Value> for Value {}
+
+impl<K> ApplyIntent<K, Value> for Map<String, Value> {}
+
+impl<K, A: ApplyObject<Object = K>> ApplyIntent<K, ()> for A {}
 
 /// The apply configuration of a type: the type's fields, each of which may be left out.
 ///

@@ -26,7 +26,7 @@ mod time;
 mod typed;
 mod verb;
 
-pub use apply::{ApplyConfiguration, ApplyObject};
+pub use apply::{ApplyConfiguration, ApplyIntent, ApplyObject};
 pub use duration::ApiDuration;
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
