@@ -42,10 +42,10 @@ impl Faults {
     pub(super) fn into_result(mut self, tried: &str) -> Result<(), Error> {
         let notes = std::mem::take(&mut self.notes);
         for warning in self.into_warnings(tried)? {
-            warn(tried, warning);
+            report_warning(tried, warning);
         }
         for note in notes {
-            note(tried, note);
+            report_note(tried, note);
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>
 }
 
 /// Logs a warning, or hands it to [`collect`].
-fn warn(tried: &str, text: String) {
+fn report_warning(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
         Some(found) => found.push(Remark { text, is_note: false }),
         None => tracing::warn!("{tried}: {text}"),
@@ -98,7 +98,7 @@ fn warn(tried: &str, text: String) {
 }
 
 /// Logs a note, or hands it to [`collect`].
-fn note(tried: &str, text: String) {
+fn report_note(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
         Some(found) => found.push(Remark { text, is_note: true }),
         None => tracing::debug!("{tried}: {text}"),

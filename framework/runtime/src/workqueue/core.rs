@@ -12,7 +12,7 @@ pub(super) use self::slot::{Nanos, nanos};
 pub(crate) use self::slots::SlotHint;
 use self::slots::Slots;
 pub(super) use self::slots::{Discarded, NO_SLOT, Ticket};
-use self::timers::{Timer, Timers};
+use self::timers::{TimerEntry, Timers};
 use super::{AddOptions, Priority, RetryPolicy};
 
 mod lane;
@@ -523,7 +523,7 @@ impl<T: Eq + Clone> Core<T> {
 }
 
 /// Returns whether this timer is still the current one of the key.
-fn is_live<T>(slots: &Slots<T>, (_, seq, ticket): &Timer) -> bool {
+fn is_live<T>(slots: &Slots<T>, (_, seq, ticket): &TimerEntry) -> bool {
     let slot = slots.find_slot(*ticket);
     slot.is_some_and(|slot| matches!(slot.stage, Stage::Waiting { seq: last, .. } if last == *seq))
 }

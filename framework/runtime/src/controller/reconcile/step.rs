@@ -22,7 +22,7 @@ use crate::controller::worker::{
 };
 use crate::controller::{Action, Failure, Reconciler};
 use crate::events::Warning;
-use crate::finalizer::{self, Left};
+use crate::finalizer::{self, RemovedFinalizer};
 use windlass_cache::store::{Cached, Invalid, Store};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt};
@@ -448,7 +448,7 @@ impl<C: Reconciler> ObjectStep<C> {
         name: &str,
     ) -> Result<Option<Arc<C::Object>>, Failure> {
         let left = finalizer::remove_from(&cx.own_api(), object, name).await?;
-        let Some(Left { object: left, from, answer }) = left else { return Ok(None) };
+        let Some(RemovedFinalizer { object: left, from, answer }) = left else { return Ok(None) };
         if let Some(from) = from {
             cx.changed_finalizers(&answer);
             cx.wrote_own(&from, &left, &answer);

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::selections::Selections;
-use super::{Found, Limits, MOST_CAUSES, ReadChange, ReadSourceRef, ReadTarget, RunRef};
+use super::{Found, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, ReadTarget, RunRef};
 use windlass_core::resource::ObjectKey;
 
 /// References to sources that are dropped after the lock.
@@ -167,7 +167,7 @@ impl Tables {
         reader: RunRef<'_>,
         source: &ReadSourceRef,
         target: ReadTarget,
-        (is_ready, limits): (bool, &Limits),
+        (is_ready, limits): (bool, &ReadLimits),
     ) -> Registered {
         let mut registered = Registered::default();
         // Reads of an earlier object of that name say nothing about this object.

@@ -21,7 +21,7 @@ impl Source {
 }
 
 fn reads(per_object: usize, in_total: usize) -> RegisteredReads {
-    RegisteredReads { limits: Limits { per_object, in_total }, ..RegisteredReads::default() }
+    RegisteredReads { limits: ReadLimits { per_object, in_total }, ..RegisteredReads::default() }
 }
 
 /// Registers and makes a read of the object `name`, which is found in this version.
