@@ -26,12 +26,13 @@ struct Arguments {
     #[arg(long)]
     token_auth_file: Option<PathBuf>,
 
-    /// A user that the kubeconfig gets a context for: `windlass-NAME`, with a token; may be repeated.
+    /// A user that the kubeconfig gets a context for: `windlass-NAME`, with a token; may be
+    /// repeated.
     #[arg(long = "user", value_name = "NAME[=GROUP,GROUP]")]
     users: Vec<String>,
 
-    /// Certificates (PEM) of further authorities: clients with a certificate of one of them are let in as
-    /// the user of its common name, with its organizations as groups.
+    /// Certificates (PEM) of further authorities: clients with a certificate of one of them are let
+    /// in as the user of its common name, with its organizations as groups.
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
 
@@ -40,11 +41,11 @@ struct Arguments {
         default_missing_value = "true", action = clap::ArgAction::Set)]
     anonymous_auth: bool,
 
-    /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by default,
-    /// `name` and `-name` for single ones, nothing for none (a lone kube-apiserver). Off by default are the
-    /// stand-ins that need no nodes: deployment, replicaset, statefulset, daemonset, job, cronjob, endpoint,
-    /// endpointslice, persistentvolume-binder, disruption, csrsigning, and kubelet, which lets Pods run
-    /// without containers.
+    /// Controllers to run, by the names of kube-controller-manager: `*` for those that are on by
+    /// default, `name` and `-name` for single ones, nothing for none (a lone kube-apiserver). Off
+    /// by default are the stand-ins that need no nodes: deployment, replicaset, statefulset,
+    /// daemonset, job, cronjob, endpoint, endpointslice, persistentvolume-binder, disruption,
+    /// csrsigning, and kubelet, which lets Pods run without containers.
     #[arg(long, default_value = "*")]
     controllers: ControllerSet,
 
@@ -52,19 +53,21 @@ struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
     event_ttl: Duration,
 
-    /// File that keeps everything across restarts: objects, versions, keys and certificates. It is created
-    /// (mode 0600) if it does not exist, and an empty one is filled; a link, a file of another user, and one that others
-    /// may write to are refused. A write is answered once it is in the file. Default: all is in memory.
+    /// File that keeps everything across restarts: objects, versions, keys and certificates. It is
+    /// created (mode 0600) if it does not exist, and an empty one is filled; a link, a file of
+    /// another user, and one that others may write to are refused. A write is answered once it is
+    /// in the file. Default: all is in memory.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 
-    /// File to append the audit log to, `-` for the standard output: a JSON object for each request, with
-    /// what it changed; values of Secrets are masked. Refused are the files that `--data` refuses.
+    /// File to append the audit log to, `-` for the standard output: a JSON object for each
+    /// request, with what it changed; values of Secrets are masked. Refused are the files that
+    /// `--data` refuses.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
 
-    /// Unix socket (mode 0600) for administration over HTTP: faults, compaction, snapshots, the audit log,
-    /// counters. The routes stand in the documentation.
+    /// Unix socket (mode 0600) for administration over HTTP: faults, compaction, snapshots, the
+    /// audit log, counters. The routes stand in the documentation.
     #[cfg(unix)]
     #[arg(long, value_name = "PATH")]
     admin_socket: Option<PathBuf>,

@@ -116,7 +116,8 @@ async fn a_server_that_is_killed_while_clients_write_loses_no_acknowledged_write
     for round in 0..8_usize {
         let program = Program::start(&folder, &arguments);
         let kubeconfig = first.get_or_insert_with(|| program.kubeconfig.clone()).clone();
-        // The kubeconfig of the first start is still good for the authority, the certificate and the token.
+        // The kubeconfig of the first start is still good for the authority, the certificate and
+        // the token.
         let mut client = program.client_with(&kubeconfig, None).await.unwrap();
         let list = client.get(MAPS).await;
         assert_eq!(list.code, 200, "{list:?}");

@@ -459,8 +459,8 @@ pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenSt
     out
 }
 
-/// Returns the code of a derive with the key `crate`: as [`with_crate`], and as the input of a macro
-/// of that crate, which returns it.
+/// Returns the code of a derive with the key `crate`: as [`with_crate`], and as the input of a
+/// macro of that crate, which returns it.
 ///
 /// A path that leads nowhere is one error at its token then, for nothing else is compiled.
 pub(crate) fn found_by(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {

@@ -112,7 +112,8 @@ impl Program {
         self.client_with(&self.kubeconfig, None).await.unwrap()
     }
 
-    /// Returns a connection that trusts a kubeconfig's authority, with its token unless there is an identity.
+    /// Returns a connection that trusts a kubeconfig's authority, with its token unless there is an
+    /// identity.
     pub async fn client_with(
         &self,
         kubeconfig: &Kubeconfig,

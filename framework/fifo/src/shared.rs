@@ -298,8 +298,8 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Waits for an item, passes the item to `process` outside of the lock, and returns the
-    /// outcome; see [`ProcessOutcome`]. A single item is processed at a time, even with several consumers.
-    /// If `process` panics the item counts as processed, and the panic goes on.
+    /// outcome; see [`ProcessOutcome`]. A single item is processed at a time, even with several
+    /// consumers. If `process` panics the item counts as processed, and the panic goes on.
     ///
     /// # Errors
     /// The queue is closed, and nothing waits.

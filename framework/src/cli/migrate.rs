@@ -8,8 +8,8 @@ use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_runtime::manager::{Manager, MigratedKind, StorageMigration};
 
-/// Migrates the kinds of an operator, and prints a line for each, and for each refused object. With refused
-/// objects the program fails.
+/// Migrates the kinds of an operator, and prints a line for each, and for each refused object. With
+/// refused objects the program fails.
 ///
 /// # Errors
 /// Those of [`StorageMigration::run`].

@@ -153,7 +153,8 @@ fn commands(cluster: &LocalCluster, definitions: &[CustomResourceDefinition]) ->
     )
 }
 
-/// Returns the resources with their groups: kubectl takes a plural alone for that of a built-in kind.
+/// Returns the resources with their groups: kubectl takes a plural alone for that of a built-in
+/// kind.
 fn resources(definitions: &[CustomResourceDefinition]) -> String {
     let names: Vec<String> = definitions
         .iter()

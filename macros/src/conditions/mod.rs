@@ -1,4 +1,5 @@
-//! `#[derive(ConditionType)]`, and `#[derive(Conditions)]` for the conditions that a controller keeps.
+//! `#[derive(ConditionType)]`, and `#[derive(Conditions)]` for the conditions that a controller
+//! keeps.
 
 pub(crate) mod set;
 mod types;

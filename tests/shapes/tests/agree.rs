@@ -15,7 +15,7 @@ use windlass::crd::{StructuralSchema, structural_schema};
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::rng::Rng;
 use windlass::testing::TestCluster;
-use windlass::testing::check::judge::{JudgedType, ValueTally, judge};
+use windlass::testing::check::judge::{CheckTarget, ValueTally, judge};
 use windlass::wire::Undecodable;
 
 #[allow(
@@ -165,7 +165,7 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             schemas.iter().map(|(shape, schema)| (shape.name, schema.schema.clone())).collect();
         let api = served(&cluster, number, &definition(number, &fields)).await;
         for (shape, schema) in &schemas {
-            let target = JudgedType {
+            let target = CheckTarget {
                 schema: &schema.schema,
                 warnings: &schema.warnings,
                 decode: &shape.decode,

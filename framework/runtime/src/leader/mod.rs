@@ -27,10 +27,9 @@
 //! recreate a deleted lock and work at once, sharding.
 //!
 //! Files: `decision` is the protocol without I/O, which the simulation tests; `elector` runs
-//! campaigns and `term` the term of a campaign, with the state in `shared`; `gate` decides about each write; `lock` has the
-//! stores of the record; `settings` names and choices,
-//! `durations` the durations and the rules between durations; `callbacks`
-//! client-go's interface.
+//! campaigns and `term` the term of a campaign, with the state in `shared`; `gate` decides about
+//! each write; `lock` has the stores of the record; `settings` names and choices, `durations` the
+//! durations and the rules between durations; `callbacks` client-go's interface.
 //!
 //! Lock order: an elector's `gate` before the gate's own `renewed`; neither is held across an
 //! `await`.

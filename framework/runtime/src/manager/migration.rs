@@ -80,8 +80,8 @@ pub struct MigratedKind {
     pub objects: usize,
     /// Writes that were repeated after a conflict.
     pub conflicts: usize,
-    /// Objects that the API server did not take back, at most a hundred of them; while there are some, no
-    /// version is removed.
+    /// Objects that the API server did not take back, at most a hundred of them; while there are
+    /// some, no version is removed.
     pub refused: Vec<RefusedObject>,
     /// Refused objects beyond those.
     pub more_refused: usize,
@@ -188,12 +188,14 @@ impl StorageMigration {
         Ok(migration)
     }
 
-    /// Migrates the kinds, one after the other. Objects that the API server does not take back, such as
-    /// those that an admission policy denies, are in the result, and the others are written.
+    /// Migrates the kinds, one after the other. Objects that the API server does not take back,
+    /// such as those that an admission policy denies, are in the result, and the others are
+    /// written.
     ///
     /// # Errors
-    /// Those of the API server that do not concern one object; [`ErrorKind::Conflict`] when a definition
-    /// changes its storage version meanwhile. Kinds before it are done, and a further run does the rest.
+    /// Those of the API server that do not concern one object; [`ErrorKind::Conflict`] when a
+    /// definition changes its storage version meanwhile. Kinds before it are done, and a further
+    /// run does the rest.
     /// # Cancel safety
     /// Safe: objects that were written stay so.
     pub async fn run(&self, client: &Client) -> Result<Vec<MigratedKind>, Error> {
@@ -247,7 +249,8 @@ impl From<StorageMigration> for Runnable {
                     () = cx.stopped() => {}
                     done = work => done?.iter().filter(|kind| kind.has_refused()).for_each(report),
                 }
-                // Another run would refuse the same objects: the next term, or `migrate`, tries again.
+                // Another run would refuse the same objects: the next term, or `migrate`, tries
+                // again.
                 Ok(())
             }
         });

@@ -34,8 +34,8 @@ type ApplyRollout<C, K> = Box<
         + Send,
 >;
 
-/// Children of a field with `#[dependent(rollout)]`: their names, the state that they are made from, and the rules by
-/// which a change of the state reaches them.
+/// Children of a field with `#[dependent(rollout)]`: their names, the state that they are made
+/// from, and the rules by which a change of the state reaches them.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -91,8 +91,8 @@ impl<C: Reconciler, K> fmt::Debug for RolloutChildren<C, K> {
 }
 
 impl<C: Reconciler, K: Whole> RolloutChildren<C, K> {
-    /// Creates a rollout of the children `names`, each made by `desired` from its name and a state; see
-    /// [`Rollout::apply`].
+    /// Creates a rollout of the children `names`, each made by `desired` from its name and a state;
+    /// see [`Rollout::apply`].
     pub fn new<S>(
         state: S,
         names: Vec<String>,

@@ -55,7 +55,8 @@ pub(super) fn decide(members: &[Member], limits: &DecisionLimits) -> Vec<Assigne
     let mut unavailable = members.iter().filter(|member| !member.is_ready).count();
     let is_due = |member: &Member| member.at == Some(At::Other);
     let above = || members.iter().enumerate().skip(limits.held).rev();
-    // Updating a member that is not ready takes nothing away, so that a broken revision can always be replaced.
+    // Updating a member that is not ready takes nothing away, so that a broken revision can always
+    // be replaced.
     for (place, _) in above().filter(|(_, member)| is_due(member) && !member.is_ready) {
         assigned[place] = Assigned::Target;
     }
@@ -74,7 +75,8 @@ mod tests {
     use super::*;
     use windlass_core::rng::Rng;
 
-    /// `T` and `O` are ready members at the target and at others, small letters are unready, `-` is missing.
+    /// `T` and `O` are ready members at the target and at others, small letters are unready, `-` is
+    /// missing.
     fn members(text: &str) -> Vec<Member> {
         let one = |c: char| Member {
             at: match c.to_ascii_uppercase() {

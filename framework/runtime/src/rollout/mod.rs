@@ -1,15 +1,16 @@
 //! Rolling changes of several children: a new revision reaches them one after the other.
 //!
-//! A [`Rollout`] is given the names of the children and the part of the object's spec from which each child is
-//! made, its *state*. Each state that was ever wanted is a revision, kept in a `ControllerRevision` that the object
-//! owns; a label of each child names the revision from which it was made. So every reconcile finds on the objects
-//! how far the change is, also after a restart, and a child that is not updated yet is still applied, from its own
-//! revision.
+//! A [`Rollout`] is given the names of the children and the part of the object's spec from which
+//! each child is made, its *state*. Each state that was ever wanted is a revision, kept in a
+//! `ControllerRevision` that the object owns; a label of each child names the revision from which
+//! it was made. So every reconcile finds on the objects how far the change is, also after a
+//! restart, and a child that is not updated yet is still applied, from its own revision.
 //!
-//! The rules are those of `StatefulSet`s where these have one: children are updated from the last to the first, those
-//! below the [partition](Rollout::partition) are left as they are, and children that are not ready are updated
-//! first, because they serve nobody. Beside them a [canary](Rollout::canary) may pause the change, and a
-//! [deadline](Rollout::deadline) rolls it back to the last revision in which all children were ready.
+//! The rules are those of `StatefulSet`s where these have one: children are updated from the last
+//! to the first, those below the [partition](Rollout::partition) are left as they are, and children
+//! that are not ready are updated first, because they serve nobody. Beside them a
+//! [canary](Rollout::canary) may pause the change, and a [deadline](Rollout::deadline) rolls it
+//! back to the last revision in which all children were ready.
 //!
 //! | label or annotation | on | meaning |
 //! |---|---|---|
@@ -62,13 +63,14 @@ pub const REVISION_SINCE: &str = "windlass.dev/revision-since";
 pub const READY_AT: &str = "windlass.dev/ready-at";
 /// Annotation of a revision with the time since which its canaries are ready.
 pub const CANARY_READY_AT: &str = "windlass.dev/canary-ready-at";
-/// Annotation of a revision with the time since which its canaries are passed, by their pause or by an approval.
+/// Annotation of a revision with the time since which its canaries are passed, by their pause or by
+/// an approval.
 pub const CANARY_PASSED_AT: &str = "windlass.dev/canary-passed-at";
-/// Annotation of a revision with the last time at which all children that had it were ready. The deadline concerns
-/// children that got it later.
+/// Annotation of a revision with the last time at which all children that had it were ready. The
+/// deadline concerns children that got it later.
 pub const UPDATED_READY_AT: &str = "windlass.dev/updated-ready-at";
-/// Annotation of a revision with the reason for which it was rolled back. A person who removes it lets the
-/// revision be tried again; a change of the state does as well.
+/// Annotation of a revision with the reason for which it was rolled back. A person who removes it
+/// lets the revision be tried again; a change of the state does as well.
 pub const ROLLED_BACK: &str = "windlass.dev/rolled-back";
 /// Annotation of the reconciled object with the name of the revision whose canary is approved.
 pub const PROMOTE: &str = "windlass.dev/promote";
@@ -110,7 +112,8 @@ pub struct Rollout<'a, C: Reconciler, S> {
     name: &'a str,
     state: S,
     settings: Settings,
-    /// Whether a graph has the children, marks them by the name and removes those that are not wanted.
+    /// Whether a graph has the children, marks them by the name and removes those that are not
+    /// wanted.
     is_field: bool,
 }
 
@@ -125,8 +128,9 @@ impl<C: Reconciler, S> fmt::Debug for Rollout<'_, C, S> {
 }
 
 impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
-    /// Creates a rollout. `name` tells several rollouts of one object apart and is the value of a label: at most 63
-    /// letters, digits, `-`, `_` and `.`. `state` is the part of the spec from which children are made.
+    /// Creates a rollout. `name` tells several rollouts of one object apart and is the value of a
+    /// label: at most 63 letters, digits, `-`, `_` and `.`. `state` is the part of the spec from
+    /// which children are made.
     ///
     /// A change of anything that is no part of `state` reaches all children at once.
     pub fn new(cx: &'a Context<C>, name: &'a str, state: S) -> Self {
@@ -135,26 +139,28 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
 
     rollout_settings!();
 
-    /// Applies the children `names`, as far as the rules permit it now. `desired` makes a child from its name and a
-    /// state; `is_ready` judges a child of the cache. Children of this rollout whose names are not among `names` are
-    /// deleted.
+    /// Applies the children `names`, as far as the rules permit it now. `desired` makes a child
+    /// from its name and a state; `is_ready` judges a child of the cache. Children of this rollout
+    /// whose names are not among `names` are deleted.
     ///
-    /// Costs no request when nothing changes. Reconcile again when children change (`owns(…)`) and as
-    /// [`RolloutStatus::action`] says.
+    /// Costs no request when nothing changes. Reconcile again when children change (`owns(…)`) and
+    /// as [`RolloutStatus::action`] says.
     ///
-    /// The object is a namespaced one, and its children are in its namespace. A revision that an older version of the
-    /// operator wrote and whose state does not decode any more leaves its children as they are, and is not rolled back to.
+    /// The object is a namespaced one, and its children are in its namespace. A revision that an
+    /// older version of the operator wrote and whose state does not decode any more leaves its
+    /// children as they are, and is not rolled back to.
     ///
-    /// `is_ready` is asked after the rules that all kinds share: a child that is being deleted, or whose controller has
-    /// not observed its generation, is not ready.
+    /// `is_ready` is asked after the rules that all kinds share: a child that is being deleted, or
+    /// whose controller has not observed its generation, is not ready.
     ///
-    /// Revisions are trusted as children are: who may create a `ControllerRevision` that the object controls can choose a
-    /// state that children are made from.
+    /// Revisions are trusted as children are: who may create a `ControllerRevision` that the object
+    /// controls can choose a state that children are made from.
     ///
     /// # Errors
-    /// Those of [`Context::apply_owned`] and [`Context::delete_owned`]: the first one is returned after the other
-    /// children are applied. [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when a name occurs twice, the object is
-    /// cluster-scoped, or the state cannot be turned into JSON.
+    /// Those of [`Context::apply_owned`] and [`Context::delete_owned`]: the first one is returned
+    /// after the other children are applied. [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage)
+    /// when a name occurs twice, the object is cluster-scoped, or the state cannot be turned into
+    /// JSON.
     /// # Cancel safety
     /// Dropping it cancels the request under way. A repetition continues.
     pub async fn apply<K>(
@@ -198,7 +204,8 @@ pub enum RolloutPhase {
     Progressing,
     /// All children at and above the partition have the revision and are ready.
     Partitioned,
-    /// The canaries are ready; the others follow after this time, or when a person approves (`None`).
+    /// The canaries are ready; the others follow after this time, or when a person approves
+    /// (`None`).
     Paused(Option<Duration>),
     /// The newest revision was rolled back, for this reason, and all children have the one before.
     RolledBack(String),
@@ -212,11 +219,13 @@ impl RolloutStatus {
         self.phase == RolloutPhase::Complete
     }
 
-    /// The result of a reconcile that does nothing else: done, or a wait that says how far the change is.
+    /// The result of a reconcile that does nothing else: done, or a wait that says how far the
+    /// change is.
     ///
-    /// While the wanted revision is rolled back, or stalled, it is a wait too, with the reason `RolledBack` or
-    /// `RolloutStalled`: the spec is not carried out, and declared conditions show `Stalled` in place of
-    /// `Reconciling`, but no reconcile has failed. It ends with another state, or when the children get ready.
+    /// While the wanted revision is rolled back, or stalled, it is a wait too, with the reason
+    /// `RolledBack` or `RolloutStalled`: the spec is not carried out, and declared conditions show
+    /// `Stalled` in place of `Reconciling`, but no reconcile has failed. It ends with another
+    /// state, or when the children get ready.
     ///
     /// # Errors
     /// None: the type is that of a reconcile.

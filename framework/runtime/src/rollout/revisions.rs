@@ -93,7 +93,8 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
         self.all.iter().find(|revision| revision.name == name)
     }
 
-    /// Returns the last revision in which all children were ready, that was not rolled back since, and that is `usable`.
+    /// Returns the last revision in which all children were ready, that was not rolled back since,
+    /// and that is `usable`.
     pub(super) fn good(&self, usable: impl Fn(&Revision) -> bool) -> Option<&Revision> {
         let was_ready = |revision: &&Revision| {
             let is_good =
@@ -119,7 +120,8 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
             for outcome in [READY_AT, CANARY_READY_AT, CANARY_PASSED_AT, ROLLED_BACK] {
                 revision.annotations.remove(outcome);
             }
-            // Children that still have it got it long ago: the deadline is for those that get it now.
+            // Children that still have it got it long ago: the deadline is for those that get it
+            // now.
             let now = self.cx.clock().wall().to_string();
             revision.annotations.insert(UPDATED_READY_AT.to_owned(), now);
             return self.write(revision).await;
@@ -210,7 +212,8 @@ fn canonical(state: &Value) -> Value {
     }
 }
 
-/// The FNV-1a hash. Names are kept in the cluster, so that the hash must be the same in each version of the program.
+/// The FNV-1a hash. Names are kept in the cluster, so that the hash must be the same in each
+/// version of the program.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

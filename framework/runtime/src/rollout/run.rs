@@ -204,8 +204,8 @@ where
         self.names.iter().map(of).collect()
     }
 
-    /// The reason to roll the newest revision back, if there is one. A child that was ready in the revision, and stops
-    /// being so, says nothing about it.
+    /// The reason to roll the newest revision back, if there is one. A child that was ready in the
+    /// revision, and stops being so, says nothing about it.
     fn too_late(&self, newest: &Revision, children: &[RolloutChild]) -> Option<String> {
         let deadline = self.settings.deadline?;
         let all_ready = newest.time(UPDATED_READY_AT);
@@ -219,7 +219,8 @@ where
         late.map(|(_, name)| format!("\"{name}\" was not ready within {} s", deadline.as_secs()))
     }
 
-    /// Makes a child, with the marks of its revision; `None` when the state does not decode any more.
+    /// Makes a child, with the marks of its revision; `None` when the state does not decode any
+    /// more.
     fn child<K: Whole>(
         &self,
         name: &str,
@@ -237,7 +238,8 @@ where
         if self.is_field {
             labels.insert(LABEL.to_owned(), self.rollout.to_owned());
         }
-        // The same text as before while the revision is the same: otherwise each reconcile would write it.
+        // The same text as before while the revision is the same: otherwise each reconcile would
+        // write it.
         let since = found.since.filter(|_| found.revision == revision.name).unwrap_or(self.now);
         let annotations = metadata.annotations.get_or_insert_default();
         annotations.insert(REVISION_SINCE.to_owned(), since.to_string());
@@ -363,7 +365,8 @@ where
         Ok(RolloutStatus { revision: target, total, updated, ready, phase })
     }
 
-    /// Notes that all children of the revision are ready, when one of them got it since the last note.
+    /// Notes that all children of the revision are ready, when one of them got it since the last
+    /// note.
     async fn note_updated(&self, view: &mut RolloutView<'_, C>) -> Result<(), Error> {
         let updated = || view.children.iter().filter(|it| it.member.at == Some(At::Target));
         let noted = view.target.time(UPDATED_READY_AT);

@@ -10,18 +10,21 @@ pub struct Canary {
 }
 
 impl Canary {
-    /// The last `count` children get the change first, and the others when these have been ready for `pause`.
+    /// The last `count` children get the change first, and the others when these have been ready
+    /// for `pause`.
     ///
     /// The pause begins anew when one of them stops being ready.
     pub fn pause_for(count: usize, pause: Duration) -> Self {
         Self { count, pause: Some(pause) }
     }
 
-    /// The last `count` children get the change first, and the others when a person approves it: by the annotation
-    /// [`PROMOTE`](super::PROMOTE) of the object, with the name of the revision. It counts while the canaries are ready, and each time
-    /// that the revision is wanted: remove it afterwards.
+    /// The last `count` children get the change first, and the others when a person approves it: by
+    /// the annotation [`PROMOTE`](super::PROMOTE) of the object, with the name of the revision. It
+    /// counts while the canaries are ready, and each time that the revision is wanted: remove it
+    /// afterwards.
     ///
-    /// [`RolloutStatus::revision`](super::RolloutStatus::revision) is that name; it belongs into a condition or an Event.
+    /// [`RolloutStatus::revision`](super::RolloutStatus::revision) is that name; it belongs into a
+    /// condition or an Event.
     pub fn until_promoted(count: usize) -> Self {
         Self { count, pause: None }
     }
@@ -43,10 +46,12 @@ impl Default for Settings {
     }
 }
 
-/// The methods that change the field `settings`: the same for a [`Rollout`](super::Rollout) and for the field of a graph.
+/// The methods that change the field `settings`: the same for a [`Rollout`](super::Rollout) and for
+/// the field of a graph.
 macro_rules! rollout_settings {
     () => {
-        /// Sets the most children that may be unready while a ready one is updated. Default: 1. Zero counts as 1.
+        /// Sets the most children that may be unready while a ready one is updated. Default: 1.
+        /// Zero counts as 1.
         ///
         /// Children that are not ready for other reasons count, too.
         pub fn max_unavailable(mut self, count: usize) -> Self {
@@ -56,7 +61,8 @@ macro_rules! rollout_settings {
 
         /// Leaves the first `count` children at their revisions. Default: 0.
         ///
-        /// A child below the partition that is missing is made from the last revision in which all children were ready.
+        /// A child below the partition that is missing is made from the last revision in which all
+        /// children were ready.
         pub fn partition(mut self, count: usize) -> Self {
             self.settings.partition = count;
             self
@@ -70,18 +76,21 @@ macro_rules! rollout_settings {
             self
         }
 
-        /// Rolls the change back when a child is not ready that long after it got the revision. Default: never.
+        /// Rolls the change back when a child is not ready that long after it got the revision.
+        /// Default: never.
         ///
-        /// All children go back to the last revision in which all of them were ready; without one the change stops until
-        /// all children that have it are ready. A child that was ready in the revision, and a refused apply, count for
-        /// nothing here. Reported by an Event `RolledBack`. The same state is not tried again; see
+        /// All children go back to the last revision in which all of them were ready; without one
+        /// the change stops until all children that have it are ready. A child that was ready in
+        /// the revision, and a refused apply, count for nothing here. Reported by an Event
+        /// `RolledBack`. The same state is not tried again; see
         /// [`ROLLED_BACK`](crate::rollout::ROLLED_BACK).
         pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
             self.settings.deadline = Some(deadline);
             self
         }
 
-        /// Sets the number of revisions that are kept beside those in use. Default: 10, as of a `StatefulSet`.
+        /// Sets the number of revisions that are kept beside those in use. Default: 10, as of a
+        /// `StatefulSet`.
         ///
         /// The revision that a rollback leads to is always kept.
         pub fn history(mut self, count: usize) -> Self {

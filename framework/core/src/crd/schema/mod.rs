@@ -51,7 +51,8 @@ pub struct StructuralSchema {
 /// The schema of a type is computed anew in each call: some milliseconds for a large type.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](crate::ErrorKind::Usage) naming every field without a structural schema, and the necessary change.
+/// [`ErrorKind::Usage`](crate::ErrorKind::Usage) naming every field without a structural schema,
+/// and the necessary change.
 pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     let mut faults = Faults::default();
     // Without a kind there is nothing that could have columns.

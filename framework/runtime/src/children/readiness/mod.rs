@@ -1,8 +1,8 @@
 //! Readiness of objects, by the rules of kstatus, which Flux, Argo CD and kpt go by.
 //!
-//! First come the properties that all kinds share: deletion, an unobserved generation, the conditions
-//! `Reconciling` and `Stalled`. Then the rules of a built-in kind, or the condition `Ready` of any
-//! other kind. An object that shows none of them is ready, as kstatus has it.
+//! First come the properties that all kinds share: deletion, an unobserved generation, the
+//! conditions `Reconciling` and `Stalled`. Then the rules of a built-in kind, or the condition
+//! `Ready` of any other kind. An object that shows none of them is ready, as kstatus has it.
 
 // DESIGN.md, 159: Readiness follows kstatus, as typed rules
 
@@ -60,9 +60,9 @@ impl Readiness {
     /// Returns the readiness of an object of any kind. `now` is for Pods that find no node: they
     /// are in progress for 15 s after their creation, and have then failed.
     ///
-    /// Costs comparisons for Deployments, `StatefulSet`s, `DaemonSet`s, `ReplicaSet`s, Jobs, Pods, volume
-    /// claims, Services, disruption budgets and definitions, and for kinds without a status. An
-    /// object of another kind is converted to JSON.
+    /// Costs comparisons for Deployments, `StatefulSet`s, `DaemonSet`s, `ReplicaSet`s, Jobs, Pods,
+    /// volume claims, Services, disruption budgets and definitions, and for kinds without a status.
+    /// An object of another kind is converted to JSON.
     pub fn of<K: Resource>(object: &K, now: Timestamp) -> Self {
         Self::judged(object, now, None)
     }
@@ -98,8 +98,9 @@ impl Readiness {
         common.unwrap_or_else(|| own(&|| generic::by_ready_condition(&shared)))
     }
 
-    /// The readiness by the rules that all kinds share; `None` when they say nothing: the object is not being deleted, its
-    /// controller has observed its generation, and it is neither reconciling nor stalled.
+    /// The readiness by the rules that all kinds share; `None` when they say nothing: the object is
+    /// not being deleted, its controller has observed its generation, and it is neither reconciling
+    /// nor stalled.
     pub(crate) fn shared<K: Resource>(object: &K) -> Option<Self> {
         // The time is for Pods that find no node, of which the rule of the kind decides.
         let judged = Self::judged(object, Timestamp::UNIX_EPOCH, Some(|_| Self::Ready));

@@ -66,8 +66,9 @@ impl Wait {
         Self { reason: reason.into(), text, check_after: None, is_stalled: false }
     }
 
-    /// Adds texts about children that others change again and again, each with the time until it is over unless it
-    /// goes on. The next check comes by then at the latest: nothing else shows the end.
+    /// Adds texts about children that others change again and again, each with the time until it is
+    /// over unless it goes on. The next check comes by then at the latest: nothing else shows the
+    /// end.
     pub(crate) fn add_fights(&mut self, fights: impl Iterator<Item = (String, Duration)>) {
         for (text, rest) in fights.take(MOST_FIGHTS) {
             self.text.push_str("; ");

@@ -47,9 +47,9 @@ pub struct PlannedObject {
     pub requeue_after: Option<Duration>,
     /// Events that a run would write, in their order.
     pub events: Vec<PlannedEvent>,
-    /// Reads of other objects, once each: `get secrets shop/tls` and `list pods shop` by requests, `watch
-    /// secrets shop/tls` for a [registered](crate::controller::Context::watch) one. Reads of caches that are
-    /// not registered are not listed.
+    /// Reads of other objects, once each: `get secrets shop/tls` and `list pods shop` by requests,
+    /// `watch secrets shop/tls` for a [registered](crate::controller::Context::watch) one. Reads of
+    /// caches that are not registered are not listed.
     pub reads: Vec<String>,
 }
 
@@ -140,7 +140,8 @@ pub struct PlannedChange {
     pub more_fields: usize,
     /// Whether an object that is created names the reconciled one among its owners.
     pub is_owned: bool,
-    /// A remark: the reason for which the state before is not known, or that the updated object is being deleted.
+    /// A remark: the reason for which the state before is not known, or that the updated object is
+    /// being deleted.
     pub note: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! The step of a controller whose reconciles a test observes: their objects, their reasons and their ends.
+//! The step of a controller whose reconciles a test observes: their objects, their reasons and
+//! their ends.
 
 // DESIGN.md, 266: The reconcile behind a write is the one under way when the server stores it
 

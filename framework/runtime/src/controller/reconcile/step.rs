@@ -440,7 +440,8 @@ impl<C: Reconciler> ObjectStep<C> {
         Ok(())
     }
 
-    /// Removes a finalizer, unless another writer has; returns the object as it was left, `None` when it is gone.
+    /// Removes a finalizer, unless another writer has; returns the object as it was left, `None`
+    /// when it is gone.
     async fn release(
         &self,
         cx: &Context<C>,

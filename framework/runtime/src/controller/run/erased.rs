@@ -94,8 +94,8 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns the names of the drivers of external resources that the controller is known to have: of the fields of its
-    /// graphs, and of a controller that is nothing else. Default: none.
+    /// Returns the names of the drivers of external resources that the controller is known to have:
+    /// of the fields of its graphs, and of a controller that is nothing else. Default: none.
     #[doc(hidden)]
     fn driver_names(&self) -> Vec<String> {
         Vec::new()
@@ -116,11 +116,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
 
-    /// Sets the listener of a test for the reconciles; called before the controller runs. Ignored by default.
+    /// Sets the listener of a test for the reconciles; called before the controller runs. Ignored
+    /// by default.
     #[doc(hidden)]
     fn observe(&self, _observer: Arc<dyn ReconcileObserver>) {}
 
-    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored by default.
+    /// Overrides the detail in which writes are logged; called before the controller runs. Ignored
+    /// by default.
     fn log_changes(&self, _detail: ChangeLog) {}
 
     /// Returns the current state in detail, for the debug page: an object, each list with at most

@@ -31,8 +31,8 @@ use windlass_core::resource::{Resource, ResourceInfo};
 /// Members of an intent's metadata without an owner.
 const UNOWNED: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
 
-/// Members of an intent in which nothing is lost: the API server leaves empty maps and lists of any object's metadata out,
-/// and takes the status from its subresource.
+/// Members of an intent in which nothing is lost: the API server leaves empty maps and lists of any
+/// object's metadata out, and takes the status from its subresource.
 const NEVER_LOST: [&str; 2] = ["metadata", "status"];
 
 /// Returns the fields that `manager` has applied to an object as the API server returned it.

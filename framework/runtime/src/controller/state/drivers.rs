@@ -1,4 +1,5 @@
-//! The drivers of external resources that a controller has. The name of a driver is a part of the keys of its records.
+//! The drivers of external resources that a controller has. The name of a driver is a part of the
+//! keys of its records.
 
 // DESIGN.md, 245: Drivers that would share a record are refused
 
@@ -25,7 +26,8 @@ impl Drivers {
         Self { fields, first: Mutex::default() }
     }
 
-    /// Whether records whose keys have that suffix are of a field's driver: its main resource, or a part of it.
+    /// Whether records whose keys have that suffix are of a field's driver: its main resource, or a
+    /// part of it.
     pub(crate) fn have_field(&self, suffix: &str) -> bool {
         self.fields.iter().any(|name| part_of(name, suffix).is_some())
     }
@@ -46,8 +48,8 @@ impl Drivers {
     }
 }
 
-/// Returns the part of a driver whose keys have that suffix: `.NAME` of a driver with a name, `_PART` of a part. The main
-/// resource is the empty part; `None` for another driver.
+/// Returns the part of a driver whose keys have that suffix: `.NAME` of a driver with a name,
+/// `_PART` of a part. The main resource is the empty part; `None` for another driver.
 pub(crate) fn part_of<'a>(name: &str, suffix: &'a str) -> Option<&'a str> {
     let found =
         if name.is_empty() { suffix } else { suffix.strip_prefix('.')?.strip_prefix(name)? };

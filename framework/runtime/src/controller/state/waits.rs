@@ -44,7 +44,8 @@ pub(crate) struct Waiting {
 /// A wait in relation to earlier waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitRecord {
-    /// Whether the wait is the first in a row, or reason, text or stall differ from the wait before.
+    /// Whether the wait is the first in a row, or reason, text or stall differ from the wait
+    /// before.
     pub(crate) is_new: bool,
     /// Whether the object did not wait before.
     pub(crate) is_first: bool,

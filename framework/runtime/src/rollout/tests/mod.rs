@@ -1,5 +1,5 @@
-//! Rollouts against the embedded API server, on the paused clock. The children are ConfigMaps; the test makes them
-//! ready.
+//! Rollouts against the embedded API server, on the paused clock. The children are ConfigMaps; the
+//! test makes them ready.
 
 mod canaries;
 mod history;

@@ -16,7 +16,7 @@ pub type Store<'a> =
 
 /// A type whose judges are compared.
 #[allow(missing_debug_implementations, reason = "the judges are functions")]
-pub struct JudgedType<'a> {
+pub struct CheckTarget<'a> {
     /// Structural schema of the values.
     pub schema: &'a Value,
     /// Places that the schema checks less strictly than serde, as `.spec.host: reason`.
@@ -49,7 +49,7 @@ pub struct ValueTally {
 }
 
 /// Tries `count` values of the target, half of which fit the schema.
-pub async fn judge(target: &JudgedType<'_>, rng: Rng, count: usize) -> ValueTally {
+pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueTally {
     let values = Values::new(rng, target.examples);
     let mut tally = ValueTally::default();
     for i in 0..count {
@@ -65,7 +65,7 @@ pub async fn judge(target: &JudgedType<'_>, rng: Rng, count: usize) -> ValueTall
 }
 
 /// Tries a value.
-async fn one(target: &JudgedType<'_>, value: Value, changed: &[String], tally: &mut ValueTally) {
+async fn one(target: &CheckTarget<'_>, value: Value, changed: &[String], tally: &mut ValueTally) {
     let stored = match (target.store)(value.clone()).await {
         Ok(stored) => stored,
         Err(refusal) => {
@@ -87,7 +87,7 @@ async fn one(target: &JudgedType<'_>, value: Value, changed: &[String], tally: &
 }
 
 /// Stores a value that serde wrote: the value comes back as written.
-async fn again(target: &JudgedType<'_>, written: &Value, tally: &mut ValueTally) {
+async fn again(target: &CheckTarget<'_>, written: &Value, tally: &mut ValueTally) {
     let plain = |value: &Value| plain(value, target.schema);
     match (target.store)(written.clone()).await {
         Err(refusal) if target.is_exact => tally.differences.push(format!(
@@ -112,7 +112,7 @@ async fn again(target: &JudgedType<'_>, written: &Value, tally: &mut ValueTally)
 }
 
 /// Compares a refusal with the judgement of serde, where both must agree.
-async fn refused(target: &JudgedType<'_>, value: &Value, refusal: &str, tally: &mut ValueTally) {
+async fn refused(target: &CheckTarget<'_>, value: &Value, refusal: &str, tally: &mut ValueTally) {
     let Ok(written) = (target.decode)(value) else { return };
     // serde reads more than serde writes: numbers as texts of a map's keys, unknown fields.
     if target.is_exact && (target.store)(written.clone()).await.is_err() {
@@ -125,7 +125,7 @@ async fn refused(target: &JudgedType<'_>, value: &Value, refusal: &str, tally: &
 /// Whether a warning names the place that serde refuses or the changed place, or a place above or
 /// below. For an enum without a tag serde reports no more than "none of its variants": then a
 /// warning about a place at which there is a value counts.
-fn is_warned(target: &JudgedType<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
+fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
     let refused = place_of(reason);
     let is_near = |place: &[String], found: &[String]| {
         place.iter().zip(found).all(|(one, other)| one == other || one == "*" || other == "*")

@@ -23,7 +23,7 @@ use windlass_core::wire::Undecodable;
 use windlass_runtime::manager::install_all;
 
 use super::TestCluster;
-use judge::{JudgedType, judge};
+use judge::{CheckTarget, judge};
 pub use report::CheckReport;
 
 /// Values that are tried.
@@ -117,7 +117,7 @@ pub async fn try_check_from<K: CustomResource>(
     }
     let values: Vec<Value> = examples.iter().cloned().map(without_head).collect();
     let statuses: Vec<Value> = examples.iter().filter_map(|it| it.get("status").cloned()).collect();
-    let target = JudgedType {
+    let target = CheckTarget {
         schema: &schema,
         warnings: &unchecked,
         decode: &|value| decode::<K>(&with_head(value, &head)),

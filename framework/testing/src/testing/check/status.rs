@@ -8,7 +8,7 @@ use windlass_core::error::Error;
 use windlass_core::resource::DynamicObject;
 use windlass_core::rng::Rng;
 
-use super::judge::{JudgedType, ValueTally, judge};
+use super::judge::{CheckTarget, ValueTally, judge};
 use super::values::Values;
 use super::{SEED, VALUES, rewritten, whole_schema, with_head};
 
@@ -31,7 +31,7 @@ pub(super) enum StatusTally {
 pub(super) async fn judge_status<K: CustomResource>(
     api: &Api<DynamicObject>,
     definition: &CustomResourceDefinition,
-    whole: &JudgedType<'_>,
+    whole: &CheckTarget<'_>,
     head: &Value,
     examples: &[Value],
 ) -> Result<StatusTally, Error> {
@@ -52,7 +52,7 @@ pub(super) async fn judge_status<K: CustomResource>(
     let warnings: Vec<String> =
         whole.warnings.iter().filter_map(|warning| below_status(warning)).collect();
     let object = &serde_json::to_value(&object).unwrap_or_default();
-    let target = JudgedType {
+    let target = CheckTarget {
         schema: &schema,
         warnings: &warnings,
         decode: &|status| decode::<K>(&with_status(object, status)),
@@ -79,7 +79,7 @@ pub(super) async fn judge_status<K: CustomResource>(
 /// Stores an object that fits the schema and the rules.
 async fn stored_object(
     api: &Api<DynamicObject>,
-    whole: &JudgedType<'_>,
+    whole: &CheckTarget<'_>,
     head: &Value,
 ) -> Result<Option<DynamicObject>, Error> {
     let values = Values::new(Rng::seeded(SEED), whole.examples);
