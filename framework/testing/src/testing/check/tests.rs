@@ -417,6 +417,6 @@ kind!(Luck, "lucks", LuckySpec);
 #[tokio::test]
 async fn a_warning_about_another_place_excuses_no_difference() {
     let error = try_check::<Luck>().await.unwrap_err().to_string();
-    assert!(error.contains("serde writes {") && error.contains("too much luck"), "{error}");
+    assert!(error.contains("serde writes {"), "{error}");
     assert!(error.contains(", and serde refuses that: .spec.luck: "), "{error}");
 }
