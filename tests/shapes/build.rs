@@ -83,10 +83,12 @@ impl Writer {
             0 => self.structure(depth, is_exact),
             1 => self.external(depth),
             2 => self.internal(depth),
+            3 if self.one_in(2) => self.keyed(),
             3 => self.structure(depth, is_exact),
             4 => self.adjacent(depth),
             5 => self.untagged(depth),
             6 => self.flattened(depth),
+            7 if !is_exact && self.one_in(2) => self.kubernetes(),
             _ => self.ty(depth + 1).text,
         };
         (root, is_exact)
@@ -100,6 +102,10 @@ impl Writer {
     fn declare(&mut self, attributes: &str, body: &str) {
         // In turn, so that either derive meets fields of the other.
         let is_ours = self.named.is_multiple_of(2);
+        self.declare_by(is_ours, attributes, body);
+    }
+
+    fn declare_by(&mut self, is_ours: bool, attributes: &str, body: &str) {
         let derive = if is_ours { "Schema" } else { "JsonSchema" };
         // To schemars' derive the addresses are texts (`reference/schema.md` of the book).
         let schemars = || body.replace("BTreeMap<Ipv4Addr, ", "BTreeMap<String, ");
@@ -143,7 +149,9 @@ impl Writer {
         }
         let yes = |text: String| Ty { text, has_default: true };
         let no = |text: String| Ty { text, has_default: false };
-        match self.below(22) {
+        match self.below(24) {
+            22 => yes(self.defaulted(depth - 1)),
+            23 => no(self.parsed()),
             0..=4 => self.leaf(),
             5 | 6 => yes(format!("Option<{}>", self.ty(depth - 1).text)),
             7 | 8 => yes(format!("Vec<{}>", self.ty(depth - 1).text)),
@@ -189,6 +197,95 @@ impl Writer {
         let name = self.name();
         let attributes = if self.one_in(2) { "    #[serde(transparent)]\n" } else { "" };
         self.declare(attributes, &format!("struct {name}(pub(super) {ty});"));
+        name
+    }
+
+    /// A struct whose fields have the values of `Default` where they are absent.
+    fn defaulted(&mut self, depth: u32) -> String {
+        let mut fields = String::new();
+        for name in ["first_one", "second", "third"].into_iter().take(1 + self.below(3) as usize) {
+            let ty = self.ty(depth);
+            let ty = if ty.has_default { ty.text } else { "Vec<String>".to_owned() };
+            let _ = write!(fields, "pub(super) {name}: {ty}, ");
+        }
+        let name = self.name();
+        let attributes = "    #[derive(Default)]\n    #[serde(default)]\n";
+        self.declare(attributes, &format!("struct {name} {{ {fields} }}"));
+        name
+    }
+
+    /// A text that serde converts. To schemars' derive the conversion is invisible.
+    fn parsed(&mut self) -> String {
+        let name = self.name();
+        let attributes =
+            "    #[derive(Clone)]\n    #[serde(try_from = \"String\", into = \"String\")]\n";
+        let pattern = if self.one_in(2) { "#[schema(pattern = \"^[a-f]*$\")] " } else { "" };
+        self.declare_by(true, attributes, &format!("struct {name}({pattern}pub(super) String);"));
+        let _ = writeln!(self.types, "    hexadecimal!({name});");
+        name
+    }
+
+    /// A struct with keys of `Schema`, which are additional conditions.
+    fn keyed(&mut self) -> String {
+        let all = [
+            "#[schema(default = 3)] a: i32,",
+            "#[serde(default)] #[schema(list(map, keys(name)))] b: Vec<Item>,",
+            "#[schema(immutable)] c: Option<String>,",
+            "#[schema(preserve)] d: Option<Item>,",
+            "#[schema(opaque)] e: Value,",
+            "#[schema(nullable)] f: Option<bool>,",
+            "#[serde(with = \"as_text\")] #[schema(with = String, pattern = \"^[0-9]{1,4}$\")] g: u16,",
+            "#[schema(each(length(min = 1)))] h: Option<Vec<String>>,",
+            "#[schema(pattern = \"^1\")] i: Option<Ipv4Addr>,",
+            "#[schema(map(atomic), properties(max = 2))] j: BTreeMap<String, i32>,",
+            "#[schema(exclusive_min = 0, exclusive_max = 9)] k: Option<f64>,",
+            "#[schema(format = \"date-time\")] l: Option<String>,",
+        ];
+        let mut fields = String::new();
+        for field in all {
+            if self.one_in(3) {
+                fields.push_str(field);
+                fields.push(' ');
+            }
+        }
+        let mut attributes = String::new();
+        if self.one_in(2) {
+            let key = self.pick(&["one_of", "at_most_one_of", "at_least_one_of"]);
+            attributes = format!("    #[schema({key}(x, y))]\n");
+            fields.push_str("x: Option<i32>, y: Option<String>, ");
+        }
+        fields.push_str("z: bool,");
+        let name = self.name();
+        self.declare_by(true, &attributes, &format!("struct {name} {{ {fields} }}"));
+        name
+    }
+
+    /// A struct with Kubernetes types, which schemars' derive does not know.
+    fn kubernetes(&mut self) -> String {
+        let all = [
+            "ApiDuration",
+            "ApiTime",
+            "IntOrString",
+            "LabelSelector",
+            "LocalObjectReference",
+            "PodTemplateSpec",
+            "Quantity",
+            "RawExtension",
+            "ResourceRequirements",
+            "Toleration",
+            "Vec<Condition>",
+            "Vec<EnvVar>",
+            "Vec<LocalObjectReference>",
+            "BTreeMap<String, Quantity>",
+        ];
+        let mut fields = String::new();
+        for name in ["first_one", "second", "third"].into_iter().take(1 + self.below(3) as usize) {
+            let ty = self.pick(&all);
+            let ty = if self.one_in(2) { format!("Option<{ty}>") } else { ty.to_owned() };
+            let _ = write!(fields, "pub(super) {name}: {ty}, ");
+        }
+        let name = self.name();
+        self.declare_by(true, "", &format!("struct {name} {{ {fields} }}"));
         name
     }
 
@@ -260,7 +357,9 @@ impl Writer {
             };
         }
         let ty = self.ty(depth);
-        let attribute = match self.below(5) {
+        let alias = format!("#[serde(alias = \"{name}_too\")] ");
+        let attribute = match self.below(6) {
+            4 => alias.as_str(),
             0 if ty.has_default => "#[serde(default)] ",
             1 if ty.text.starts_with("Option<") => {
                 "#[serde(default, skip_serializing_if = \"Option::is_none\")] "
@@ -292,7 +391,8 @@ impl Writer {
         } else {
             String::new()
         };
-        self.declare(&attributes, &format!("struct {name} {{ {fields}{more} }}"));
+        let skipped = if self.one_in(6) { "#[serde(skip)] pub(super) hidden: u8," } else { "" };
+        self.declare(&attributes, &format!("struct {name} {{ {fields}{skipped}{more} }}"));
         name
     }
 
@@ -325,8 +425,8 @@ impl Writer {
         variants
     }
 
-    fn enumeration(&mut self, attributes: &str, depth: u32, forms: &[&str]) -> String {
-        let variants = self.variants(depth, forms);
+    fn enumeration(&mut self, attributes: &str, depth: u32, forms: &[&str], last: &str) -> String {
+        let variants = self.variants(depth, forms) + last;
         let name = self.name();
         let mut attributes = attributes.to_owned();
         // serde supports no flattened type that denies unknown fields.
@@ -339,21 +439,29 @@ impl Writer {
 
     fn external(&mut self, depth: u32) -> String {
         let forms = ["unit", "newtype", "fields", "tuple"];
-        self.enumeration("    #[serde(rename_all = \"camelCase\")]\n", depth, &forms)
+        // A variant that serde tries where none of the names is there.
+        let last = if self.one_in(6) {
+            let ty = self.pick(&["i32", "bool", "String", "Vec<String>", "(i32, i32)"]);
+            format!("#[serde(untagged)] Other({ty}), ")
+        } else {
+            String::new()
+        };
+        self.enumeration("    #[serde(rename_all = \"camelCase\")]\n", depth, &forms, &last)
     }
 
     fn internal(&mut self, depth: u32) -> String {
         let forms = ["unit", "newtype struct", "fields", "fields"];
-        self.enumeration("    #[serde(tag = \"type\")]\n", depth, &forms)
+        let last = if self.one_in(5) { "#[serde(other)] Rest, " } else { "" };
+        self.enumeration("    #[serde(tag = \"type\")]\n", depth, &forms, last)
     }
 
     fn adjacent(&mut self, depth: u32) -> String {
         let forms = ["unit", "newtype", "fields", "tuple"];
-        self.enumeration("    #[serde(tag = \"t\", content = \"c\")]\n", depth, &forms)
+        self.enumeration("    #[serde(tag = \"t\", content = \"c\")]\n", depth, &forms, "")
     }
 
     fn untagged(&mut self, depth: u32) -> String {
-        self.enumeration("    #[serde(untagged)]\n", depth, &["newtype", "newtype", "fields"])
+        self.enumeration("    #[serde(untagged)]\n", depth, &["newtype", "newtype", "fields"], "")
     }
 
     /// A struct with another type's fields among the struct's fields.
@@ -379,7 +487,7 @@ impl Writer {
     }
 
     fn external_with_data(&mut self, depth: u32) -> String {
-        self.enumeration("", depth, &["newtype", "fields"])
+        self.enumeration("", depth, &["newtype", "fields"], "")
     }
 }
 

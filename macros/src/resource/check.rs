@@ -202,9 +202,10 @@ fn versions(model: &ResourceModel, errors: &mut Errors) {
 /// The API server sends the warning in a header.
 fn deprecated(model: &ResourceModel, errors: &mut Errors) {
     let Some(Some(warning)) = &model.deprecated else { return };
-    let is_printable = warning.value.chars().all(|c| !c.is_control());
-    if warning.value.is_empty() || warning.value.chars().count() > 256 || !is_printable {
-        let message = "a warning is one line of at most 256 characters, such as \
+    // As for Go, the space is the only printable blank, and a text is as long as its bytes.
+    let is_printable = |c: char| c == ' ' || !c.is_control() && !c.is_whitespace();
+    if !(1..=256).contains(&warning.value.len()) || !warning.value.chars().all(is_printable) {
+        let message = "a warning is one line of at most 256 bytes, with common spaces only, such as \
                        `\"example.dev/v1alpha1 Website is deprecated; use v1\"`";
         errors.at(warning.span, message);
     }

@@ -35,16 +35,69 @@ mod generated {
         pub(super) use std::num::{NonZeroI32, NonZeroU16};
         pub(super) use std::time::Duration;
 
+        pub(super) use k8s_openapi::api::core::v1::{
+            EnvVar, LocalObjectReference, PodTemplateSpec, ResourceRequirements, Toleration,
+        };
+        pub(super) use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+        pub(super) use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+        pub(super) use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
+        pub(super) use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
         pub(super) use schemars::JsonSchema;
         pub(super) use serde::{Deserialize, Serialize};
         pub(super) use serde_json::Value;
         pub(super) use windlass::Schema;
+        pub(super) use windlass::resource::{ApiDuration, ApiTime};
+
+        pub(super) use super::super::{Item, as_text};
+        pub(super) use crate::hexadecimal;
     }
 
     include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
 
     pub(super) fn all() -> Vec<Shape> {
         shapes()
+    }
+}
+
+/// The conversion of a text of the letters `a` to `f`.
+macro_rules! hexadecimal {
+    ($ty:ident) => {
+        impl TryFrom<String> for $ty {
+            type Error = &'static str;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                let is_good = text.chars().all(|c| matches!(c, 'a'..='f'));
+                if is_good { Ok(Self(text)) } else { Err("another letter than a to f") }
+            }
+        }
+
+        impl From<$ty> for String {
+            fn from(value: $ty) -> Self {
+                value.0
+            }
+        }
+    };
+}
+use hexadecimal;
+
+/// An item of a list with keys.
+#[derive(Serialize, serde::Deserialize, windlass::Schema)]
+struct Item {
+    name: String,
+    more: Option<i32>,
+}
+
+/// Numbers that are written as texts.
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    pub(super) fn serialize<S: Serializer>(number: &u16, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

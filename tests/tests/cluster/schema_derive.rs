@@ -92,6 +92,25 @@ struct KeyedSpec {
     env: Option<Vec<EnvVar>>,
     pull_secrets: Option<Vec<LocalObjectReference>>,
     tolerations: Option<Vec<Toleration>>,
+    #[schema(with = Level)]
+    level: Option<ForeignLevel>,
+    #[schema(pattern = "^10[.]")]
+    local: Option<std::net::Ipv4Addr>,
+    #[schema(each(pattern = "^[a-z]+$"))]
+    args: Option<Vec<Value>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+enum Level {
+    Low,
+    High,
+}
+
+/// As `Level`, without a schema.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum ForeignLevel {
+    Low,
+    High,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
@@ -192,6 +211,11 @@ async fn keys_refuse_other_values() {
     place.refused(json!({ "pause": "1 day" }), "should match").await;
     place.refused(json!({ "quantity": "1 GB" }), "should match").await;
     place.refused(json!({ "source": { "kind": "Hg" } }), "Unsupported value").await;
+    place.refused(json!({ "level": "Mid" }), "Unsupported value").await;
+    place.refused(json!({ "local": "11.1.2.3" }), "should match").await;
+    // The type has a condition beside that of the field.
+    place.refused(json!({ "local": "10.01.2.3" }), "should match").await;
+    place.refused(json!({ "args": ["A"] }), "should match").await;
 }
 
 #[tokio::test]
@@ -224,6 +248,9 @@ async fn values_that_serde_writes_come_back_whole() {
         "preserved": { "name": "a", "number": 1 },
         "growing": 5,
         "class": "gold",
+        "level": "High",
+        "local": "10.1.2.3",
+        "args": ["a"],
     });
     let object = place.create("home", spec.clone()).await.unwrap();
     let stored = serde_json::to_value(&object).unwrap();

@@ -1,11 +1,16 @@
 //! Objects of a kind whose schema has every form that was once checked wrongly: stored as serde
 //! wrote them, refused where serde refuses them.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass::api::{Api, Patch};
+use windlass::crd::CustomResource as _;
 use windlass::prelude::*;
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::testing::{TestCluster, check};
@@ -170,4 +175,65 @@ async fn the_check_of_a_kind_with_every_form_finds_no_difference() {
     let places: Vec<_> =
         report.unchecked().iter().map(|it| it.split(':').next().unwrap()).collect();
     assert_eq!(places, [".spec.template"], "{report}");
+}
+
+/// A kind whose definition passes, with many fields of which none is selectable.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "schemas.windlass.dev", version = "v1", namespaced, plural = "selections")]
+#[resource(deprecated = "use v2")]
+struct Selection {
+    metadata: ObjectMeta,
+    spec: SelectionSpec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct SelectionSpec {
+    a: Row,
+    b: Row,
+    c: Row,
+    port: IntOrString,
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Row {
+    x: String,
+    y: i32,
+    z: bool,
+}
+
+#[tokio::test]
+async fn a_server_refuses_the_versions_of_a_definition_that_are_errors_before() {
+    let cluster = TestCluster::start().await;
+    let definitions: Api<CustomResourceDefinition> = cluster.client().all();
+    let all: Vec<String> = ["a", "b", "c"]
+        .iter()
+        .flat_map(|row| ["x", "y", "z"].map(|field| format!(".spec.{row}.{field}")))
+        .collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let fields = |paths: &[&str]| -> Value {
+        paths.iter().map(|path| json!({ "jsonPath": path })).collect::<Vec<_>>().into()
+    };
+    // The same values as in the unit test of `crd::verdict`, which compares with `crd()`.
+    for (key, value, is_good) in [
+        ("selectableFields", fields(&all[1..]), true),
+        ("selectableFields", fields(&all), false),
+        ("selectableFields", fields(&[".spec.port"]), false),
+        ("selectableFields", fields(&[".spec.labels.app"]), false),
+        ("selectableFields", fields(&[".metadata.name"]), false),
+        ("selectableFields", fields(&[".spec.a.x", ".spec.a.x"]), false),
+        ("deprecationWarning", json!("use v2: \u{e9}"), true),
+        ("deprecationWarning", json!("use\u{a0}v2"), false),
+        ("deprecationWarning", json!("\u{e9}".repeat(200)), false),
+        ("deprecationWarning", json!(""), false),
+    ] {
+        let mut definition = serde_json::to_value(Selection::crd().unwrap()).unwrap();
+        definition["spec"]["versions"][0][key] = value.clone();
+        let definition: CustomResourceDefinition = serde_json::from_value(definition).unwrap();
+        let created = definitions.create(&definition).dry_run().await;
+        assert_eq!(created.is_ok(), is_good, "{key} {value}: {created:?}");
+        if let Err(error) = created {
+            assert_eq!(error.kind(), windlass::ErrorKind::Invalid, "{error}");
+        }
+    }
 }

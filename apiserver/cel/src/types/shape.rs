@@ -82,6 +82,7 @@ pub struct Property {
     pub name: Arc<str>,
     /// Its shape.
     pub shape: Shape,
-    /// `nullable: true`: null in JSON counts as present and reads as null.
+    /// `nullable: true`: null in JSON is a value of the property. Expressions see null as an absent
+    /// property, as they do without this keyword.
     pub is_nullable: bool,
 }

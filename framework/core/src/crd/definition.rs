@@ -375,6 +375,11 @@ fn store_in_part(
         let demands = |branch: &Value| branch.get("required").is_some();
         if schema.get(key).and_then(Value::as_array).is_some_and(|all| all.iter().any(demands)) {
             schema.remove(key);
+            faults.note(
+                ".status: an API server checks no alternatives (`#[serde(flatten)]` or an enum) of a status, which is \
+                 stored in part"
+                    .to_owned(),
+            );
         }
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {

@@ -1,7 +1,10 @@
-//! The verdict of an API server on a whole definition: names, rules with their cost, size.
+//! The verdict of an API server on a whole definition: names, rules with their cost, the parts of
+//! each version, size.
 //!
 //! A single field is judged by [`schema`](super::schema); rules need the whole schema,
 //! because their cost counts the lists and maps around them.
+
+mod version;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
@@ -35,6 +38,7 @@ pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Erro
         for violation in check_definition(&version["schema"]["openAPIV3Schema"]) {
             faults.add(rule(&violation));
         }
+        self::version::judge(version, &mut faults);
     }
     size(&value, &mut faults);
     faults.into_result(&tried)

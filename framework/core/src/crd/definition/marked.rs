@@ -5,7 +5,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use super::places::{can_show, column_type, selects_by};
+use super::places::{can_show, column_type, selects_by, warn_of_ages};
 use crate::crd::faults::Faults;
 use crate::crd::schema::Mark;
 use crate::resource::Segment;
@@ -60,6 +60,7 @@ pub(super) fn add(
             "{path}: it is of type {found}, and a column of type {kind} shows nothing of it; leave out `type`"
         ));
     }
+    warn_of_ages(&path, &path, kind.as_deref(), field, faults);
     let priority = keys.get("priority").and_then(Value::as_i64).unwrap_or_default();
     columns.push(CustomResourceColumnDefinition {
         name,

@@ -75,11 +75,11 @@ impl DefinitionField {
 
 /// Types of fields by which API servers select.
 const SELECTABLE: &[&str] = &["string", "integer", "boolean"];
-pub(super) const SELECTABLE_REASON: &str =
+pub(in crate::crd) const SELECTABLE_REASON: &str =
     "API servers select by texts, whole numbers and booleans";
 
 /// Whether API servers select by fields of a type.
-pub(super) fn selects_by(name: &str) -> bool {
+pub(in crate::crd) fn selects_by(name: &str) -> bool {
     SELECTABLE.contains(&name)
 }
 
@@ -129,13 +129,7 @@ impl Column {
                  it; leave out `type`, which then follows from the field"
             ));
         }
-        let format = field.as_ref().and_then(|field| field.get("format")).and_then(Value::as_str);
-        if self.kind == Some("date") && found == Some("string") && format != Some("date-time") {
-            faults.warn(format!(
-                "{what}: kubectl shows `<invalid>` for each text of `{path}` that is not a time; give the field the type \
-                 `ApiTime`, or `#[schema(format = \"date-time\")]`"
-            ));
-        }
+        warn_of_ages(&what, &path, self.kind, field.as_ref(), faults);
         CustomResourceColumnDefinition {
             name: self.name.to_owned(),
             type_: self.kind.unwrap_or_else(|| column_type(&path, field.as_ref())).to_owned(),
@@ -144,6 +138,24 @@ impl Column {
             priority: (self.priority != 0).then_some(self.priority),
             description: self.description.map(ToOwned::to_owned),
         }
+    }
+}
+
+/// Warns of a column of ages whose field is a text that need not be a time.
+pub(super) fn warn_of_ages(
+    place: &str,
+    path: &str,
+    kind: Option<&str>,
+    field: Option<&Object>,
+    faults: &mut Faults,
+) {
+    let text = |key: &str| field.and_then(|field| field.get(key)).and_then(Value::as_str);
+    if kind == Some("date") && text("type") == Some("string") && text("format") != Some("date-time")
+    {
+        faults.warn(format!(
+            "{place}: kubectl shows `<invalid>` for each text of `{path}` that is not a time; give the field the type \
+             `ApiTime`, or `#[schema(format = \"date-time\")]`"
+        ));
     }
 }
 

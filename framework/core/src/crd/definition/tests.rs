@@ -90,6 +90,42 @@ fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
     assert!(!found.contains(".spec.host"), "{found}");
 }
 
+#[derive(JsonSchema)]
+#[serde(tag = "type")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Source {
+    Git { url: String },
+    Image { tag: String },
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Found {
+    ready: Option<bool>,
+    #[serde(flatten)]
+    source: Source,
+}
+
+#[test]
+fn alternatives_of_a_status_that_is_stored_in_part_are_named_as_unchecked() {
+    let status = Field {
+        name: "status",
+        optional: || true,
+        schema: |generator| generator.subschema_for::<Found>(),
+        in_part: Some(|| Ok(())),
+        ..Field::NONE
+    };
+    let fields = Box::leak(Box::new([status]));
+    let (found, remarks) =
+        crate::crd::verdict::collect_warnings(|| crd(&Definition { fields, ..PLAIN }));
+    let schema = serde_json::to_value(found.unwrap().spec.versions[0].schema.clone()).unwrap();
+    assert!(schema["openAPIV3Schema"]["properties"]["status"]["oneOf"].is_null(), "{schema}");
+    assert!(
+        remarks.iter().any(|it| it.starts_with(".status: an API server checks no alternatives")),
+        "{remarks:?}"
+    );
+}
+
 #[test]
 fn a_field_without_a_name_in_json_is_a_fault_of_its_key() {
     const SELECTABLE: &[DefinitionField] =

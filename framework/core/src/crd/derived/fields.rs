@@ -202,12 +202,19 @@ impl Shape {
 
 /// Marks a schema that does not mention null, if serde reads null.
 ///
-/// Schemas of schemars mention null; the schemas of Kubernetes types and of functions do not know
-/// whether an `Option` is around them.
+/// Schemas of schemars mention null; the schemas of Kubernetes types, of functions and of the types
+/// in `with` do not know whether an `Option` is around them.
 fn nullable(schema: Schema, shape: Shape) -> Map<String, Value> {
     let mut node = object_of(schema);
-    let is_kubernetes = node.keys().any(|key| key.starts_with("x-kubernetes-") || key == "type");
-    if is_kubernetes && !mentions_null(&node) && (shape.null)() {
+    let restricts = |key: &String| {
+        key.starts_with("x-kubernetes-")
+            || matches!(
+                key.as_str(),
+                "type" | "$ref" | "enum" | "const" | "allOf" | "anyOf" | "oneOf"
+            )
+    };
+    // A schema without keywords takes null as it is.
+    if node.keys().any(restricts) && !mentions_null(&node) && (shape.null)() {
         node.insert("nullable".to_owned(), true.into());
     }
     node
@@ -215,10 +222,21 @@ fn nullable(schema: Schema, shape: Shape) -> Map<String, Value> {
 
 /// Whether a schema says that null is allowed.
 fn mentions_null(node: &Map<String, Value>) -> bool {
+    let lists_null = |key: &str| {
+        let values = node.get(key).and_then(Value::as_array);
+        values.is_some_and(|values| values.contains(&Value::Null))
+    };
+    let any_mentions = |key: &str| {
+        let branches = node.get(key).and_then(Value::as_array).into_iter().flatten();
+        branches.filter_map(Value::as_object).any(mentions_null)
+    };
     node.contains_key("nullable")
         || match node.get("type") {
             Some(Value::Array(types)) => types.contains(&"null".into()),
             Some(Value::String(name)) => name == "null",
             _ => false,
         }
+        || lists_null("enum")
+        || any_mentions("anyOf")
+        || any_mentions("oneOf")
 }

@@ -38,7 +38,9 @@ pub trait Keys: Sized {
             // The list is behind a name: the schema of the list is known later.
             _ => {
                 let each = self.node().entry(EACH).or_insert_with(|| json!({}));
-                each[name] = value.into();
+                if let Value::Object(each) = each {
+                    set(each, name, value.into());
+                }
             }
         }
         self

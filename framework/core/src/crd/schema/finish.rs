@@ -6,6 +6,9 @@ use super::lower::Node;
 
 /// Removes marks, and moves the `enum` of nullable fields into `anyOf`.
 ///
+/// A definition needs a type, or the keyword that keeps any value: bounds alone hold for the values
+/// of their own type, as in JSON Schema.
+///
 /// The API server checks `enum` against null even if null is allowed, but not an `enum` inside of
 /// `anyOf`. The server also checks an `enum` inside of `allOf`, where `kubectl explain` does not
 /// look.
@@ -26,6 +29,9 @@ pub(super) fn finish(node: &mut Node, is_written: bool) {
         } else {
             node.insert("anyOf".to_owned(), choices);
         }
+    }
+    if !node.contains_key("type") && !node.contains_key("x-kubernetes-int-or-string") {
+        node.entry("x-kubernetes-preserve-unknown-fields").or_insert(Value::Bool(true));
     }
     if is_written && is_formatted_text(node) {
         node.insert("minItems".to_owned(), 1.into());

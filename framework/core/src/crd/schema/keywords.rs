@@ -4,7 +4,7 @@
 //! an unknown `x-kubernetes-…` keyword, an unknown key of a rule, and a keyword that is almost a
 //! keyword of JSON Schema are errors with the word that was probably meant.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::lower::{Lower, Node};
 use super::merge::tighten;
@@ -195,26 +195,45 @@ pub(super) fn lengths(raw: &Node) -> Node {
                 raw.insert(items.to_owned(), limit);
             }
         }
-        if let Some(Value::Object(each)) = raw.remove(EACH)
-            && let Some(Value::Object(items)) = raw.get_mut("items")
-        {
-            for (key, value) in each {
-                if !tighten(items, &key, &value) {
-                    items.insert(key, value);
-                }
-            }
+        if let Some(Value::Object(each)) = raw.remove(EACH) {
+            describe_items(&mut raw, &each);
         }
     }
     raw
 }
 
+/// Adds keywords to the items of a list; to those at all positions of a tuple.
+fn describe_items(list: &mut Node, each: &Node) {
+    let describe = |item: &mut Value| {
+        // Any value, in schemars' spelling, null among them.
+        if *item == Value::Bool(true) {
+            *item = json!({ "nullable": true });
+        }
+        let Value::Object(item) = item else { return };
+        for (key, value) in each {
+            if !tighten(item, key, value) {
+                item.insert(key.clone(), value.clone());
+            }
+        }
+    };
+    let key = if list.contains_key("prefixItems") { "prefixItems" } else { "items" };
+    match list.entry(key).or_insert(Value::Bool(true)) {
+        Value::Array(places) => places.iter_mut().for_each(describe),
+        item => describe(item),
+    }
+}
+
 impl Lower<'_> {
     /// Warns of keywords that restrict no value of the type.
     pub(super) fn without_effect(&mut self, raw: &Node) {
-        let Some(name) = only_type(raw) else { return };
+        let name = only_type(raw);
         if raw.contains_key(EACH) {
-            self.warn(&format!("`each` is for lists, and the type is {name}, so it has no effect"));
+            let found = name.unwrap_or("a value of several types");
+            self.warn(&format!(
+                "`each` is for lists, and the type is {found}, so it has no effect"
+            ));
         }
+        let Some(name) = name else { return };
         for (types, keywords) in OF_TYPES {
             let idle = keywords.iter().find(|keyword| raw.contains_key(**keyword));
             if let Some(keyword) = idle.filter(|_| !types.contains(&name)) {

@@ -8,7 +8,7 @@ use super::super::kubernetes::address;
 use super::super::shapes::{NEEDED, OPTIONAL, RULES_OF_OPTION};
 use super::keywords::{COPIED, FORMATS, OWN_FORMAT, lengths};
 use super::marks::Mark;
-use super::merge::{is_any, merge};
+use super::merge::{all_of, append, is_any, merge};
 use super::names::{is_std_duration, not_required};
 use super::reference::{Cycle, Graph, option_of};
 use super::union::takes_null;
@@ -348,15 +348,17 @@ impl<'a> Lower<'a> {
         // zeros.
         if let Some(pattern) = raw.get("format").and_then(Value::as_str).and_then(address)
             && !raw.contains_key(OWN_FORMAT)
-            && !node.contains_key("pattern")
         {
-            node.insert("pattern".to_owned(), pattern.into());
+            // A pattern of the user holds beside that of the type.
+            if *node.entry("pattern").or_insert_with(|| pattern.into()) != pattern {
+                append(all_of(node), json!([{ "pattern": pattern }]));
+            }
         }
         match raw.get("format").and_then(Value::as_str) {
             // Addresses of both families have no format of their own.
             Some("ip") => {
                 let either = json!([{ "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }] }]);
-                node.insert("allOf".to_owned(), either);
+                append(all_of(node), either);
             }
             Some(format) if !FORMATS.contains(&format) => self.warn(&format!(
                 "API servers do not know the format `{format}`: the text is not checked"

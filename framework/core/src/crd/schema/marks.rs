@@ -115,6 +115,12 @@ impl Lower<'_> {
             // API servers show and select by single fields. The type may stand outside of a list,
             // too.
             if self.path().iter().any(|step| step == "[]" || step == "*") {
+                // A missing column is seen; a request with such a selector fails at run time.
+                if key == SELECTABLE {
+                    self.warn(
+                        "`selectable` has no effect below a list or a map: API servers select by single fields",
+                    );
+                }
                 continue;
             }
             let column = (key == COLUMN).then(|| value.clone());

@@ -56,7 +56,7 @@ pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> boo
         "pattern" if mine != theirs => {
             let other = json!([{ "pattern": mine.take() }]);
             *mine = theirs.clone();
-            append(node.entry("allOf").or_insert_with(|| json!([])), other);
+            append(all_of(node), other);
             return true;
         }
         _ => return false,
@@ -76,7 +76,7 @@ pub(in crate::crd) fn second_type(node: &mut Node, value: &Value) -> bool {
     let (old, new) = (beside_null(mine), beside_null(value));
     let is_narrower = old == ["number"] && new == ["integer"];
     if old != new && !is_narrower {
-        append(node.entry("allOf").or_insert_with(|| json!([])), json!([{ "type": value }]));
+        append(all_of(node), json!([{ "type": value }]));
     } else if is_narrower && mine.is_array() {
         node.insert("type".to_owned(), json!(["integer", "null"]));
     } else if is_narrower || value.is_array() {
@@ -92,6 +92,11 @@ fn beside_null(types: &Value) -> Vec<&str> {
         name => vec![name],
     };
     names.into_iter().filter_map(Value::as_str).filter(|name| *name != "null").collect()
+}
+
+/// The conditions that hold beside those of a node.
+pub(super) fn all_of(node: &mut Node) -> &mut Value {
+    node.entry("allOf").or_insert_with(|| json!([]))
 }
 
 /// Adds the missing elements to a list: both lists hold.

@@ -47,8 +47,8 @@ impl Lower<'_> {
         }
         for name in names(LEFT_OUT) {
             self.warn(&format!(
-                "serde leaves {name} out at times (`skip_serializing_if`) and cannot read an object without it; \
-                 give it `#[serde(default)]`"
+                "serde leaves {name} out at times (`skip_serializing_if`), and an object without it is refused, so an \
+                 object that is written back may be; give it `#[serde(default)]`, and no `#[schema(required)]`"
             ));
         }
     }

@@ -239,6 +239,61 @@ fn columns_may_show_the_kind_and_filters_are_read() {
     assert!(error.contains("`Ready` in the filter `?(@.type==Ready)` is not a value"), "{error}");
 }
 
+types! {
+    struct Selected {
+        host: String,
+        labels: std::collections::BTreeMap<String, String>,
+        #[schemars(schema_with = "crate::crd::shapes::object")] open: Value,
+        #[schemars(schema_with = "crate::crd::shapes::int_or_string")] port: Value,
+        #[schemars(schema_with = "crate::crd::shapes::quantity")] memory: String,
+        either: Either,
+    }
+    #[serde(untagged)]
+    enum Either { Flag(bool), Name(String) }
+}
+
+macro_rules! selectable {
+    ($($path:literal)*) => { [$((
+        $path,
+        |it: &mut Definition| it.selectable = const { &[DefinitionField::Text($path)] },
+    )),*] };
+}
+
+#[test]
+fn a_selectable_field_is_listed_in_the_schema_and_has_a_type() {
+    define::<Selected>(|it| it.selectable = &[DefinitionField::Text(".spec.host")]).unwrap();
+    let open: [(_, fn(&mut Definition)); 3] =
+        selectable! { ".spec.labels.app" ".spec.open.host" ".metadata.name" };
+    for (path, select) in open {
+        let error = define::<Selected>(select).unwrap_err();
+        let expected = format!("selectable: `{path}` does not refer to a valid field");
+        assert!(error.contains(&expected), "{error}");
+    }
+    let untyped: [(_, fn(&mut Definition)); 3] =
+        selectable! { ".spec.port" ".spec.memory" ".spec.either" };
+    for (path, select) in untyped {
+        let error = define::<Selected>(select).unwrap_err();
+        assert!(error.contains(&format!("selectable: `{path}` has no single type")), "{error}");
+    }
+    const TWICE: &[DefinitionField] =
+        &[DefinitionField::Text(".spec.host"), DefinitionField::Text(".spec.host")];
+    let error = define::<Selected>(|it| it.selectable = TWICE).unwrap_err();
+    assert!(error.contains("`.spec.host` is there twice"), "{error}");
+}
+
+#[test]
+fn the_warning_of_a_deprecated_version_fits_into_a_header() {
+    let error = define::<Plain>(|it| it.deprecated = Some(Some(&*"é".repeat(200).leak())));
+    let error = error.unwrap_err();
+    assert!(error.contains("version v1: the warning has 400 bytes"), "{error}");
+    let error = define::<Plain>(|it| it.deprecated = Some(Some("use\u{a0}v2"))).unwrap_err();
+    assert!(
+        error.contains("printable UTF-8 characters, and there is another at byte 3"),
+        "{error}"
+    );
+    define::<Plain>(|it| it.deprecated = Some(Some("use v2: \u{e9}"))).unwrap();
+}
+
 /// A definition with a description of `length` bytes.
 fn described(length: usize) -> CustomResourceDefinition {
     let mut definition = serde_json::to_value(define::<Plain>(|_| {}).unwrap()).unwrap();
@@ -255,6 +310,52 @@ fn a_definition_that_is_too_large_is_refused_and_a_large_one_warned_of() {
     assert!(warnings[0].contains("`kubectl apply` fails above 262144"), "{warnings:?}");
     let error = validate(&described(2 << 20)).unwrap_err().to_string();
     assert!(error.contains("an API server stores at most 1048576"), "{error}");
+}
+
+#[test]
+fn the_server_refuses_each_version_that_is_refused_here() {
+    let definition = serde_json::to_value(define::<Selected>(|_| {}).unwrap()).unwrap();
+    let fields = |paths: &[&str]| -> Value {
+        paths.iter().map(|path| json!({ "jsonPath": path })).collect::<Vec<_>>().into()
+    };
+    let column = |key: &str, value: &str| {
+        let mut column = json!({ "name": "X", "type": "string", "jsonPath": ".spec.host" });
+        column[key] = value.into();
+        json!([column])
+    };
+    let many: Vec<String> = (0..9).map(|n| format!(".spec.n{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for (key, value, is_good) in [
+        ("selectableFields", fields(&[".spec.host"]), true),
+        ("selectableFields", fields(&[".spec.labels.app"]), false),
+        ("selectableFields", fields(&[".spec.port"]), false),
+        ("selectableFields", fields(&[".spec.host", ".spec.host"]), false),
+        ("selectableFields", fields(&many[1..]), true),
+        ("selectableFields", fields(&many), false),
+        ("additionalPrinterColumns", column("name", "Host"), true),
+        ("additionalPrinterColumns", column("name", ""), false),
+        ("additionalPrinterColumns", column("type", "text"), false),
+        ("additionalPrinterColumns", column("format", "uuid"), false),
+        ("additionalPrinterColumns", column("jsonPath", "spec.host"), false),
+        ("deprecationWarning", json!("use v2"), true),
+        ("deprecationWarning", json!(""), false),
+        ("deprecationWarning", json!("use\u{a0}v2"), false),
+        ("deprecationWarning", json!("é".repeat(200)), false),
+    ] {
+        let mut changed = definition.clone();
+        let version = &mut changed["spec"]["versions"][0];
+        for path in &many {
+            let name = path.trim_start_matches(".spec.");
+            version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][name] =
+                json!({ "type": "integer" });
+        }
+        version["deprecated"] = true.into();
+        version[key] = value.clone();
+        let faults = windlass_apiserver::crd_schema::check_crd(&changed, None);
+        assert_eq!(faults.is_empty(), is_good, "{key} {value}: {faults:?}");
+        let found = validate(&serde_json::from_value(changed).unwrap());
+        assert_eq!(found.is_ok(), is_good, "{key} {value}: {found:?}");
+    }
 }
 
 #[test]

@@ -362,3 +362,61 @@ async fn a_kind_with_opaque_types_passes_and_their_places_are_named() {
         report.unchecked().iter().map(|it| it.split(':').next().unwrap()).collect();
     assert_eq!(places, [".spec.pod", ".spec.port", ".spec.template"], "{report}");
 }
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+#[schema(properties(min = 1))]
+struct Routes {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
+}
+
+kind!(Router, "routers", Routes);
+
+#[tokio::test]
+async fn an_object_that_the_server_stores_and_refuses_when_it_is_written_back_is_an_error() {
+    let error = try_check::<Router>().await.unwrap_err().to_string();
+    assert!(error.contains("and writes {\"spec\":{}}, and the API server refuses it: "), "{error}");
+}
+
+/// A text that is read whatever it is but `luck`, and is written as `luck`.
+#[derive(Clone, Debug)]
+struct Lucky;
+
+impl Serialize for Lucky {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("luck")
+    }
+}
+
+impl<'de> Deserialize<'de> for Lucky {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = String::deserialize(deserializer)?;
+        if read == "luck" { Err(serde::de::Error::custom("too much luck")) } else { Ok(Self) }
+    }
+}
+
+impl JsonSchema for Lucky {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Lucky".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct LuckySpec {
+    luck: Lucky,
+    #[serde(default, alias = "of")]
+    other: i32,
+}
+
+kind!(Luck, "lucks", LuckySpec);
+
+#[tokio::test]
+async fn a_warning_about_another_place_excuses_no_difference() {
+    let error = try_check::<Luck>().await.unwrap_err().to_string();
+    assert!(error.contains("serde writes {"), "{error}");
+    assert!(error.contains(", and serde refuses that: .spec.luck: "), "{error}");
+}

@@ -92,6 +92,12 @@ struct Peers {
     pair: (Ipv6Addr, Ipv6Addr),
     #[schema(format = "ipv4")]
     text: String,
+    #[schema(pattern = "^10[.]")]
+    local: Ipv4Addr,
+    #[schema(pattern = "^(10|fd)")]
+    near: Option<IpAddr>,
+    #[schema(each(pattern = "^10[.]"))]
+    all: Vec<Ipv4Addr>,
 }
 
 #[test]
@@ -105,7 +111,10 @@ fn addresses_are_checked_in_sets_and_in_types_of_other_crates() {
         "set": ["::", "1.1.1.1"],
         "hashed": ["1.1.1.1"],
         "pair": ["::1", "::2"],
-        "text": "01.2.3.4"
+        "text": "01.2.3.4",
+        "local": "10.1.2.3",
+        "near": "fd::1",
+        "all": ["10.1.2.3"]
     });
     for (path, bad) in [
         ("", "1.2.3.4"),
@@ -115,6 +124,10 @@ fn addresses_are_checked_in_sets_and_in_types_of_other_crates() {
         ("/set/1", "1.1.1.01"),
         ("/hashed/0", "01.1.1.1"),
         ("/pair/0", "1.2.3.4"),
+        // Beside a pattern of the field.
+        ("/local", "10.01.2.3"),
+        ("/near", "10.01.2.3"),
+        ("/all/0", "10.01.2.3"),
     ] {
         let mut value = good.clone();
         if !path.is_empty() {
@@ -123,5 +136,11 @@ fn addresses_are_checked_in_sets_and_in_types_of_other_crates() {
         let is_read = serde_json::from_value::<Peers>(value.clone()).is_ok();
         let is_stored = compiled.validate(&json!({ "spec": value }), None).causes.is_empty();
         assert_eq!((is_read, is_stored), (path.is_empty(), path.is_empty()), "{path}: {bad}");
+    }
+    for path in ["/local", "/near", "/all/0"] {
+        let mut value = good.clone();
+        *value.pointer_mut(path).unwrap() = "11.1.2.3".into();
+        let causes = compiled.validate(&json!({ "spec": value }), None).causes;
+        assert!(!causes.is_empty(), "{path}: its pattern holds");
     }
 }

@@ -5,6 +5,7 @@ mod contradictions;
 mod forms;
 #[cfg(feature = "full-schemas")]
 mod full;
+mod items;
 mod keys;
 mod kubernetes;
 mod newtypes;

@@ -4,9 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use windlass_apiserver::crd_schema::Schema as Compiled;
 use windlass_macros::Schema;
 
-use super::{field, schema};
+use super::{definition, field, schema};
 use crate::crd::structural_schema;
 
 type Maybe<T> = Option<T>;
@@ -76,6 +77,77 @@ fn a_field_may_be_null_exactly_if_serde_accepts_null() {
     }
     for name in ["plain", "required", "opaque_list", "said"] {
         assert!(!nullable(name), "{name}: {schema:#}");
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Low,
+    High,
+}
+
+/// As `Level`, of another crate and without a schema.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ForeignLevel {
+    Low,
+    High,
+}
+
+macro_rules! shapes {
+    ($($name:ident: $shape:tt)*) => { $(
+        fn $name(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            schemars::json_schema!($shape)
+        }
+    )* };
+}
+shapes! {
+    by_enum: { "enum": ["low", "high"] }
+    by_any: { "anyOf": [{ "type": "string", "const": "low" }, { "type": "string", "const": "high" }] }
+    by_one: { "oneOf": [{ "const": "low" }, { "const": "high" }] }
+    with_null: { "enum": ["low", "high", null] }
+}
+
+fn by_reference(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<Level>()
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Replaced {
+    #[schema(with = Level)]
+    with: Option<ForeignLevel>,
+    #[schema(schema_with = by_reference)]
+    reference: Option<ForeignLevel>,
+    #[schema(schema_with = by_enum)]
+    values: Option<ForeignLevel>,
+    #[schema(schema_with = by_any)]
+    any: Option<ForeignLevel>,
+    #[schema(schema_with = by_one)]
+    one: Option<ForeignLevel>,
+    #[schema(schema_with = with_null)]
+    null: Option<ForeignLevel>,
+    #[schema(with = Level)]
+    needed: ForeignLevel,
+}
+
+#[test]
+fn null_is_stored_where_the_schema_of_another_type_stands_for_an_option() {
+    let found = structural_schema::<Replaced>().unwrap();
+    assert_eq!(found.warnings, [] as [&str; 0]);
+    assert_eq!(found.schema["required"], json!(["needed"]));
+    let root = definition(&found.schema)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].take();
+    let compiled = Compiled::compile(&root);
+    for name in ["with", "reference", "values", "any", "one", "null", "needed"] {
+        for (value, is_read) in
+            [(json!("low"), true), (json!("mid"), false), (json!(null), name != "needed")]
+        {
+            let mut spec = json!({ "needed": "low" });
+            spec[name] = value;
+            assert_eq!(serde_json::from_value::<Replaced>(spec.clone()).is_ok(), is_read);
+            let causes = compiled.validate(&json!({ "spec": spec }), None).causes;
+            assert_eq!(causes.is_empty(), is_read, "{spec}: {causes:?}");
+        }
     }
 }
 

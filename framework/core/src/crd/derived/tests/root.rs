@@ -4,6 +4,7 @@
 
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass_macros::{CustomResource, Schema};
@@ -117,4 +118,81 @@ fn a_column_of_the_kind_stands_for_those_of_the_same_heading() {
     let columns = definition["spec"]["versions"][0]["additionalPrinterColumns"].as_array().unwrap();
     let paths: Vec<_> = columns.iter().map(|column| column["jsonPath"].as_str().unwrap()).collect();
     assert_eq!(paths, [".second.hostName", ".first.port"]);
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Row {
+    #[schema(selectable)]
+    a: String,
+    #[schema(selectable)]
+    b: bool,
+    #[schema(selectable)]
+    c: u8,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Table {
+    metadata: ObjectMeta,
+    first: Row,
+    second: Row,
+    third: Row,
+}
+
+#[test]
+fn more_selectable_fields_of_nested_types_than_a_server_takes_are_an_error() {
+    let fault = Table::crd().unwrap_err().to_string();
+    assert!(
+        fault.contains("there are 9 fields, and an API server selects by 8 at most"),
+        "{fault}"
+    );
+    assert!(fault.contains(".first.a, .first.b"), "{fault}");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Port {
+    #[schema(selectable)]
+    number: IntOrString,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Gate {
+    metadata: ObjectMeta,
+    port: Port,
+}
+
+#[test]
+fn a_nested_selectable_field_without_a_single_type_is_an_error() {
+    let fault = Gate::crd().unwrap_err().to_string();
+    assert!(fault.contains("selectable: `.port.number` has no single type"), "{fault}");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Visit {
+    #[schema(column("Since", type = "date"))]
+    since: String,
+    #[schema(column("Until", type = "date"))]
+    until: crate::resource::ApiTime,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Museum {
+    metadata: ObjectMeta,
+    last: Visit,
+    rooms: Vec<Address>,
+    wings: std::collections::BTreeMap<String, Address>,
+}
+
+#[test]
+fn marks_of_nested_fields_without_an_effect_are_warned_of() {
+    let found = crate::crd::warnings::<Museum>().unwrap();
+    let has = |place: &str, text: &str| {
+        found.iter().any(|it| it.starts_with(&format!("{place}: ")) && it.contains(text))
+    };
+    assert!(has(".last.since", "kubectl shows `<invalid>`"), "{found:?}");
+    assert!(has(".rooms.[].hostName", "`selectable` has no effect below a list"), "{found:?}");
+    assert!(has(".wings.*.hostName", "`selectable` has no effect below a list"), "{found:?}");
+    assert_eq!(found.len(), 3, "{found:?}");
 }
