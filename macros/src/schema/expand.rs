@@ -194,7 +194,7 @@ fn body(model: &Model) -> TokenStream {
             field.map_or_else(TokenStream::new, |field| newtype(field, &keys))
         }
         Data::Tuple(fields) => {
-            let values = tuple(fields);
+            let values = tuple(fields, model.serde.default.is_some());
             quote!(__s::Content::of_struct(__generator).tuple() #values #whole .finish())
         }
         Data::Named(fields) => object(model, fields, whole.as_ref()),
@@ -246,11 +246,15 @@ fn keys_of(field: &Field) -> TokenStream {
     quote!(#remarks #list_map)
 }
 
-fn tuple(fields: &[Field]) -> TokenStream {
-    let values = fields.iter().filter(|field| field.is_described()).map(|field| {
+/// The values of a tuple; serde reads a list that ends before the first value with a default.
+fn tuple(fields: &[Field], has_default: bool) -> TokenStream {
+    let described = || fields.iter().filter(|field| field.is_described());
+    let end = described().position(|field| has_default || field.serde.default.is_some());
+    let values = described().enumerate().map(|(place, field)| {
         let shape = shape(field);
         let keys = keys_of(field);
-        quote!(.value(#shape) #keys)
+        let end = (Some(place) == end).then(|| quote!(.may_end()));
+        quote!(#end .value(#shape) #keys)
     });
     values.collect()
 }
@@ -269,6 +273,11 @@ fn variant(variant: &Variant) -> TokenStream {
     let keys = remarks(&variant.remarks, None, &[]);
     let content: Ident = format_ident!("__content");
     let value = match &variant.data {
+        _ if variant.replaced().is_some() => {
+            let shape = variant.replaced().map(shape_of);
+            let of_field = variant.data.only_field().map(keys_of);
+            quote!(#content.newtype(#shape) #of_field .finish())
+        }
         Data::Unit if !variant.serde.untagged => {
             return if variant.remarks.is_empty() {
                 quote!(.name(#json))
@@ -282,7 +291,7 @@ fn variant(variant: &Variant) -> TokenStream {
             quote!(#content.newtype(#shape) #of_field .finish())
         }
         Data::Tuple(fields) => {
-            let values = tuple(fields);
+            let values = tuple(fields, false);
             quote!(#content.tuple() #values .finish())
         }
         Data::Named(fields) => {

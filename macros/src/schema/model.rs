@@ -61,6 +61,24 @@ pub(super) struct Field {
     pub(super) remarks: Remarks,
 }
 
+impl Data {
+    /// The fields, with names or without.
+    pub(super) fn fields(&self) -> &[Field] {
+        match self {
+            Self::Tuple(fields) | Self::Named(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// The only field of a value that is written as this field.
+    pub(super) fn only_field(&self) -> Option<&Field> {
+        match self {
+            Self::Tuple(fields) if fields.len() == 1 => fields.first(),
+            _ => None,
+        }
+    }
+}
+
 impl Model {
     /// Reads a type.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
@@ -124,10 +142,7 @@ impl Model {
             Data::Enum(variants) => variants,
             _ => &[],
         };
-        own.iter().chain(variants.iter().flat_map(|variant| match &variant.data {
-            Data::Tuple(fields) | Data::Named(fields) => fields.as_slice(),
-            _ => &[],
-        }))
+        self.data.fields().iter().chain(variants.iter().flat_map(|variant| variant.data.fields()))
     }
 }
 
@@ -167,6 +182,14 @@ impl Variant {
             serde,
             remarks: Remarks::new(&variant.attrs, Place::Variant, errors),
         }
+    }
+
+    /// The type of which the content has the form, by `#[schema(with = Type)]`.
+    pub(super) fn replaced(&self) -> Option<&Type> {
+        self.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+            Kind::With(ty) => Some(ty),
+            _ => None,
+        })
     }
 }
 

@@ -68,6 +68,8 @@ pub(super) struct OfVariant {
     pub(super) aliases: Vec<String>,
     /// `other`: serde reads every other name as this variant.
     pub(super) is_rest: bool,
+    /// Module or function that writes or reads the content.
+    pub(super) by: Option<WithSpan<String>>,
 }
 
 /// Attributes of a field.
@@ -137,6 +139,9 @@ impl OfVariant {
                 "untagged" => read.untagged = true,
                 "alias" => read.aliases.push(text(meta)?),
                 "other" => read.is_rest = true,
+                "with" | "serialize_with" | "deserialize_with" => {
+                    read.by = Some(WithSpan::text(&meta.value()?.parse()?));
+                }
                 _ => return Ok(false),
             }
             Ok(true)
