@@ -121,8 +121,17 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
         }
         Kind::Item(name, value) => quote!(.item(#name, #value)),
         Kind::Extend(name, value) => quote!(.keyword(#name, __s::json!(#value))),
-        Kind::Atomic if is_list => quote!(.keyword("x-kubernetes-list-type", "atomic")),
-        Kind::Atomic => quote!(.keyword("x-kubernetes-map-type", "atomic")),
+        Kind::Atomic => {
+            let is_struct = !names.is_empty();
+            let keyword = match field.map(|field| class(&field.ty)) {
+                Some(Class::List) => "x-kubernetes-list-type",
+                Some(Class::Map) => "x-kubernetes-map-type",
+                None if is_struct => "x-kubernetes-map-type",
+                // A list or a map: the schema of the type tells.
+                _ => return quote!(.keyword("x-windlass-atomic", "atomic")),
+            };
+            quote!(.keyword(#keyword, "atomic"))
+        }
         Kind::Rule(rule) => self::rule(rule, names),
         Kind::OneOf(many, fields) => one_of(*many, fields, names),
         Kind::Default(value) => {
