@@ -10,6 +10,26 @@ use super::hints::marker;
 use super::key::Kind;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
+use crate::markers::markers;
+
+/// Keywords that say which values there are.
+const CONDITIONS: &[&str] = &[
+    "pattern",
+    "format",
+    "enum",
+    "not",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+];
 
 /// A type.
 #[derive(Debug)]
@@ -252,7 +272,8 @@ impl Remarks {
     /// Whether a key says which values there are. A rule about changes does not.
     pub(super) fn describes_values(&self) -> bool {
         self.has(|kind| match kind {
-            Kind::Keyword(name, _) => !name.starts_with("x-") && *name != "title",
+            Kind::Keyword(name, _) => CONDITIONS.contains(name),
+            Kind::Extend(name, _) => CONDITIONS.contains(&name.value().as_str()),
             Kind::Rule(rule) => !rule.rule.value().contains("oldSelf"),
             Kind::Extend(..) | Kind::Transform(_) => true,
             _ => false,
