@@ -6,7 +6,6 @@ use syn::ext::IdentExt;
 use syn::{Attribute, DeriveInput, Expr, ExprLit, Generics, Lit, LitStr, Member, Type};
 
 use super::attrs::{Attrs, Place};
-use super::hints::marker;
 use super::key::Kind;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
@@ -256,7 +255,7 @@ impl Field {
 
 impl Remarks {
     fn new(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
-        markers(attributes, errors);
+        markers(attributes, &[], errors);
         Self {
             doc: doc(attributes),
             deprecated: attributes.iter().any(|it| it.path().is_ident("deprecated")),
@@ -283,17 +282,6 @@ impl Remarks {
     /// Whether there is nothing to say.
     pub(super) fn is_empty(&self) -> bool {
         self.doc.is_none() && !self.deprecated && self.attrs.keys.is_empty()
-    }
-}
-
-/// Checks that a doc comment has no rules for another tool, which would have no effect.
-fn markers(attributes: &[Attribute], errors: &mut Errors) {
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
-        let Ok(pair) = attribute.meta.require_name_value() else { continue };
-        let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
-        for message in text.value().lines().filter_map(marker) {
-            errors.at(text.span(), message);
-        }
     }
 }
 
