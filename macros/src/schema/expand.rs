@@ -8,7 +8,7 @@ use syn::{GenericParam, Generics};
 
 use super::attrs;
 use super::fields::{list_map, named, remarks, shape, shape_of};
-use super::key::Kind;
+use super::key::{Key, Kind};
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
 use crate::keys::{references, same_tokens};
@@ -16,8 +16,13 @@ use crate::keys::{references, same_tokens};
 /// The generated code of a model without faults.
 pub(super) fn all(model: &Model, keys: &[Ident]) -> TokenStream {
     let body = body(model);
-    let known: &[&[&str]] =
-        &[attrs::FIELD_KEYS, attrs::TYPE_KEYS, attrs::RULE_KEYS, attrs::EACH_KEYS];
+    let known: &[&[&str]] = &[
+        attrs::FIELD_KEYS,
+        attrs::TYPE_KEYS,
+        attrs::RULE_KEYS,
+        attrs::EACH_KEYS,
+        attrs::COLUMN_KEYS,
+    ];
     items(model, &body, &references(&krate(model), "schema", keys, known))
 }
 
@@ -230,7 +235,16 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
     });
     let statement = value.map(|value| quote!(let #variable: Self = #value;));
     let calls = named(fields, statement.as_ref().map(|_| &variable));
-    quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
+    let named = named_in_keys(model);
+    quote!(#statement #named __s::Fields::new(__generator, #closed) #calls #whole .finish())
+}
+
+/// A use of each field that `one_of(…)` and `rule(…, path = …)` name, for editors: the keys
+/// themselves become texts.
+fn named_in_keys(model: &Model) -> Option<TokenStream> {
+    let keys = model.remarks.attrs.keys.iter();
+    let names: Vec<Ident> = keys.flat_map(Key::fields).filter_map(|name| model.at(name)).collect();
+    (!names.is_empty()).then(|| quote!(_ = |__it: &Self| { #(_ = __it.#names;)* };))
 }
 
 /// A type that is written as its only field.

@@ -140,6 +140,15 @@ impl Model {
         }
     }
 
+    /// The field of that name, as the field itself spells it, at the position of the name.
+    pub(super) fn at(&self, name: &Ident) -> Option<Ident> {
+        let field = self.named().iter().find(|field| *name == field.rust().as_str())?;
+        let Member::Named(ident) = &field.member else { return None };
+        let mut ident = ident.clone();
+        ident.set_span(name.span());
+        Some(ident)
+    }
+
     /// The only field of a type that serde converts from that field's type: the keys of the field
     /// describe both.
     pub(super) fn converted_field(&self) -> Option<&Field> {
@@ -153,10 +162,6 @@ impl Model {
 
     /// Every field of the type and of the variants.
     pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
-        let own: &[Field] = match &self.data {
-            Data::Tuple(fields) | Data::Named(fields) => fields,
-            _ => &[],
-        };
         let variants: &[Variant] = match &self.data {
             Data::Enum(variants) => variants,
             _ => &[],
@@ -268,13 +273,13 @@ impl Remarks {
         self.attrs.keys.iter().any(|key| is(&key.kind))
     }
 
-    /// Whether a key says which values there are. A rule about changes does not.
+    /// Whether a key says which values there are. A rule about changes does not; of a function the
+    /// finished schema tells.
     pub(super) fn describes_values(&self) -> bool {
         self.has(|kind| match kind {
             Kind::Keyword(name, _) => CONDITIONS.contains(name),
             Kind::Extend(name, _) => CONDITIONS.contains(&name.value().as_str()),
             Kind::Rule(rule) => !rule.rule.value().contains("oldSelf"),
-            Kind::Extend(..) | Kind::Transform(_) => true,
             _ => false,
         })
     }
