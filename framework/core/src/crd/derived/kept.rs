@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::form::{self, Form};
 use crate::crd::schema::UNCHECKED;
 use crate::crd::shapes::object;
-pub use crate::crd::shapes::{embedded_object as embedded, int_or_string};
+pub(super) use crate::crd::shapes::{embedded_object as embedded, int_or_string};
 
 /// Remark on a value of which the server checks nothing.
 const ANY: &str =
