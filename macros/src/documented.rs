@@ -190,6 +190,14 @@ const PARTS: &[(&str, &str, &str)] = &[
         "optional_old_self",
         "`rule(\"…\", optional_old_self)`: a rule with `oldSelf` holds for new objects, too.",
     ),
+    ("schema", "name", "`column(name = \"Host\", …)`: the heading."),
+    ("schema", "format", "`column(…, format = \"date\")`: format of the column."),
+    ("schema", "priority", "`column(…, priority = 1)`: 0 is always shown, more with `-o wide`."),
+    (
+        "schema",
+        "description",
+        "`column(…, description = \"…\")`: text for clients that explain columns.",
+    ),
     (
         "schema",
         "min",
@@ -237,6 +245,7 @@ fn modules() -> String {
                 schema::attrs::TYPE_KEYS,
                 schema::attrs::RULE_KEYS,
                 schema::attrs::EACH_KEYS,
+                schema::attrs::COLUMN_KEYS,
             ],
         ),
         ("controller", CONTROLLER, vec![controller::attrs::KEYS]),

@@ -21,6 +21,7 @@ mod errors;
 #[cfg(test)]
 mod expansions;
 mod keys;
+mod markers;
 mod names;
 mod object;
 mod path;

@@ -12,7 +12,7 @@ use super::expand::READ;
 use super::grants::{self, Grant, Target};
 use super::settings;
 use crate::errors::Errors;
-use crate::keys::same_tokens;
+use crate::keys::{WithSpan, same_tokens};
 use crate::names;
 
 /// Checks every rule.
@@ -25,7 +25,8 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     name(attrs, errors);
     handled_once(attrs, errors);
     handlers_declare(attrs, errors);
-    settings::check(&attrs.settings, errors);
+    settings::check_all(&attrs.settings, errors);
+    former_finalizers(attrs, errors);
     outcome_once(attrs, errors);
 }
 
@@ -153,12 +154,35 @@ fn twice(verb: &str, before: &Grant, grant: &Grant) -> String {
 
 /// The API server refuses finalizers of custom resources that are not qualified.
 fn finalizer(attrs: &Attrs, errors: &mut Errors) {
-    if let Some(name) = attrs.finalizer.as_ref().filter(|name| !names::is_qualified(&name.value)) {
-        let message = format!(
-            "`{}` is not a finalizer: use a domain that you own and a name, such as `example.dev/dns`",
-            name.value
-        );
-        errors.at(name.span, message);
+    if let Some(Err(fault)) = attrs.finalizer.as_ref().map(finalizer_name) {
+        errors.add(fault);
+    }
+}
+
+/// Checks the name of a finalizer.
+pub(super) fn finalizer_name(name: &WithSpan<String>) -> syn::Result<()> {
+    if names::is_qualified(&name.value) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` is not a finalizer: use a domain that you own and a name, such as `example.dev/dns`",
+        name.value
+    );
+    Err(syn::Error::new(name.span, message))
+}
+
+/// A finalizer that is still used is removed by its own clean-up.
+fn former_finalizers(attrs: &Attrs, errors: &mut Errors) {
+    let mut taken: Vec<&str> = Vec::new();
+    for (name, span) in attrs.settings.iter().filter_map(|it| it.text_of("former_finalizer")) {
+        if attrs.finalizer.as_ref().is_some_and(|used| used.value == name) {
+            let message =
+                format!("`{name}` is the present finalizer: a former one has another name");
+            errors.at(span, message);
+        } else if taken.contains(&name) {
+            errors.at(span, format_args!("`{name}` is listed already"));
+        }
+        taken.push(name);
     }
 }
 

@@ -95,13 +95,15 @@ mod tests {
             #[controller(debounce(most = "5s", quiet = "500ms"), rate_limit(most = 10, within = "1h"))]
             #[controller(loop_guard(most = 9, within = "1m", spacing = "2s"), report_failures)]
             #[controller(timer(every = "1m", name = "a"), timer(every = "2m", name = "b", idle = "1s"))]
-            #[controller(cancel_superseded, track_changes, task_per_object)]
+            #[controller(cancel_superseded, track_changes_within = 1 << 20, task_per_object)]
+            #[controller(change_log(Summary), former_finalizer = "a.dev/x")]
+            #[controller(former_finalizer = "a.dev/y")]
             #[controller(on_change(spec.host = rehost, status = handlers::of_status))]
             #[controller(with = |builder| builder, crate = facade::windlass)]
             struct Sites;
         });
         assert!(faults.is_empty(), "{faults:?}");
-        assert_eq!((attrs.indexes.len(), attrs.settings.len()), (2, 13));
+        assert_eq!((attrs.indexes.len(), attrs.settings.len()), (2, 16));
         assert!(attrs.owns[0].when.is_some() && attrs.with.is_some());
         assert_eq!(
             attrs.on_change.iter().map(|one| one.field.text()).collect::<Vec<_>>(),
@@ -113,6 +115,9 @@ mod tests {
         assert!(text(1).contains("reconcile_timeout(::core::time::Duration::new(90u64,0u32))"));
         assert!(text(3).contains("RetryPolicy::at_most(3u32).between("), "{}", text(3));
         assert!(text(3).contains("facade::windlass::controller::AfterMaxRetries::Every("));
+        assert_eq!(text(11), "letwiring=wiring.track_changes_within(1<<20);");
+        assert!(text(13).contains("change_log(facade::windlass::controller::ChangeLog::Summary)"));
+        assert_eq!(text(14), "letwiring=wiring.former_finalizer(\"a.dev/x\");");
         // In the order of the builder's arguments, whatever the order of the keys.
         assert!(text(4).contains("debounce(::core::time::Duration::new(0u64,500000000u32),"));
     }
@@ -207,6 +212,16 @@ mod tests {
             ("retry = 3", "is written `retry("),
             ("report_failures = true", "has no value"),
             ("report_failures, report_every_failure", "write one of them"),
+            ("track_changes, track_changes_within = 5", "write one of them"),
+            ("track_changes_within = 0", "zero bytes keep no state"),
+            ("track_changes_within = \"1MiB\"", "a number of bytes"),
+            ("track_changes_within", "needs a value"),
+            ("change_log(Sumary)", "did you mean `Summary`?"),
+            ("change_log(\"Full\")", "without quotation marks: `Full`"),
+            ("change_log = Full", "is written `change_log(Summary)`"),
+            ("former_finalizer = \"dns\"", "`dns` is not a finalizer"),
+            ("finalizer = \"a.dev/x\", former_finalizer = \"a.dev/x\"", "is the present finalizer"),
+            ("former_finalizer = \"a.dev/x\", former_finalizer = \"a.dev/x\"", "is listed already"),
             ("resync = \"1h\", resync = \"2h\"", "duplicate key `resync`"),
             ("timer(\"1m\")", "is written `timer("),
             ("on_change(\"spec.host\" = f)", "without quotation marks"),

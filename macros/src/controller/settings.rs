@@ -9,7 +9,7 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitInt, Token};
 
-use super::durations;
+use super::{check, durations};
 use crate::errors::Errors;
 use crate::keys::{self, Key, unknown};
 use crate::names;
@@ -24,6 +24,9 @@ pub(crate) const SINGLE: &[&str] = &[
     "report_every_failure",
     "cancel_superseded",
     "track_changes",
+    "track_changes_within",
+    "change_log",
+    "former_finalizer",
     "task_per_object",
 ];
 /// Settings with arguments in parentheses.
@@ -79,6 +82,8 @@ enum Value {
     Flag,
     Never,
     One(Argument),
+    /// Variant of `ChangeLog`.
+    Detail(Ident),
     Several(Vec<(Key, Argument)>),
 }
 
@@ -125,6 +130,13 @@ pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
             Value::One(Argument::of_text(&text.value, text.span))
         }
         "resync" | "reconcile_timeout" => single_duration(key, input)?,
+        "track_changes_within" => bytes(key, input)?,
+        "change_log" => change_log(key, input)?,
+        "former_finalizer" => {
+            let text = keys::text(key, input)?;
+            check::finalizer_name(&text)?;
+            Value::One(Argument::of_text(&text.value, text.span))
+        }
         _ => several(key, input)?,
     };
     Ok(Setting { key: key.clone(), value })
@@ -154,6 +166,49 @@ fn single_duration(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
     }
     let least = if key.name == "resync" { Duration::from_secs(1) } else { Duration::ZERO };
     duration(&key.name, &found, least).map(Value::One)
+}
+
+/// Reads `= 1048576`, a number of bytes, or `= 1 << 20`.
+fn bytes(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+    let found: Expr = keys::value(key, input, "1048576")?;
+    let span = found.span();
+    if let Expr::Lit(ExprLit { lit, .. }) = &found {
+        let Lit::Int(digits) = lit else {
+            let message = format!("`{}` takes a number of bytes: `{0} = 1048576`", key.name);
+            return Err(syn::Error::new(span, message));
+        };
+        if digits.base10_parse::<u64>()? == 0 {
+            let message = "zero bytes keep no state: leave the key out, or write `track_changes`";
+            return Err(syn::Error::new(span, message));
+        }
+    }
+    Ok(Value::One(Argument { tokens: quote!(#found), span, literal: None }))
+}
+
+/// Details of `change_log(…)`.
+const DETAILS: &[&str] = &["Off", "Summary", "Full"];
+
+/// Reads `(Summary)`.
+fn change_log(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+    keys::group(key, input, "change_log(Summary)", |input| {
+        if input.peek(syn::LitStr) {
+            let text: syn::LitStr = input.parse()?;
+            let message =
+                format!("a detail is written without quotation marks: `{}`", text.value());
+            return Err(syn::Error::new(text.span(), message));
+        }
+        let word = input.call(Ident::parse_any)?;
+        let name = word.to_string();
+        if !DETAILS.contains(&name.as_str()) {
+            return Err(syn::Error::new(word.span(), unknown("detail", &name, DETAILS)));
+        }
+        if !input.is_empty() {
+            return Err(input.error("a controller has one detail: `change_log(Summary)`"));
+        }
+        let place = word.span().resolved_at(Span::call_site());
+        let variant = Ident::new(&name, place);
+        Ok(Value::Detail(variant))
+    })
 }
 
 /// Reads `(name = value, …)`.
@@ -303,11 +358,12 @@ pub(super) fn workers(key: &Key, input: ParseStream<'_>) -> syn::Result<keys::Wi
 }
 
 /// Checks settings against each other.
-pub(super) fn check(settings: &[Setting], errors: &mut Errors) {
+pub(super) fn check_all(settings: &[Setting], errors: &mut Errors) {
     for (i, setting) in settings.iter().enumerate() {
         let name = &setting.key.name;
-        // Each timer has its own name and interval.
-        if name != "timer" && settings[..i].iter().any(|before| before.key.name == *name) {
+        // Each timer has its own name and interval, and there may have been several finalizers.
+        let may_repeat = matches!(name.as_str(), "timer" | "former_finalizer");
+        if !may_repeat && settings[..i].iter().any(|before| before.key.name == *name) {
             errors.at(setting.key.span, format_args!("duplicate key `{name}`: it is set above"));
         }
     }
@@ -315,6 +371,10 @@ pub(super) fn check(settings: &[Setting], errors: &mut Errors) {
     if let (Some(_), Some(every)) = (of("report_failures"), of("report_every_failure")) {
         let message = "`report_every_failure` includes `report_failures`: write one of them";
         errors.at(every.key.span, message);
+    }
+    if let (Some(_), Some(within)) = (of("track_changes"), of("track_changes_within")) {
+        let message = "`track_changes_within` includes `track_changes`: write one of them";
+        errors.at(within.key.span, message);
     }
     orders(settings, errors);
     timer_names(settings, errors);
@@ -369,6 +429,18 @@ impl Setting {
         self.key.name == key
     }
 
+    /// Returns the text of the setting, with the position, if it is of that key.
+    pub(super) fn text_of(&self, key: &str) -> Option<(&str, Span)> {
+        match &self.value {
+            Value::One(Argument { literal: Some(Literal::Text(text)), span, .. })
+                if self.is(key) =>
+            {
+                Some((text, *span))
+            }
+            _ => None,
+        }
+    }
+
     /// Position of the key.
     pub(super) fn span(&self) -> Span {
         self.key.span
@@ -385,6 +457,9 @@ impl Setting {
             (_, Value::Never) => {
                 quote_spanned!(place=> let wiring = wiring.#method(::core::time::Duration::MAX);)
             }
+            (_, Value::Detail(detail)) => quote_spanned! {place=>
+                let wiring = wiring.change_log(#krate::controller::ChangeLog::#detail);
+            },
             (_, Value::Flag) => quote_spanned!(place=> let wiring = wiring.#method();),
             (_, Value::One(value)) => {
                 let (tokens, at) = (&value.tokens, value.span.resolved_at(Span::call_site()));

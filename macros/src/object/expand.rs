@@ -9,49 +9,8 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
+use super::known;
 use super::syntax::{Entry, Field, Item, Literal, Name, Object, Value};
-
-/// Fields that are never maps, so that their content needs no code for the case that they are.
-const NEVER_MAPS: &[&str] = &[
-    "metadata",
-    "spec",
-    "status",
-    "template",
-    "strategy",
-    "rollingUpdate",
-    "httpGet",
-    "tcpSocket",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "securityContext",
-    "podSecurityContext",
-    "seccompProfile",
-    "capabilities",
-    "resources",
-    "valueFrom",
-    "fieldRef",
-    "secretKeyRef",
-    "configMapKeyRef",
-    "resourceFieldRef",
-    "configMapRef",
-    "secretRef",
-    "emptyDir",
-    "hostPath",
-    "persistentVolumeClaim",
-    "configMap",
-    "volumeClaimTemplate",
-    "scaleTargetRef",
-    "roleRef",
-    "objectReference",
-    "claimRef",
-    "nodeAffinity",
-    "podAffinity",
-    "podAntiAffinity",
-    "labelSelector",
-    "dnsConfig",
-    "backend",
-];
 
 /// Words for which the crate has a struct of keys (`CommonKeys`).
 const COMMON_KEYS: &[&str] = &[
@@ -222,8 +181,12 @@ fn set(place: &TokenStream, value: &Expr) -> TokenStream {
 /// Decides by the names, the values and the field that they stand in.
 fn content(name: &str, entries: &[Entry]) -> Content {
     if is_map(entries) {
-        Content::Entries
-    } else if NEVER_MAPS.contains(&name) || entries.is_empty() || !is_flat(entries) {
+        return Content::Entries;
+    }
+    let mut words = Vec::new();
+    collect_words(entries, &mut words);
+    let is_struct = known::is_struct(name, words.iter().map(|(word, _)| *word));
+    if is_struct || entries.is_empty() || !is_flat(entries) {
         Content::Fields
     } else {
         Content::Either

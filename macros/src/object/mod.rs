@@ -9,6 +9,7 @@
 
 mod blocks;
 mod expand;
+mod known;
 mod names;
 mod syntax;
 

@@ -7,9 +7,11 @@ use syn::{Attribute, Expr, LitStr, Token};
 
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
+use super::serde;
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
 use crate::path::Place;
+use crate::schema::Rename;
 
 /// Keys of `#[resource(…)]`; the documentation must have each of them.
 pub(crate) const KEYS: &[&str] = &[
@@ -37,7 +39,7 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Words of kube-rs and kubebuilder for the same or for other things.
-const HINTS: &[(&str, &str)] = &[
+pub(super) const HINTS: &[(&str, &str)] = &[
     ("shortname", "write `short = \"ws\"`"),
     ("shortnames", "write `short = [\"ws\", \"w\"]`"),
     ("shortName", "write `short = \"ws\"`"),
@@ -77,7 +79,8 @@ const HINTS: &[(&str, &str)] = &[
     ("path", "the name in URLs is `plural = \"websites\"`"),
     ("derive", "derive on the struct itself: `#[derive(CustomResource, Clone, Debug)]`"),
     ("schema", "the schema follows from the types of the fields"),
-    ("rename_all", "root fields are in camelCase; a field has `#[serde(rename = \"…\")]`"),
+    ("rename_all", "write `#[serde(rename_all = \"…\")]`"),
+    ("categories", "write `category = \"all\"`"),
     ("root", "the struct with the derive is the root: `metadata`, `spec`, `status`"),
     ("struct", "the struct with the derive is the root: `metadata`, `spec`, `status`"),
     ("crates", "write `crate = my_facade::windlass`"),
@@ -157,6 +160,8 @@ pub(super) struct Attrs {
     pub(super) annotations: Vec<Pair>,
     pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,
+    /// Rule for the names of fields in JSON.
+    pub(super) rename_all: Rename,
 }
 
 impl Attrs {
@@ -184,11 +189,12 @@ impl Attrs {
         keys::attributes(attributes, "index", errors, |input, errors| {
             IndexAttr::read_all(input, errors, &mut attrs.indexes);
         });
+        attrs.rename_all = serde::rename_all(attributes, errors);
         attrs.foreign(attributes, errors);
         attrs
     }
 
-    /// Refuses attributes of kube-rs and of serde.
+    /// Refuses attributes of kube-rs.
     fn foreign(&mut self, attributes: &[Attribute], errors: &mut Errors) {
         for attribute in attributes {
             let span = attribute.path().segments.first().map(|first| first.ident.span());
@@ -199,11 +205,6 @@ impl Attrs {
                 let message = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
                                \"example.dev\", version = \"v1\", namespaced)]` on the struct with \
                                `metadata`, `spec` and `status`";
-                errors.at(span, message);
-            } else if attribute.path().is_ident("serde") {
-                let message = "the object itself is written and read by this derive: remove \
-                               `#[serde(…)]` here, and derive neither `Serialize` nor `Deserialize` \
-                               beside it; a field may have `#[serde(rename = \"…\")]`";
                 errors.at(span, message);
             }
         }

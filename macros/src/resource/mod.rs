@@ -8,6 +8,9 @@ mod expand;
 mod index;
 mod model;
 pub(crate) mod place;
+mod serde;
+#[cfg(test)]
+mod tests;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;

@@ -1,16 +1,21 @@
 //! Input of the code generator of `#[derive(CustomResource)]`.
 
-use proc_macro2::{Ident, Span};
-use syn::{Attribute, Data, DeriveInput, Fields, GenericArgument, PathArguments, Type, Visibility};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, ExprPath, Fields, GenericArgument, PathArguments, Type, Visibility};
 
-use super::attrs::{Attrs, Pair, Text};
+use super::attrs::{self, Attrs, Pair, Text};
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
+use super::serde;
 use crate::convert::RootConversion;
 use crate::errors::Errors;
-use crate::keys::{self, Doc, WithSpan, docs, set};
+use crate::keys::{Doc, WithSpan, docs};
+use crate::markers::markers;
 use crate::names;
-use crate::path::{Place, plain};
+use crate::path::{Place, located, plain};
+use crate::schema::{FieldDefault, Rename};
 
 /// The kind, with every default filled in.
 #[derive(Debug)]
@@ -66,8 +71,13 @@ pub(super) struct Field {
     /// Name in JSON, as written, or as it follows from the field.
     pub(super) json: WithSpan<String>,
     pub(super) ty: Type,
-    /// Whether the field is written as an `Option`; an alias of `Option` is found by the compiler.
+    /// Whether the field is written as an `Option` and has no default; an alias of `Option` is found
+    /// by the compiler.
     pub(super) optional: bool,
+    /// The value of an absent field.
+    pub(super) default: Option<FieldDefault>,
+    /// Function that says which values are left out.
+    pub(super) skip_if: Option<ExprPath>,
     pub(super) doc: Doc,
 }
 
@@ -123,11 +133,16 @@ impl ResourceModel {
         };
         let group = needed("group", "example.dev", group);
         let version = needed("version", "v1", attrs.version);
-        let (is_struct, mut fields) = named_fields(input, errors);
+        let (is_struct, mut fields) = named_fields(input, attrs.rename_all, errors);
+        markers(&input.attrs, attrs::HINTS, errors);
         let metadata = fields
             .iter()
             .position(|field| field.ident == "metadata")
             .map(|position| fields.remove(position));
+        let mut columns = attrs.columns;
+        for column in &mut columns {
+            column.settle(|name| fields.iter().any(|field| plain(&field.ident) == name));
+        }
         let conversion = attrs.hub.is_some().then(|| RootConversion::read(input, errors));
         if conversion.is_none() {
             no_conversion(input, errors);
@@ -149,7 +164,7 @@ impl ResourceModel {
             namespaced,
             short: attrs.short,
             categories: attrs.category,
-            columns: attrs.columns,
+            columns,
             scale: attrs.scale,
             selectable: attrs.selectable,
             rules: attrs.rules,
@@ -192,6 +207,13 @@ impl ResourceModel {
         self.fields.iter().find(|field| plain(&field.ident) == name)
     }
 }
+
+/// Answers to markers on a field of the root.
+const OF_FIELD: &[(&str, &str)] = &[
+    ("default", "write `#[serde(default)]`"),
+    ("optional", "make it an `Option`, or give it `#[serde(default)]`"),
+    ("Optional", "make it an `Option`, or give it `#[serde(default)]`"),
+];
 
 /// Keys that a version shares with the hub.
 const OF_THE_HUB: &[&str] = &[
@@ -259,7 +281,7 @@ fn scope(
 }
 
 /// Returns whether the input is a struct with named fields, and the struct's fields.
-fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
+fn named_fields(input: &DeriveInput, rule: Rename, errors: &mut Errors) -> (bool, Vec<Field>) {
     let shape = "a resource is a struct with named fields: \
                  `metadata: ObjectMeta, spec: …, status: Option<…>`";
     if !input.generics.params.is_empty() {
@@ -270,7 +292,8 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(named) => {
-                (true, named.named.iter().filter_map(|field| Field::new(field, errors)).collect())
+                let fields = named.named.iter();
+                (true, fields.filter_map(|field| Field::new(field, rule, errors)).collect())
             }
             _ => {
                 errors.at(input.ident.span(), shape);
@@ -286,66 +309,38 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
 
 impl Field {
     /// Reads a field: name in JSON, documentation, and whether the field is optional.
-    fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
+    fn new(field: &syn::Field, rule: Rename, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
-        let own = WithSpan { value: names::camel(&plain(&ident)), span: ident.span() };
+        markers(&field.attrs, OF_FIELD, errors);
+        let own = WithSpan { value: serde::json_name(&plain(&ident), rule), span: ident.span() };
+        let mut serde = serde::OfField::read(&field.attrs, errors);
+        let json = serde.rename.take().unwrap_or(own);
+        let optional = is_option(&field.ty);
+        serde.settle(&json.value, optional, errors);
         Some(Self {
-            json: renamed(&field.attrs, errors).unwrap_or(own),
+            json,
             ident,
             ty: field.ty.clone(),
-            optional: is_option(&field.ty),
+            optional: optional && serde.default.is_none(),
+            default: serde.default.map(|(default, _)| default),
+            skip_if: serde.skip_if.map(|(function, _)| function),
             doc: docs(&field.attrs),
         })
     }
 }
 
-/// Reads `#[serde(rename = "…")]`, the only attribute of serde that a field of the root can have.
-fn renamed(attributes: &[Attribute], errors: &mut Errors) -> Option<WithSpan<String>> {
-    let mut name = None;
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
-        let Ok(list) = attribute.meta.require_list() else { continue };
-        let parsed = list.parse_args_with(|input: syn::parse::ParseStream<'_>| {
-            keys::each_item(
-                input,
-                keys::Known { keys: &["rename"], hints: SERDE_HINTS },
-                errors,
-                |_, _| None,
-                |key, input, errors| {
-                    set(&mut name, key, keys::text(key, input)?, errors);
-                    Ok(())
-                },
-            );
-            Ok(())
-        });
-        errors.keep(parsed);
-    }
-    name
-}
-
-/// Serde's keys that have no effect on a field of the root, and the reasons.
-const SERDE_HINTS: &[(&str, &str)] = &[
-    ("default", "on the object itself an absent field is `None`: make it an `Option`"),
-    ("skip_serializing_if", "an absent field of the object itself is left out anyway"),
-    ("skip", "every field of the object itself is part of the kind: move it to another struct"),
-    ("skip_serializing", "every field of the object itself is part of the kind"),
-    ("skip_deserializing", "every field of the object itself is part of the kind"),
-    (
-        "flatten",
-        "the fields of a kind stand below `spec` and `status`: flatten inside of those types",
-    ),
-    (
-        "rename_all",
-        "fields of the object itself are in camelCase; rename one by `#[serde(rename = \"…\")]`",
-    ),
-    ("alias", "API servers know one name for a field: write `rename`"),
-    ("with", "give the field a type of your own that implements `Serialize` and `Deserialize`"),
-    ("serialize_with", "give the field a type of your own that implements `Serialize`"),
-    ("deserialize_with", "give the field a type of your own that implements `Deserialize`"),
-    ("borrow", "an object owns its fields"),
-    ("bound", "an object has no type parameters"),
-];
-
 impl Field {
+    /// Returns the function that makes the value of an absent field, at the position of the type.
+    pub(super) fn default_path(&self) -> Option<TokenStream> {
+        let (ty, place) = (&self.ty, located(self.ty.span()));
+        Some(match self.default.as_ref()? {
+            FieldDefault::Trait => {
+                quote_spanned!(place=> <#ty as ::core::default::Default>::default)
+            }
+            FieldDefault::Function(function) => quote!(#function),
+        })
+    }
+
     /// Returns the type of an optional status.
     pub(super) fn status(&self) -> Option<&Type> {
         let Type::Path(path) = &self.ty else { return None };
@@ -367,143 +362,5 @@ pub(super) fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use syn::parse_quote;
-
-    use super::*;
-
-    fn model(input: &DeriveInput) -> (ResourceModel, Vec<String>) {
-        let mut errors = Errors::default();
-        let attrs = Attrs::read(&input.attrs, &mut errors);
-        let model = ResourceModel::new(input, attrs, &mut errors);
-        super::super::check::check(&model, &mut errors);
-        let texts = errors.texts();
-        errors.finish();
-        (model, texts)
-    }
-
-    #[test]
-    fn names_that_are_not_given_follow_from_the_kind() {
-        let (model, faults) = model(&parse_quote! {
-            /// A policy.
-            #[resource(group = "example.dev", version = "v1", cluster, short = ["np", "p"])]
-            #[resource(short = "pol")]
-            pub struct NetPolicy { pub metadata: ObjectMeta, pub spec: Spec }
-        });
-        assert!(faults.is_empty(), "{faults:?}");
-        assert_eq!(model.kind.value, "NetPolicy");
-        assert_eq!(model.singular.value, "netpolicy");
-        assert_eq!(model.plural.value, "netpolicies");
-        assert_eq!(model.api_version().as_deref(), Some("example.dev/v1"));
-        assert!(matches!(&model.doc, Doc::Text(text) if text == "A policy."), "{:?}", model.doc);
-        assert!(!model.namespaced);
-        let short: Vec<_> = model.short.iter().map(|short| short.value.as_str()).collect();
-        assert_eq!(short, ["np", "p", "pol"]);
-    }
-
-    #[test]
-    fn an_option_is_optional_however_it_is_spelt() {
-        let (model, _) = model(&parse_quote! {
-            #[resource(group = "example.dev", version = "v1", namespaced)]
-            struct A {
-                metadata: ObjectMeta,
-                spec: Spec,
-                status: ::core::option::Option<Status>,
-                last_words: String,
-            }
-        });
-        assert!(model.field("status").is_some_and(|status| status.optional));
-        assert!(model.field("spec").is_some_and(|spec| !spec.optional));
-        assert_eq!(
-            model.field("last_words").map(|field| field.json.value.as_str()),
-            Some("lastWords")
-        );
-    }
-
-    #[test]
-    fn all_faults_are_told_at_once() {
-        let (_, faults) = model(&parse_quote! {
-            #[resource(gruop = "example.dev", version = 1, namespaced, namespaced, short = "W S")]
-            struct A { spec: Spec, status: Status }
-        });
-        let expected = [
-            "unknown key `gruop`; did you mean `group`?",
-            "`version` takes a text: `version = \"…\"`",
-            "duplicate key `namespaced`: it is set above",
-        ];
-        for text in expected {
-            assert!(faults.iter().any(|fault| fault == text), "{text} not in {faults:#?}");
-        }
-        assert!(!faults.iter().any(|fault| fault.contains("missing")), "{faults:#?}");
-        assert!(faults.iter().any(|fault| fault.contains("`W S`")), "{faults:#?}");
-        assert!(faults.iter().any(|fault| fault.contains("`metadata: ObjectMeta`")), "{faults:#?}");
-        assert!(faults.iter().any(|fault| fault.contains("Option<Status>")), "{faults:#?}");
-    }
-
-    #[test]
-    fn a_column_has_a_heading_and_a_field_in_any_form() {
-        let (model, faults) = model(&parse_quote! {
-            #[resource(group = "example.dev", version = "v1", namespaced)]
-            #[resource(column(spec.host_name), column("Phase", status.phase, priority = 1))]
-            #[resource(column("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))]
-            #[resource(column(spec.a, name = "B"), column(path = spec.x, name = "X"))]
-            #[resource(column(metadata.labels["app"], name = "App"), column(spec.ports[0].number))]
-            struct A { metadata: ObjectMeta, spec: Spec, status: Option<Status> }
-        });
-        assert!(faults.is_empty(), "{faults:?}");
-        let texts: Vec<_> = model
-            .columns
-            .iter()
-            .map(|column| {
-                let name = column.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-                (name, column.place.as_ref().map(Place::text).unwrap_or_default())
-            })
-            .collect();
-        let expected = [
-            ("Host Name", "spec.host_name"),
-            ("Phase", "status.phase"),
-            ("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
-            ("B", "spec.a"),
-            ("X", "spec.x"),
-            ("App", "metadata.labels[\"app\"]"),
-            ("Number", "spec.ports[0].number"),
-        ];
-        let expected = expected.map(|(name, path)| (name.to_owned(), path.to_owned()));
-        assert_eq!(texts, expected);
-    }
-
-    #[test]
-    fn a_field_of_the_root_takes_rename_of_serde_and_no_other_key() {
-        let (model, faults) = model(&parse_quote! {
-            #[resource(group = "example.dev", version = "v1", namespaced)]
-            struct A {
-                metadata: ObjectMeta,
-                #[serde(rename = "data")]
-                content: Content,
-                #[serde(default)]
-                extra: Extra,
-            }
-        });
-        let name = model.field("content").map(|field| field.json.value.as_str());
-        assert_eq!(name, Some("data"));
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].contains("make it an `Option`"), "{faults:?}");
-    }
-
-    #[test]
-    fn an_index_names_fields_or_a_json_path() {
-        let (model, faults) = model(&parse_quote! {
-            #[resource(group = "example.dev", version = "v1", namespaced)]
-            #[index(by_host = spec.host, by_port: i32 = spec.ports[].number)]
-            #[index(by_phase: Phase = status?.phase, by_path = ".spec.host")]
-            struct A { metadata: ObjectMeta, spec: Spec, status: Option<Status> }
-        });
-        assert!(faults.is_empty(), "{faults:?}");
-        let texts: Vec<_> = model.indexes.iter().map(|index| index.source.text()).collect();
-        assert_eq!(texts, ["spec.host", "spec.ports[].number", "status.phase", ".spec.host"]);
     }
 }

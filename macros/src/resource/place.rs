@@ -8,7 +8,7 @@ use syn::{LitStr, Token};
 
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
-use crate::path::{FieldPath, Place};
+use crate::path::Place;
 
 /// Keys of `column(…)`.
 pub(crate) const COLUMN_KEYS: &[&str] =
@@ -115,17 +115,21 @@ impl ColumnAttr {
         column
     }
 
-    /// Takes the word of a column that most kinds have, such as `age`; no kind has such a field.
-    fn usual(&mut self, path: &FieldPath) -> bool {
-        let word = path.text();
+    /// Takes the word of a column that most kinds have, such as `age`, if the kind has no field of
+    /// that name.
+    pub(super) fn settle(&mut self, has_field: impl Fn(&str) -> bool) {
+        let Some(Place::Fields(path)) = &self.place else { return };
+        let (word, span) = (path.text(), path.end());
         let Some((_, name, place, kind)) = USUAL.iter().find(|(known, ..)| *known == word) else {
-            return false;
+            return;
         };
-        let at = |value: &str| WithSpan { value: value.to_owned(), span: path.end() };
+        if has_field(&word) {
+            return;
+        }
+        let at = |value: &str| WithSpan { value: value.to_owned(), span };
         self.name.get_or_insert_with(|| at(name));
         self.kind.get_or_insert_with(|| at(kind));
         self.place = Some(Place::Text(at(place)));
-        true
     }
 
     /// Takes the values without a key: a heading, a field, or both.
@@ -135,7 +139,6 @@ impl ColumnAttr {
                 Place::Text(text) if self.name.is_none() && !text.value.starts_with('.') => {
                     self.name = Some(text);
                 }
-                Place::Fields(path) if self.place.is_none() && self.usual(&path) => {}
                 place if self.place.is_none() => self.place = Some(place),
                 place => {
                     let message =

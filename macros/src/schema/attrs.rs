@@ -71,7 +71,7 @@ pub(crate) const TYPE_KEYS: &[&str] = &[
 ];
 
 /// Keys on a variant of an enum.
-pub(crate) const VARIANT_KEYS: &[&str] = &["extend", "title", "transform"];
+pub(crate) const VARIANT_KEYS: &[&str] = &["extend", "title", "transform", "with"];
 
 /// Parts of `rule(…)`.
 pub(crate) const RULE_KEYS: &[&str] =

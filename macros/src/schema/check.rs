@@ -8,7 +8,7 @@ use super::bounds::bounds;
 use super::class::{Class, class, element, is_named, is_option, peeled};
 use super::extend;
 use super::key::{Key, Kind, Many, RulePath};
-use super::model::{Data, Field, Model};
+use super::model::{Data, Field, Model, Variant};
 use super::rules::{Subject, no_field};
 use crate::errors::Errors;
 
@@ -21,6 +21,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     }
     if let Data::Enum(variants) = &model.data {
         for variant in variants {
+            by_a_function(variant, errors);
             if let Data::Named(fields) = &variant.data {
                 names_differ(fields, errors);
             }
@@ -41,6 +42,25 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
                 "serde reads the type as `{}`, so a key of its fields has no effect: write a `rule` on the type",
                 plain(from)
             );
+            errors.at(key.span, message);
+        }
+    }
+}
+
+/// Checks that the form of a content is said, if a function writes or reads the content.
+fn by_a_function(variant: &Variant, errors: &mut Errors) {
+    let Some(by) = variant.serde.by.as_ref().filter(|_| !variant.serde.skipped) else { return };
+    if variant.replaced().is_none() && !variant.data.only_field().is_some_and(Field::is_replaced) {
+        let message = format!(
+            "serde writes or reads this variant by `{}`, whose form in JSON the derive cannot see: say on the variant \
+             which type it looks like, `#[schema(with = String)]`",
+            by.value
+        );
+        errors.at(by.span, message);
+    } else if variant.data.only_field().is_none() {
+        let mut keys = variant.data.fields().iter().flat_map(|field| &field.remarks.attrs.keys);
+        if let Some(key) = keys.next() {
+            let message = "a function writes or reads the whole variant, so a key of its fields has no effect: leave it out";
             errors.at(key.span, message);
         }
     }

@@ -8,7 +8,7 @@ use syn::{GenericParam, Generics};
 
 use super::attrs;
 use super::fields::{list_map, named, remarks, shape, shape_of};
-use super::key::Kind;
+use super::key::{Key, Kind};
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
 use crate::keys::{references, same_tokens};
@@ -16,8 +16,13 @@ use crate::keys::{references, same_tokens};
 /// The generated code of a model without faults.
 pub(super) fn all(model: &Model, keys: &[Ident]) -> TokenStream {
     let body = body(model);
-    let known: &[&[&str]] =
-        &[attrs::FIELD_KEYS, attrs::TYPE_KEYS, attrs::RULE_KEYS, attrs::EACH_KEYS];
+    let known: &[&[&str]] = &[
+        attrs::FIELD_KEYS,
+        attrs::TYPE_KEYS,
+        attrs::RULE_KEYS,
+        attrs::EACH_KEYS,
+        attrs::COLUMN_KEYS,
+    ];
     items(model, &body, &references(&krate(model), "schema", keys, known))
 }
 
@@ -194,7 +199,7 @@ fn body(model: &Model) -> TokenStream {
             field.map_or_else(TokenStream::new, |field| newtype(field, &keys))
         }
         Data::Tuple(fields) => {
-            let values = tuple(fields);
+            let values = tuple(fields, model.serde.default.is_some());
             quote!(__s::Content::of_struct(__generator).tuple() #values #whole .finish())
         }
         Data::Named(fields) => object(model, fields, whole.as_ref()),
@@ -230,7 +235,16 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
     });
     let statement = value.map(|value| quote!(let #variable: Self = #value;));
     let calls = named(fields, statement.as_ref().map(|_| &variable));
-    quote!(#statement __s::Fields::new(__generator, #closed) #calls #whole .finish())
+    let named = named_in_keys(model);
+    quote!(#statement #named __s::Fields::new(__generator, #closed) #calls #whole .finish())
+}
+
+/// A use of each field that `one_of(…)` and `rule(…, path = …)` name, for editors: the keys
+/// themselves become texts.
+fn named_in_keys(model: &Model) -> Option<TokenStream> {
+    let keys = model.remarks.attrs.keys.iter();
+    let names: Vec<Ident> = keys.flat_map(Key::fields).filter_map(|name| model.at(name)).collect();
+    (!names.is_empty()).then(|| quote!(_ = |__it: &Self| { #(_ = __it.#names;)* };))
 }
 
 /// A type that is written as its only field.
@@ -246,11 +260,15 @@ fn keys_of(field: &Field) -> TokenStream {
     quote!(#remarks #list_map)
 }
 
-fn tuple(fields: &[Field]) -> TokenStream {
-    let values = fields.iter().filter(|field| field.is_described()).map(|field| {
+/// The values of a tuple; serde reads a list that ends before the first value with a default.
+fn tuple(fields: &[Field], has_default: bool) -> TokenStream {
+    let described = || fields.iter().filter(|field| field.is_described());
+    let end = described().position(|field| has_default || field.serde.default.is_some());
+    let values = described().enumerate().map(|(place, field)| {
         let shape = shape(field);
         let keys = keys_of(field);
-        quote!(.value(#shape) #keys)
+        let end = (Some(place) == end).then(|| quote!(.may_end()));
+        quote!(#end .value(#shape) #keys)
     });
     values.collect()
 }
@@ -269,6 +287,11 @@ fn variant(variant: &Variant) -> TokenStream {
     let keys = remarks(&variant.remarks, None, &[]);
     let content: Ident = format_ident!("__content");
     let value = match &variant.data {
+        _ if variant.replaced().is_some() => {
+            let shape = variant.replaced().map(shape_of);
+            let of_field = variant.data.only_field().map(keys_of);
+            quote!(#content.newtype(#shape) #of_field .finish())
+        }
         Data::Unit if !variant.serde.untagged => {
             return if variant.remarks.is_empty() {
                 quote!(.name(#json))
@@ -282,7 +305,7 @@ fn variant(variant: &Variant) -> TokenStream {
             quote!(#content.newtype(#shape) #of_field .finish())
         }
         Data::Tuple(fields) => {
-            let values = tuple(fields);
+            let values = tuple(fields, false);
             quote!(#content.tuple() #values .finish())
         }
         Data::Named(fields) => {

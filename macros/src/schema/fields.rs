@@ -65,34 +65,33 @@ pub(super) fn shape(field: &Field) -> TokenStream {
     if field.remarks.has(|kind| matches!(kind, Kind::Full)) {
         return quote_spanned!(place=> __s::full::<#ty>() #never_absent);
     }
-    let is_list = class(ty) == Class::List;
-    let is_map = class(ty) == Class::Map;
-    let schema = field.remarks.attrs.keys.iter().find_map(|key| {
-        let name = |name: &str| {
-            let suffix = if is_list {
-                "_list"
-            } else if is_map {
-                "_map"
-            } else {
-                ""
-            };
-            let function = format_ident!("{name}{suffix}");
-            Some(quote!(.by(__s::#function)))
-        };
-        match &key.kind {
-            Kind::Opaque => name("opaque"),
-            Kind::Embedded => name("embedded"),
-            Kind::IntOrString => name("int_or_string"),
-            Kind::With(other) => {
-                let other = shape_of(other);
-                Some(quote!(.with(#other)))
-            }
-            Kind::By(function) => Some(quote_spanned!(at(function.span())=> .by(#function))),
-            _ => None,
+    let schema = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+        Kind::Opaque => Some(quote!(.opaque())),
+        Kind::Embedded => Some(kept("embedded", class(ty))),
+        Kind::IntOrString => Some(kept("int_or_string", class(ty))),
+        Kind::With(other) => {
+            let other = shape_of(other);
+            Some(quote!(.absence().with(#other)))
         }
+        Kind::By(function) => Some(quote_spanned!(at(function.span())=> .absence().by(#function))),
+        _ => None,
     });
     // The type need not have a schema.
-    quote_spanned!(place=> (&__s::Of::<#ty>::NEW).absence() #never_absent #schema)
+    quote_spanned!(place=> (&__s::Of::<#ty>::NEW) #schema #never_absent)
+}
+
+/// The call for the schema in the list or map that the spelling shows; of another type serde tells
+/// the form, at run time.
+fn kept(name: &str, class: Class) -> TokenStream {
+    let container = match class {
+        Class::List => format_ident!("{name}_list"),
+        Class::Map => format_ident!("{name}_map"),
+        _ => {
+            let name = format_ident!("{name}");
+            return quote!(.#name());
+        }
+    };
+    quote!(.absence().by(__s::#container))
 }
 
 /// The expression of a type's shape.
@@ -122,8 +121,17 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
         }
         Kind::Item(name, value) => quote!(.item(#name, #value)),
         Kind::Extend(name, value) => quote!(.keyword(#name, __s::json!(#value))),
-        Kind::Atomic if is_list => quote!(.keyword("x-kubernetes-list-type", "atomic")),
-        Kind::Atomic => quote!(.keyword("x-kubernetes-map-type", "atomic")),
+        Kind::Atomic => {
+            let is_struct = !names.is_empty();
+            let keyword = match field.map(|field| class(&field.ty)) {
+                Some(Class::List) => "x-kubernetes-list-type",
+                Some(Class::Map) => "x-kubernetes-map-type",
+                None if is_struct => "x-kubernetes-map-type",
+                // A list or a map: the schema of the type tells.
+                _ => return quote!(.keyword("x-windlass-atomic", "atomic")),
+            };
+            quote!(.keyword(#keyword, "atomic"))
+        }
         Kind::Rule(rule) => self::rule(rule, names),
         Kind::OneOf(many, fields) => one_of(*many, fields, names),
         Kind::Default(value) => {

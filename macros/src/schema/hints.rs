@@ -56,6 +56,8 @@ const WORDS: &[(&str, &str)] = &[
     ("AtLeastOneOf", "at_least_one_of(a, b)` on the type"),
 ];
 
+// DESIGN.md, 274: An index is written at the kind
+
 /// Keys of which the derive of the kind, or serde, is the place.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
@@ -96,72 +98,12 @@ pub(super) fn hint(name: &str) -> Option<String> {
 }
 
 /// Returns the words to write instead of a word of another tool.
-fn meant(name: &str) -> Option<String> {
+pub(crate) fn meant(name: &str) -> Option<String> {
     let find = |list: &'static [(&str, &'static str)]| {
         list.iter().find(|(word, _)| *word == name).map(|(_, meant)| *meant)
     };
     match (find(WORDS), find(ELSEWHERE)) {
         (Some(meant), _) => Some(format!("write `{meant}`")),
         (None, meant) => meant.map(ToOwned::to_owned),
-    }
-}
-
-/// Returns the answer to a marker of kubebuilder in a line of a doc comment,
-/// `+kubebuilder:validation:Minimum=1`; `None` for other lines.
-pub(super) fn marker(line: &str) -> Option<String> {
-    let marker = line.trim().strip_prefix("+kubebuilder:")?;
-    // The value stands behind the first `=`, and arguments stand behind the name.
-    let name = marker.split(['=', ' ']).next()?;
-    let (is_item, name) = match name.strip_prefix("validation:items:") {
-        Some(name) => (true, name),
-        None => (false, name.strip_prefix("validation:").unwrap_or(name)),
-    };
-    // `XValidation:rule`, `pruning:PreserveUnknownFields`
-    let meant =
-        name.split(':').find_map(|name| match SAME.iter().find(|(word, _)| *word == name) {
-            Some((_, key)) => Some(format!("write `{key}`")),
-            None => meant(name),
-        });
-    let meant = meant.unwrap_or_else(|| {
-        "keys of a field or type stand in `#[schema(…)]`, those of a kind in `#[resource(…)]`"
-            .to_owned()
-    });
-    let place = if is_item { " in `each(…)`" } else { "" };
-    Some(format!(
-        "`+kubebuilder:{}` is a marker for Go, and would be part of the description only: {meant}{place}",
-        marker.split(['=', ' ']).next()?.trim_end_matches(':')
-    ))
-}
-
-/// Markers whose keys are spelled alike.
-const SAME: &[(&str, &str)] = &[
-    ("default", "default = 3"),
-    ("example", "example = 3"),
-    ("Format", "format = \"uri\""),
-    ("Title", "title = \"…\""),
-    ("title", "title = \"…\""),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::marker;
-
-    #[test]
-    fn markers_of_kubebuilder_are_answered_by_the_key() {
-        let keys = [
-            ("+kubebuilder:validation:Minimum=1", "write `min = 1`"),
-            (" +kubebuilder:validation:items:MaxLength=3", "write `length(max = 63)` in `each(…)`"),
-            ("+kubebuilder:default=3", "write `default = 3`"),
-            ("+kubebuilder:validation:XValidation:rule=\"self > 0\"", "write `rule("),
-            ("+kubebuilder:pruning:PreserveUnknownFields", "write `preserve`"),
-            ("+kubebuilder:object:root=true", "those of a kind in `#[resource(…)]`"),
-        ];
-        for (line, key) in keys {
-            let text = marker(line).unwrap();
-            assert!(text.contains(key), "{line}: {text}");
-        }
-        for line in ["", "The least number", "as +kubebuilder:default=3 in Go", "+optional"] {
-            assert_eq!(marker(line), None);
-        }
     }
 }

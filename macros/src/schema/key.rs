@@ -46,6 +46,19 @@ pub(super) enum Kind {
     Skip,
 }
 
+impl Key {
+    /// The fields of the type that the key names.
+    pub(super) fn fields(&self) -> &[Ident] {
+        match &self.kind {
+            Kind::OneOf(_, names) => names,
+            Kind::Rule(Rule { path: Some(RulePath::Field(name)), .. }) => {
+                std::slice::from_ref(name)
+            }
+            _ => &[],
+        }
+    }
+}
+
 impl Kind {
     /// Whether the key gives the field another schema than the type's.
     pub(super) fn replaces_schema(&self) -> bool {

@@ -21,6 +21,9 @@ mod serde;
 mod tests;
 mod values;
 
+pub(crate) use hints::meant;
+pub(crate) use serde::{Default as FieldDefault, Rename};
+
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 

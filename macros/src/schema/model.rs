@@ -6,10 +6,29 @@ use syn::ext::IdentExt;
 use syn::{Attribute, DeriveInput, Expr, ExprLit, Generics, Lit, LitStr, Member, Type};
 
 use super::attrs::{Attrs, Place};
-use super::hints::marker;
 use super::key::Kind;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
+use crate::markers::markers;
+
+/// Keywords that say which values there are.
+const CONDITIONS: &[&str] = &[
+    "pattern",
+    "format",
+    "enum",
+    "not",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+];
 
 /// A type.
 #[derive(Debug)]
@@ -61,6 +80,24 @@ pub(super) struct Field {
     pub(super) remarks: Remarks,
 }
 
+impl Data {
+    /// The fields, with names or without.
+    pub(super) fn fields(&self) -> &[Field] {
+        match self {
+            Self::Tuple(fields) | Self::Named(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// The only field of a value that is written as this field.
+    pub(super) fn only_field(&self) -> Option<&Field> {
+        match self {
+            Self::Tuple(fields) if fields.len() == 1 => fields.first(),
+            _ => None,
+        }
+    }
+}
+
 impl Model {
     /// Reads a type.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
@@ -103,6 +140,15 @@ impl Model {
         }
     }
 
+    /// The field of that name, as the field itself spells it, at the position of the name.
+    pub(super) fn at(&self, name: &Ident) -> Option<Ident> {
+        let field = self.named().iter().find(|field| *name == field.rust().as_str())?;
+        let Member::Named(ident) = &field.member else { return None };
+        let mut ident = ident.clone();
+        ident.set_span(name.span());
+        Some(ident)
+    }
+
     /// The only field of a type that serde converts from that field's type: the keys of the field
     /// describe both.
     pub(super) fn converted_field(&self) -> Option<&Field> {
@@ -116,18 +162,11 @@ impl Model {
 
     /// Every field of the type and of the variants.
     pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
-        let own: &[Field] = match &self.data {
-            Data::Tuple(fields) | Data::Named(fields) => fields,
-            _ => &[],
-        };
         let variants: &[Variant] = match &self.data {
             Data::Enum(variants) => variants,
             _ => &[],
         };
-        own.iter().chain(variants.iter().flat_map(|variant| match &variant.data {
-            Data::Tuple(fields) | Data::Named(fields) => fields.as_slice(),
-            _ => &[],
-        }))
+        self.data.fields().iter().chain(variants.iter().flat_map(|variant| variant.data.fields()))
     }
 }
 
@@ -167,6 +206,14 @@ impl Variant {
             serde,
             remarks: Remarks::new(&variant.attrs, Place::Variant, errors),
         }
+    }
+
+    /// The type of which the content has the form, by `#[schema(with = Type)]`.
+    pub(super) fn replaced(&self) -> Option<&Type> {
+        self.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+            Kind::With(ty) => Some(ty),
+            _ => None,
+        })
     }
 }
 
@@ -213,7 +260,7 @@ impl Field {
 
 impl Remarks {
     fn new(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
-        markers(attributes, errors);
+        markers(attributes, &[], errors);
         Self {
             doc: doc(attributes),
             deprecated: attributes.iter().any(|it| it.path().is_ident("deprecated")),
@@ -226,12 +273,13 @@ impl Remarks {
         self.attrs.keys.iter().any(|key| is(&key.kind))
     }
 
-    /// Whether a key says which values there are. A rule about changes does not.
+    /// Whether a key says which values there are. A rule about changes does not; of a function the
+    /// finished schema tells.
     pub(super) fn describes_values(&self) -> bool {
         self.has(|kind| match kind {
-            Kind::Keyword(name, _) => !name.starts_with("x-") && *name != "title",
+            Kind::Keyword(name, _) => CONDITIONS.contains(name),
+            Kind::Extend(name, _) => CONDITIONS.contains(&name.value().as_str()),
             Kind::Rule(rule) => !rule.rule.value().contains("oldSelf"),
-            Kind::Extend(..) | Kind::Transform(_) => true,
             _ => false,
         })
     }
@@ -239,17 +287,6 @@ impl Remarks {
     /// Whether there is nothing to say.
     pub(super) fn is_empty(&self) -> bool {
         self.doc.is_none() && !self.deprecated && self.attrs.keys.is_empty()
-    }
-}
-
-/// Checks that a doc comment has no rules for another tool, which would have no effect.
-fn markers(attributes: &[Attribute], errors: &mut Errors) {
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
-        let Ok(pair) = attribute.meta.require_name_value() else { continue };
-        let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
-        for message in text.value().lines().filter_map(marker) {
-            errors.at(text.span(), message);
-        }
     }
 }
 

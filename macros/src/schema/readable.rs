@@ -27,12 +27,43 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
         two_defaults(field, errors);
         default_beside_that_of_type(field, has_default, errors);
     }
+    positions(&model.data, errors);
+    if let Data::Enum(variants) = &model.data {
+        for variant in variants {
+            positions(&variant.data, errors);
+        }
+    }
     if let (Data::Enum(variants), Some(_), None) =
         (&model.data, &model.serde.tag, &model.serde.content)
     {
         for variant in variants {
             tagged(variant, errors);
         }
+    }
+}
+
+/// Values without names are known by their positions, which reading and writing share.
+fn positions(data: &Data, errors: &mut Errors) {
+    let Data::Tuple(fields) = data else { return };
+    if fields.len() < 2 {
+        return;
+    }
+    let last = fields.iter().rposition(|field| !field.serde.skipped);
+    for (place, field) in fields.iter().enumerate().filter(|(_, field)| !field.serde.skipped) {
+        let serde = &field.serde;
+        // A list that ends early is read by the default of the last value.
+        let may_end = Some(place) == last && serde.default.is_some();
+        let word = match (serde.not_read, serde.not_written) {
+            (true, false) => "skip_deserializing",
+            (false, true) if !may_end => "skip_serializing",
+            (false, false) if serde.skip_if.is_some() && !may_end => "skip_serializing_if",
+            _ => continue,
+        };
+        let message = format!(
+            "by `{word}` the positions in the list differ between reading and writing, so serde cannot read what it \
+             writes: write `#[serde(skip)]`, or give the fields names"
+        );
+        errors.at(field.ty.span(), message);
     }
 }
 
@@ -224,6 +255,7 @@ fn tagged(variant: &Variant, errors: &mut Errors) {
     let Data::Tuple(fields) = &variant.data else { return };
     let [field] = fields.as_slice() else { return };
     let by_a_function = field.serde.read_by_function || field.serde.serialize_with.is_some();
+    let by_a_function = by_a_function || variant.serde.by.is_some();
     if variant.serde.skipped || variant.serde.untagged || field.serde.skipped || by_a_function {
         return;
     }

@@ -13,7 +13,7 @@ use crate::keys::WithSpan;
 
 /// `rename_all = "…"`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rename {
+pub(crate) enum Rename {
     /// As in Rust.
     #[default]
     None,
@@ -29,7 +29,7 @@ pub(super) enum Rename {
 
 /// Source of the value of an absent field.
 #[derive(Clone, Debug)]
-pub(super) enum Default {
+pub(crate) enum Default {
     /// `Default::default()`
     Trait,
     /// A function.
@@ -68,6 +68,8 @@ pub(super) struct OfVariant {
     pub(super) aliases: Vec<String>,
     /// `other`: serde reads every other name as this variant.
     pub(super) is_rest: bool,
+    /// Module or function that writes or reads the content.
+    pub(super) by: Option<WithSpan<String>>,
 }
 
 /// Attributes of a field.
@@ -137,6 +139,9 @@ impl OfVariant {
                 "untagged" => read.untagged = true,
                 "alias" => read.aliases.push(text(meta)?),
                 "other" => read.is_rest = true,
+                "with" | "serialize_with" | "deserialize_with" => {
+                    read.by = Some(WithSpan::text(&meta.value()?.parse()?));
+                }
                 _ => return Ok(false),
             }
             Ok(true)
@@ -255,28 +260,36 @@ fn both_ways(meta: &ParseNestedMeta<'_>, errors: &mut Errors) -> syn::Result<Opt
     Ok(read.or(written))
 }
 
+/// Returns the rule of that name; an unknown name is serde's to report.
 fn rule(name: Option<String>) -> Rename {
-    match name.as_deref() {
-        Some("lowercase") => Rename::Lower,
-        Some("UPPERCASE") => Rename::Upper,
-        Some("PascalCase") => Rename::Pascal,
-        Some("camelCase") => Rename::Camel,
-        Some("snake_case") => Rename::Snake,
-        Some("SCREAMING_SNAKE_CASE") => Rename::ScreamingSnake,
-        Some("kebab-case") => Rename::Kebab,
-        Some("SCREAMING-KEBAB-CASE") => Rename::ScreamingKebab,
-        _ => Rename::None,
-    }
+    let name = name.unwrap_or_default();
+    Rename::RULES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, rule)| *rule)
+        .unwrap_or_default()
 }
 
 impl Rename {
+    /// Each rule with its name.
+    pub(crate) const RULES: &[(&str, Self)] = &[
+        ("lowercase", Self::Lower),
+        ("UPPERCASE", Self::Upper),
+        ("PascalCase", Self::Pascal),
+        ("camelCase", Self::Camel),
+        ("snake_case", Self::Snake),
+        ("SCREAMING_SNAKE_CASE", Self::ScreamingSnake),
+        ("kebab-case", Self::Kebab),
+        ("SCREAMING-KEBAB-CASE", Self::ScreamingKebab),
+    ];
+
     /// Returns this rule, or `other` without a rule.
-    pub(super) fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         if self == Self::None { other } else { self }
     }
 
     /// Returns the name of a field that is `snake_case` in Rust.
-    pub(super) fn field(self, name: &str) -> String {
+    pub(crate) fn field(self, name: &str) -> String {
         match self {
             Self::None | Self::Lower | Self::Snake => name.to_owned(),
             Self::Upper | Self::ScreamingSnake => name.to_ascii_uppercase(),

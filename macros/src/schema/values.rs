@@ -89,26 +89,34 @@ fn validation(
         "set" => one("x-kubernetes-list-type", quote!("set")),
         "preserve" => one("x-kubernetes-preserve-unknown-fields", quote!(true)),
         "nullable" => one("nullable", quote!(true)),
-        "column" => one("x-windlass-column", column(key, input)?),
+        "column" => one("x-windlass-column", column(key, input, errors)?),
         "selectable" => one("x-windlass-selectable", quote!(true)),
         _ => Ok(None),
     }
 }
 
 /// Reads `column`, `column = "Host"` or `column("Host", priority = 1, …)`: the keys as JSON.
-fn column(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+fn column(
+    key: &keys::Key,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<TokenStream> {
     let mut found: Vec<(&str, TokenStream)> = Vec::new();
     if input.peek(Token![=]) {
         found.push(("name", one_name(&keys::text(key, input)?)?));
     } else if input.peek(syn::token::Paren) {
-        found = keys::group(key, input, "column(\"Host\", priority = 1)", column_keys)?;
+        let read = |content: ParseStream<'_>| column_keys(content, errors);
+        found = keys::group(key, input, "column(\"Host\", priority = 1)", read)?;
     }
     let pairs = found.iter().map(|(name, value)| quote!(#name: #value));
     Ok(quote!(__s::json!({ #(#pairs),* })))
 }
 
 /// Reads the keys inside of `column(…)`; the heading may stand first without a key.
-fn column_keys(content: ParseStream<'_>) -> syn::Result<Vec<(&'static str, TokenStream)>> {
+fn column_keys(
+    content: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Vec<(&'static str, TokenStream)>> {
     let mut found: Vec<(&str, TokenStream)> = Vec::new();
     while !content.is_empty() {
         if content.peek(LitStr) && !found.is_empty() {
@@ -120,6 +128,7 @@ fn column_keys(content: ParseStream<'_>) -> syn::Result<Vec<(&'static str, Token
             ("name", one_name(&keys::WithSpan::text(&text))?, text.span())
         } else {
             let word = content.call(Ident::parse_any)?;
+            errors.saw(&word);
             let part = keys::Key { name: word.to_string(), span: word.span() };
             let (name, value) = column_part(&part, content)?;
             (name, value, part.span)

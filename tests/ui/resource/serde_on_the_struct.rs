@@ -5,7 +5,7 @@ use windlass::CustomResource;
 
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
-#[serde(rename_all = "snake_case")]
+#[serde(deny_unknown_fields)]
 pub struct Website {
     pub metadata: ObjectMeta,
     pub spec: Spec,

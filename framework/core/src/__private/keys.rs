@@ -10,7 +10,7 @@ pub mod resource {
     pub const category: () = ();
     #[doc = "`cluster`: where objects live"]
     pub const cluster: () = ();
-    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(ready)`, `column(age)`: the status of the condition `Ready`, and the time since the creation\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
+    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(ready)`, `column(age)`: the status of the condition `Ready`, and the time since the creation; the field of that name where the kind has one\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
     pub const column: () = ();
     #[doc = "`deprecated`, `deprecated = \"use v2\"`: API servers warn each client of this version"]
     pub const deprecated: () = ();
@@ -81,11 +81,13 @@ pub mod schema {
     pub const column: () = ();
     #[doc = "`default = 3`: the server fills in the value; an expression of the field's type. Not beside `#[serde(default)]` or `#[serde(default = \"function\")]`, whose value is the default by itself"]
     pub const default: () = ();
+    #[doc = "`column(…, description = \"…\")`: text for clients that explain columns."]
+    pub const description: () = ();
     #[doc = "`docs = \"https://…\"`: remarks\n\n`docs = \"https://…\"`: remarks"]
     pub const docs: () = ();
     #[doc = "`each(pattern = \"^[a-z]+$\", length(max = 63))`: the same keys for the items of a list: `min`, `max`, `range`, `multiple_of`, `length`, `pattern`, `format`"]
     pub const each: () = ();
-    #[doc = "`embedded`: a whole Kubernetes object: the server checks `apiVersion`, `kind` and `metadata`"]
+    #[doc = "`embedded`: a whole Kubernetes object, or a list or map of them: the server checks `apiVersion`, `kind` and `metadata`"]
     pub const embedded: () = ();
     #[doc = "`example = value`: remarks\n\n`example = value`: remarks"]
     pub const example: () = ();
@@ -95,13 +97,13 @@ pub mod schema {
     pub const exclusive_min: () = ();
     #[doc = "`extend(\"x-kubernetes-map-type\" = \"atomic\")`: any keyword, as JSON, that agrees with the type: another `type` or a format of another type does not compile, and is an error of `crd()` where an alias or a newtype hides the type\n\n`extend(\"x-name\" = 1)`: as on a field"]
     pub const extend: () = ();
-    #[doc = "`format = \"uri\"`: `format`: one that API servers check, for values of the field's type"]
+    #[doc = "`format = \"uri\"`: `format`: one that API servers check, for values of the field's type\n\n`column(…, format = \"date\")`: format of the column."]
     pub const format: () = ();
     #[doc = "`full`: a Kubernetes type with all fields, list types and descriptions of upstream (feature `full-schemas`): the server checks and merges them. A `PodTemplateSpec` has some 330 KB, more than `kubectl apply` takes (`manifests --max-description 0` removes the descriptions), so without this key it is opaque"]
     pub const full: () = ();
     #[doc = "`immutable`: the rule `self == oldSelf`: a value that was set never changes"]
     pub const immutable: () = ();
-    #[doc = "`int_or_string`: a number or a text, for a type that reads both; `IntOrString` itself needs no key"]
+    #[doc = "`int_or_string`: a number or a text, or a list or map of them, for a type that reads both; `IntOrString` itself needs no key"]
     pub const int_or_string: () = ();
     #[doc = "`items(min = 1, max = 10)`: `minItems`, `maxItems`"]
     pub const items: () = ();
@@ -121,11 +123,13 @@ pub mod schema {
     pub const min: () = ();
     #[doc = "`multiple_of = 5`: `multipleOf`"]
     pub const multiple_of: () = ();
+    #[doc = "`column(name = \"Host\", …)`: the heading."]
+    pub const name: () = ();
     #[doc = "`nullable`: null is allowed where serde reads it by a function of yours"]
     pub const nullable: () = ();
     #[doc = "`one_of(a, b)`: exactly one of these fields is set"]
     pub const one_of: () = ();
-    #[doc = "`opaque`: any object (in a list or map: of objects), kept and not checked"]
+    #[doc = "`opaque`: a value that is kept and not checked: any object, or a list or map of objects; the type's `Deserialize` tells which, under an alias, too. Of a type that reads texts, numbers or several forms: any value"]
     pub const opaque: () = ();
     #[doc = "`optional`: overrides the answer of serde; `optional` for a field that serde demands does not compile"]
     pub const optional: () = ();
@@ -137,6 +141,8 @@ pub mod schema {
     pub const pattern: () = ();
     #[doc = "`preserve`: fields that the schema does not list are kept; no place for `#[serde(deny_unknown_fields)]`\n\n`preserve`: fields that the type does not list are kept"]
     pub const preserve: () = ();
+    #[doc = "`column(…, priority = 1)`: 0 is always shown, more with `-o wide`."]
+    pub const priority: () = ();
     #[doc = "`properties(min = 1, max = 10)`: `minProperties`, `maxProperties` of a map\n\n`properties(min = 1)`: number of fields that are set"]
     pub const properties: () = ();
     #[doc = "`range(min = 1, max = 10)`: `minimum`, `maximum`; any expression"]
@@ -168,6 +174,8 @@ pub mod controller {
     pub const can: () = ();
     #[doc = "`cancel_superseded`: drops a running reconcile whose object has changed"]
     pub const cancel_superseded: () = ();
+    #[doc = "`change_log(Summary)`: logs each write with the changed paths, and with `Full` the values as well: a variant of `ChangeLog`"]
+    pub const change_log: () = ();
     #[doc = "`conditions(WebsiteCondition)`: keeps the conditions of an enum that derives `Conditions` in `status.conditions`, and `Ready`, `Reconciling` and `Stalled` computed from them and from the outcome of each reconcile; without an enum, `conditions`, from the outcome alone. The status has a field `conditions`"]
     pub const conditions: () = ();
     #[doc = "`debounce(quiet = \"500ms\", most = \"5s\")`: waits until no cause came for `quiet`, at most `most`, which is not shorter: a burst is one reconcile"]
@@ -176,6 +184,8 @@ pub mod controller {
     pub const dependents: () = ();
     #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
     pub const finalizer: () = ();
+    #[doc = "`former_finalizer = \"example.dev/old\"`: removes a finalizer of an earlier version from objects that are deleted; may stand several times"]
+    pub const former_finalizer: () = ();
     #[doc = "`index(Website::BY_HOST)`: indexes that are built before the first reconcile, not at their first use"]
     pub const index: () = ();
     #[doc = "`loop_guard(most = 200, within = \"1m\", spacing = \"2s\")`: beyond it an object counts as reconciled endlessly, and is slowed down"]
@@ -206,6 +216,8 @@ pub mod controller {
     pub const timer: () = ();
     #[doc = "`track_changes`: keeps the last reconciled state for `Context::changes`, at most 64 MiB"]
     pub const track_changes: () = ();
+    #[doc = "`track_changes_within = 1048576`: the same, with at most so many bytes"]
+    pub const track_changes_within: () = ();
     #[doc = "`watches(Secret, by = sites_of_secret)`: other objects, by a `fn(&Cached<Secret>) -> Vec<ObjectKey>`; may be read\n\n`watches(Secret, index = Website::BY_SECRET)`: other objects, by an index of the names that objects mention\n\n`watches(Secret, by = sites_of_secret, when = labels_changed())`: only changes of the watched kind that the `Predicate` lets through; behind `by` or `index`"]
     pub const watches: () = ();
     #[doc = "`when = generation_changed()`: which changes of the object count: a `Predicate`"]

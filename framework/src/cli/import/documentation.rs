@@ -21,8 +21,8 @@ impl Documentation {
         let mut is_block = false;
         let mut lines = Vec::new();
         for line in description.split('\n') {
-            // The derives refuse markers of kubebuilder in comments, as they would have no effect.
-            if line.trim_start().starts_with("+kubebuilder:") {
+            // The derives refuse markers for Go in comments, as they would have no effect.
+            if is_marker(line) {
                 continue;
             }
             let mut line = line.replace('\t', "    ").trim_end().to_owned();
@@ -63,6 +63,13 @@ impl Documentation {
     }
 }
 
+/// Whether a line is a marker such as `+optional` or `+kubebuilder:validation:Minimum=1`, or looks
+/// like one.
+fn is_marker(line: &str) -> bool {
+    let word = line.trim_start().strip_prefix('+');
+    word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Documentation;
@@ -74,5 +81,7 @@ mod tests {
         assert_eq!(docs.lines, ["The number of pods."]);
         assert_eq!(docs.description.as_deref(), Some(text));
         assert!(docs.is_changed());
+        let docs = Documentation::of("Names.\n +listType=set\n+optional\n+ 1");
+        assert_eq!(docs.lines, ["Names.", "+ 1"]);
     }
 }

@@ -136,7 +136,14 @@ fn field(field: &Field) -> TokenStream {
     let at_type = private_at(at(ty.span()));
     // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
     let shape = quote_spanned!(at(ty.span())=> (&&&&&#at_type::schema::Of::<#ty>::NEW).shape());
-    let schema = quote!(|generator| #shape.of_root(generator));
+    let schema = match field.default_path() {
+        Some(default) => {
+            let skip = field.skip_if.as_ref();
+            let skip = skip.map_or_else(|| quote!(|_| false), |skip| quote!(|it: &#ty| #skip(it)));
+            quote!(|generator| #shape.of_root_or(generator, #default(), #skip))
+        }
+        None => quote!(|generator| #shape.of_root(generator)),
+    };
     let in_part = some(field.status().map(|inner| {
         let missing = missing(inner);
         quote_spanned!(at(ty.span())=> || #at_type::reads_in_part::<#inner>(#missing))
@@ -145,9 +152,13 @@ fn field(field: &Field) -> TokenStream {
         (!matches!(doc, Doc::Text(text) if text.is_empty())).then(|| quote!(doc: #doc,)),
         key("in_part", &in_part),
     );
+    let optional = match &field.default {
+        Some(_) => quote!(true),
+        None => quote!(#p::path::TypeOf::<#ty>::new().is_optional()),
+    };
     quote!(#p::Field {
         name: #json,
-        optional: || #p::path::TypeOf::<#ty>::new().is_optional(),
+        optional: || #optional,
         schema: #schema,
         #doc
         #in_part

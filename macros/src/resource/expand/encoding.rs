@@ -20,8 +20,9 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
         let json = &field.json.value;
         let place = at(ty.span());
         let p = private_at(place);
+        let skip = field.skip_if.as_ref().map(|skip| quote!(|| #skip(&self.#ident)));
         let left_out =
-            quote_spanned!(place=> #p::path::TypeOf::<#ty>::new().is_left_out(&self.#ident));
+            quote_spanned!(place=> #p::path::TypeOf::<#ty>::new().is_left_out(&self.#ident) #skip);
         quote_spanned!(place=> #p::write_unless(#left_out, &mut __out, #json, &self.#ident)?;)
     });
     quote! {
@@ -71,6 +72,8 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
         let json = &field.json.value;
         if *optional {
             quote!(#ident: ::core::option::Option::flatten(#slot))
+        } else if let Some(default) = field.default_path() {
+            quote!(#ident: ::core::option::Option::unwrap_or_else(#slot, #default))
         } else {
             let absent = quote!(#p::path::TypeOf::<#ty>::new().absent());
             quote!(#ident: #p::required_or(#slot, #absent, #json)?)

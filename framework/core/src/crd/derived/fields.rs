@@ -198,6 +198,24 @@ impl Shape {
     pub fn of_root(self, generator: &mut SchemaGenerator) -> Schema {
         nullable((self.schema)(generator), self).into()
     }
+
+    /// As [`of_root`](Self::of_root), of a field for which serde fills in a value, unless serde
+    /// leaves that value out.
+    #[must_use]
+    pub fn of_root_or<T: Serialize>(
+        self,
+        generator: &mut SchemaGenerator,
+        value: T,
+        is_left_out: impl FnOnce(&T) -> bool,
+    ) -> Schema {
+        let mut schema = self.of_root(generator);
+        if !is_left_out(&value)
+            && let Ok(value) = serde_json::to_value(value)
+        {
+            schema.insert("default".to_owned(), value);
+        }
+        schema
+    }
 }
 
 /// Marks a schema that does not mention null, if serde reads null.

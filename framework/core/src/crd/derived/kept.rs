@@ -2,29 +2,101 @@
 //! type.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
 
-pub use crate::crd::shapes::{embedded_object as embedded, int_or_string, object as opaque};
+use super::form::{self, Form};
+use crate::crd::schema::UNCHECKED;
+use crate::crd::shapes::object;
+pub(super) use crate::crd::shapes::{embedded_object as embedded, int_or_string};
+
+/// Remark on a value of which the server checks nothing.
+const ANY: &str =
+    "an API server stores any value here; serde refuses one that its type does not fit";
+
+/// A schema without parameters.
+type Kept = fn(&mut SchemaGenerator) -> Schema;
+
+/// A list, replaced as a whole by server-side apply.
+fn list(items: &Schema) -> Schema {
+    json_schema!({ "type": "array", "items": items, "x-kubernetes-list-type": "atomic" })
+}
+
+/// A map to values of that schema.
+fn map(values: &Schema) -> Schema {
+    json_schema!({ "type": "object", "additionalProperties": values })
+}
 
 macro_rules! containers {
     ($($of:ident: $list:ident, $map:ident;)*) => {$(
         /// A list of them, replaced as a whole by server-side apply.
         pub fn $list(generator: &mut SchemaGenerator) -> Schema {
-            json_schema!({
-                "type": "array",
-                "items": $of(generator),
-                "x-kubernetes-list-type": "atomic"
-            })
+            list(&$of(generator))
         }
 
         /// A map to them.
         pub fn $map(generator: &mut SchemaGenerator) -> Schema {
-            json_schema!({ "type": "object", "additionalProperties": $of(generator) })
+            map(&$of(generator))
         }
     )*};
 }
 
 containers! {
-    opaque: opaque_list, opaque_map;
     embedded: embedded_list, embedded_map;
     int_or_string: int_or_string_list, int_or_string_map;
+}
+
+/// Any value of the form that serde reads as `T`, kept and not checked.
+pub(super) fn opaque_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
+    opaque(&form::of::<T>(), false, generator)
+}
+
+/// Any value of that form; `null` is one, where it could be one of the type's values.
+fn opaque(form: &Form, is_inside: bool, generator: &mut SchemaGenerator) -> Schema {
+    match form {
+        Form::Object => object(generator),
+        Form::List(items) => list(&opaque(items, true, generator)),
+        Form::Map(values) => map(&opaque(values, true, generator)),
+        Form::Any => any(is_inside),
+    }
+}
+
+fn any(is_nullable: bool) -> Schema {
+    let mut schema = json_schema!({
+        "x-kubernetes-preserve-unknown-fields": true,
+        (UNCHECKED): ANY
+    });
+    if is_nullable {
+        schema.insert("nullable".to_owned(), true.into());
+    }
+    schema
+}
+
+/// Any value, kept and not checked: of a type of which serde tells nothing.
+pub(super) fn unknown(_: &mut SchemaGenerator) -> Schema {
+    any(true)
+}
+
+/// A whole object, or those in the list or map that serde reads as `T`.
+pub(super) fn embedded_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
+    // A map to values of an unknown form may be the object itself.
+    inside(&form::of::<T>(), embedded, |values| *values != Form::Any, generator)
+}
+
+/// A number or a text, or those in the list or map that serde reads as `T`.
+pub(super) fn int_or_string_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
+    inside(&form::of::<T>(), int_or_string, |_| true, generator)
+}
+
+/// The schema in lists, and in maps whose values have a form that `is_map` accepts.
+fn inside(
+    form: &Form,
+    schema: Kept,
+    is_map: fn(&Form) -> bool,
+    generator: &mut SchemaGenerator,
+) -> Schema {
+    match form {
+        Form::List(items) => list(&inside(items, schema, is_map, generator)),
+        Form::Map(values) if is_map(values) => map(&inside(values, schema, is_map, generator)),
+        _ => schema(generator),
+    }
 }

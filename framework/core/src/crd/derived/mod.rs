@@ -11,6 +11,7 @@
 mod ask;
 mod erased;
 mod fields;
+mod form;
 mod kept;
 mod keys;
 mod merge;
@@ -27,10 +28,7 @@ pub use serde_json::{json, value::Serializer as ValueSerializer};
 
 pub use super::kubernetes::KubernetesSchema;
 pub use fields::Fields;
-pub use kept::{
-    embedded, embedded_list, embedded_map, int_or_string, int_or_string_list, int_or_string_map,
-    opaque, opaque_list, opaque_map,
-};
+pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map};
 pub use keys::{Keys, SchemaNode, same_as};
 pub use shape::{
     Flat, FullSchema, HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape, full,

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::ask;
 use super::erased::{self, Current};
+use super::kept;
 use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
 use crate::crd::schema::mark_keys;
@@ -224,15 +225,36 @@ pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
     Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
 }
 
-/// Serde's opinion about the absence of a field whose schema is not that of its type.
-pub trait ProbeAbsence {
+/// Serde's opinion about a field whose schema is not that of its type.
+pub trait ProbeAbsence: Sized {
     /// Returns a shape without a schema.
     fn absence(self) -> Shape;
+
+    /// Returns the shape of a value that is kept and not checked.
+    fn opaque(self) -> Shape;
+
+    /// Returns the shape of whole objects.
+    fn embedded(self) -> Shape;
+
+    /// Returns the shape of numbers or texts.
+    fn int_or_string(self) -> Shape;
 }
 
 impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
     fn absence(self) -> Shape {
         Shape { absent: ask::may_be_absent::<T>, null: ask::may_be_null::<T>, ..unsupported() }
+    }
+
+    fn opaque(self) -> Shape {
+        self.absence().by(kept::opaque_of::<T>)
+    }
+
+    fn embedded(self) -> Shape {
+        self.absence().by(kept::embedded_of::<T>)
+    }
+
+    fn int_or_string(self) -> Shape {
+        self.absence().by(kept::int_or_string_of::<T>)
     }
 }
 
@@ -295,6 +317,24 @@ impl<T: ?Sized> Of<T> {
     #[must_use]
     pub fn absence(self) -> Shape {
         unsupported()
+    }
+
+    /// As [`absence`](Self::absence), of a value that is kept and not checked.
+    #[must_use]
+    pub fn opaque(self) -> Shape {
+        unsupported().by(kept::unknown)
+    }
+
+    /// As [`absence`](Self::absence), of a whole object.
+    #[must_use]
+    pub fn embedded(self) -> Shape {
+        unsupported().by(kept::embedded)
+    }
+
+    /// As [`absence`](Self::absence), of a number or a text.
+    #[must_use]
+    pub fn int_or_string(self) -> Shape {
+        unsupported().by(kept::int_or_string)
     }
 
     /// As [`shape`](Self::shape), of a flattened field.

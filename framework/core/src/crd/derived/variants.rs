@@ -169,7 +169,7 @@ impl<'g> Content<'g> {
     /// Several values without names.
     #[must_use]
     pub fn tuple(self) -> Items<'g> {
-        Items { generator: self.generator, items: Vec::new() }
+        Items { generator: self.generator, items: Vec::new(), least: None }
     }
 
     /// Values with names.
@@ -184,9 +184,20 @@ impl<'g> Content<'g> {
 pub struct Items<'g> {
     generator: &'g mut SchemaGenerator,
     items: Vec<SchemaNode>,
+    /// Number of values without which serde refuses a list, if they are not all.
+    least: Option<usize>,
 }
 
 impl Items<'_> {
+    /// Serde reads a list that ends here: the values behind have defaults.
+    #[must_use]
+    pub fn may_end(mut self) -> Self {
+        if !self.generator.contract().is_serialize() {
+            self.least = Some(self.items.len());
+        }
+        self
+    }
+
     /// Adds a value.
     #[must_use]
     pub fn value(mut self, shape: Shape) -> Self {
@@ -203,7 +214,7 @@ impl Items<'_> {
         if count > 0 {
             let items: Vec<Value> = self.items.into_iter().map(|item| item.0.into()).collect();
             node.insert("prefixItems".to_owned(), items.into());
-            node.insert("minItems".to_owned(), count.into());
+            node.insert("minItems".to_owned(), self.least.unwrap_or(count).into());
         }
         node.insert("maxItems".to_owned(), count.into());
         SchemaNode(node)

@@ -171,6 +171,9 @@ const OF_TYPES: [(&[&str], &[&str]); 4] = [
 /// Mark of keywords for the items of a list whose schema belongs to another type.
 pub(in crate::crd) const EACH: &str = "x-windlass-each";
 
+/// Mark of a value that server-side apply replaces as a whole.
+const ATOMIC: &str = "x-windlass-atomic";
+
 /// The single type of a schema beside null.
 fn only_type(raw: &Node) -> Option<&str> {
     match raw.get("type")? {
@@ -183,10 +186,16 @@ fn only_type(raw: &Node) -> Option<&str> {
     }
 }
 
-/// Returns the schema with lengths of a list as numbers of items, and with the keywords for items
-/// moved to the items: a macro does not see that an alias or a newtype is a list.
+/// Returns the schema with lengths of a list as numbers of items, with the keywords for items
+/// moved to the items, and with the keyword by which a list or a map is atomic: a macro does not see
+/// that an alias or a newtype is a list.
 pub(super) fn lengths(raw: &Node) -> Node {
     let mut raw = raw.clone();
+    if let Some(atomic) = raw.remove(ATOMIC) {
+        let is_list = only_type(&raw) == Some("array");
+        let keyword = if is_list { "x-kubernetes-list-type" } else { "x-kubernetes-map-type" };
+        raw.insert(keyword.to_owned(), atomic);
+    }
     if only_type(&raw) == Some("array") {
         for (length, items) in [("minLength", "minItems"), ("maxLength", "maxItems")] {
             if let Some(limit) = raw.remove(length)

@@ -194,6 +194,35 @@ fn words_in_flat_braces_are_fields_or_keys_as_the_type_is() {
     same(selector, json!({ "matchLabels": { "app": "a", "track": "canary" } }));
 }
 
+/// Maps with names that Kubernetes has for structs.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Own {
+    resources: BTreeMap<String, String>,
+    config_map: Option<BTreeMap<String, String>>,
+    metadata: BTreeMap<String, String>,
+    status: BTreeMap<String, String>,
+}
+
+#[test]
+fn a_map_of_ones_own_may_have_the_name_of_a_kubernetes_struct() {
+    let own = object!(Own {
+        resources: { cpu: "1", gpu: "2" },
+        configMap: { mode: "a" },
+        metadata: { owner: "b" },
+        status: { "phase": "c" },
+    });
+    let map = |entries: &[(&str, &str)]| {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    };
+    let expected = Own {
+        resources: map(&[("cpu", "1"), ("gpu", "2")]),
+        config_map: Some(map(&[("mode", "a")])),
+        metadata: map(&[("owner", "b")]),
+        status: map(&[("phase", "c")]),
+    };
+    assert_eq!(own, expected);
+}
+
 #[test]
 fn keys_of_maps_may_be_computed_and_repeated() {
     let labels = BTreeMap::from([("a".to_owned(), "1".to_owned())]);

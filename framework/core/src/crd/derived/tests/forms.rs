@@ -423,3 +423,68 @@ fn a_generic_field_may_have_a_default() {
     let found = crate::crd::structural_schema::<Held<i32>>().unwrap().schema;
     assert_eq!(found["properties"]["all"]["default"], serde_json::json!([]));
 }
+
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(time.as_secs())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_secs)
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(rename_all = "camelCase")]
+enum Stop {
+    #[serde(with = "seconds")]
+    #[schema(with = u64)]
+    After(#[schema(max = 9)] std::time::Duration),
+    #[serde(with = "seconds")]
+    Within(#[schema(with = u64)] std::time::Duration),
+    Never,
+}
+
+#[test]
+fn a_variant_that_a_function_reads_has_the_form_that_is_said() {
+    let found = schema::<Stop>();
+    let content = |name: &str| {
+        let branches = found["oneOf"].as_array().into_iter().flatten();
+        branches.filter_map(|branch| branch["properties"].get(name)).next().cloned()
+    };
+    let after = content("after").unwrap();
+    assert_eq!((&after["type"], &after["maximum"]), (&"integer".into(), &9.into()), "{found:#}");
+    assert_eq!(content("within").unwrap()["type"], "integer", "{found:#}");
+    let stop: Stop = serde_json::from_value(serde_json::json!({ "after": 5 })).unwrap();
+    assert_eq!(serde_json::to_value(&stop).unwrap(), serde_json::json!({ "after": 5 }));
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Schema)]
+struct Range(i32, #[serde(default)] i32, #[serde(default = "two")] i32);
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+#[serde(default)]
+struct Any(i32, i32);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Schema)]
+enum Ranges {
+    One(i32, #[serde(default, skip_serializing_if = "Option::is_none")] Option<i32>),
+}
+
+#[test]
+fn a_tuple_may_end_where_serde_has_defaults() {
+    let least = |schema: &serde_json::Value| schema["minItems"].clone();
+    let found = schema::<Range>();
+    assert_eq!((least(&found), &found["maxItems"]), (1.into(), &3.into()));
+    assert_eq!(least(&schema::<Any>()), 0);
+    assert_eq!(least(&schema::<Ranges>()["oneOf"][0]["properties"]["One"]), 1);
+    assert_eq!(least(&written::<Range>()), 3);
+    assert_eq!(serde_json::from_str::<Range>("[1]").unwrap(), Range(1, 0, 2));
+    assert_eq!(serde_json::from_str::<Any>("[]").unwrap(), Any(0, 0));
+    let one: Ranges = serde_json::from_str("{\"One\":[1]}").unwrap();
+    assert_eq!(serde_json::to_string(&one).unwrap(), "{\"One\":[1]}");
+}

@@ -148,7 +148,8 @@ fn kinds_of_lists_and_maps() {
     has("atomic_list", json!({ "x-kubernetes-list-type": "atomic" }));
     has("list_atomic", json!({ "x-kubernetes-list-type": "atomic" }));
     has("atomic_map", json!({ "x-kubernetes-map-type": "atomic" }));
-    has("atomic_struct", json!({ "x-kubernetes-map-type": "atomic" }));
+    let found = crate::crd::structural_schema::<Fields>().unwrap().schema;
+    assert_eq!(found["properties"]["atomic_struct"]["x-kubernetes-map-type"], "atomic");
     has("granular", json!({ "x-kubernetes-map-type": "granular" }));
 }
 

@@ -1,6 +1,7 @@
 //! Schemas of derived types: the forms of serde beside schemars' own derive, the keys, the
 //! Kubernetes types.
 
+mod aliases;
 mod contradictions;
 mod forms;
 #[cfg(feature = "full-schemas")]

@@ -51,7 +51,22 @@ macro_rules! converted {
         }
     )* };
 }
-converted! { Lowercase Described }
+converted! { Lowercase Described Documented Titled Bounded }
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(docs = "https://example.dev")]
+struct Documented(#[schema(transform = untouched)] String);
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+struct Titled(#[schema(extend("x-other" = 1))] String);
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String")]
+struct Bounded(#[schema(extend("enum" = ["a", "b"]))] String);
+
+fn untouched(_: &mut schemars::Schema) {}
 
 #[derive(Serialize, Deserialize, Schema)]
 struct Parsed {
@@ -64,6 +79,9 @@ struct Parsed {
     peers: Vec<std::net::SocketAddrV4>,
     #[schema(pattern = "^127[.]0[.]0[.]1:[0-9]{1,4}$")]
     debug: Option<std::net::SocketAddr>,
+    documented: Documented,
+    titled: Titled,
+    bounded: Bounded,
 }
 
 #[test]
@@ -77,11 +95,13 @@ fn values_that_serde_parses_are_warned_of_unless_their_schema_says_how() {
     assert_eq!(
         named,
         [
+            ".documented: serde makes `Documented`",
             ".kept: serde makes `Lowercase`",
             ".listen: serde makes `SocketAddr`",
             ".name: serde makes `Lowercase`",
             ".peers.[]: serde makes `SocketAddrV4`",
             ".share: serde makes `Percent`",
+            ".titled: serde makes `Titled`",
         ],
         "{:?}",
         found.warnings
@@ -135,7 +155,8 @@ fn the_keys_of_a_newtype_apply_where_it_is_used() {
         assert_eq!(list["x-kubernetes-list-type"], "map", "{list}");
         assert_eq!(list["x-kubernetes-list-map-keys"], serde_json::json!(["name"]), "{list}");
     }
-    let notes = &found["properties"]["notes"]["additionalProperties"];
+    // A map to texts: each value is kept, whatever it is.
+    let notes = &found["properties"]["notes"];
     assert_eq!(notes["x-kubernetes-preserve-unknown-fields"], true, "{notes}");
 }
 

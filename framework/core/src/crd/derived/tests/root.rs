@@ -196,3 +196,62 @@ fn marks_of_nested_fields_without_an_effect_are_warned_of() {
     assert!(has(".wings.*.hostName", "`selectable` has no effect below a list"), "{found:?}");
     assert_eq!(found.len(), 3, "{found:?}");
 }
+
+fn three() -> i32 {
+    3
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced, column(age), plural = "horses")]
+#[serde(rename_all = "snake_case")]
+struct Horse {
+    #[serde(default)]
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Tack,
+    age: i32,
+    #[serde(default = "three")]
+    wins_of_season: i32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    old_names: Vec<String>,
+    #[serde(default = "three", skip_serializing_if = "is_three")]
+    shoes: i32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<Tack>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+struct Tack {
+    #[serde(default)]
+    saddle: String,
+}
+
+fn is_three(value: &i32) -> bool {
+    *value == 3
+}
+
+#[test]
+fn the_attributes_of_serde_on_the_root_hold_for_objects_and_for_the_definition() {
+    let object = json!({
+        "apiVersion": "example.dev/v1", "kind": "Horse", "metadata": { "name": "a" }, "age": 4
+    });
+    let horse: Horse = serde_json::from_value(object).unwrap();
+    assert_eq!((horse.wins_of_season, horse.shoes, horse.spec.saddle.as_str()), (3, 3, ""));
+    let expected = json!({
+        "apiVersion": "example.dev/v1", "kind": "Horse", "metadata": { "name": "a" },
+        "spec": { "saddle": "" }, "age": 4, "wins_of_season": 3
+    });
+    assert_eq!(serde_json::to_value(&horse).unwrap(), expected);
+
+    let definition = serde_json::to_value(Horse::crd().unwrap()).unwrap();
+    let version = &definition["spec"]["versions"][0];
+    let schema = &version["schema"]["openAPIV3Schema"];
+    assert_eq!(schema["required"], json!(["age"]));
+    let default = |name: &str| schema["properties"][name]["default"].clone();
+    assert_eq!(default("spec"), json!({ "saddle": "" }));
+    assert_eq!(default("wins_of_season"), json!(3));
+    // Serde leaves these out.
+    assert_eq!((default("old_names"), default("shoes")), (Value::Null, Value::Null));
+    assert_eq!(version["additionalPrinterColumns"][0]["jsonPath"], ".age");
+    assert_eq!(version["additionalPrinterColumns"][0]["type"], "integer");
+}

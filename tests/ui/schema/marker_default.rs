@@ -1,0 +1,11 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Spec {
+    /// The ports.
+    /// +default=3
+    pub ports: Vec<i32>,
+}
+
+fn main() {}
