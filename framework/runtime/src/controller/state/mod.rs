@@ -21,7 +21,9 @@ pub(super) use self::apply_cache::{
     ApplyCache, ChildHashes, ChildVersion, IntentHashes, Recalled, comparable, fingerprint,
 };
 pub use self::change_log::ChangeLog;
-pub(super) use self::change_log::{Change, ChangeRecord, Changelog, differences, every_difference};
+pub(super) use self::change_log::{
+    Change, ChangeRecord, Changelog, MANY_PATHS, differences, every_difference, hash,
+};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub(super) use self::drift::{applied_in, difference, has_lost, owned_content};
