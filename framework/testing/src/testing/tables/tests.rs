@@ -246,6 +246,7 @@ async fn long_values_and_many_fields_are_compared_as_a_whole() {
         .case(case("a copy is made").creates(&large("1")))
         .case(case("it follows").given(&there("0")).updates(&large("1")))
         .case(case("it is there").given(&there("1")))
+        .case(case("that of somebody else is left").given(&large("0")).fails("of this name exists"))
         .check()
         .await;
     let table = Table::new(copies)
