@@ -432,3 +432,17 @@ class Crates:
         if file:
             return {token.text for token in Source(self.files[file][1]).tokens}
         return {word for _, text in self.files.values() for word in re.findall(r"\w+", text)}
+
+
+class Programs(Crates):
+    """The sources of the examples, each of which is a program and has the names of its own."""
+
+    def __init__(self, root):
+        self.root, self.files, self.parsed = root, {}, {}
+        folder = os.path.join(root, "examples", "src", "bin")
+        for file in sorted(glob.glob(os.path.join(folder, "*.rs"))):
+            name = os.path.basename(file)[:-len(".rs")]
+            self.module(file, os.path.join(folder, name), (name,))
+        for file in sorted(glob.glob(os.path.join(folder, "*", "main.rs"))):
+            inside = os.path.dirname(file)
+            self.module(file, inside, (os.path.basename(inside),))

@@ -156,9 +156,51 @@ async fn main() -> std::result::Result<(), BoxError> {
 
 #[cfg(test)]
 mod tests {
-    use windlass::testing::TestCluster;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use serde_json::json;
+    use windlass::testing::{Case, Table, TestCluster};
 
     use super::*;
+
+    fn record(name: &str) -> DnsRecord {
+        let (host, address) = (format!("{name}.example"), "192.0.2.1".to_owned());
+        DnsRecord::new(name, DnsRecordSpec { host, address })
+    }
+
+    fn with_finalizer(is_terminating: bool) -> DnsRecord {
+        let mut record = record("a");
+        record.metadata.finalizers = Some(vec!["example.dev/dns".to_owned()]);
+        let deleted = is_terminating.then(|| Time("2026-01-01T00:00:00Z".parse().unwrap()));
+        record.metadata.deletion_timestamp = deleted;
+        record
+    }
+
+    /// An operator whose service has answered so many calls before.
+    fn after(calls: u64) -> impl Fn(Client) -> Manager + Send + Sync {
+        move |client| {
+            let state = DnsState { calls, ..DnsState::default() };
+            operator(client, Dns { state: Arc::new(Mutex::new(state)) })
+        }
+    }
+
+    #[tokio::test]
+    async fn cases_hold_without_a_server_and_on_one() {
+        let ready = json!({ "type": "Ready", "status": "True", "reason": "Published" });
+        let answers = Table::new(after(1))
+            .case(
+                Case::new("a record is looked at every five minutes", &with_finalizer(false))
+                    .status(json!({ "conditions": [ready] }))
+                    .requeues_after(Duration::from_secs(300)),
+            )
+            .case(Case::new("a finalizer goes last", &with_finalizer(true)).updates(&record("a")));
+        let fails = Table::new(after(0))
+            .case(Case::new("Ready is not early", &with_finalizer(false)).fails("not available"))
+            .case(Case::new("a finalizer stays", &with_finalizer(true)).fails("not available"));
+        for table in [answers, fails] {
+            table.check().await;
+            table.check_on_server().await;
+        }
+    }
 
     #[tokio::test]
     async fn a_record_outside_outlives_its_object_by_no_failure_of_the_service() {
@@ -168,16 +210,19 @@ mod tests {
         let running = cluster.spawn(operator(cluster.client(), dns.clone()));
         let records = cluster.client().namespace::<DnsRecord>(cluster.namespace());
         for name in ["a", "b", "c"] {
-            let host = format!("{name}.example");
-            let spec = DnsRecordSpec { host, address: "192.0.2.1".to_owned() };
-            records.create(&DnsRecord::new(name, spec)).await.unwrap();
+            records.create(&record(name)).await.unwrap();
         }
         running.settled().await;
-        assert_eq!(dns.records(), 3);
+        let outside = || dns.state.lock().unwrap().records.clone();
+        let lead = |names: &[&str]| {
+            let records = names.iter().map(|name| (format!("{name}.example"), "192.0.2.1".into()));
+            records.collect::<BTreeMap<_, String>>()
+        };
+        assert_eq!(outside(), lead(&["a", "b", "c"]));
         records.delete("b").await.unwrap();
         running.settled().await;
         assert!(records.get_opt("b").await.unwrap().is_none());
-        assert_eq!(dns.records(), 2);
+        assert_eq!(outside(), lead(&["a", "c"]));
         running.stop().await;
     }
 }

@@ -68,53 +68,95 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
     use serde_json::json;
     use windlass::api::Patch;
-    use windlass::testing::TestCluster;
+    use windlass::testing::{Case, Exploration, Table, TestCluster};
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_copy_follows_its_source_from_its_first_day_to_its_last() {
-        let cluster = TestCluster::start().await;
-        cluster.install::<Mirror>().await;
-        let running = cluster.spawn(operator(cluster.client()));
-        let maps = cluster.client().namespace::<ConfigMap>(cluster.namespace());
-        let mirrors = cluster.client().namespace::<Mirror>(cluster.namespace());
-        let spec = MirrorSpec { source: "source".to_owned() };
-        mirrors.create(&Mirror::new("copy", spec)).await.unwrap();
-        running.settled().await;
-        let status = mirrors.get("copy").await.unwrap().status.unwrap();
-        assert_eq!(status.conditions.get("Ready").unwrap().reason, "NoSource");
+    fn mirror(name: &str, source: &str) -> Mirror {
+        Mirror::new(name, MirrorSpec { source: source.to_owned() })
+    }
 
-        let source = object!(ConfigMap { metadata: { name: "source" }, data: { color: "blue" } });
-        maps.create(&source).await.unwrap();
-        running.settled().await;
-        assert_eq!(maps.get("copy").await.unwrap().data, source.data);
+    fn map(name: &str, color: &str) -> ConfigMap {
+        object!(ConfigMap { metadata: { name }, data: { color } })
+    }
 
-        let red = Patch::Merge(json!({ "data": { "color": "red" } }));
-        let source = maps.patch("source", red).await.unwrap();
-        running.settled().await;
-        assert_eq!(maps.get("copy").await.unwrap().data, source.data);
-
-        maps.delete("source").await.unwrap();
-        running.settled().await;
-        assert!(maps.get_opt("copy").await.unwrap().is_none());
-        running.stop().await;
+    fn cases() -> Table {
+        let case = |name: &str, status: &str, reason: &str| {
+            let ready = json!({ "type": "Ready", "status": status, "reason": reason });
+            let case = Case::new(name, &mirror("copy", "source"));
+            case.reads("watch configmaps source").status(json!({ "conditions": [ready] }))
+        };
+        let mut copy = map("copy", "blue");
+        let owner = OwnerReference {
+            api_version: "example.dev/v1".to_owned(),
+            kind: "Mirror".to_owned(),
+            name: "copy".to_owned(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        };
+        copy.metadata.owner_references = Some(vec![owner]);
+        let (source, red) = (map("source", "red"), map("copy", "red"));
+        Table::new(operator)
+            .case(case("a mirror waits for its source", "False", "NoSource"))
+            .case(case("a source is copied", "True", "Copied").given(&source).creates(&red))
+            .case(
+                case("a copy follows its source", "True", "Copied")
+                    .given(&source)
+                    .given(&copy)
+                    .updates(&red),
+            )
+            .case(
+                case("a copy goes with its source", "False", "NoSource")
+                    .given(&copy)
+                    .deletes::<ConfigMap>("copy"),
+            )
     }
 
     #[tokio::test]
-    async fn a_change_of_a_source_reaches_its_own_copy_alone() {
+    async fn cases_hold_without_a_server_and_on_one() {
+        cases().check().await;
+        cases().check_on_server().await;
+    }
+
+    #[test]
+    fn a_mirror_that_is_ready_has_its_copy_whatever_fails() {
+        let report = Exploration::new().runs(60).run(|world| async move {
+            world.install::<Mirror>().await;
+            world.operator(operator);
+            world.always("a mirror that is ready has its copy", |world| {
+                let maps = world.objects::<ConfigMap>();
+                let is_ready = |it: &Mirror| {
+                    it.status.as_ref().is_some_and(|status| status.conditions.is_met("Ready"))
+                };
+                world
+                    .objects::<Mirror>()
+                    .iter()
+                    .all(|it| !is_ready(it) || maps.iter().any(|map| map.name() == it.name()))
+            });
+            let client = world.client();
+            client.namespace("default").create(&mirror("copy", "source")).await.unwrap();
+            client.namespace("default").create(&map("source", "blue")).await.unwrap();
+            let has_copy =
+                async || world.objects::<ConfigMap>().iter().any(|it| it.name() == "copy");
+            world.eventually("the source is copied", has_copy).await;
+        });
+        assert!(report.findings().is_empty(), "{report}");
+    }
+
+    #[tokio::test]
+    async fn what_happens_to_a_source_reaches_its_own_copy_alone() {
         let cluster = TestCluster::start().await;
         cluster.install::<Mirror>().await;
         let running = cluster.spawn(operator(cluster.client()));
         let maps = cluster.client().namespace::<ConfigMap>(cluster.namespace());
         let mirrors = cluster.client().namespace::<Mirror>(cluster.namespace());
         for name in ["one", "two"] {
-            let source = object!(ConfigMap { metadata: { name }, data: { color: "blue" } });
-            maps.create(&source).await.unwrap();
-            let spec = MirrorSpec { source: name.to_owned() };
-            mirrors.create(&Mirror::new(format!("copy-{name}"), spec)).await.unwrap();
+            mirrors.create(&mirror(&format!("copy-{name}"), name)).await.unwrap();
+            running.settled().await;
+            maps.create(&map(name, "blue")).await.unwrap();
         }
         running.settled().await;
         let red = Patch::Merge(json!({ "data": { "color": "red" } }));
@@ -123,6 +165,10 @@ mod tests {
         let color = |copy: ConfigMap| copy.data.unwrap()["color"].clone();
         assert_eq!(color(maps.get("copy-one").await.unwrap()), "red");
         assert_eq!(color(maps.get("copy-two").await.unwrap()), "blue");
+        maps.delete("one").await.unwrap();
+        running.settled().await;
+        assert!(maps.get_opt("copy-one").await.unwrap().is_none());
+        assert!(maps.get_opt("copy-two").await.unwrap().is_some());
         running.stop().await;
     }
 }

@@ -98,9 +98,40 @@ fn main() -> ExitCode {
 mod tests {
     use serde_json::json;
     use windlass::api::Patch;
-    use windlass::testing::TestCluster;
+    use windlass::testing::{Case, Table, TestCluster};
 
     use super::*;
+
+    fn acme() -> Tenant {
+        let spec = TenantSpec { namespaces: vec!["dev".into(), "prod".into()], pods: Some(10) };
+        Tenant::new("acme", spec)
+    }
+
+    #[tokio::test]
+    async fn cases_hold_without_a_server() {
+        let namespace =
+            |name| object!(Namespace { metadata: { name, labels: { tenant: "acme" } } });
+        let quota = |namespace| object!(ResourceQuota { metadata: { name: "pods", namespace }, spec: { hard: { pods: "10" } } });
+        let status =
+            |status: &str| json!({ "conditions": [{ "type": "Ready", "status": status }] });
+        let cases = Table::new(operator)
+            .case(
+                Case::new("each namespace has a quota", &acme())
+                    .creates(&namespace("acme-dev"))
+                    .creates(&namespace("acme-prod"))
+                    .creates(&quota("acme-dev"))
+                    .creates(&quota("acme-prod"))
+                    .status(status("True")),
+            )
+            .case(
+                Case::new("the namespace of somebody else is left alone", &acme())
+                    .given(&object!(Namespace { metadata: { name: "acme-dev" } }))
+                    .creates(&namespace("acme-prod"))
+                    .status(status("False"))
+                    .fails("an object of this name exists"),
+            );
+        cases.check().await;
+    }
 
     #[tokio::test]
     async fn a_tenant_has_the_namespaces_of_its_list_and_no_others() {
@@ -115,11 +146,17 @@ mod tests {
             let found = namespaces.list().labels("tenant=acme").await.unwrap().items;
             found.iter().map(|it| it.name().to_owned()).collect::<Vec<_>>()
         };
-        let spec = TenantSpec { namespaces: vec!["dev".into(), "prod".into()], pods: Some(10) };
-        tenants.create(&Tenant::new("acme", spec)).await.unwrap();
+        tenants.create(&acme()).await.unwrap();
         running.settled().await;
         assert_eq!(names().await, ["acme-dev", "acme-prod"]);
-        assert_eq!(quotas.list().await.unwrap().items.len(), 2);
+        let limits = quotas
+            .list()
+            .await
+            .unwrap()
+            .items
+            .into_iter()
+            .map(|quota| quota.spec.unwrap().hard.unwrap().remove("pods").unwrap().0);
+        assert_eq!(limits.collect::<Vec<_>>(), ["10", "10"]);
 
         let patch = Patch::Merge(json!({ "spec": { "namespaces": ["prod", "test"] } }));
         tenants.patch("acme", patch).await.unwrap();

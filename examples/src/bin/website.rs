@@ -79,11 +79,10 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use k8s_openapi::api::{core::v1::Namespace, events::v1::Event};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
-    use windlass::testing::TestCluster;
+    use windlass::events::Warning;
+    use windlass::testing::{Case, Table, TestCluster};
 
     use super::*;
 
@@ -103,83 +102,62 @@ mod tests {
         running.stop().await;
     }
 
-    #[tokio::test]
-    async fn the_older_of_two_websites_keeps_the_host_whatever_their_names() {
-        let cluster = TestCluster::start().await;
-        if cluster.is_embedded() {
-            tokio::time::pause();
-        }
-        cluster.install::<Website>().await;
-        let running = cluster.spawn(operator(cluster.client()));
-        let mut sites = Vec::new();
-        // The younger website is first in the alphabet, by namespace and by name. On a shared
-        // server the operator of a test sees one namespace.
-        for (namespace, name) in [("b", "shop"), ("a", "a-x")] {
-            let mut namespace = namespace.to_owned();
-            if cluster.is_embedded() {
-                let object = object!(Namespace { metadata: { name: &namespace } });
-                cluster.client().all().create(&object).await.unwrap();
-            } else {
-                namespace = cluster.namespace().to_owned();
-            }
-            let api = cluster.client().namespace::<Website>(&namespace);
-            let spec = WebsiteSpec { host: "shop.example".to_owned(), replicas: 1 };
-            api.create(&Website::new(name, spec)).await.unwrap();
-            sites.push((api, name, cluster.client().namespace::<Deployment>(&namespace)));
-            // Creation times are whole seconds.
-            cluster.client().environment().clock.sleep(Duration::from_secs(2)).await;
-        }
-        running.settled().await;
-        let (older, name, deployments) = &sites[0];
-        let scaled = windlass::api::Patch::Merge(json!({ "spec": { "replicas": 2 } }));
-        older.patch(name, scaled).await.unwrap();
-        running.settled().await;
-        let deployment = deployments.get(name).await.unwrap();
-        assert_eq!(deployment.spec.unwrap().replicas, Some(2), "it is still served");
-        let (younger, name, deployments) = &sites[1];
-        let status = younger.get(name).await.unwrap().status.unwrap();
-        assert!(status.conditions.is_met("HostTaken"));
-        assert_eq!(status.conditions.get("Ready").unwrap().reason, "OlderWebsite");
-        assert!(deployments.get_opt(name).await.unwrap().is_none());
-        running.stop().await;
+    fn site(namespace: &str, name: &str, created: &str) -> Website {
+        let spec = WebsiteSpec { host: "shop.example".to_owned(), replicas: 2 };
+        let mut site = Website::new(name, spec);
+        site.metadata.namespace = Some(namespace.to_owned());
+        site.metadata.creation_timestamp = Some(Time(created.parse().unwrap()));
+        site
+    }
+
+    fn deployment(image: &str) -> Deployment {
+        object!(Deployment { metadata: { name: "shop", namespace: "b" }, spec: {
+            replicas: 2,
+            selector: { matchLabels: { app: "shop" } },
+            template: { metadata: { labels: { app: "shop" } }, spec: { containers: [{ name: "nginx", image }] } },
+        } })
+    }
+
+    fn ready(reason: &str) -> serde_json::Value {
+        json!({ "type": "Ready", "status": "False", "reason": reason })
+    }
+
+    fn cases() -> Table {
+        // The younger website is first in the alphabet, by namespace and by name.
+        let older = site("b", "shop", "2026-01-01T00:00:00Z");
+        let younger = site("a", "a-x", "2026-01-01T00:00:02Z");
+        let service = object!(Service {
+            metadata: { name: "shop", namespace: "b" },
+            spec: { selector: { app: "shop" }, ports: [{ port: 80 }] },
+        });
+        let taken = json!({ "type": "HostTaken", "status": "True" });
+        Table::new(operator)
+            .case(
+                Case::new("the older of two websites is served", &older)
+                    .given(&younger)
+                    .reads("watch websites.example.dev by shop.example")
+                    .creates(&deployment("nginx:1.29"))
+                    .creates(&service)
+                    .status(json!({ "conditions": [ready("Dependents")] }))
+                    .waits("Dependents"),
+            )
+            .case(
+                Case::new("the younger one gets nothing, whatever the names", &younger)
+                    .given(&older)
+                    .status(json!({ "conditions": [taken, ready("OlderWebsite")] })),
+            )
+            .case(
+                Case::new("the Deployment of somebody else is neither changed nor deleted", &older)
+                    .given(&deployment("payments:1"))
+                    .event(Warning, "ChildTaken")
+                    .creates(&service)
+                    .fails("an object of this name exists"),
+            )
     }
 
     #[tokio::test]
-    async fn the_deployment_of_somebody_else_is_neither_changed_nor_deleted() {
-        let cluster = TestCluster::start().await;
-        cluster.install::<Website>().await;
-        let deployments = cluster.client().namespace::<Deployment>(cluster.namespace());
-        let theirs = object!(Deployment {
-            metadata: { name: "payments" },
-            spec: {
-                replicas: 3,
-                selector: { matchLabels: { app: "payments" } },
-                template: {
-                    metadata: { labels: { app: "payments" } },
-                    spec: { containers: [{ name: "payments", image: "payments:1" }] },
-                },
-            },
-        });
-        deployments.create(&theirs).await.unwrap();
-        let running = cluster.spawn(operator(cluster.client()));
-        let sites = cluster.client().namespace::<Website>(cluster.namespace());
-        let spec = WebsiteSpec { host: "a.example".to_owned(), replicas: 1 };
-        sites.create(&Website::new("payments", spec)).await.unwrap();
-        let events = cluster.client().namespace::<Event>(cluster.namespace());
-        let clock = cluster.client().environment().clock.clone();
-        let reported = async {
-            let is_report = |event: &Event| event.reason.as_deref() == Some("ChildTaken");
-            while !events.list().await.unwrap().items.iter().any(is_report) {
-                clock.sleep(Duration::from_millis(50)).await;
-            }
-        };
-        assert!(clock.timeout(Duration::from_secs(60), reported).await.is_some(), "no Event");
-        sites.delete("payments").await.unwrap();
-        let left = deployments.get("payments").await.unwrap();
-        assert!(left.metadata.owner_references.is_none());
-        let spec = left.spec.unwrap();
-        let images: Vec<_> = spec.template.spec.unwrap().containers;
-        assert_eq!((spec.replicas, images.len()), (Some(3), 1));
-        running.stop().await;
+    async fn cases_hold_without_a_server_and_on_one() {
+        cases().check().await;
+        cases().check_on_server().await;
     }
 }

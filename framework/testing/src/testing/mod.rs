@@ -37,6 +37,7 @@ pub mod check;
 mod creation_tests;
 pub mod elections;
 mod explore;
+pub mod faults;
 mod grants;
 #[cfg(test)]
 mod lock_tests;

@@ -1,12 +1,12 @@
 //! Comparison of the answers to dry runs with the stored objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::record::Entries;
 use super::{PlannedAction, PlannedChange, PlannedField};
-use crate::controller::state::{FieldChange, every_difference};
+use crate::controller::state::{FieldChange, MANY_PATHS, every_difference};
 use windlass_client::client::{AnsweredDryRun, Client, Prepared};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Verb};
@@ -155,11 +155,11 @@ impl Comparison<'_> {
         let is_named = |path: &str| match write.verb {
             // An update replaces the whole object, or the whole status.
             Verb::Update => is_within(path, ".status") == is_status,
-            _ => named.iter().any(|name| is_within(path, name)),
+            _ => is_within_any(path, &named),
         };
-        old.fields.retain(|field| !is_named(&field.path));
+        old.retain(|field| !is_named(&field.path));
         let is_remarkable = old.note.as_deref().is_some_and(|note| note != TERMINATING);
-        let is_empty = old.fields.is_empty() && old.more_fields == 0 && !is_remarkable;
+        let is_empty = old.all_fields().next().is_none() && !is_remarkable;
         // Else the new differences take the place.
         if is_empty && new.fields.is_empty() {
             self.changes.remove(place);
@@ -257,10 +257,13 @@ impl Comparison<'_> {
         }
         // Each write is based on the stored object: the later write wins where both differ from the
         // stored object.
-        old.fields.retain(|field| new.fields.iter().all(|newer| newer.path != field.path));
+        let newer: HashSet<&str> = new.all_fields().map(|field| field.path.as_str()).collect();
+        old.retain(|field| !newer.contains(field.path.as_str()));
         old.fields.extend(new.fields);
+        old.more.extend(new.more);
         old.fields.sort_by(|a, b| a.path.cmp(&b.path));
-        old.more_fields += new.more_fields;
+        old.bound();
+        old.more.sort_by(|a, b| a.path.cmp(&b.path));
         old.note = new.note.or(old.note.take());
     }
 }
@@ -271,17 +274,23 @@ fn is_same_object(old: &PlannedChange, new: &PlannedChange) -> bool {
 }
 
 /// Returns the paths that an update names.
-fn named(write: &AnsweredDryRun) -> Vec<String> {
+fn named(write: &AnsweredDryRun) -> HashSet<String> {
     let bodies: Vec<Value> = match json(&write.body) {
         Value::Array(steps) => {
             steps.iter().filter_map(|step| nested(step["path"].as_str()?)).collect()
         }
         body => vec![body],
     };
-    let changes = bodies.iter().flat_map(|body| every_difference(false, None, body).0);
+    let changes = bodies.iter().flat_map(|body| every_difference(false, None, body));
     // An object without members names nothing: that of a patch whose version is no difference.
     let changes = changes.filter(|change| change.to.as_deref() != Some("{}"));
     changes.map(|change| change.path).collect()
+}
+
+/// Whether a path is one of `names`, or below one.
+fn is_within_any(path: &str, names: &HashSet<String>) -> bool {
+    let ends = path.match_indices(['.', '[']).map(|(at, _)| at).chain([path.len()]);
+    ends.filter_map(|end| path.get(..end)).any(|beginning| names.contains(beginning))
 }
 
 /// Returns an object with the member that a pointer of a JSON patch names; `None` for items of
@@ -318,15 +327,33 @@ fn change(write: &AnsweredDryRun, action: PlannedAction) -> PlannedChange {
         key: ObjectKey::new(write.namespace.as_deref(), write.name.as_deref().unwrap_or_default()),
         fields: Vec::new(),
         more_fields: 0,
+        more: Vec::new(),
         is_owned: false,
         note: None,
     }
 }
 
 impl PlannedChange {
-    fn set_fields(&mut self, (changes, more): (Vec<FieldChange>, usize)) {
+    fn set_fields(&mut self, changes: Vec<FieldChange>) {
         self.fields = changes.into_iter().map(PlannedField::from).collect();
-        self.more_fields = more;
+        self.more.clear();
+        self.bound();
+    }
+
+    /// Keeps the fields that `is_kept` names. Those without texts stay without.
+    fn retain(&mut self, is_kept: impl Fn(&PlannedField) -> bool) {
+        self.fields.retain(&is_kept);
+        self.more.retain(&is_kept);
+        self.bound();
+    }
+
+    /// Moves the fields behind the first 512 to those without texts.
+    fn bound(&mut self) {
+        if self.fields.len() > MANY_PATHS {
+            let beyond = self.fields.split_off(MANY_PATHS);
+            self.more.extend(beyond.into_iter().map(PlannedField::without_texts));
+        }
+        self.more_fields = self.more.len();
     }
 }
 

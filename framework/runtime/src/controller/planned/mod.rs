@@ -10,6 +10,7 @@
 //! Not included: the decision which objects are reconciled (`run/planning.rs`), and the
 //! presentation.
 
+// DESIGN.md, 251: Plans compare values by hashes of the whole
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
 mod compare;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::controller::state::{FieldChange, every_difference};
+use crate::controller::state::{FieldChange, every_difference, hash};
 use crate::events::EventKind;
 use windlass_core::resource::ObjectKey;
 
@@ -138,6 +139,9 @@ pub struct PlannedChange {
     pub fields: Vec<PlannedField>,
     /// Number of further differences, beyond 512.
     pub more_fields: usize,
+    /// The further differences: paths and hashes, without values.
+    #[doc(hidden)]
+    pub more: Vec<PlannedField>,
     /// Whether an object that is created names the reconciled one among its owners.
     pub is_owned: bool,
     /// A remark: the reason for which the state before is not known, or that the updated object is
@@ -155,20 +159,41 @@ pub struct PlannedField {
     pub from: Option<String>,
     /// Value after, in the same form.
     pub to: Option<String>,
+    /// Hash of the whole value after, for comparisons within one process: `to` may be its beginning.
+    #[doc(hidden)]
+    pub hash: u64,
+}
+
+impl PlannedChange {
+    /// Returns all differences, those beyond 512 without values.
+    #[doc(hidden)]
+    pub fn all_fields(&self) -> impl Iterator<Item = &PlannedField> {
+        self.fields.iter().chain(&self.more)
+    }
 }
 
 impl PlannedField {
-    /// Returns the fields of an object in the form of [`PlannedChange::fields`], each as its `to`.
+    /// Returns the fields of an object in the form of [`PlannedChange::all_fields`], each as its `to`.
     #[doc(hidden)]
     pub fn all_of(object: &Value, is_secret: bool) -> Vec<Self> {
-        let (changes, _) = every_difference(is_secret, None, object);
-        changes.into_iter().map(Self::from).collect()
+        every_difference(is_secret, None, object).into_iter().map(Self::from).collect()
+    }
+
+    /// Removes the texts of the values; `to` still says whether there is a value after.
+    fn without_texts(self) -> Self {
+        Self { from: None, to: self.to.map(|_| String::new()), ..self }
+    }
+
+    /// Returns the hash of a value from its JSON.
+    #[doc(hidden)]
+    pub fn hash_of(text: &str) -> u64 {
+        hash(text)
     }
 }
 
 impl From<FieldChange> for PlannedField {
-    fn from(FieldChange { path, from, to }: FieldChange) -> Self {
-        Self { path, from, to }
+    fn from(FieldChange { path, from, to, hash }: FieldChange) -> Self {
+        Self { path, from, to, hash }
     }
 }
 

@@ -232,8 +232,10 @@ fn fingerprint((changes, calls): &Planned) -> Option<u64> {
     calls.hash(&mut hasher);
     for change in changes {
         (change.action.as_str(), &change.resource, change.key.to_string()).hash(&mut hasher);
-        for PlannedField { path, to, .. } in &change.fields {
-            let to = to.as_deref().filter(|to| !is_time(to));
+        for PlannedField { path, to, hash, .. } in change.all_fields() {
+            // The text may be the beginning of a value only, and the hash is that of the whole. A
+            // time behind the first 512 fields has no text, and counts.
+            let to = to.as_deref().filter(|to| !is_time(to)).map(|_| hash);
             (path, to).hash(&mut hasher);
         }
     }
@@ -264,7 +266,7 @@ fn text(change: &PlannedChange) -> String {
     if change.action != PlannedAction::Update {
         return text;
     }
-    let fields = change.fields.iter().take(SHOWN).map(|PlannedField { path, from, to }| {
+    let fields = change.fields.iter().take(SHOWN).map(|PlannedField { path, from, to, .. }| {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
         format!("{path}: {} -> {}", value(from), value(to))
     });

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use jiff::Timestamp;
@@ -25,8 +26,8 @@ const RECORDS: usize = 256;
 const PATHS: usize = 32;
 /// Most bytes of a value's text.
 const VALUE_LIMIT: usize = 128;
-/// Most paths and most bytes of a value in a report of few writes.
-const MANY_PATHS: usize = 512;
+/// Most paths with values, and most bytes of a value, in a report of few writes.
+pub(crate) const MANY_PATHS: usize = 512;
 const LONG_VALUE: usize = 1024;
 /// Text instead of a value of a Secret.
 const MASK: &str = "***";
@@ -80,6 +81,9 @@ pub(crate) struct FieldChange {
     /// Values before and after; `None` for none, and for all in a summary.
     pub(crate) from: Option<String>,
     pub(crate) to: Option<String>,
+    /// [`hash`] of the whole value after, of which `to` may be the beginning; 0 outside of
+    /// [`every_difference`].
+    pub(crate) hash: u64,
 }
 
 /// The last writes of a controller.
@@ -172,19 +176,38 @@ pub(crate) fn differences(
     let is_secret = info.group.is_empty() && info.kind == "Secret";
     let is_full = detail == ChangeLog::Full;
     let limits = ChangeLimits { paths: PATHS, value: VALUE_LIMIT, is_full, is_flat: false };
-    FoundChanges { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
+    let found = FoundChanges::new(limits, is_secret).all(before, after);
+    (found.changes, found.more)
 }
 
-/// As [`differences`] in full, with more and longer values, and with a path for each value of an
-/// object or a list that is new. For a report of few writes.
+/// As [`differences`] in full, with all paths, longer values, and a path for each value of an
+/// object or a list that is new. For a report of few writes. Values behind [`MANY_PATHS`] have
+/// hashes and no texts.
 pub(crate) fn every_difference(
     is_secret: bool,
     before: Option<&Value>,
     after: &Value,
-) -> (Vec<FieldChange>, usize) {
+) -> Vec<FieldChange> {
     let limits =
         ChangeLimits { paths: MANY_PATHS, value: LONG_VALUE, is_full: true, is_flat: true };
-    FoundChanges { changes: Vec::new(), more: 0, limits, is_secret }.all(before, after)
+    FoundChanges::new(limits, is_secret).all(before, after).changes
+}
+
+/// Returns the hash of a value's JSON: equal for equal values in one process. Values of which a
+/// report has the beginning are compared by it.
+pub(crate) fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl FieldChange {
+    /// Removes the texts of the values; `to` still says whether there is a value after.
+    pub(crate) fn without_texts(mut self) -> Self {
+        self.from = None;
+        self.to = self.to.map(|_| String::new());
+        self
+    }
 }
 
 /// The parts of an object that clients write.
@@ -207,7 +230,8 @@ struct ChangeLimits {
     value: usize,
     /// Whether values are shown.
     is_full: bool,
-    /// Whether new objects and lists are shown value by value.
+    /// Whether new objects and lists are shown value by value, and paths beyond `paths` are kept
+    /// without values.
     is_flat: bool,
 }
 
@@ -220,11 +244,20 @@ struct FoundChanges {
 }
 
 impl FoundChanges {
+    fn new(limits: ChangeLimits, is_secret: bool) -> Self {
+        Self { changes: Vec::new(), more: 0, limits, is_secret }
+    }
+
     /// Compares two states of an object.
-    fn all(mut self, before: Option<&Value>, after: &Value) -> (Vec<FieldChange>, usize) {
+    fn all(mut self, before: Option<&Value>, after: &Value) -> Self {
         let before = before.map_or_else(|| Value::Object(Map::new()), written);
         self.compare("", Some(&before), Some(&written(after)));
-        (self.changes, self.more)
+        self
+    }
+
+    /// Whether a report does not have all of a value's text.
+    fn is_cut(&self, value: &Value) -> bool {
+        self.changes.len() >= self.limits.paths || value.to_string().len() > self.limits.value
     }
 
     fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
@@ -235,8 +268,11 @@ impl FoundChanges {
                     self.compare(&format!("{path}{}", step(name)), None, Some(value));
                 }
             }
-            (None, Some(Value::Array(after)))
-                if self.limits.is_flat && after.iter().any(Value::is_object) =>
+            // A list of texts is a single value as long as its text is whole.
+            (None, Some(whole @ Value::Array(after)))
+                if self.limits.is_flat
+                    && !after.is_empty()
+                    && (after.iter().any(Value::is_object) || self.is_cut(whole)) =>
             {
                 self.lists(path, &[], after);
             }
@@ -286,17 +322,20 @@ impl FoundChanges {
     }
 
     fn add(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
-        if self.changes.len() == self.limits.paths {
+        let is_beyond = self.changes.len() >= self.limits.paths;
+        if is_beyond && !self.limits.is_flat {
             self.more += 1;
             return;
         }
         let is_masked = self.is_secret && !path.starts_with(".metadata.labels");
-        let text = |value: &Value| {
-            if is_masked { MASK.to_owned() } else { shorten(value.to_string(), self.limits.value) }
-        };
+        let text = |value: &Value| if is_masked { MASK.to_owned() } else { value.to_string() };
         let value = |value: Option<&Value>| value.filter(|_| self.limits.is_full).map(text);
         let (from, to) = (value(before), value(after));
-        self.changes.push(FieldChange { path: path.to_owned(), from, to });
+        let hash = to.as_deref().filter(|_| self.limits.is_flat).map_or(0, hash);
+        let short = |text: String| shorten(text, self.limits.value);
+        let change =
+            FieldChange { path: path.to_owned(), from: from.map(short), to: to.map(short), hash };
+        self.changes.push(if is_beyond { change.without_texts() } else { change });
     }
 }
 
@@ -385,6 +424,34 @@ mod tests {
         );
         let (changes, _) = differences(&info, (Some(&before), &after), ChangeLog::Summary);
         assert!(changes.iter().all(|it| it.from.is_none() && it.to.is_none()));
+    }
+
+    #[test]
+    fn a_report_of_few_writes_tells_long_values_and_late_paths_apart_by_their_hashes() {
+        let data = |last: &str| {
+            let long = format!("{}{last}", "x".repeat(2 * LONG_VALUE));
+            let mut data: Map<String, Value> =
+                (0..600).map(|n| (format!("k{n:03}"), n.into())).collect();
+            data.extend([("a".to_owned(), long.into()), ("z".to_owned(), last.into())]);
+            json!({ "data": data })
+        };
+        let [one, other] = ["1", "2"].map(|last| every_difference(false, None, &data(last)));
+        assert_eq!((one.len(), other.len()), (602, 602));
+        let is_other = |(one, other): &(&FieldChange, &FieldChange)| one.hash != other.hash;
+        let pairs: Vec<_> = one.iter().zip(&other).filter(is_other).collect();
+        let paths: Vec<&str> = pairs.iter().map(|(one, _)| one.path.as_str()).collect();
+        assert_eq!(paths, [".data.a", ".data.z"]);
+        assert_eq!(pairs[0].0.to, pairs[0].1.to);
+        assert_eq!(pairs[1].0.to.as_deref(), Some(""), "a late path has no text");
+        let secret = |last: &str| every_difference(true, None, &data(last));
+        assert_eq!(secret("1"), secret("2"), "a Secret's hash is that of its mask");
+    }
+
+    #[test]
+    fn a_list_whose_text_would_be_cut_is_reported_by_its_items() {
+        let list = |length: usize| json!({ "spec": { "args": vec!["x".repeat(50); length] } });
+        let paths = |length| every_difference(false, None, &list(length)).len();
+        assert_eq!((paths(2), paths(30)), (1, 30));
     }
 
     #[test]

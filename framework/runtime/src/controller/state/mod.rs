@@ -22,7 +22,7 @@ pub(super) use self::apply_cache::{
 };
 pub use self::change_log::ChangeLog;
 pub(super) use self::change_log::{
-    ChangeRecord, Changelog, FieldChange, differences, every_difference,
+    ChangeRecord, Changelog, FieldChange, MANY_PATHS, differences, every_difference, hash,
 };
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -18,6 +20,8 @@ use crate::testing::target::Target;
 const FOLDER: &str = "WINDLASS_COVERAGE";
 /// Name of the table in it.
 const TABLE: &str = "coverage.txt";
+/// Name of the file in it that a process locks while it writes there.
+const LOCK: &str = "coverage.lock";
 /// Most rows of one table.
 const MOST: usize = 1000;
 
@@ -25,7 +29,7 @@ const MOST: usize = 1000;
 type Tables = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Coverage of the operators of this process so far.
-static OF_PROCESS: Mutex<CoverageReport> = Mutex::new(CoverageReport { tables: Tables::new() });
+static OF_PROCESS: Mutex<Kept> = Mutex::new(Kept::new());
 
 /// Ends and reasons of reconciles, conditions and Events that a test has seen, from
 /// [`RunningOperator::coverage`](super::super::RunningOperator::coverage).
@@ -76,6 +80,14 @@ impl CoverageReport {
     pub fn seen(&self, table: &str, row: &str) -> u64 {
         let rows = self.tables.get(table);
         rows.and_then(|rows| rows.get(row)).copied().unwrap_or_default()
+    }
+
+    /// Returns a report of one Event, seen a number of times.
+    #[cfg(test)]
+    pub(super) fn of_events(row: &str, count: u64) -> Self {
+        let mut report = Self::default();
+        report.count("events", row, count);
+        report
     }
 
     fn count(&mut self, table: &str, row: &str, count: u64) {
@@ -137,37 +149,78 @@ impl CoverageReport {
     pub(in crate::testing) fn keep(&self) {
         let Some(folder) = std::env::var_os(FOLDER) else { return };
         let folder = Path::new(&folder);
-        let all = {
-            let mut all = OF_PROCESS.lock();
-            *all = std::mem::take(&mut *all).and(self);
-            all.clone()
-        };
-        if let Err(error) = all.write(folder) {
+        // Locked until the file is written, so that an earlier state never replaces a later one.
+        if let Err(error) = OF_PROCESS.lock().add(self, folder) {
             eprintln!("cannot add the coverage of this test to {}: {error}", folder.display());
         }
     }
+}
 
-    /// Writes the counts of this process, and the table of all processes.
-    fn write(&self, folder: &Path) -> std::io::Result<()> {
+/// The coverage that a process keeps in a folder.
+#[derive(Debug)]
+pub(super) struct Kept {
+    all: CoverageReport,
+    /// The file of this process, once it has one.
+    own: Option<PathBuf>,
+}
+
+impl Kept {
+    pub(super) const fn new() -> Self {
+        Self { all: CoverageReport { tables: Tables::new() }, own: None }
+    }
+
+    /// Adds a report, and writes the counts of this process and the table of all processes.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(super) fn add(&mut self, report: &CoverageReport, folder: &Path) -> io::Result<()> {
+        self.all = std::mem::take(&mut self.all).and(report);
         std::fs::create_dir_all(folder)?;
-        let own = folder.join(format!("{}.json", std::process::id()));
-        replace(&own, &json!(self.tables).to_string())?;
-        let mut all = Self::default();
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                // Half a file is that of a process that died; the others count.
-                let read =
-                    std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-                all = all.and(&Self { tables: read.unwrap_or_default() });
-            }
-        }
-        replace(&folder.join(TABLE), &all.to_string())
+        // One process at a time, or a table could be replaced by one without the latest counts. Where
+        // files cannot be locked, the next process that writes makes up for this.
+        let lock = OpenOptions::new().create(true).append(true).open(folder.join(LOCK))?;
+        let _ = lock.lock();
+        let own = match self.own.take() {
+            Some(own) => own,
+            None => new_file(folder)?,
+        };
+        replace(&own, &json!(self.all.tables).to_string())?;
+        self.own = Some(own);
+        replace(&folder.join(TABLE), &merged(folder)?.to_string())
     }
 }
 
-/// Replaces a file at once: other processes read it.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+/// Creates a file for the counts of this process. Numbers of processes come again: on a machine after a while,
+/// and in containers that share a folder at once.
+fn new_file(folder: &Path) -> io::Result<PathBuf> {
+    let process = std::process::id();
+    let mut counter = 0_u32;
+    loop {
+        let path = folder.join(format!("{process}-{counter}.json"));
+        match File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => counter += 1,
+            other => return other.map(|_| path),
+        }
+    }
+}
+
+/// Returns the coverage of all processes.
+fn merged(folder: &Path) -> io::Result<CoverageReport> {
+    let mut all = CoverageReport::default();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            // Half a file is that of a process that died; the others count.
+            let read =
+                std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+            all = all.and(&CoverageReport { tables: read.unwrap_or_default() });
+        }
+    }
+    Ok(all)
+}
+
+/// Replaces a file at once: others read it.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_extension(format!("{}.new", std::process::id()));
     std::fs::write(&beside, text)?;
     std::fs::rename(&beside, path)

@@ -11,6 +11,7 @@ use windlass_runtime::controller::{Action, Context, Failure, Reconciler, Result}
 use windlass_runtime::events::Warning;
 use windlass_runtime::manager::Manager;
 
+use super::coverage::{CoverageReport, Kept};
 use crate::testing::TestCluster;
 
 #[derive(windlass_macros::CustomResource, Clone, Debug)]
@@ -78,6 +79,45 @@ async fn ends_reasons_conditions_and_events_are_counted_and_the_rest_was_never_s
     let both = first.and(&second);
     assert_eq!(both.seen("condition Ready of rooms.coverage.example.dev", "True"), 2, "{both}");
     running.stop().await;
+}
+
+/// An empty folder for a test of that name.
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("windlass-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+#[test]
+fn processes_of_one_number_count_together_in_one_folder() {
+    let folder = folder("coverage-numbers");
+    // As after a number has come again: each has the number of this process, and a state of its own.
+    let (mut first, mut second) = (Kept::new(), Kept::new());
+    let add = |kept: &mut Kept| kept.add(&CoverageReport::of_events("Warning Taken", 1), &folder);
+    add(&mut first).expect("written");
+    add(&mut second).expect("written");
+    add(&mut first).expect("written");
+    let table = std::fs::read_to_string(folder.join("coverage.txt")).expect("a table");
+    assert!(table.lines().any(|line| line.ends_with(" 3")), "{table}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn operators_that_end_at_once_are_all_counted() {
+    let folder = folder("coverage-threads");
+    let kept = parking_lot::Mutex::new(Kept::new());
+    let others: Vec<_> = (0..3).map(|_| parking_lot::Mutex::new(Kept::new())).collect();
+    std::thread::scope(|scope| {
+        for kept in others.iter().chain([&kept, &kept, &kept]) {
+            scope.spawn(|| {
+                let report = CoverageReport::of_events("Normal Made", 1);
+                (0..5).for_each(|_| kept.lock().add(&report, &folder).expect("written"));
+            });
+        }
+    });
+    let table = std::fs::read_to_string(folder.join("coverage.txt")).expect("a table");
+    assert!(table.lines().any(|line| line.ends_with(" 30")), "{table}");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ use windlass_runtime::manager::install_all;
 use super::TestCluster;
 use judge::{CheckTarget, judge};
 pub use report::CheckReport;
+pub(in crate::testing) use values::{Path, Values};
 
 /// Values that are tried.
 const VALUES: usize = 200;
@@ -155,6 +156,13 @@ fn alone<K: CustomResource>(
 /// without the status.
 fn schema_of(definition: &CustomResourceDefinition, version: &str) -> Value {
     without(whole_schema(definition, version), &["apiVersion", "kind", "metadata", "status"])
+}
+
+/// Returns the schema of a kind's spec; null without one.
+pub(in crate::testing) fn spec_schema<K: CustomResource>() -> Result<Value, Error> {
+    let info = K::static_info();
+    let version = info.as_ref().map(|info| info.version.as_ref()).unwrap_or_default();
+    Ok(whole_schema(&K::crd()?, version)["properties"]["spec"].take())
 }
 
 /// The schema of a version without metadata.

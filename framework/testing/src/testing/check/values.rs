@@ -38,11 +38,11 @@ const TEXTS: &[&str] = &[
 type Node = Map<String, Value>;
 
 /// A position in a value: names of fields, `[]` for items.
-pub(super) type Path = Vec<String>;
+pub(in crate::testing) type Path = Vec<String>;
 
 /// A generator of values.
 #[derive(Debug)]
-pub(super) struct Values<'a> {
+pub(in crate::testing) struct Values<'a> {
     /// The numbers from which everything follows.
     rng: Rng,
     /// Values that the schema is known to allow; changes start from them.
@@ -52,12 +52,12 @@ pub(super) struct Values<'a> {
 impl<'e> Values<'e> {
     /// Returns a generator whose values follow from `rng`, half of them from `examples` if there
     /// are any.
-    pub(super) fn new(rng: Rng, examples: &'e [Value]) -> Self {
+    pub(in crate::testing) fn new(rng: Rng, examples: &'e [Value]) -> Self {
         Self { rng, examples }
     }
 
     /// A value that fits the schema, as far as such a value is found.
-    pub(super) fn fitting(&self, schema: &Value) -> Value {
+    pub(in crate::testing) fn fitting(&self, schema: &Value) -> Value {
         if let Some(example) = self.pick(self.examples)
             && self.one_in(2)
         {

@@ -7,7 +7,8 @@
 //!
 //! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the server;
 //! `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all; `oracle` judges;
-//! `state` compares objects; `line` cuts connections; `external` has systems outside of Kubernetes; `report` tells findings, `saved` keeps them as files.
+//! `state` compares objects; `line` cuts connections; `external` has systems outside of Kubernetes, `declared` workloads
+//! from a schema; `report` tells findings, `saved` keeps them as files.
 //! `simulate` makes runs with seeded faults instead.
 //!
 //! Leader election is off but in runs with hand-overs: renewals of leases would be most requests.
@@ -15,8 +16,10 @@
 //! Not included: faults of single calls of webhooks, edits of specs by others, conflicts of applies without a
 //! change, panics of tasks outside of reconciles.
 
+// DESIGN.md, 252: Calls of webhooks are disturbed only with their operator
 // DESIGN.md, 195: Disturbances are caused inside the server, by an observer of requests and changes
 
+mod declared;
 mod external;
 mod line;
 mod monitor;

@@ -217,7 +217,7 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
 }
 
 /// Waits until nothing that oracles judge has changed for a minute.
-async fn quiet(world: &World) -> Result<(), String> {
+pub(super) async fn quiet(world: &World) -> Result<(), String> {
     let clock = world.clock();
     let began = clock.now();
     loop {

@@ -175,6 +175,10 @@ impl Answers {
             }
             return absent(target);
         };
+        if is_condition_broken(stored, &sent) {
+            let text = format!("{} {:?} is another version", target.resource(), target.name);
+            return failure(409, "Conflict", &text);
+        }
         let mut after = stored.clone();
         let is_status = target.subresource == "status";
         let fields = sent.as_object().cloned().unwrap_or_default();
@@ -202,6 +206,14 @@ impl Answers {
         }
         success(200, &after)
     }
+}
+
+/// Whether a write names another uid or version than the stored ones.
+fn is_condition_broken(stored: &Value, sent: &Value) -> bool {
+    ["uid", "resourceVersion"].iter().any(|field| {
+        let (stored, sent) = (&stored["metadata"][*field], &sent["metadata"][*field]);
+        !sent.is_null() && sent != "" && sent != stored
+    })
 }
 
 /// Returns the metadata after an update: what the server sets is kept.

@@ -130,7 +130,7 @@ impl Comparison<'_> {
             self.status(made);
         }
         for made in left {
-            let fields: Vec<String> = made.fields.iter().take(8).map(shown).collect();
+            let fields: Vec<String> = made.fields.iter().take(8).map(field_text).collect();
             self.add(format!("+ {made} is not expected: {}", fields.join(", ")));
         }
     }
@@ -145,18 +145,18 @@ impl Comparison<'_> {
 
     /// Whether a change is one of the status of the reconciled object, and of nothing else.
     fn is_status(&self, made: &PlannedChange) -> bool {
-        let mut fields = made.fields.iter();
+        let mut fields = made.all_fields();
         self.is_subject(made) && fields.all(|field| fields::is_within(&field.path, ".status"))
     }
 
     /// Compares the status of the reconciled object; `None` when it is not changed.
     fn status(&mut self, made: Option<&PlannedChange>) {
-        let writes = made.into_iter().flat_map(|made| &made.fields);
+        let writes = made.into_iter().flat_map(PlannedChange::all_fields);
         let writes: Vec<_> =
             writes.filter(|field| fields::is_within(&field.path, ".status")).collect();
         let Some(expected) = &self.case.expected.status else {
             if !writes.is_empty() {
-                let fields: Vec<String> = writes.into_iter().take(8).map(shown).collect();
+                let fields: Vec<String> = writes.into_iter().take(8).map(field_text).collect();
                 self.add(format!("+ a status that is not expected: {}", fields.join(", ")));
             }
             return;
@@ -186,7 +186,7 @@ impl Comparison<'_> {
         }
         let known = self.known(object).map(|known| fields::of(&known.value, object.is_secret()));
         let mut after = known.unwrap_or_default();
-        made.fields.iter().for_each(|field| fields::set(&mut after, field));
+        made.all_fields().for_each(|field| fields::set(&mut after, field));
         let mut wanted = fields::of(&object.value, object.is_secret());
         // Name and place are those of the key.
         let is_key = |path: &str| {
@@ -205,21 +205,30 @@ impl Comparison<'_> {
     /// Adds the wanted fields that an object does not have.
     fn compare(&mut self, noun: &str, wanted: &Fields, after: &Fields) {
         // An empty object names no field: that of a type whose field is no option.
-        for (path, wanted) in wanted.iter().filter(|(_, wanted)| *wanted != "{}") {
-            match after.get(path) {
-                Some(found) if found == wanted => {}
-                found => {
-                    let found = found.map_or("absent", String::as_str);
-                    self.add(format!("~ {noun}: {path} is {found}, expected {wanted}"));
+        for (path, wanted) in wanted.iter().filter(|(_, wanted)| !wanted.is("{}")) {
+            let text = match after.get(path) {
+                Some(found) if found.is_equal(wanted) => continue,
+                None => format!("absent, expected {}", wanted.text),
+                // A plan has the texts of 512 fields, and 1 KiB of each.
+                Some(found) if found.text.is_empty() || wanted.text.is_empty() => {
+                    "another value than the expected one".to_owned()
                 }
-            }
+                Some(found) if found.text == wanted.text => {
+                    format!("as expected in its first KiB only: {}", shown(&found.text))
+                }
+                Some(found) => format!("{}, expected {}", found.text, wanted.text),
+            };
+            self.add(format!("~ {noun}: {path} is {text}"));
         }
     }
 }
 
 /// Returns the words for a field of a change.
-fn shown(field: &windlass_runtime::controller::PlannedField) -> String {
-    let to = field.to.as_deref().unwrap_or("removed");
-    let to: String = to.chars().take(80).collect();
-    format!("{} = {to}", field.path)
+fn field_text(field: &windlass_runtime::controller::PlannedField) -> String {
+    format!("{} = {}", field.path, shown(field.to.as_deref().unwrap_or("removed")))
+}
+
+/// Returns the beginning of a value.
+fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
 }

@@ -5,27 +5,62 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use windlass_runtime::controller::PlannedField;
 
-/// Values by path, each as JSON.
-pub(super) type Fields = BTreeMap<String, String>;
+/// Values by path.
+pub(super) type Fields = BTreeMap<String, Field>;
+
+/// A value of an object.
+pub(super) struct Field {
+    /// Beginning of its JSON; empty where a plan does not have it.
+    pub(super) text: String,
+    /// Hash of all of its JSON.
+    hash: u64,
+}
+
+impl Field {
+    /// Whether both are one value.
+    pub(super) fn is_equal(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+
+    /// Whether it is that JSON.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.hash == PlannedField::hash_of(text)
+    }
+}
 
 /// Returns the fields of an object.
 pub(super) fn of(object: &Value, is_secret: bool) -> Fields {
     let mut fields = Fields::new();
-    PlannedField::all_of(object, is_secret).iter().for_each(|field| set(&mut fields, field));
+    // Nothing stands above or below another field of the same object.
+    PlannedField::all_of(object, is_secret).iter().for_each(|field| insert(&mut fields, field));
     fields
 }
 
 /// Sets, or removes, a field and all below it.
-pub(super) fn set(fields: &mut Fields, PlannedField { path, to, .. }: &PlannedField) {
-    fields.retain(|known, _| !is_within(known, path));
+pub(super) fn set(fields: &mut Fields, field: &PlannedField) {
+    fields.remove(&field.path);
+    // Paths of one beginning follow each other in the map.
+    for separator in ['.', '['] {
+        let from = format!("{}{separator}", field.path);
+        let known = fields.range(from.clone()..).map(|(path, _)| path.clone());
+        let below: Vec<String> = known.take_while(|path| path.starts_with(&from)).collect();
+        below.iter().for_each(|path| drop(fields.remove(path)));
+    }
+    insert(fields, field);
+}
+
+fn insert(fields: &mut Fields, PlannedField { path, to, hash, .. }: &PlannedField) {
     let Some(to) = to else { return };
     // A list of texts is one value as a whole, and one for each item when a part of it changes.
     match serde_json::from_str(to) {
         Ok(Value::Array(items)) if !items.is_empty() => {
-            let item = |(at, item): (usize, &Value)| (format!("{path}[{at}]"), item.to_string());
-            fields.extend(items.iter().enumerate().map(item));
+            for (at, item) in items.iter().enumerate() {
+                let text = item.to_string();
+                let hash = PlannedField::hash_of(&text);
+                fields.insert(format!("{path}[{at}]"), Field { text, hash });
+            }
         }
-        _ => drop(fields.insert(path.clone(), to.clone())),
+        _ => drop(fields.insert(path.clone(), Field { text: to.clone(), hash: *hash })),
     }
 }
 

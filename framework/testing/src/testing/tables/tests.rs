@@ -99,16 +99,19 @@ fn named<K: Resource + Default>(name: &str) -> K {
 
 /// A Deployment that the shop owns.
 fn owned(replicas: i32) -> Deployment {
-    let mut owned = deployment("home", replicas);
-    owned.metadata.owner_references = Some(vec![OwnerReference {
-        api_version: "test.example.dev/v1".to_owned(),
-        kind: "Shop".to_owned(),
-        name: "home".to_owned(),
+    owned_by(("test.example.dev/v1", "Shop", "home"), deployment("home", replicas))
+}
+
+fn owned_by<K: Resource>((version, kind, name): (&str, &str, &str), mut object: K) -> K {
+    object.metadata_mut().owner_references = Some(vec![OwnerReference {
+        api_version: version.to_owned(),
+        kind: kind.to_owned(),
+        name: name.to_owned(),
         controller: Some(true),
         block_owner_deletion: Some(true),
         ..OwnerReference::default()
     }]);
-    owned
+    object
 }
 
 fn ready(name: &str) -> Case {
@@ -208,4 +211,50 @@ too little
         assert!(found.starts_with(expected.trim_end_matches('…')), "{found}\n{expected}");
     }
     assert_eq!(found.len(), expected.lines().count(), "{found:#?}");
+}
+
+#[derive(windlass_macros::Controller)]
+#[controller(for = Deployment, owns(ConfigMap), name = "copies")]
+struct Copies;
+
+impl Reconciler for Copies {
+    type Object = Deployment;
+
+    async fn reconcile(&self, source: &Deployment, cx: &Context<Self>) -> Result<Action> {
+        let data = source.metadata.annotations.clone();
+        cx.apply_owned(ConfigMap { data, ..named("copy") }).await?;
+        Ok(Action::done())
+    }
+}
+
+/// A copy with a long value and many, the first and the last of which end with `end`.
+fn large(end: &str) -> ConfigMap {
+    let long = ("a".to_owned(), format!("{}{end}", "x".repeat(2000)));
+    let many = (0..600).map(|n| (format!("k{n:03}"), "y".to_owned()));
+    let all = many.chain([long, ("z".to_owned(), end.to_owned())]);
+    ConfigMap { data: Some(all.collect()), ..named("copy") }
+}
+
+#[tokio::test]
+async fn long_values_and_many_fields_are_compared_as_a_whole() {
+    let copies = |client: Client| Manager::new(client).controller(Copies);
+    let mut source = deployment("source", 1);
+    source.metadata.annotations = large("1").data;
+    let case = |name: &str| Case::new(name, &source);
+    let there = |end: &str| owned_by(("apps/v1", "Deployment", "source"), large(end));
+    Table::new(copies)
+        .case(case("a copy is made").creates(&large("1")))
+        .case(case("it follows").given(&there("0")).updates(&large("1")))
+        .case(case("it is there").given(&there("1")))
+        .case(case("that of somebody else is left").given(&large("0")).fails("of this name exists"))
+        .check()
+        .await;
+    let table = Table::new(copies)
+        .case(case("made").creates(&large("2")))
+        .case(case("changed").given(&there("0")).updates(&large("2")))
+        .case(case("not changed any more").given(&there("2")).updates(&large("2")));
+    let found = table.try_check().await.expect_err("no value is the expected one");
+    let is_told = |path: &str| found.matches(&format!(".data.{path} is ")).count();
+    assert_eq!((is_told("a"), is_told("z"), is_told("k001")), (3, 3, 0), "{found}");
+    assert!(found.contains(".data.a is as expected in its first KiB only: \"xxx"), "{found}");
 }
