@@ -12,7 +12,9 @@
 mod checks;
 mod controllers;
 
-pub(super) use checks::{conditions as check_conditions, names as check_names};
+pub(super) use checks::{
+    conditions as check_conditions, drivers as check_drivers, names as check_names,
+};
 
 use std::future::Future;
 use std::sync::Arc;
@@ -346,7 +348,9 @@ impl Operator {
         }
         // Before controllers ask for their caches.
         self.status.registries().iter().for_each(|(_, one)| one.mark_requested());
+        let drivers_at_work = Arc::default();
         for controller in &self.status.controllers {
+            controller.share_drivers(&drivers_at_work);
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);
             }

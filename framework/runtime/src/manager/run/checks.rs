@@ -85,7 +85,7 @@ fn of_one_kind(
 
 /// Checks that no two drivers of external resources of one kind have the same name: they would share the records on an
 /// object, and each would take the resource of the other for its own.
-pub(super) fn drivers(manager: &Manager) -> Result<(), Error> {
+pub(in crate::manager) fn drivers(manager: &Manager) -> Result<(), Error> {
     let shared = |who: &str, name: &str, kind: &ResourceInfo| {
         let name = match name {
             "" => "no name".to_owned(),
