@@ -1,7 +1,7 @@
 //! A small kind and its controller, for tests: each `Widget` gets a ConfigMap with its text.
 //!
 //! The text also controls the reconcile: `panic` panics, `fail` fails, `slow` takes ten seconds,
-//! `brief` one, `block` never gives its thread back once the ConfigMap is there.
+//! `brief` one, `tell` writes an Event, `block` never gives its thread back once the ConfigMap is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,6 +75,7 @@ impl Reconciler for Widgets {
             "fail" => return Err(Failure::from("asked to")),
             "slow" => cx.clock().sleep(Duration::from_secs(10)).await,
             "brief" => cx.clock().sleep(Duration::from_secs(1)).await,
+            "tell" => cx.event(Normal, "Told", "as asked to"),
             _ => {}
         }
         cx.apply_owned(config_map(widget)).await?;

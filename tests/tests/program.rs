@@ -237,3 +237,27 @@ async fn a_plan_is_printed_and_its_exit_code_says_whether_there_are_changes() {
     assert_eq!(changed, 1, "the widget of the test");
     assert!(entries.iter().any(|entry| entry["verb"] == "patch"), "dry runs were sent");
 }
+
+#[tokio::test]
+async fn a_plan_lists_the_events_of_an_object_that_would_change_and_writes_none() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let kubeconfig = Path::new(env!("CARGO_TARGET_TMPDIR")).join("told.yaml");
+    std::fs::write(&kubeconfig, cluster.kubeconfig().await).unwrap();
+    cluster.install::<Widget>().await;
+    let widgets: Api<Widget> = cluster.client().namespace(cluster.namespace());
+    widgets.create(&widget("a", "tell")).await.unwrap();
+    let revision = cluster.server().revision();
+    let (code, output, error) = plan(&kubeconfig, &[]).await;
+    assert_eq!(code, Some(2), "{error}");
+    assert!(output.contains("\n  event, not written: Normal Told: as asked to\n"), "{output}");
+    let (_, output, _) = plan(&kubeconfig, &["--output=json"]).await;
+    let planned: Value = serde_json::from_str(&output).unwrap();
+    let told = serde_json::json!([{ "type": "Normal", "reason": "Told", "note": "as asked to" }]);
+    let object = &planned["objects"][0];
+    assert_eq!(object["events"], told, "{object}");
+    assert_eq!(
+        (&object["reads"], &object["requeueAfterSeconds"]),
+        (&serde_json::json!([]), &Value::Null)
+    );
+    assert_eq!(cluster.server().revision(), revision);
+}

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use super::escape::{escaped, indented};
 use super::options::{PlanArguments, PlanOutput};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_runtime::controller::{PlannedAction, PlannedChange, PlannedObject, PlannedOutcome};
+use windlass_runtime::controller::{
+    PlannedAction, PlannedChange, PlannedEvent, PlannedObject, PlannedOutcome,
+};
 use windlass_runtime::manager::{Manager, Plan, PlanOptions};
 
 /// Exit code when an object, a definition or another system would be changed.
@@ -87,6 +89,9 @@ fn add_object(text: &mut String, object: &PlannedObject) {
     for call in &object.external_calls {
         let _ = writeln!(text, "  ! external call, not made: {}", escaped(call));
     }
+    for event in &object.events {
+        let _ = writeln!(text, "  event, not written: {}", indented(event));
+    }
     let _ = match &object.outcome {
         PlannedOutcome::Waiting(why) => writeln!(text, "  waits: {}", indented(why)),
         PlannedOutcome::Failed(why) => writeln!(text, "  failed: {}", indented(why)),
@@ -156,6 +161,7 @@ fn json_of(plan: &Plan) -> Value {
             "note": change.note,
         })
     };
+    let event = |event: &PlannedEvent| json!({ "type": event.kind.as_str(), "reason": event.reason, "note": event.note });
     let object = |object: &PlannedObject| {
         let (outcome, message) = match &object.outcome {
             PlannedOutcome::Waiting(why) => ("waiting", Some(why)),
@@ -170,6 +176,9 @@ fn json_of(plan: &Plan) -> Value {
             "outcome": outcome, "message": message,
             "changes": object.changes.iter().map(change).collect::<Vec<_>>(),
             "externalCalls": object.external_calls,
+            "events": object.events.iter().map(event).collect::<Vec<_>>(),
+            "reads": object.reads,
+            "requeueAfterSeconds": object.requeue_after.map(|delay| delay.as_secs_f64()),
         })
     };
     json!({

@@ -59,6 +59,8 @@ pub(crate) use reconcile::{records, soonest};
 pub use run::PlanRun;
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
 pub use source::{PAUSED, Poll, PollHandle, Predicate, Reasons, Timer, Trigger, predicates};
+#[doc(hidden)]
+pub use state::ExternalRegistry;
 pub(crate) use state::part_of;
 pub use state::{ChangeLog, Changes, LastError, Pending};
 pub use worker::{AfterMaxRetries, LoopGuard};

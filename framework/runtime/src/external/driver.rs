@@ -72,11 +72,14 @@ const POLL: Duration = Duration::from_secs(600);
 ///
 /// One driver serves one provider, and is shared by all reconciles of a controller. A second driver of the same
 /// objects needs a [name](Self::named), also in another controller: two drivers of one name share a record, and each takes
-/// the resource of the other for its own. Two of one controller are refused, and so are those of several controllers as far
-/// as they are fields of graphs or an [`ExternalController`](super::ExternalController); a driver that a reconciler calls is
-/// refused beside a field of another operator. Others are not noticed.
+/// the resource of the other for its own. Two of one operator are refused: at the start as far as they are fields of graphs
+/// or an [`ExternalController`](super::ExternalController), else by the failure of the one that comes second to an object
+/// that is not being deleted. Controllers that mean the same resource share one driver, by an `Arc`. A driver that a
+/// reconciler calls is refused beside a field of another operator, too. Those that reconcilers of two operators call are
+/// not noticed.
 ///
-/// In a dry run the first creation or deletion ends the reconcile with a wait of the reason `DryRun`.
+/// In a dry run the first creation or deletion ends the reconcile with a wait of the reason `DryRun`. The Events that a run
+/// would write until then are in the plan.
 pub struct Externals<E> {
     provider: E,
     pub(super) name: String,

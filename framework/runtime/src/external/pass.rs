@@ -5,6 +5,7 @@
 
 // DESIGN.md, 163: A creation outside is recorded before its call, with a token
 // DESIGN.md, 245: Drivers that would share a record are refused
+// DESIGN.md, 249: The controllers of an operator know the drivers at work on each object
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,14 +49,20 @@ fn stated<E: External>(
     Ok((record, policy))
 }
 
-/// The failure of a driver that has the name of another one.
-fn second(controller: &str, name: &str) -> Failure {
+/// The failure of a driver that has the name of another one, which the controller `first` has.
+fn second(first: &str, controller: &str, name: &str) -> Failure {
     let name = if name.is_empty() { "no name".to_owned() } else { format!("the name {name:?}") };
+    let (whose, remedy) = if first == controller {
+        let remedy = "a driver is made once, and shared by all reconciles";
+        (format!("of the controller {controller:?}"), remedy)
+    } else {
+        let remedy = "controllers that mean the same resource share one driver, by an `Arc`";
+        (format!("of the controllers {first:?} and {controller:?}"), remedy)
+    };
     let text = format!(
-        "two drivers of external resources of the controller {controller:?} have {name}: they would keep their records in \
-         the same annotations, and each would take the resource of the other for its own. Give one of them a name that no \
-         other has, by `Externals::named`; a driver that is deployed keeps its name. A driver is made once, and shared by \
-         all reconciles"
+        "two drivers of external resources {whose} have {name}: they would keep their records in the same annotations, and \
+         each would take the resource of the other for its own. Give one of them a name that no other has, by \
+         `Externals::named`; a driver that is deployed keeps its name; {remedy}"
     );
     Failure::terminal(Error::new(ErrorKind::Usage, text))
 }
@@ -89,14 +96,18 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     ) -> Result<Self> {
         let suffix = record::suffix_of(&externals.name, part)?;
         let object = cx.newest_own();
-        if cx.drivers().have_another(&externals.name, object.uid(), &externals.identity) {
-            return Err(second(cx.controller_name(), &externals.name));
+        let (controller, drivers) = (cx.controller_name(), cx.drivers());
+        if let Some(first) = drivers.another(&externals.name, object.uid(), &externals.identity)
+            // The finalizer of another controller must not keep an object for ever.
+            && (*first == *controller || !object.is_terminating())
+        {
+            return Err(second(&first, controller, &externals.name));
         }
         let (record, policy) = stated(externals, &*object, &suffix)?;
         let is_dry_run = externals.is_dry_run || dry_run::is_dry_run(cx);
         // Parts that a reconciler drives beside its field are of the field's driver.
-        let is_of_field = cx.drivers().have_field(&suffix);
-        let driver = is_of_field.then(|| format!("{} {}", cx.controller_name(), E::FINALIZER));
+        let is_of_field = drivers.have_field(&suffix);
+        let driver = is_of_field.then(|| format!("{controller} {}", E::FINALIZER));
         Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver })
     }
 
@@ -179,9 +190,13 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     }
 
     /// Keeps what is reported of the resource, such as a difference that is not repaired; returns whether it is another
-    /// text than before.
+    /// text than before. A dry run keeps nothing: it must not take the report from the operator.
     pub(super) fn note_report(&self, text: Option<&str>) -> bool {
-        self.externals.reports.note(self.object.uid(), &self.suffix, text)
+        let (uid, reports) = (self.object.uid(), &self.externals.reports);
+        if self.is_dry_run {
+            return text.is_some_and(|text| !reports.has(uid, &self.suffix, text));
+        }
+        reports.note(uid, &self.suffix, text)
     }
 
     /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when nothing was created;

@@ -46,7 +46,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         if self.unseen().is_some() {
             return Err(self.creating(id));
         }
-        if self.policy.creates() && !self.is_dry_run {
+        if self.policy.creates() {
             let text = format!("{} is gone, and is created anew", self.resource(id));
             self.cx.event(Warning, "ExternalGone", text);
         }
@@ -164,9 +164,12 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let Some(text) = difference.as_deref().filter(|_| self.policy.updates()) else {
             return Ok(ExternalState { id, handle, difference });
         };
+        let event = format!("{} is updated: {text}", self.resource(&id));
         if self.is_dry_run {
             let text = format!("update {}: {text}", self.resource(&id));
             dry_run::not_called(self.cx, Verb::Update, &text);
+            // The reconcile goes on as after the update.
+            self.cx.event(Normal, "ExternalUpdated", event);
             return Ok(ExternalState { id, handle, difference });
         }
         self.ensure_finalizer()?;
@@ -179,7 +182,6 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         };
         let updated = updated.map_err(NoResult::failure);
         updated.tried(format!("updating {}", self.resource(&id)))?;
-        let event = format!("{} is updated: {text}", self.resource(&id));
         self.cx.event(Normal, "ExternalUpdated", event);
         match self.observe(&id).await? {
             Some((handle, None)) => Ok(ExternalState { id, handle, difference: None }),
@@ -194,8 +196,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let text = forbidden.map(|difference| {
             format!("{} differs, and the policy permits no update: {difference}", self.resource(id))
         });
-        // A plan reports nothing, and must not take the report from the operator.
-        if !self.is_dry_run && self.note_report(text.as_deref()) {
+        if self.note_report(text.as_deref()) {
             self.cx.event(Normal, "ExternalDiffers", text.as_deref().unwrap_or_default());
         }
         if let Some(text) = text {

@@ -124,6 +124,7 @@ impl Manager {
     pub async fn plan(self, options: PlanOptions) -> Result<Plan, Error> {
         checks::names(&self)?;
         checks::conditions(&self)?;
+        checks::drivers(&self)?;
         if !self.client.is_dry_run() {
             let text = "cannot plan: the client of the manager writes; build the manager and its \
                         controllers with `client.dry_run()`";
@@ -139,7 +140,9 @@ impl Manager {
         for (info, cache) in &self.caches {
             informers.set_options(info.clone(), cache.clone())?;
         }
+        let drivers_at_work = Arc::default();
         for controller in &self.controllers {
+            controller.share_drivers(&drivers_at_work);
             controller.attach(&informers)?;
         }
         let stop = CancellationToken::new();

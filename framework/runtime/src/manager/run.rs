@@ -346,7 +346,9 @@ impl Operator {
         }
         // Before controllers ask for their caches.
         self.status.registries().iter().for_each(|(_, one)| one.mark_requested());
+        let drivers_at_work = Arc::default();
         for controller in &self.status.controllers {
+            controller.share_drivers(&drivers_at_work);
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);
             }

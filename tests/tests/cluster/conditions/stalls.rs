@@ -349,7 +349,8 @@ async fn an_outcome_condition_tells_a_rollout_that_was_rolled_back_from_one_on_i
     town.paint("web:2").await;
     let kiosk = town.eventually(|kiosk| shown(kiosk, "Ready").starts_with("False Waiting ")).await;
     assert!(shown(&kiosk, "Ready").contains("Dependents: "), "{kiosk:#}");
-    let is_told = |kiosk: &Value| shown(kiosk, "Ready").starts_with("False Stalled RolledBack: ");
+    let is_told =
+        |kiosk: &Value| shown(kiosk, "Ready").starts_with("False DependentFailed RolledBack: ");
     town.eventually(is_told).await;
     running.stop().await;
 }

@@ -3,6 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
+use k8s_openapi::api::core::v1::Namespace;
 use windlass_apiserver::faults::{Action as FaultAction, Fault};
 
 use super::*;
@@ -174,7 +175,7 @@ async fn a_namespace_that_is_being_deleted_takes_its_shops_along() {
     world.create("shop", &["a"]).await;
     running.settled().await;
     world.open("shop").await;
-    let namespaces = world.cluster.client().all::<k8s_openapi::api::core::v1::Namespace>();
+    let namespaces = world.cluster.client().all::<Namespace>();
     namespaces.delete(world.cluster.namespace()).await.unwrap();
     world
         .eventually("the namespace is gone", async || {
@@ -386,4 +387,83 @@ async fn of_several_waits_and_of_several_failures_the_shortest_delay_counts() {
         // The next world pauses the clock anew.
         tokio::time::resume();
     }
+}
+
+/// A graph with a child in the namespace that the spec names.
+mod far {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Shops)]
+    struct FarParts {
+        #[dependent(scope = cluster)]
+        note: ConfigMap,
+        login: Secret,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(FarParts), name = "shops", conditions)]
+    pub(super) struct Shops;
+
+    impl DesiredFarParts for Shops {
+        async fn note(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            let (name, namespace) = (shop.name(), shop.spec.shards.join(""));
+            Ok(object!(ConfigMap { metadata: { name, namespace }, data: { color: "blue" } }))
+        }
+
+        async fn login(&self, shop: &Shop, _: &Context<Self>) -> Result<Secret> {
+            Ok(secret(shop.name().to_owned()))
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_child_whose_namespace_is_being_deleted_is_told_and_made_once_the_namespace_is_back() {
+    let world = World::embedded().await;
+    let place = world.cluster.new_namespace().await;
+    let client = world.cluster.client();
+    let (maps, namespaces) = (client.namespace::<ConfigMap>(&place), client.all::<Namespace>());
+    let mut held = map("held".to_owned());
+    held.metadata.finalizers = Some(vec!["example.dev/hold".to_owned()]);
+    maps.create(&held).await.unwrap();
+    namespaces.delete(&place).await.unwrap();
+    let running = world.cluster.spawn(Manager::new(client).controller(far::Shops));
+    world.create("shop", &[place.as_str()]).await;
+    let is_told = async || {
+        let told = world.told("shop").await;
+        told.contains("note: ") && told.contains(&place) && told.contains("being terminated")
+    };
+    world.eventually("it is told", is_told).await;
+    assert_eq!(world.owned::<Secret>().await, ["shop"], "the other child is there");
+    let shop = world.api::<Shop>().get("shop").await.unwrap();
+    let conditions = shop.status.unwrap().conditions;
+    let reasons = ["Ready", "Reconciling"].map(|type_| &*conditions.get(type_).unwrap().reason);
+    assert_eq!(reasons, ["ReconcileFailed", "ReconcileFailed"], "it is tried again");
+
+    maps.patch("held", Patch::Merge(json!({ "metadata": { "finalizers": null } }))).await.unwrap();
+    let is_gone = async || namespaces.get_opt(&place).await.unwrap().is_none();
+    world.eventually("the namespace is gone", is_gone).await;
+    namespaces.create(&object!(Namespace { metadata: { name: &place } })).await.unwrap();
+    // The operator may not read namespaces: it finds out by its retries.
+    world.pass(600).await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    assert!(maps.get_opt("shop").await.unwrap().is_some());
+
+    // A clean-up waits for nothing that its namespace has taken along.
+    maps.patch("shop", Patch::Merge(json!({ "metadata": { "finalizers": ["example.dev/hold"] } })))
+        .await
+        .unwrap();
+    namespaces.delete(&place).await.unwrap();
+    world.api::<Shop>().delete("shop").await.unwrap();
+    world
+        .eventually("it is told", async || world.told("shop").await.contains("note: 1 left"))
+        .await;
+    maps.patch("shop", Patch::Merge(json!({ "metadata": { "finalizers": null } }))).await.unwrap();
+    world
+        .eventually("the shop is gone", async || {
+            world.api::<Shop>().get_opt("shop").await.unwrap().is_none()
+        })
+        .await;
+    running.stop().await;
 }

@@ -1,5 +1,7 @@
 //! The conditions that a reconcile has set, and its remarks, until its end.
 
+// DESIGN.md, 248: The outcome leaves a condition alone that the same reconcile has set
+
 use parking_lot::Mutex;
 
 use super::summary::MESSAGE_LIMIT;
@@ -10,6 +12,8 @@ use windlass_core::text::shorten;
 const REMARK_LIMIT: usize = 1024;
 /// Most remarks of one attempt.
 const MOST_REMARKS: usize = 16;
+/// Most types of conditions of one attempt that are kept as written by it.
+const MOST_WRITTEN: usize = 64;
 
 /// A condition that is set or removed.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +45,8 @@ pub(in crate::controller) struct Collected(Mutex<Notes>);
 #[derive(Debug, Default)]
 struct Notes {
     changes: Vec<ConditionChange>,
+    /// Types of the conditions that the reconciler has written itself.
+    written: Vec<String>,
     /// Texts for the message of a success.
     remarks: Vec<String>,
 }
@@ -58,6 +64,19 @@ impl Collected {
     /// Returns the changes.
     pub(in crate::controller) fn all(&self) -> Vec<ConditionChange> {
         self.0.lock().changes.clone()
+    }
+
+    /// Notes that the reconciler has written the condition of that type.
+    pub(in crate::controller) fn wrote(&self, type_: &str) {
+        let written = &mut self.0.lock().written;
+        if written.len() < MOST_WRITTEN && !written.iter().any(|one| one == type_) {
+            written.push(type_.to_owned());
+        }
+    }
+
+    /// Whether the reconciler has written the condition of that type.
+    pub(in crate::controller) fn has_written(&self, type_: &str) -> bool {
+        self.0.lock().written.iter().any(|one| one == type_)
     }
 
     /// Adds a text to the message of the root after a success.

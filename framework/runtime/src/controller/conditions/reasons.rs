@@ -8,9 +8,9 @@ pub(in crate::controller) const TERMINAL: &str = "TerminalError";
 pub(in crate::controller) const WAITING: &str = "Waiting";
 pub(in crate::controller) const TERMINATING: &str = "Terminating";
 /// Reason of a condition that shows a child that has failed for good.
-pub(in crate::controller) const STALLED: &str = "Stalled";
+pub(in crate::controller) const DEPENDENT_FAILED: &str = "DependentFailed";
 /// Reason of a condition that shows a success.
 pub(in crate::controller) const RECONCILED: &str = "Reconciled";
 /// All reasons of a condition that shows the outcome of a reconcile.
 pub(in crate::controller) const ALL: [&str; 7] =
-    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, STALLED, RECONCILED];
+    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, DEPENDENT_FAILED, RECONCILED];

@@ -14,7 +14,9 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::ConditionChange;
-use super::reasons::{FAILED, GAVE_UP, RECONCILED, TERMINAL, TERMINATING, WAITING};
+use super::reasons::{
+    DEPENDENT_FAILED, FAILED, GAVE_UP, RECONCILED, TERMINAL, TERMINATING, WAITING,
+};
 use crate::controller::outcome::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
 use windlass_core::conditions::{Condition, ConditionTypes, Conditions, met, unknown, unmet};
@@ -30,8 +32,6 @@ const ABNORMAL: [&str; 3] = [RECONCILING, STALLED, PAUSED];
 
 /// Reason of an unknown condition that no reconcile of this generation has set.
 const NOT_REPORTED: &str = "NotReported";
-/// Reason of a stall in place of one that the API server refuses.
-const DEPENDENT_FAILED: &str = "DependentFailed";
 /// Reason in place of one that the API server refuses.
 const INVALID_REASON: &str = "InvalidReason";
 /// Longest reason that the API server accepts.

@@ -57,6 +57,12 @@ impl<C: Reconciler> Context<C> {
         self.attempt.cancel.collected().remarks()
     }
 
+    /// Whether this reconcile has set the condition of that type by
+    /// [`set_condition`](Self::set_condition).
+    pub(in crate::controller) fn has_written(&self, type_: &str) -> bool {
+        self.attempt.cancel.collected().has_written(type_)
+    }
+
     /// Returns a declared condition that shows the outcome of a part of the reconcile.
     pub(in crate::controller) fn part_condition<'b>(&self, type_: &'b str) -> PartCondition<'b> {
         let declared = self.shared.conditions.as_ref().map(|kept| &kept.declared);

@@ -80,7 +80,17 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn set_condition(&self, condition: Condition) -> Result<(), Error> {
-        let Some(mut condition) = self.collected(condition)? else { return Ok(()) };
+        let Some(condition) = self.collected(condition)? else { return Ok(()) };
+        self.attempt.cancel.collected().wrote(&condition.type_);
+        self.write_condition(condition).await
+    }
+
+    /// As [`set_condition`](Self::set_condition), for a condition that shows the outcome of the
+    /// reconcile.
+    pub(in crate::controller) async fn write_condition(
+        &self,
+        mut condition: Condition,
+    ) -> Result<(), Error> {
         let generation = self.object.metadata().generation;
         condition.observed_generation = condition.observed_generation.or(generation);
         let now = self.clock().wall();

@@ -5,6 +5,7 @@
 //! and their errors have no effect.
 
 // DESIGN.md, 49: Failure reports are sent on change only
+// DESIGN.md, 248: The outcome leaves a condition alone that the same reconcile has set
 
 use std::future::Future;
 
@@ -88,13 +89,16 @@ impl<C: Reconciler> Context<C> {
         self.event(Warning, "GaveUp", text);
     }
 
-    /// Sets the condition of that type to success, unless the reconciler has set it with another
-    /// reason.
+    /// Sets the condition of that type to success, unless the reconciler has set it: in this
+    /// reconcile, or before with a reason that shows no outcome.
     pub(crate) async fn report_success(&self, type_: &str) -> Result<(), Error> {
+        if self.has_written(type_) {
+            return Ok(());
+        }
         // A condition with another reason was set by the reconciler itself.
         let is_ours = |condition: &Condition| reasons::ALL.contains(&condition.reason.as_str());
         if self.condition(type_).await?.is_none_or(|condition| is_ours(&condition)) {
-            self.set_condition(met(type_, reasons::RECONCILED, self.remarks())).await?;
+            self.write_condition(met(type_, reasons::RECONCILED, self.remarks())).await?;
         }
         Ok(())
     }

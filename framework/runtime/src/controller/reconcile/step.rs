@@ -130,7 +130,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
             let is_terminating = object.is_terminating();
             let cx = self.context(cached, object, attempt);
             let written = match type_ {
-                Some(type_) => cx.set_condition(waiting(wait, type_, is_terminating)).await,
+                Some(type_) => cx.write_condition(waiting(wait, type_, is_terminating)).await,
                 None => cx.write_conditions(&wait.outcome(is_terminating)).await,
             };
             match written.map_err(Failure::from) {
@@ -389,7 +389,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let options = &self.plan.options;
         let mut outcome = Ok(());
         if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
-            outcome = cx.set_condition(reported.condition(type_)).await;
+            outcome = cx.write_condition(reported.condition(type_)).await;
         }
         // Of a paused object only the write of the pause can fail.
         let shows = options.conditions.is_some() && !is_paused;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
 use super::planning::PlanRun;
-use crate::controller::{ChangeLog, PlannedObject, ReconcileObserver};
+use crate::controller::{ChangeLog, ExternalRegistry, PlannedObject, ReconcileObserver};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
@@ -100,6 +100,11 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     fn driver_names(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Gives the controller the drivers of external resources that are at work in all controllers of the operator; called
+    /// once, before [`attach`](Self::attach). Ignored by default.
+    #[doc(hidden)]
+    fn share_drivers(&self, _at_work: &Arc<ExternalRegistry>) {}
 
     /// Reconciles objects once, with every write as a dry run; called after
     /// [`attach`](Self::attach), in place of [`run`](Self::run). Default: no objects.

@@ -31,7 +31,7 @@ use crate::controller::state::{
 use crate::controller::worker::{
     HotKey, KeyHandler, LoopGuardState, Worker, WorkerMeter, run_workers, warn_of_aborts,
 };
-use crate::controller::{ChangeLog, PlannedObject, Reconciler};
+use crate::controller::{ChangeLog, ExternalRegistry, PlannedObject, Reconciler};
 use crate::events::Recorder;
 use crate::workqueue::{QueueSettings, WorkQueue};
 use windlass_cache::informer::{InformerRegistry, Registration};
@@ -89,7 +89,10 @@ impl<C: Reconciler> Handle<C> {
         Self {
             workers: AtomicUsize::new(plan.workers),
             changes: Arc::new(Changelog::new(plan.options.change_log)),
-            drivers: Arc::new(Drivers::new(plan.driver_names(&controller, |it| it.are_fields))),
+            drivers: Arc::new(Drivers::new(
+                &plan.name,
+                plan.driver_names(&controller, |it| it.are_fields),
+            )),
             loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
             plan: Arc::new(plan),
             trigger_names: Arc::new(trigger_names),
@@ -401,6 +404,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn driver_names(&self) -> Vec<String> {
         self.plan.driver_names(&self.controller, |_| true)
+    }
+
+    fn share_drivers(&self, at_work: &Arc<ExternalRegistry>) {
+        self.drivers.share(at_work);
     }
 
     fn plan(&self, run: PlanRun) -> Pin<Box<dyn Future<Output = Vec<PlannedObject>> + Send + '_>> {

@@ -2,28 +2,48 @@
 //! keys of its records.
 
 // DESIGN.md, 245: Drivers that would share a record are refused
+// DESIGN.md, 249: The controllers of an operator know the drivers at work on each object
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
-/// Most objects of which the driver is kept.
+/// Most objects of which the driver is kept, by the name of the driver.
 const MOST: usize = 10_000;
 
-/// The drivers of one controller.
+/// Registry of the drivers that are at work on objects, of all controllers of an operator.
 #[derive(Debug, Default)]
+pub struct ExternalRegistry(Mutex<BTreeMap<(String, String), AtWork>>);
+
+/// The driver that was at work first on an object.
+#[derive(Debug)]
+struct AtWork {
+    driver: Weak<()>,
+    controller: Arc<str>,
+}
+
+/// The drivers of one controller.
+#[derive(Debug)]
 pub(crate) struct Drivers {
+    controller: Arc<str>,
     /// Names of those that are fields of graphs.
     fields: Vec<String>,
-    /// Driver that was at work first, by its name and the uid of the object.
-    first: Mutex<BTreeMap<(String, String), Weak<()>>>,
+    /// By the name of the driver and the uid of the object. Those of this controller alone, unless it is a part of an
+    /// operator.
+    at_work: OnceLock<Arc<ExternalRegistry>>,
 }
 
 impl Drivers {
     /// Creates the drivers of a controller whose graphs have fields with drivers of these names.
-    pub(crate) fn new(fields: Vec<String>) -> Self {
-        Self { fields, first: Mutex::default() }
+    pub(crate) fn new(controller: &Arc<str>, fields: Vec<String>) -> Self {
+        Self { controller: Arc::clone(controller), fields, at_work: OnceLock::new() }
+    }
+
+    /// Makes the controller one of those that know these drivers; called before the first reconcile.
+    pub(crate) fn share(&self, at_work: &Arc<ExternalRegistry>) {
+        // The first ones stay: a controller belongs to one operator.
+        let _ = self.at_work.set(Arc::clone(at_work));
     }
 
     /// Whether records whose keys have that suffix are of a field's driver: its main resource, or a
@@ -32,19 +52,21 @@ impl Drivers {
         self.fields.iter().any(|name| part_of(name, suffix).is_some())
     }
 
-    /// Whether another driver of that name, which still exists, is at work on the object.
-    pub(crate) fn have_another(&self, name: &str, uid: &str, driver: &Arc<()>) -> bool {
-        let (mut first, key) = (self.first.lock(), (name.to_owned(), uid.to_owned()));
-        if let Some(known) = first.get(&key).and_then(Weak::upgrade) {
-            return !Arc::ptr_eq(&known, driver);
+    /// Returns the controller of another driver of that name, which still exists and is at work on the object.
+    pub(crate) fn another(&self, name: &str, uid: &str, driver: &Arc<()>) -> Option<Arc<str>> {
+        let mut at_work = self.at_work.get_or_init(Arc::default).0.lock();
+        let key = (name.to_owned(), uid.to_owned());
+        if let Some(first) = at_work.get(&key)
+            && let Some(known) = first.driver.upgrade()
+        {
+            return (!Arc::ptr_eq(&known, driver)).then(|| Arc::clone(&first.controller));
         }
-        if first.len() >= MOST {
-            first.retain(|_, driver| driver.strong_count() > 0);
+        let controller = Arc::clone(&self.controller);
+        at_work.insert(key, AtWork { driver: Arc::downgrade(driver), controller });
+        if at_work.len() > MOST {
+            at_work.pop_first();
         }
-        if first.len() < MOST {
-            first.insert(key, Arc::downgrade(driver));
-        }
-        false
+        None
     }
 }
 
@@ -60,34 +82,54 @@ pub(crate) fn part_of<'a>(name: &str, suffix: &'a str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
+    fn drivers(controller: &str, fields: &[&str]) -> Drivers {
+        let fields = fields.iter().map(|name| (*name).to_owned());
+        Drivers::new(&controller.into(), fields.collect())
+    }
+
     #[test]
     fn a_field_has_the_records_of_its_driver_and_of_all_parts() {
-        let drivers = Drivers::new(vec![String::new(), "db".to_owned()]);
+        let found = drivers("shops", &["", "db"]);
         for suffix in ["", "_logs", ".db", ".db_logs"] {
-            assert!(drivers.have_field(suffix), "{suffix}");
+            assert!(found.have_field(suffix), "{suffix}");
         }
         for suffix in [".dbs", ".d", ".copy_logs"] {
-            assert!(!drivers.have_field(suffix), "{suffix}");
+            assert!(!found.have_field(suffix), "{suffix}");
         }
-        assert!(!Drivers::default().have_field(""));
+        assert!(!drivers("shops", &[]).have_field(""));
     }
 
     #[test]
     fn an_object_is_of_the_driver_that_was_at_work_first_while_it_exists() {
-        let (drivers, one, two) = (Drivers::default(), Arc::new(()), Arc::new(()));
-        assert!(!drivers.have_another("", "a", &one) && !drivers.have_another("", "a", &one));
-        assert!(drivers.have_another("", "a", &two));
-        assert!(!drivers.have_another("db", "a", &two) && !drivers.have_another("", "b", &two));
+        let (drivers, one, two) = (drivers("shops", &[]), Arc::new(()), Arc::new(()));
+        let is_refused =
+            |name: &str, uid: &str, driver: &Arc<()>| drivers.another(name, uid, driver).is_some();
+        assert!(!is_refused("", "a", &one) && !is_refused("", "a", &one));
+        assert!(is_refused("", "a", &two));
+        assert!(!is_refused("db", "a", &two) && !is_refused("", "b", &two));
         drop(one);
-        assert!(!drivers.have_another("", "a", &two));
+        assert!(!is_refused("", "a", &two));
+    }
+
+    #[test]
+    fn a_driver_of_another_controller_is_found_if_both_are_of_one_operator() {
+        let (one, two, driver) = (drivers("one", &[]), drivers("two", &[]), Arc::new(()));
+        assert!(one.another("", "a", &driver).is_none());
+        assert!(two.another("", "a", &Arc::new(())).is_none(), "of two operators");
+        let (one, two, shared) = (drivers("one", &[]), drivers("two", &[]), Arc::default());
+        one.share(&shared);
+        two.share(&shared);
+        assert!(one.another("", "a", &driver).is_none());
+        assert_eq!(two.another("", "a", &Arc::new(())).as_deref(), Some("one"));
+        assert!(two.another("", "a", &driver).is_none(), "both have the same driver");
     }
 
     #[test]
     fn the_drivers_of_at_most_ten_thousand_objects_are_kept() {
-        let (drivers, one) = (Drivers::default(), Arc::new(()));
+        let (drivers, one) = (drivers("shops", &[]), Arc::new(()));
         for n in 0..=MOST {
-            drivers.have_another("", &n.to_string(), &one);
+            drivers.another("", &n.to_string(), &one);
         }
-        assert_eq!(drivers.first.lock().len(), MOST);
+        assert_eq!(drivers.at_work.get().unwrap().0.lock().len(), MOST);
     }
 }

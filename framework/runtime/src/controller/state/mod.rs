@@ -28,6 +28,7 @@ pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub(super) use self::drift::{applied_in, difference, has_lost, owned_content};
 pub(super) use self::drivers::Drivers;
+pub use self::drivers::ExternalRegistry;
 pub(crate) use self::drivers::part_of;
 pub use self::expectations::Pending;
 pub(super) use self::expectations::{ObservedChild, ParentRef, WriteEffect, WrittenKind};

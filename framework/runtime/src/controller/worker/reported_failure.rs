@@ -4,7 +4,7 @@
 
 use crate::controller::Failure;
 use crate::controller::conditions::reasons::{
-    FAILED, GAVE_UP, STALLED, TERMINAL, TERMINATING, WAITING,
+    DEPENDENT_FAILED, FAILED, GAVE_UP, TERMINAL, TERMINATING, WAITING,
 };
 use crate::controller::conditions::{ConditionOutcome, OutcomeState};
 use crate::controller::outcome::action::Wait;
@@ -50,7 +50,7 @@ impl ReportedFailure<'_> {
 pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Condition {
     let reason = match is_terminating {
         true => TERMINATING,
-        false if wait.is_stalled => STALLED,
+        false if wait.is_stalled => DEPENDENT_FAILED,
         false => WAITING,
     };
     unmet(type_, reason, format!("{}: {}", wait.reason, wait.text))
@@ -83,7 +83,7 @@ mod tests {
         let mut wait = Wait::new("RolledBack", "late".to_owned());
         assert_eq!(waiting(&wait, "Ready", false).reason, WAITING);
         wait.is_stalled = true;
-        assert_eq!(waiting(&wait, "Ready", false).reason, STALLED);
+        assert_eq!(waiting(&wait, "Ready", false).reason, DEPENDENT_FAILED);
         assert_eq!(waiting(&wait, "Ready", true).reason, TERMINATING);
         assert_eq!(waiting(&wait, "Ready", true).message, "RolledBack: late");
     }

@@ -4,8 +4,10 @@ mod caches;
 mod cloud;
 mod crashes;
 mod deletions;
+mod drivers;
 mod loops;
 mod parts;
+mod plans;
 mod policies;
 
 use std::io;

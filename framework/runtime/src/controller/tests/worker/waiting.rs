@@ -1,6 +1,7 @@
-//! Reconciles and clean-ups that wait.
+//! Reconciles and clean-ups that wait, and conditions whose reasons are those of waits.
 
 use super::*;
+use crate::controller::conditions::reasons;
 
 /// Waits as the host of the site says: `REASON` and a number of runs, before readiness.
 #[derive(Clone, Default)]
@@ -24,8 +25,12 @@ impl Waits {
 impl Reconciler for Waits {
     type Object = Site;
 
-    async fn reconcile(&self, site: &Site, _: &Context<Self>) -> Result {
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
         self.tries.lock().push(tokio::time::Instant::now());
+        if let Some(reason) = site.spec.host.strip_prefix("own ") {
+            cx.set_condition(unmet("Ready", reason, "says so itself")).await?;
+            return Ok(Action::done());
+        }
         Ok(match site.spec.host.as_str() {
             "ready" => Action::done(),
             "deep" => Err(Failure::wait_for("Certificate", "not issued")).tried("serving")?,
@@ -114,6 +119,26 @@ async fn a_reconcile_that_waits_is_no_failure_and_is_shown_with_its_reason() {
     assert_eq!(waiting(&world), Some(0.0));
     assert!(running.handle.dump(10)["waiting"].as_array().expect("a list").is_empty());
     assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_a_success_has_set_stays_whatever_its_reason() {
+    for reason in reasons::ALL {
+        let (world, waits) = (World::start().await, Waits::default());
+        let running = start(&world, &waits, builder(), &format!("own {reason}")).await;
+        pass(5).await;
+        let own = ("False".into(), reason.into(), "says so itself".into());
+        assert_eq!(ready(&world).await, Some(own));
+        world.patch("home", json!({ "spec": { "host": "waits" } })).await;
+        pass(5).await;
+        let expected = ("False".into(), "Waiting".into(), "Rollout: 1 of 3".into());
+        assert_eq!(ready(&world).await, Some(expected), "after {reason}");
+        world.patch("home", json!({ "spec": { "host": "ready" } })).await;
+        pass(5).await;
+        let expected = ("True".into(), "Reconciled".into(), String::new());
+        assert_eq!(ready(&world).await, Some(expected), "after {reason}");
+        assert!(running.stop().await);
+    }
 }
 
 #[tokio::test(start_paused = true)]
