@@ -5,8 +5,10 @@
 // DESIGN.md, 222: A conversion has a path per kind, and the installed definition keeps its client configuration
 
 // DESIGN.md, 256: A conversion decodes one object at a time, and its answer counts as memory
+// DESIGN.md, 260: Large objects of all kinds are decoded one at a time
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -119,13 +121,22 @@ impl<'de> Visitor<'de> for ObjectsVisitor {
 #[derive(Debug)]
 pub(crate) struct Converter {
     versions: Versions,
-    /// For objects above [`LARGE`]: one is decoded at a time.
-    large: Semaphore,
+    turns: LargeTurns,
+}
+
+/// Turns to decode objects above [`LARGE`]: the converters that share them decode one at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct LargeTurns(Arc<Semaphore>);
+
+impl LargeTurns {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
 }
 
 impl Converter {
-    pub(crate) fn new(versions: Versions) -> Self {
-        Self { versions, large: Semaphore::new(1) }
+    pub(crate) fn new(versions: Versions, turns: LargeTurns) -> Self {
+        Self { versions, turns }
     }
 
     /// Answers a review. The answer is written object by object, so that one object is decoded at a time.
@@ -178,7 +189,7 @@ impl Converter {
                 output.write(b",")?;
             }
             let _turn = match object.get().len() > LARGE {
-                true => self.large.acquire().await.ok(),
+                true => self.turns.0.acquire().await.ok(),
                 false => None,
             };
             match self.convert_one(object, version) {
@@ -284,7 +295,8 @@ fn read(body: &[u8]) -> Result<Request<'_>, Failure> {
     if review.api_version != VERSION || review.kind != KIND {
         return Err(bad(format!(
             "cannot read the body: it is {:?} of {:?}, and not {KIND} of {VERSION}",
-            review.kind, review.api_version
+            cut(&review.kind, LONGEST_NAME),
+            cut(&review.api_version, LONGEST_NAME)
         )));
     }
     let Some(request) = review.request else {
@@ -293,9 +305,13 @@ fn read(body: &[u8]) -> Result<Request<'_>, Failure> {
     if request.uid.is_empty() {
         return Err(bad(format!("cannot answer the {KIND}: its request has no uid")));
     }
-    if request.uid.len() > LONGEST_NAME {
-        let length = request.uid.len();
-        return Err(bad(format!("cannot answer the {KIND}: its uid has {length} bytes")));
+    for (field, text) in [("uid", &request.uid), ("desiredAPIVersion", &request.desired)] {
+        if text.len() > LONGEST_NAME {
+            let length = text.len();
+            return Err(bad(format!(
+                "cannot answer the {KIND}: its {field} has {length} bytes; at most {LONGEST_NAME} are read"
+            )));
+        }
     }
     Ok(request)
 }

@@ -72,7 +72,8 @@ impl<'a> Question<'a> {
         if review.api_version != VERSION || review.kind != KIND {
             let text = format!(
                 "cannot read the body: it is {:?} of {:?}, and not {KIND} of {VERSION}",
-                review.kind, review.api_version
+                cut(&review.kind, LONGEST_NAME),
+                cut(&review.api_version, LONGEST_NAME)
             );
             return Err(Failure::new(StatusCode::BAD_REQUEST, text));
         }

@@ -20,7 +20,7 @@ use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
 use crate::configuration::{Registered, WebhookRegistration};
-use crate::conversion::{Conversion, Converter};
+use crate::conversion::{Conversion, Converter, LargeTurns};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
@@ -161,9 +161,11 @@ impl Webhooks {
     /// one version is to be converted.
     pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
         let mut hooks = BTreeMap::new();
+        // One object of all kinds: a server has one handler.
+        let turns = LargeTurns::new();
         let conversions = self.conversions.into_iter().map(|conversion| {
-            let answering = conversion.versions.map(Converter::new).map(Answering::Conversion);
-            (conversion.path, answering)
+            let converter = |versions| Converter::new(versions, turns.clone());
+            (conversion.path, conversion.versions.map(converter).map(Answering::Conversion))
         });
         let admission = self.hooks.into_iter();
         let admission = admission.map(|(hook, it)| (hook.path, Some(Answering::Admission(it))));

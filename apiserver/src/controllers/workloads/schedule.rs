@@ -36,7 +36,6 @@ impl Schedule {
         };
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = fields.as_slice() else { return None };
-        let is_any = |field: &str| field.starts_with('*') || field.starts_with('?');
         // Both 0 and 7 are Sunday.
         let weekday = field(weekdays, 0, 7, &WEEKDAYS)?;
         Some(Self {
@@ -45,7 +44,7 @@ impl Schedule {
             days: field(days, 1, 31, &[])?,
             months: field(months, 1, 12, &MONTHS)?,
             weekdays: (weekday | weekday >> 7) & 0x7f,
-            is_either: !is_any(days) && !is_any(weekdays),
+            is_either: !is_star(days) && !is_star(weekdays),
             zone,
         })
     }
@@ -93,6 +92,14 @@ impl Schedule {
 const MONTHS: [&str; 13] =
     ["", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// Whether a field restricts nothing: one of its parts is a star, without a step or with that of 1.
+fn is_star(field: &str) -> bool {
+    field.split(',').any(|part| {
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+        matches!(range, "*" | "?") && step.parse() == Ok(1_usize)
+    })
+}
 
 /// Parses a field: numbers, names, ranges and steps, separated by commas.
 fn field(text: &str, least: u32, most: u32, names: &[&str]) -> Option<u64> {
@@ -150,6 +157,11 @@ mod tests {
             ("0 0 * * 7", "2026-01-04T00:00:00Z"),
             ("0 0 13 * 5", "2026-01-02T00:00:00Z"),
             ("0 0 13 * *", "2026-01-13T00:00:00Z"),
+            // Either fits, unless one has a star without a step.
+            ("0 0 */10 * 0", "2026-01-04T00:00:00Z"),
+            ("0 0 */1 * 0", "2026-01-04T00:00:00Z"),
+            ("0 0 13,* * 0", "2026-01-04T00:00:00Z"),
+            ("0 0 20 * */6", "2026-01-03T00:00:00Z"),
             ("0 0 29 feb *", "2028-02-29T00:00:00Z"),
             ("0 0 31 2 *", "never"),
         ] {

@@ -39,6 +39,14 @@ fn parse(field: &str, least: i8, most: i8) -> Result<Vec<i8>, String> {
     Ok(all)
 }
 
+/// Whether a field restricts nothing: one of its parts is a star, without a step or with that of 1.
+fn is_star(field: &str) -> bool {
+    field.split(',').any(|part| {
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+        range == "*" && step.parse() == Ok(1_usize)
+    })
+}
+
 impl Schedule {
     /// Checks each field; the errors have the names of their fields.
     pub(crate) fn faults(&self) -> Vec<(&'static str, &str, String)> {
@@ -56,24 +64,26 @@ impl Schedule {
         fields.into_iter().filter_map(check).collect()
     }
 
-    /// Returns the first time after another time; `None` for a date that does not exist.
+    /// Returns the first time after another time; `None` for a date that does not exist. Of days of the month
+    /// and days of the week that are both restricted either fits, as in cron and Kubernetes.
     pub(crate) fn next(&self, after: Timestamp) -> Result<Option<Timestamp>, String> {
         let (minutes, hours) = (parse(&self.minute, 0, 59)?, parse(&self.hour, 0, 23)?);
         let (days, months) = (parse(&self.day_of_month, 1, 31)?, parse(&self.month, 1, 12)?);
         let weekdays = parse(&self.day_of_week, 0, 6)?;
+        let is_either = !is_star(&self.day_of_month) && !is_star(&self.day_of_week);
         let after = after.to_zoned(TimeZone::UTC).datetime();
         for date in after.date().series(k8s_openapi::jiff::Span::new().days(1)).take(DAYS) {
             let weekday = date.weekday().to_sunday_zero_offset();
-            let fits = months.contains(&date.month())
-                && days.contains(&date.day())
-                && weekdays.contains(&weekday);
-            if !fits {
+            let (is_day, is_weekday) = (days.contains(&date.day()), weekdays.contains(&weekday));
+            let fits = if is_either { is_day || is_weekday } else { is_day && is_weekday };
+            if !fits || !months.contains(&date.month()) {
                 continue;
             }
             let times =
                 hours.iter().flat_map(|hour| minutes.iter().map(move |minute| (*hour, *minute)));
-            let mut times = times.map(|(hour, minute)| date.at(hour, minute, 0, 0));
-            if let Some(time) = times.find(|time| *time > after) {
+            let times = times.map(|(hour, minute)| date.at(hour, minute, 0, 0));
+            // Lists are in no order.
+            if let Some(time) = times.filter(|time| *time > after).min() {
                 let time = time.to_zoned(TimeZone::UTC).map_err(|error| error.to_string())?;
                 return Ok(Some(time.timestamp()));
             }
@@ -97,8 +107,36 @@ mod tests {
         let after = "2026-01-31T23:59:30Z";
         assert_eq!(next("* * * * *", after).unwrap(), "2026-02-01T00:00:00Z");
         assert_eq!(next("*/15 8-9 * * 1-5", after).unwrap(), "2026-02-02T08:00:00Z");
+        assert_eq!(next("40,20 5,3 * * *", after).unwrap(), "2026-02-01T03:20:00Z");
         assert_eq!(next("0 0 29 2 *", after).unwrap(), "2028-02-29T00:00:00Z");
         assert_eq!(next("0 0 31 2 *", after), None);
+    }
+
+    /// Days that Kubernetes' library for schedules (`robfig/cron` 3.0.1) takes or leaves.
+    #[test]
+    fn a_day_of_the_month_or_of_the_week_is_enough_when_both_are_restricted() {
+        for (days, of, is_taken) in [
+            ("1,15 * 0", "2012-07-15", true),
+            ("1,15 * 0", "2012-06-15", true),
+            ("1,15 * 0", "2012-08-01", true),
+            ("1,15 * 0", "2012-07-16", false),
+            ("*/10 * 0", "2012-07-15", true),
+            ("*/2 * 0", "2012-07-15", true),
+            ("13 * 5", "2012-07-06", true),
+            ("13 * 5", "2012-07-14", false),
+            // With a star both fit.
+            ("* * 1", "2012-07-15", false),
+            ("*/1 * 1", "2012-07-15", false),
+            ("3,* * 1", "2012-07-15", false),
+            ("1,15 * *", "2012-07-09", false),
+            ("1,15 * *", "2012-07-15", true),
+            ("15 6 0", "2012-07-15", false),
+        ] {
+            let day: k8s_openapi::jiff::civil::Date = of.parse().unwrap();
+            let before = format!("{}T23:59:30Z", day.yesterday().unwrap());
+            let found = next(&format!("0 0 {days}"), &before);
+            assert_eq!(found == Some(format!("{of}T00:00:00Z")), is_taken, "{days}: {found:?}");
+        }
     }
 
     #[test]

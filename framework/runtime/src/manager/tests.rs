@@ -3,6 +3,7 @@ mod granted;
 mod hardened;
 mod installing;
 mod leading;
+mod migrating;
 mod refusals;
 mod runnables;
 mod serving;

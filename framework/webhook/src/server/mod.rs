@@ -88,7 +88,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// | handshake; headers (16 KiB, 64 of them) | 5 s each |
 /// | body | 7 MiB, 24 MiB of a conversion; 10 s, or less when the review's `timeout` is |
 /// | memory of bodies | 64 KiB for each request, and 28 MiB for all of admission |
-/// | memory of conversions with their answers | 128 KiB for each request, and 54 MiB for all; of a kind one large object is decoded at a time |
+/// | memory of conversions with their answers | 128 KiB for each request, and 54 MiB for all; one object above 64 KiB is decoded at a time, whatever its kind |
 /// | its answer | taken within 10 s |
 /// | a connection without requests | 150 s, or until another needs its place |
 #[derive(Clone)]

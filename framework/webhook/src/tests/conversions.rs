@@ -207,6 +207,26 @@ async fn a_review_that_cannot_be_read_is_no_review() {
 }
 
 #[tokio::test]
+async fn a_review_with_a_longer_name_than_api_servers_send_is_refused_without_it() {
+    for field in ["/request/uid", "/request/desiredAPIVersion"] {
+        for (length, wanted) in [(1024, 200), (1025, 400), (1 << 20, 400)] {
+            let mut asked = review("example.dev/v1", &[]);
+            *asked.pointer_mut(field).unwrap() = json!("n".repeat(length));
+            let (code, answer) = ask(&asked).await;
+            assert_eq!(code, wanted, "{field}, {length} bytes");
+            assert!(answer.to_string().len() < 2048, "{field}, {length} bytes");
+        }
+    }
+    for field in ["/kind", "/apiVersion"] {
+        let mut asked = review("example.dev/v1", &[]);
+        *asked.pointer_mut(field).unwrap() = json!("n".repeat(1 << 20));
+        let (code, answer) = ask(&asked).await;
+        assert_eq!(code, 400);
+        assert!(answer.to_string().len() < 2048, "{field}");
+    }
+}
+
+#[tokio::test]
 async fn a_panic_of_a_conversion_is_500_and_tells_no_value() {
     let object = parcel("v1beta1", "a", json!({ "weight": 13 }));
     let (code, answer) = ask(&review("example.dev/v1", &[object])).await;

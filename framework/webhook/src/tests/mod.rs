@@ -9,6 +9,7 @@ mod failures;
 mod reviews;
 mod server;
 mod stricter;
+mod turns;
 pub(crate) mod versions;
 
 use bytes::Bytes;

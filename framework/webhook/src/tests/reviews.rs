@@ -75,6 +75,30 @@ async fn a_user_whose_extra_values_are_null_is_read() {
     assert_eq!(ask(VALIDATE, &asked).await.0, 200);
 }
 
+#[tokio::test]
+async fn a_review_with_a_longer_name_than_api_servers_send_is_refused_without_it() {
+    let too_long = "a name has more than 1024 bytes";
+    let kind = ["/request/kind/group", "/request/kind/version", "/request/kind/kind"];
+    for field in ["/request/uid", "/request/name"].into_iter().chain(kind) {
+        for (length, is_refused) in [(1024, false), (1025, true), (1 << 20, true)] {
+            let mut asked = review("CREATE", map(json!({})), Value::Null);
+            *asked.pointer_mut(field).unwrap() = json!("n".repeat(length));
+            let (code, answer) = ask(VALIDATE, &asked).await;
+            // The handler is for another kind than those with a name of this length.
+            let is_named = answer["message"].as_str().is_some_and(|text| text.contains(too_long));
+            assert_eq!(is_named, is_refused, "{field}, {length} bytes: {code}");
+            assert!(answer.to_string().len() < 2048, "{field}, {length} bytes");
+        }
+    }
+    for field in ["/kind", "/apiVersion"] {
+        let mut asked = review("CREATE", map(json!({})), Value::Null);
+        *asked.pointer_mut(field).unwrap() = json!("n".repeat(1 << 20));
+        let (code, answer) = ask(VALIDATE, &asked).await;
+        assert_eq!(code, 400);
+        assert!(answer.to_string().len() < 2048, "{field}");
+    }
+}
+
 /// Refuses sessions in containers that the options name.
 struct NoShell;
 

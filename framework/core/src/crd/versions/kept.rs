@@ -1,20 +1,25 @@
 //! Values that a version cannot hold: differences of round trips, kept in an annotation by version.
 
-use std::collections::{BTreeMap, HashMap};
+// DESIGN.md, 259: Kept values are searched by an index of each list
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ConversionError;
+use super::index::{Indexes, hash, name_of};
 
 /// Annotation with what the version of an object cannot hold, by the version that can: written and read
 /// by conversions.
 pub const KEPT_FIELDS: &str = "windlass.dev/kept-fields";
 /// Most bytes of the annotation [`KEPT_FIELDS`]. All annotations of an object have at most 256 KiB.
 pub const MOST_KEPT: usize = 128 << 10;
-/// Most attempts to restore a part of the kept values, after a change.
+/// Most places of the annotation [`KEPT_FIELDS`]: one that a conversion writes has at least 20 bytes.
+pub(super) const MOST_PLACES: usize = MOST_KEPT / 20;
+/// Most attempts to restore a part of the kept values, after a change; fewer of a large object.
 const ATTEMPTS: usize = 256;
-/// Bytes of an object above which it gets fewer attempts.
+/// Bytes of an attempt at least; together they are as many as of [`ATTEMPTS`].
 const PART: usize = 16 << 10;
 
 /// The kept values of an object, by version.
@@ -83,8 +88,6 @@ enum At<'a> {
 
 /// A place in a value that is at hand, and the value that it gets.
 type Change<'a> = (Vec<At<'a>>, Option<&'a Value>);
-/// Hashes of the elements of lists, by the place of the list in memory.
-type Hashes = HashMap<*const Vec<Value>, Vec<u64>>;
 
 /// Judgements about a restored object.
 pub(super) struct Judges<'a> {
@@ -108,7 +111,13 @@ impl Kept {
             fields.remove("annotations");
         }
         let text = text.as_ref().and_then(Value::as_str).filter(|text| text.len() <= MOST_KEPT);
-        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+        let kept: Option<Self> = text.and_then(|text| serde_json::from_str(text).ok());
+        kept.filter(|kept| kept.places() <= MOST_PLACES).unwrap_or_default()
+    }
+
+    /// Returns the number of places.
+    fn places(&self) -> usize {
+        self.0.values().map(|difference| difference.kept.len()).sum()
     }
 
     /// Puts the kept values into the metadata of an object.
@@ -158,23 +167,33 @@ impl Kept {
         (made, typed): (Value, &Value),
         judges: &Judges<'_>,
     ) -> Value {
-        let Some(Difference { of, kept }) = self.0.remove(version) else { return made };
-        let claimed: Vec<u64> = kept.iter().flat_map(Leaf::hashes).collect();
-        let mut hashes = Hashes::new();
-        let changes =
-            kept.iter().filter_map(|leaf| leaf.change((&made, typed), &claimed, &mut hashes));
-        // Anybody who writes the object may have written the annotation: it must not change its identity.
-        let changes: Vec<Change<'_>> = changes.filter(|(place, _)| is_of_body(place)).collect();
+        let Some(difference) = self.0.remove(version) else { return made };
+        let changes = difference.changes((&made, typed), &mut Indexes::default());
         if changes.is_empty() {
             return made;
         }
         let all = changed(&made, &changes);
         // Nothing was changed: also a conversion that is not stable restores all.
-        let is_untouched = || hash(typed) == of && (judges.is_readable)(&all);
+        let is_untouched = || hash(typed) == difference.of && (judges.is_readable)(&all);
         if (judges.looks_same)(&all) || is_untouched() {
             return all;
         }
         in_parts(made, changes, judges.looks_same)
+    }
+}
+
+impl Difference {
+    /// Returns the changes of `made` that restore the values whose places are as they were.
+    fn changes<'a, 'v>(
+        &'a self,
+        (made, typed): (&'v Value, &'v Value),
+        indexes: &mut Indexes<'v>,
+    ) -> Vec<Change<'a>> {
+        let claimed: HashSet<u64> = self.kept.iter().flat_map(Leaf::hashes).collect();
+        let changes =
+            self.kept.iter().filter_map(|leaf| leaf.change((made, typed), &claimed, indexes));
+        // Anybody who writes the object may have written the annotation: it must not change its identity.
+        changes.filter(|(place, _)| is_of_body(place)).collect()
     }
 }
 
@@ -192,20 +211,23 @@ fn in_parts(
     mut changes: Vec<Change<'_>>,
     looks_same: &dyn Fn(&Value) -> bool,
 ) -> Value {
-    // Each attempt copies and converts the object: an annotation that somebody wrote must not keep a thread
-    // busy with a large one.
-    let size = serde_json::to_string(&made).map_or(usize::MAX, |text| text.len());
-    let mut left = (ATTEMPTS * PART / size.max(PART)).max(1);
+    // Each attempt copies and converts the object with what was restored: an annotation that somebody wrote must
+    // not keep a thread busy.
+    let mut size = length(&made);
+    let mut left = (ATTEMPTS * PART).max(size + MOST_KEPT);
     let mut result = made;
     let mut attempt = |result: &mut Value, some: &[Change<'_>]| {
-        if left == 0 {
+        let more: usize = some.iter().filter_map(|(_, new)| *new).map(length).sum();
+        let cost = (size + more).max(PART);
+        if left < cost {
             return false;
         }
-        left -= 1;
+        left -= cost;
         let tried = changed(result, some);
         let fits = looks_same(&tried);
         if fits {
             *result = tried;
+            size += more;
         }
         fits
     };
@@ -221,6 +243,11 @@ fn in_parts(
         }
     }
     result
+}
+
+/// Returns the length of a value as JSON.
+fn length(value: &Value) -> usize {
+    serde_json::to_string(value).map_or(usize::MAX / 2, |text| text.len())
 }
 
 /// Returns a value with changes.
@@ -263,11 +290,11 @@ impl Leaf {
     }
 
     /// Returns the change of `made` that restores the value, if its place is as it was.
-    fn change<'a>(
+    fn change<'a, 'v>(
         &'a self,
-        (made, typed): (&Value, &Value),
-        claimed: &[u64],
-        hashes: &mut Hashes,
+        (made, typed): (&'v Value, &'v Value),
+        claimed: &HashSet<u64>,
+        indexes: &mut Indexes<'v>,
     ) -> Option<Change<'a>> {
         let mut place = Vec::with_capacity(self.p.len());
         let (mut here, mut typed) = (Some(made), Some(typed));
@@ -283,9 +310,7 @@ impl Leaf {
                     // Fields that no type knows do not tell elements apart.
                     let typed_list = typed.and_then(Value::as_array);
                     let seen = typed_list.filter(|typed| typed.len() == list.len()).unwrap_or(list);
-                    let known = hashes.entry(std::ptr::from_ref(seen));
-                    let hashes = known.or_insert_with(|| seen.iter().map(hash).collect());
-                    let found = element.find(seen, hashes, claimed)?;
+                    let found = element.find(seen, claimed, indexes)?;
                     here = list.get(found);
                     typed = seen.get(found);
                     place.push(At::Element(found));
@@ -293,29 +318,29 @@ impl Leaf {
                 _ => return None,
             }
         }
-        (here.map(hash) == self.b).then(|| (place, self.k.first()))
+        (here.map(|here| indexes.hash(here)) == self.b).then(|| (place, self.k.first()))
     }
 }
 
 impl Element {
     /// Returns the place of the element in a list: that of an equal one, of the one with its name, or
     /// its own place in a list of the same length.
-    fn find(&self, list: &[Value], hashes: &[u64], claimed: &[u64]) -> Option<usize> {
-        let mut equal = (0..list.len()).filter(|place| hashes[*place] == self.h);
-        if let Some(place) = equal.nth(self.r) {
+    fn find<'v>(
+        &self,
+        list: &'v [Value],
+        claimed: &HashSet<u64>,
+        indexes: &mut Indexes<'v>,
+    ) -> Option<usize> {
+        let index = indexes.list(list);
+        if let Some(place) = index.equal(self.h, self.r) {
             return Some(place);
         }
         if let Some(name) = &self.name {
-            let mut named = (0..list.len()).filter(|place| name_of(&list[*place]) == Some(name));
-            return named.next().filter(|_| named.next().is_none());
+            return index.named(name);
         }
         let is_same = list.len() == self.n && name_of(list.get(self.i)?).is_none();
-        (is_same && !claimed.contains(&hashes[self.i])).then_some(self.i)
+        (is_same && !claimed.contains(&index.hash(self.i)?)).then_some(self.i)
     }
-}
-
-fn name_of(element: &Value) -> Option<&str> {
-    element.get("name").and_then(Value::as_str)
 }
 
 /// Collects what `whole` has and `back` lacks; elements of lists have the hashes of those that the type
@@ -368,48 +393,4 @@ fn differences(
 
 fn leaf(back: Option<&Value>, whole: Option<&Value>, here: &[Step]) -> Leaf {
     Leaf { p: here.to_vec(), b: back.map(hash), k: whole.cloned().into_iter().collect() }
-}
-
-/// Returns the hash of a value, which stays the same in every release: FNV-1a of its JSON with sorted
-/// names.
-fn hash(value: &Value) -> u64 {
-    let mut state = 0xcbf2_9ce4_8422_2325;
-    hash_value(value, &mut state);
-    state
-}
-
-fn hash_value(value: &Value, state: &mut u64) {
-    match value {
-        Value::Object(fields) => {
-            let mut names: Vec<&String> = fields.keys().collect();
-            names.sort_unstable();
-            hash_bytes(b"{", state);
-            for name in names {
-                hash_bytes(name.as_bytes(), state);
-                hash_bytes(b"\0:", state);
-                hash_value(&fields[name], state);
-            }
-            hash_bytes(b"}", state);
-        }
-        Value::Array(list) => {
-            hash_bytes(b"[", state);
-            for element in list {
-                hash_value(element, state);
-                hash_bytes(b",", state);
-            }
-            hash_bytes(b"]", state);
-        }
-        Value::String(text) => {
-            hash_bytes(b"\"", state);
-            hash_bytes(text.as_bytes(), state);
-            hash_bytes(b"\0\"", state);
-        }
-        other => hash_bytes(other.to_string().as_bytes(), state),
-    }
-}
-
-fn hash_bytes(bytes: &[u8], state: &mut u64) {
-    for byte in bytes {
-        *state = (*state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
 }

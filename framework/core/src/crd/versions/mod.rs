@@ -1,7 +1,8 @@
 //! Several versions of a kind: their types, and the conversion of objects between them.
 //!
 //! Files: `convert` has the conversion of typed values, which the derives generate; `kept` has what
-//! a version cannot hold; `received` writes a result onto the JSON that was received.
+//! a version cannot hold, `index` finds the places of that; `received` writes a result onto the JSON that
+//! was received.
 
 // DESIGN.md, 219: A version of a kind is a type, and one of them is the hub
 // DESIGN.md, 220: Fields are converted by their names and types, and the compiler finds the rest
@@ -9,6 +10,7 @@
 // DESIGN.md, 255: A conversion changes the received JSON, and writes no object anew
 
 pub(crate) mod convert;
+mod index;
 mod kept;
 mod received;
 #[cfg(test)]

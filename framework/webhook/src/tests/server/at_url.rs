@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
+use windlass_apiserver::faults::{Action, Fault};
 use windlass_runtime::manager::WebhookAccess;
 
 use super::own::World;
@@ -106,6 +107,37 @@ async fn a_conversion_that_somebody_else_wrote_meanwhile_stays() {
     replica.end().await;
     Laptop::start(&world, "https://second.example").await.stop().await;
     assert_eq!(conversion(&world).await, right);
+}
+
+/// Returns the conflicts that the next patches of the definition meet.
+fn conflicts(world: &World, count: usize) -> windlass_apiserver::faults::FaultHandle {
+    let fault = Fault::new(Action::Answer(409)).on("patch").resource("customresourcedefinitions");
+    world.server.faults().add(fault.times(count))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_is_given_back_in_spite_of_conflicts() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let laptop = Laptop::start(&world, "https://first.example").await;
+    let met = conflicts(&world, 4);
+    laptop.stop().await;
+    assert_eq!((conversion(&world).await, met.hits()), (before, 4));
+    assert!(!has_annotation(&definition(&world).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_that_cannot_be_given_back_for_conflicts_is_left_to_the_next_process() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let laptop = Laptop::start(&world, "https://first.example").await;
+    let during = conversion(&world).await;
+    let met = conflicts(&world, usize::MAX);
+    laptop.stop().await;
+    assert_eq!((conversion(&world).await, met.hits()), (during, 5), "the attempts are bounded");
+    met.remove();
+    Laptop::start(&world, "https://second.example").await.stop().await;
+    assert_eq!(conversion(&world).await, before);
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,6 +56,7 @@ impl TimeProvider for Simulated {
 
 /// An API server with the printed configurations, and the clock of everybody.
 pub(super) struct World {
+    pub(super) server: ApiServer,
     pub(super) client: Client,
     pub(super) clock: Clock,
 }
@@ -70,7 +71,7 @@ impl World {
         let clock = Clock::simulated(Timestamp::from_second(EPOCH).unwrap());
         let (rng, metrics) = (Rng::seeded(1), Metrics::new());
         let environment = Environment { clock: clock.clone(), rng, metrics };
-        let client = Client::over(Arc::new(Pipe(server)), environment);
+        let client = Client::over(Arc::new(Pipe(server.clone())), environment);
         let options = ConfigurationOptions::new("shop", "default");
         let made = webhooks().configurations(&options).unwrap();
         let validating = client.all::<ValidatingWebhookConfiguration>();
@@ -79,7 +80,7 @@ impl World {
         mutating.create(&made.mutating.unwrap()).await.unwrap();
         let definitions = client.all::<CustomResourceDefinition>();
         definitions.create(&v1::Parcel::crd().unwrap()).await.unwrap();
-        Self { client, clock }
+        Self { server, client, clock }
     }
 
     /// Starts a replica.

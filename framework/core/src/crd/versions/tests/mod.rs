@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the objects are made here")]
 
+mod places;
 mod random;
 mod types;
 

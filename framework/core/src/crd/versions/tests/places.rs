@@ -1,0 +1,117 @@
+//! Annotations that name many places, and the search for these places.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value, json};
+
+use super::super::index::{Indexes, hash, name_of, work};
+use super::super::kept::{Judges, Kept, MOST_PLACES};
+use super::random::Random;
+use super::{KEPT_FIELDS, MOST_KEPT, job, versions};
+use crate::rng::Rng;
+
+/// Elements of the list that is searched.
+const ELEMENTS: usize = 5_000;
+/// Places of an annotation.
+const PLACES: usize = 1_200;
+
+fn step() -> Value {
+    json!({ "image": "x", "args": [], "weight": 1 })
+}
+
+/// Returns a job of v1beta1 whose annotation has these places for the hub.
+fn with_places(steps: usize, places: &[Value]) -> Value {
+    let mut hub = job();
+    hub["spec"]["steps"] = json!(vec![step(); steps]);
+    let mut older = versions().convert(hub, "v1beta1").unwrap();
+    let text = json!({ "v1": { "of": 0, "kept": places } }).to_string();
+    assert!(text.len() <= MOST_KEPT, "{}", text.len());
+    older["metadata"]["annotations"][KEPT_FIELDS] = json!(text);
+    older
+}
+
+/// Returns the place of a field of an element.
+fn of_element(element: &Value) -> Value {
+    json!({ "p": ["spec", "steps", element, "weight"], "b": 1, "k": [2] })
+}
+
+#[test]
+fn the_work_of_a_conversion_grows_with_its_object_and_not_with_the_places_of_its_annotation() {
+    let (n, h) = (ELEMENTS, hash(&step()));
+    let cases: [(&str, &dyn Fn(usize) -> Value); 5] = [
+        ("the last of equal elements", &|_| {
+            of_element(&json!({ "i": 0, "n": 1, "h": h, "r": n - 1 }))
+        }),
+        ("one more than there are equal elements", &|_| {
+            of_element(&json!({ "i": 0, "n": 1, "h": h, "r": n }))
+        }),
+        ("a name that no element has", &|_| {
+            of_element(&json!({ "i": 0, "n": n, "h": 1, "name": "a" }))
+        }),
+        ("the own place", &|at| of_element(&json!({ "i": at, "n": n, "h": at }))),
+        ("the whole list", &|_| json!({ "p": ["spec", "steps"], "b": 1, "k": [2] })),
+    ];
+    for (case, place) in cases {
+        let object = with_places(n, &(0..PLACES).map(place).collect::<Vec<_>>());
+        let length = object.to_string().len();
+        work::take();
+        versions().convert(object, "v1").unwrap();
+        let steps = work::take();
+        assert!(steps > 0, "{case}: nothing was counted");
+        assert!(steps < 8 * length, "{case}: {steps} steps for {length} bytes");
+    }
+}
+
+#[test]
+fn an_annotation_of_more_places_than_a_conversion_writes_restores_nothing() {
+    let time_zone = |nowhere: usize| {
+        let mut places = vec![json!({ "p": ["spec", "timeZone"], "k": ["Etc/UTC"] })];
+        places.resize(nowhere + 1, json!({ "p": [] }));
+        versions().convert(with_places(1, &places), "v1").unwrap()["spec"]["timeZone"].take()
+    };
+    assert_eq!(time_zone(MOST_PLACES - 1), "Etc/UTC");
+    assert_eq!(time_zone(MOST_PLACES), Value::Null);
+}
+
+#[test]
+fn the_attempts_to_restore_parts_convert_few_bytes_also_after_a_long_value_was_restored() {
+    let object: Map<String, Value> = (0..400).map(|at| (format!("o{at}"), json!({}))).collect();
+    let made = json!({ "spec": object });
+    let mut places = vec![json!({ "p": ["spec", "long"], "k": ["x".repeat(100_000)] })];
+    places.extend((0..400).map(|at| json!({ "p": ["spec", format!("o{at}"), "x"], "k": [1] })));
+    let text = json!({ "v1": { "of": 0, "kept": places } }).to_string();
+    let mut metadata = json!({ "annotations": { KEPT_FIELDS: text } });
+    let mut kept = Kept::take(&mut metadata);
+    let converted = Cell::new(0);
+    let looks_same = |object: &Value| {
+        converted.set(converted.get() + object.to_string().len());
+        object["spec"].as_object().unwrap().values().all(|value| value.get("x").is_none())
+    };
+    let judges = Judges { looks_same: &looks_same, is_readable: &|_: &Value| true };
+    let restored = kept.restore("v1", (made.clone(), &made), &judges);
+    assert_eq!(restored["spec"]["long"].as_str().map(str::len), Some(100_000));
+    assert!(converted.get() < 5 << 20, "{} bytes are converted", converted.get());
+}
+
+#[test]
+fn an_index_finds_the_elements_that_a_search_of_the_whole_list_finds() {
+    let random = Random(Rng::seeded(3));
+    let element = || match random.below(3) {
+        0 => json!(random.below(3)),
+        1 => json!({ "name": format!("n{}", random.below(4)), "of": random.below(2) }),
+        _ => json!({ "name": random.below(2) }),
+    };
+    for _ in 0..2_000 {
+        let list: Vec<Value> = (0..random.below(9)).map(|_| element()).collect();
+        let (sought, before) = (element(), random.below(4));
+        let mut indexes = Indexes::default();
+        let index = indexes.list(&list);
+        let mut equal = (0..list.len()).filter(|at| list[*at] == sought);
+        assert_eq!(index.equal(hash(&sought), before), equal.nth(before), "{sought} in {list:?}");
+        let name = format!("n{}", random.below(4));
+        let named: Vec<usize> =
+            (0..list.len()).filter(|at| name_of(&list[*at]) == Some(&name)).collect();
+        let only = if let [only] = named.as_slice() { Some(*only) } else { None };
+        assert_eq!(index.named(&name), only, "{name} in {list:?}");
+    }
+}
