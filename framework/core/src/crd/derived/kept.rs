@@ -5,7 +5,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 
 use super::form::{self, Form};
-use crate::crd::schema::UNCHECKED;
+use crate::crd::shapes::UNCHECKED;
 use crate::crd::shapes::object;
 pub(super) use crate::crd::shapes::{embedded_object as embedded, int_or_string};
 
