@@ -90,6 +90,8 @@ const FOLDERS: [&str; 15] = [
 /// times.
 const SEVERAL: &[&str] = &[
     "resource/no_value",
+    // Reading asks for the `Default`, and the definition.
+    "resource/serde_default_on_a_field",
     // Each key of the fixture has a mistake.
     "editors/keys",
     "schema/many_faults",

@@ -140,7 +140,7 @@ fn field(field: &Field) -> TokenStream {
         Some(default) => {
             let skip = field.skip_if.as_ref();
             let skip = skip.map_or_else(|| quote!(|_| false), |skip| quote!(|it: &#ty| #skip(it)));
-            quote!(|generator| #shape.of_root_or(generator, #default(), #skip))
+            quote!(|generator| #shape.of_root_or(generator, #default, #skip))
         }
         None => quote!(|generator| #shape.of_root(generator)),
     };

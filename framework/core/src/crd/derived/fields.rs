@@ -205,10 +205,11 @@ impl Shape {
     pub fn of_root_or<T: Serialize>(
         self,
         generator: &mut SchemaGenerator,
-        value: T,
+        value: fn() -> T,
         is_left_out: impl FnOnce(&T) -> bool,
     ) -> Schema {
         let mut schema = self.of_root(generator);
+        let value = value();
         if !is_left_out(&value)
             && let Ok(value) = serde_json::to_value(value)
         {
