@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use windlass::client::Client;
-use windlass::{CustomResource, Error, Schema};
+use windlass::{ApplyConfiguration, CustomResource, Error, Schema};
 
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
@@ -12,7 +12,7 @@ struct Website {
     spec: WebsiteSpec,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[derive(Clone, Debug, Serialize, Deserialize, Schema, ApplyConfiguration)]
 struct WebsiteSpec {
     host: String,
 }

@@ -117,7 +117,7 @@ fn alternatives_of_a_status_that_is_stored_in_part_are_named_as_unchecked() {
     };
     let fields = Box::leak(Box::new([status]));
     let (found, remarks) =
-        crate::crd::verdict::collect_warnings(|| crd(&Definition { fields, ..PLAIN }));
+        crate::crd::faults::collect_warnings(|| crd(&Definition { fields, ..PLAIN }));
     let schema = serde_json::to_value(found.unwrap().spec.versions[0].schema.clone()).unwrap();
     assert!(schema["openAPIV3Schema"]["properties"]["status"]["oneOf"].is_null(), "{schema}");
     assert!(
