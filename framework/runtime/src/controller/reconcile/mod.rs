@@ -16,7 +16,7 @@ pub(super) use self::observed::ObservedStep;
 pub use self::observed::{ObservedReconcile, ReconcileEnd, ReconcileObserver};
 pub use self::report::OnFailure;
 pub(super) use self::report::boxed_report;
-pub(super) use self::shadow::ShadowStep;
+pub(super) use self::shadow::{ShadowStep, show_wait};
 pub(super) use self::step::ObjectStep;
 pub(crate) use self::steps::soonest;
 pub use self::steps::{Flow, Steps};

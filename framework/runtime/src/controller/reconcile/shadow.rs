@@ -167,7 +167,8 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
         Box::pin(async move {
             let record = Arc::new(DryRunRecord::default());
             let step = self.recorded(&record);
-            let outcome = step.run(key, attempt).await;
+            let outcome = step.run(key, attempt.clone()).await;
+            show_wait(&step, key, &outcome, attempt).await;
             drop(step);
             let (client, kind) = (&self.step.shared.client, &self.step.shared.info.kind);
             let found = record.take().changes(client, (kind, key.name())).await;
@@ -184,6 +185,10 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
                 (Some(delay), ReconcileOutcome::Done(action)) => {
                     let delay = action.requeue_after.map_or(delay, |own| own.min(delay));
                     ReconcileOutcome::Done(Action::requeue_after(delay))
+                }
+                (Some(delay), ReconcileOutcome::Waiting(mut wait)) => {
+                    wait.check_after = Some(wait.check_after.map_or(delay, |own| own.min(delay)));
+                    ReconcileOutcome::Waiting(wait)
                 }
                 (_, outcome) => outcome,
             }
@@ -219,6 +224,21 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
         _: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
         None
+    }
+}
+
+/// Writes the conditions of an object that waits, which the worker of a run writes after the reconcile.
+pub(crate) async fn show_wait<C: Reconciler>(
+    step: &ObjectStep<C>,
+    key: &ObjectKey,
+    outcome: &ReconcileOutcome,
+    attempt: ReconcileAttempt,
+) {
+    if let ReconcileOutcome::Waiting(wait) = outcome
+        && let Some(report) = step.waits(key, (&**wait, true), attempt)
+        && let Err(error) = report.await
+    {
+        tracing::warn!(%error, "cannot compare the conditions of an object that waits");
     }
 }
 

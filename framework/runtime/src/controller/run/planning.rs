@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::handle::Handle;
 use crate::controller::context::ControllerShared;
 use crate::controller::planned::DryRunRecord;
-use crate::controller::reconcile::ObjectStep;
+use crate::controller::reconcile::{ObjectStep, show_wait};
 use crate::controller::source::Reason;
 use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, ReconcileOutcome};
 use crate::controller::{PlannedObject, PlannedOutcome, Reconciler};
@@ -183,17 +183,7 @@ async fn reconciled<C: Reconciler>(
     let clock = step.shared.environment.clock.clone();
     let run = async {
         let outcome = step.run(key, attempt.clone()).await;
-        // The conditions are written after the reconcile, as by the worker in a run.
-        let wait = match &outcome {
-            ReconcileOutcome::Waiting(wait) => Some((**wait).clone()),
-            _ => None,
-        };
-        if let Some(wait) = wait
-            && let Some(report) = step.waits(key, (&wait, true), attempt)
-            && let Err(error) = report.await
-        {
-            tracing::warn!(%error, "cannot plan the conditions of an object that waits");
-        }
+        show_wait(step, key, &outcome, attempt).await;
         outcome
     };
     let outcome = clock.timeout(limit, caught(run)).await;
