@@ -512,7 +512,8 @@ async fn differences_of(of: &str, color: &'static str) -> String {
     bench.eventually("the page is there", async || bench.data("home").await.is_some()).await;
     let shadow = operator(bench.cluster.client().dry_run(), NextPainter(color));
     let shadow = bench.cluster.spawn_unrestricted(shadow.shadow(Duration::from_secs(10)));
-    bench.clock().sleep(Duration::from_secs(15)).await;
+    // Twice the time to settle: the first reconcile may be earlier than the status of the running operator.
+    bench.clock().sleep(Duration::from_secs(25)).await;
     let found = bench.differing();
     shadow.stop().await;
     running.stop().await;
@@ -542,7 +543,11 @@ async fn a_shadow_of_the_same_operator_finds_no_difference() {
 #[tokio::test]
 async fn a_shadow_that_waits_where_the_running_operator_does_not_differs_by_the_condition() {
     assert_eq!(differences_of("waits", "waits").await, "1.0");
-    assert_eq!(differences_of("dries", "").await, "0.0", "both wait");
+}
+
+#[tokio::test]
+async fn a_shadow_that_waits_as_the_running_operator_does_finds_no_difference() {
+    assert_eq!(differences_of("dries", "").await, "0.0");
 }
 
 #[tokio::test]
