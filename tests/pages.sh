@@ -189,13 +189,15 @@ export CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOM
 export USER="${USER:-reader}" CARGO_INSTALL_ROOT="$cache/tools" PATH="$cache/tools/bin:$PATH"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}" HOME="$work/home"
 unset KUBECONFIG KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT RUST_LOG
-# Debug information as in the workspace, so that projects share the compiled dependencies.
+# Profiles as in the workspace, so that projects share the compiled dependencies.
 cat >"$work/.cargo/config.toml" <<'CONFIG'
 [profile.dev]
 debug = "line-tables-only"
 
 [profile.dev.package."*"]
 debug = false
+debug-assertions = false
+overflow-checks = false
 CONFIG
 for program in cargo-generate kubectl; do
   command -v "$program" >/dev/null || fail "$program is needed; .ci/run installs or builds it"
