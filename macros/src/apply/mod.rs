@@ -122,6 +122,9 @@ pub(crate) fn expand_root<'a>(
         impl ::windlass::resource::ApplyObject for #apply {
             type Object = #ident;
         }
+
+        #[automatically_derived]
+        impl ::windlass::resource::ApplyIntent<#ident, ()> for #apply {}
     }
 }
 

@@ -46,7 +46,10 @@ impl<K> ApplyIntent<K, Value> for Value {}
 
 impl<K> ApplyIntent<K, Value> for Map<String, Value> {}
 
-impl<K, A: ApplyObject<Object = K>> ApplyIntent<K, ()> for A {}
+// The derive implements the trait for each apply configuration: from `ApplyObject` the compiler would
+// report a mismatch of associated types beside the message above.
+#[diagnostic::do_not_recommend]
+impl<K: Whole> ApplyIntent<K, ()> for K {}
 
 /// The apply configuration of a type: the type's fields, each of which may be left out.
 ///
