@@ -188,7 +188,7 @@ impl Converter {
             if at > 0 {
                 output.write(b",")?;
             }
-            let _turn = match object.get().len() > LARGE {
+            let turn = match object.get().len() > LARGE {
                 true => self.turns.0.acquire().await.ok(),
                 false => None,
             };
@@ -196,6 +196,7 @@ impl Converter {
                 Ok(converted) => output.write_value(&converted)?,
                 Err(text) => return Ok(Err(text)),
             }
+            drop(turn);
             // A long list leaves room for other reviews, and for its deadline.
             tokio::task::yield_now().await;
         }

@@ -11,6 +11,7 @@ pub(in crate::controller) const TERMINATING: &str = "Terminating";
 pub(in crate::controller) const DEPENDENT_FAILED: &str = "DependentFailed";
 /// Reason of a condition that shows a success.
 pub(in crate::controller) const RECONCILED: &str = "Reconciled";
-/// All reasons of a condition that shows the outcome of a reconcile.
-pub(in crate::controller) const ALL: [&str; 7] =
-    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, DEPENDENT_FAILED, RECONCILED];
+/// All reasons of a condition that shows the outcome of a reconcile, with `Stalled`, which earlier
+/// versions wrote for `DependentFailed`.
+pub(in crate::controller) const ALL: [&str; 8] =
+    [FAILED, GAVE_UP, TERMINAL, WAITING, TERMINATING, DEPENDENT_FAILED, RECONCILED, "Stalled"];

@@ -81,8 +81,11 @@ impl<C: Reconciler> Context<C> {
     /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn set_condition(&self, condition: Condition) -> Result<(), Error> {
         let Some(condition) = self.collected(condition)? else { return Ok(()) };
-        self.attempt.cancel.collected().wrote(&condition.type_);
-        self.write_condition(condition).await
+        let type_ = condition.type_.clone();
+        self.write_condition(condition).await?;
+        // After the write: a failed one leaves the condition to the outcome of the reconcile.
+        self.attempt.cancel.collected().wrote(&type_);
+        Ok(())
     }
 
     /// As [`set_condition`](Self::set_condition), for a condition that shows the outcome of the

@@ -284,7 +284,12 @@ fn named(write: &AnsweredDryRun) -> HashSet<String> {
     let changes = bodies.iter().flat_map(|body| every_difference(false, None, body));
     // An object without members names nothing: that of a patch whose version is no difference.
     let changes = changes.filter(|change| change.to.as_deref() != Some("{}"));
-    changes.map(|change| change.path).collect()
+    // A list of plain values is replaced as a whole.
+    let list = |path: &str| {
+        let (list, at) = path.strip_suffix(']')?.rsplit_once('[')?;
+        at.bytes().all(|byte| byte.is_ascii_digit()).then(|| list.to_owned())
+    };
+    changes.flat_map(|change| list(&change.path).into_iter().chain([change.path])).collect()
 }
 
 /// Whether a path is one of `names`, or below one.

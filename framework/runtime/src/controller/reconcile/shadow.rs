@@ -227,7 +227,8 @@ impl<C: Reconciler> KeyHandler for ShadowStep<C> {
     }
 }
 
-/// Writes the conditions of an object that waits, which the worker of a run writes after the reconcile.
+/// Writes, as a dry run, the conditions of an object that waits: in a run the worker writes them
+/// after the reconcile.
 pub(crate) async fn show_wait<C: Reconciler>(
     step: &ObjectStep<C>,
     key: &ObjectKey,
@@ -238,7 +239,7 @@ pub(crate) async fn show_wait<C: Reconciler>(
         && let Some(report) = step.waits(key, (&**wait, true), attempt)
         && let Err(error) = report.await
     {
-        tracing::warn!(%error, "cannot compare the conditions of an object that waits");
+        tracing::warn!(%error, "cannot compute the conditions of an object that waits");
     }
 }
 

@@ -14,7 +14,15 @@ const MOST: usize = 10_000;
 
 /// Registry of the drivers that are at work on objects, of all controllers of an operator.
 #[derive(Debug, Default)]
-pub struct ExternalRegistry(Mutex<BTreeMap<(String, String), AtWork>>);
+pub struct ExternalRegistry(Mutex<Generations>);
+
+/// Drivers by name and uid of the object, in two generations: when the young one is full, the old one
+/// is forgotten, so that deleted objects go and objects that are asked for stay.
+#[derive(Debug, Default)]
+struct Generations {
+    young: BTreeMap<(String, String), AtWork>,
+    old: BTreeMap<(String, String), AtWork>,
+}
 
 /// The driver that was at work first on an object.
 #[derive(Debug)]
@@ -56,17 +64,17 @@ impl Drivers {
     pub(crate) fn another(&self, name: &str, uid: &str, driver: &Arc<()>) -> Option<Arc<str>> {
         let mut at_work = self.at_work.get_or_init(Arc::default).0.lock();
         let key = (name.to_owned(), uid.to_owned());
-        if let Some(first) = at_work.get(&key)
-            && let Some(known) = first.driver.upgrade()
-        {
-            return (!Arc::ptr_eq(&known, driver)).then(|| Arc::clone(&first.controller));
+        let known = at_work.young.remove(&key).or_else(|| at_work.old.remove(&key));
+        let entry = known.filter(|known| known.driver.strong_count() > 0).unwrap_or_else(|| {
+            AtWork { driver: Arc::downgrade(driver), controller: Arc::clone(&self.controller) }
+        });
+        let is_other = !std::ptr::eq(entry.driver.as_ptr(), Arc::as_ptr(driver));
+        let first = is_other.then(|| Arc::clone(&entry.controller));
+        if at_work.young.len() >= MOST / 2 {
+            at_work.old = std::mem::take(&mut at_work.young);
         }
-        let controller = Arc::clone(&self.controller);
-        at_work.insert(key, AtWork { driver: Arc::downgrade(driver), controller });
-        if at_work.len() > MOST {
-            at_work.pop_first();
-        }
-        None
+        at_work.young.insert(key, entry);
+        first
     }
 }
 
@@ -125,11 +133,16 @@ mod tests {
     }
 
     #[test]
-    fn the_drivers_of_at_most_ten_thousand_objects_are_kept() {
-        let (drivers, one) = (drivers("shops", &[]), Arc::new(()));
-        for n in 0..=MOST {
+    fn of_ten_thousand_objects_those_stay_that_are_asked_for() {
+        let (drivers, one, two) = (drivers("shops", &[]), Arc::new(()), Arc::new(()));
+        for n in 0..3 * MOST {
             drivers.another("", &n.to_string(), &one);
+            drivers.another("", "asked", &one);
         }
-        assert_eq!(drivers.at_work.get().unwrap().0.lock().len(), MOST);
+        let at_work = drivers.at_work.get().unwrap().0.lock();
+        assert!(at_work.young.len() + at_work.old.len() <= MOST);
+        drop(at_work);
+        assert!(drivers.another("", "asked", &two).is_some());
+        assert!(drivers.another("", "0", &two).is_none(), "forgotten");
     }
 }

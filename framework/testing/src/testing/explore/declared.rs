@@ -164,7 +164,7 @@ fn answer(error: &Error) -> Answer {
     }
 }
 
-/// Returns the fields of a spec, those of a field behind it.
+/// Returns the fields of a spec, each followed by the fields below.
 fn fields(schema: &Value) -> Vec<Field<'_>> {
     let mut found = Vec::new();
     collect(schema, &mut Path::new(), &mut found);

@@ -1,4 +1,4 @@
-//! The queue in its simplest form, with which the real one must agree.
+//! A model of the queue: proptests require that the queue behaves as the model does.
 
 use super::*;
 
