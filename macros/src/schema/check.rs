@@ -49,6 +49,13 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
 
 /// Checks that the form of a content is said, if a function writes or reads the content.
 fn by_a_function(variant: &Variant, errors: &mut Errors) {
+    let with = variant.remarks.attrs.keys.iter().find(|key| matches!(key.kind, Kind::With(_)));
+    if let (None, Some(key)) = (&variant.serde.by, with) {
+        let message = "`with` on a variant is for a content that serde writes or reads by a function \
+                       (`#[serde(with = \"…\")]`): leave it out, or write it on the field";
+        errors.at(key.span, message);
+        return;
+    }
     let Some(by) = variant.serde.by.as_ref().filter(|_| !variant.serde.skipped) else { return };
     if variant.replaced().is_none() && !variant.data.only_field().is_some_and(Field::is_replaced) {
         let message = format!(

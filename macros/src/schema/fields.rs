@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit, Member, Type};
 
-use super::class::{Class, class, is_option, peeled};
+use super::class::{Class, class, element, is_option, peeled};
 use super::key::{Key, Kind, Many, Rule, RulePath};
 use super::model::{Field, Remarks};
 use super::serde::Default;
@@ -66,9 +66,11 @@ pub(super) fn shape(field: &Field) -> TokenStream {
         return quote_spanned!(place=> __s::full::<#ty>() #never_absent);
     }
     let schema = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+        // The function may read another form than the type's `Deserialize`.
+        Kind::Opaque if field.serde.read_by_function => Some(quote!(.absence().by(__s::unknown))),
         Kind::Opaque => Some(quote!(.opaque())),
-        Kind::Embedded => Some(kept("embedded", class(ty))),
-        Kind::IntOrString => Some(kept("int_or_string", class(ty))),
+        Kind::Embedded => Some(kept("embedded", ty)),
+        Kind::IntOrString => Some(kept("int_or_string", ty)),
         Kind::With(other) => {
             let other = shape_of(other);
             Some(quote!(.absence().with(#other)))
@@ -80,12 +82,13 @@ pub(super) fn shape(field: &Field) -> TokenStream {
     quote_spanned!(place=> (&__s::Of::<#ty>::NEW) #schema #never_absent)
 }
 
-/// The call for the schema in the list or map that the spelling shows; of another type serde tells
-/// the form, at run time.
-fn kept(name: &str, class: Class) -> TokenStream {
-    let container = match class {
-        Class::List => format_ident!("{name}_list"),
-        Class::Map => format_ident!("{name}_map"),
+/// The call for the schema in the list or map that the spelling shows; of another type, and of
+/// containers of containers, serde tells the form, at run time.
+fn kept(name: &str, ty: &Type) -> TokenStream {
+    let is_flat = !matches!(element(ty).map(class), Some(Class::List | Class::Map));
+    let container = match class(ty) {
+        Class::List if is_flat => format_ident!("{name}_list"),
+        Class::Map if is_flat => format_ident!("{name}_map"),
         _ => {
             let name = format_ident!("{name}");
             return quote!(.#name());

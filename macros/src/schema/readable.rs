@@ -27,10 +27,10 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
         two_defaults(field, errors);
         default_beside_that_of_type(field, has_default, errors);
     }
-    positions(&model.data, errors);
+    positions(&model.data, has_default, errors);
     if let Data::Enum(variants) = &model.data {
         for variant in variants {
-            positions(&variant.data, errors);
+            positions(&variant.data, false, errors);
         }
     }
     if let (Data::Enum(variants), Some(_), None) =
@@ -43,7 +43,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
 }
 
 /// Values without names are known by their positions, which reading and writing share.
-fn positions(data: &Data, errors: &mut Errors) {
+fn positions(data: &Data, has_default: bool, errors: &mut Errors) {
     let Data::Tuple(fields) = data else { return };
     if fields.len() < 2 {
         return;
@@ -51,8 +51,8 @@ fn positions(data: &Data, errors: &mut Errors) {
     let last = fields.iter().rposition(|field| !field.serde.skipped);
     for (place, field) in fields.iter().enumerate().filter(|(_, field)| !field.serde.skipped) {
         let serde = &field.serde;
-        // A list that ends early is read by the default of the last value.
-        let may_end = Some(place) == last && serde.default.is_some();
+        // A list that ends early is read by the default of the last value, or of the type.
+        let may_end = Some(place) == last && (has_default || serde.default.is_some());
         let word = match (serde.not_read, serde.not_written) {
             (true, false) => "skip_deserializing",
             (false, true) if !may_end => "skip_serializing",

@@ -129,7 +129,7 @@ pub mod schema {
     pub const nullable: () = ();
     #[doc = "`one_of(a, b)`: exactly one of these fields is set"]
     pub const one_of: () = ();
-    #[doc = "`opaque`: a value that is kept and not checked: any object, or a list or map of objects; the type's `Deserialize` tells which, under an alias, too. Of a type that reads texts, numbers or several forms: any value"]
+    #[doc = "`opaque`: a value that is kept and not checked: any object, or a list or map of objects; the type's `Deserialize` tells which, under an alias, too. Of a type that reads texts, numbers or several forms, and of a field that a function reads: any value"]
     pub const opaque: () = ();
     #[doc = "`optional`: overrides the answer of serde; `optional` for a field that serde demands does not compile"]
     pub const optional: () = ();

@@ -71,8 +71,8 @@ fn any(is_nullable: bool) -> Schema {
     schema
 }
 
-/// Any value, kept and not checked: of a type of which serde tells nothing.
-pub(super) fn unknown(_: &mut SchemaGenerator) -> Schema {
+/// Any value, kept and not checked: of a type of which serde tells nothing, or that a function reads.
+pub fn unknown(_: &mut SchemaGenerator) -> Schema {
     any(true)
 }
 

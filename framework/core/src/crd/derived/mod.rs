@@ -28,7 +28,7 @@ pub use serde_json::{json, value::Serializer as ValueSerializer};
 
 pub use super::kubernetes::KubernetesSchema;
 pub use fields::Fields;
-pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map};
+pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map, unknown};
 pub use keys::{Keys, SchemaNode, same_as};
 pub use shape::{
     Flat, FullSchema, HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape, full,

@@ -468,7 +468,7 @@ struct Range(i32, #[serde(default)] i32, #[serde(default = "two")] i32);
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 #[serde(default)]
-struct Any(i32, i32);
+struct Any(i32, #[serde(skip_serializing_if = "Option::is_none")] Option<i32>);
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Schema)]
 enum Ranges {
@@ -484,7 +484,9 @@ fn a_tuple_may_end_where_serde_has_defaults() {
     assert_eq!(least(&schema::<Ranges>()["oneOf"][0]["properties"]["One"]), 1);
     assert_eq!(least(&written::<Range>()), 3);
     assert_eq!(serde_json::from_str::<Range>("[1]").unwrap(), Range(1, 0, 2));
-    assert_eq!(serde_json::from_str::<Any>("[]").unwrap(), Any(0, 0));
+    assert_eq!(serde_json::from_str::<Any>("[]").unwrap(), Any(0, None));
+    assert_eq!(serde_json::to_string(&Any(1, None)).unwrap(), "[1]");
+    assert_eq!(serde_json::from_str::<Any>("[1]").unwrap(), Any(1, None));
     let one: Ranges = serde_json::from_str("{\"One\":[1]}").unwrap();
     assert_eq!(serde_json::to_string(&one).unwrap(), "{\"One\":[1]}");
 }

@@ -7,6 +7,7 @@ mod forms;
 #[cfg(feature = "full-schemas")]
 mod full;
 mod items;
+mod kept;
 mod keys;
 mod kubernetes;
 mod newtypes;

@@ -1,0 +1,14 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub enum Stop {
+    #[schema(with = String)]
+    After {
+        #[schema(min = 1)]
+        seconds: i32,
+    },
+    Never,
+}
+
+fn main() {}
