@@ -87,6 +87,21 @@ mod tests {
     }
 
     #[test]
+    fn a_detail_of_the_log_of_changes_may_have_its_path() {
+        for detail in ["Full", "ChangeLog::Full", "windlass::controller::ChangeLog::Full"] {
+            let detail: proc_macro2::TokenStream = detail.parse().unwrap();
+            let (attrs, faults) = read(&parse_quote! {
+                #[controller(for = Website, change_log(#detail))]
+                struct Sites;
+            });
+            assert!(faults.is_empty(), "{faults:?}");
+            let text = attrs.settings[0].statement(&attrs.krate()).to_string().replace(' ', "");
+            let expected = "change_log(::windlass::controller::ChangeLog::Full)";
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn every_setting_is_read_and_becomes_a_call_of_the_builder() {
         let (attrs, faults) = read(&parse_quote! {
             #[controller(for = Website, owns(Pod, when = labels_changed()), index(A::B, A::C))]
@@ -219,6 +234,12 @@ mod tests {
             ("change_log(Sumary)", "did you mean `Summary`?"),
             ("change_log(\"Full\")", "without quotation marks: `Full`"),
             ("change_log = Full", "is written `change_log(Summary)`"),
+            ("change_log()", "write the detail: `change_log(Summary)`"),
+            ("change_log(3)", "write the detail: `change_log(Summary)`"),
+            ("change_log(ChangeLog::)", "write the detail: `change_log(Summary)`"),
+            ("change_log(ChangeLog::Sumary)", "did you mean `Summary`?"),
+            ("change_log(Level::Full)", "a detail is a variant of `ChangeLog`"),
+            ("change_log(Full, Off)", "has one detail"),
             ("former_finalizer = \"dns\"", "`dns` is not a finalizer"),
             ("finalizer = \"a.dev/x\", former_finalizer = \"a.dev/x\"", "is the present finalizer"),
             ("former_finalizer = \"a.dev/x\", former_finalizer = \"a.dev/x\"", "is listed already"),

@@ -188,7 +188,7 @@ fn bytes(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
 /// Details of `change_log(…)`.
 const DETAILS: &[&str] = &["Off", "Summary", "Full"];
 
-/// Reads `(Summary)`.
+/// Reads `(Summary)`, or the path of the variant, `(ChangeLog::Summary)`.
 fn change_log(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
     keys::group(key, input, "change_log(Summary)", |input| {
         if input.peek(syn::LitStr) {
@@ -197,7 +197,15 @@ fn change_log(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
                 format!("a detail is written without quotation marks: `{}`", text.value());
             return Err(syn::Error::new(text.span(), message));
         }
-        let word = input.call(Ident::parse_any)?;
+        let path = input.call(syn::Path::parse_mod_style).map_err(|fault| {
+            syn::Error::new(fault.span(), "write the detail: `change_log(Summary)`")
+        })?;
+        let mut names = path.segments.iter().rev().map(|segment| &segment.ident);
+        let (word, of) = (names.next(), names.next());
+        let Some(word) = word.filter(|_| of.is_none_or(|of| of == "ChangeLog")) else {
+            let message = "a detail is a variant of `ChangeLog`: `change_log(Summary)`";
+            return Err(syn::Error::new(path.span(), message));
+        };
         let name = word.to_string();
         if !DETAILS.contains(&name.as_str()) {
             return Err(syn::Error::new(word.span(), unknown("detail", &name, DETAILS)));

@@ -184,7 +184,7 @@ pub mod controller {
     pub const dependents: () = ();
     #[doc = "`finalizer = \"example.dev/dns\"`: runs `Finalize::cleanup` before an object disappears"]
     pub const finalizer: () = ();
-    #[doc = "`former_finalizer = \"example.dev/old\"`: removes a finalizer of an earlier version from objects that are deleted; may stand several times"]
+    #[doc = "`former_finalizer = \"example.dev/old\"`: removes a finalizer of an earlier version from objects that are deleted, without a clean-up; may stand several times"]
     pub const former_finalizer: () = ();
     #[doc = "`index(Website::BY_HOST)`: indexes that are built before the first reconcile, not at their first use"]
     pub const index: () = ();
