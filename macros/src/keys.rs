@@ -72,6 +72,15 @@ pub(crate) struct Known<'a> {
     pub(crate) keys: &'a [&'a str],
     /// Words of other tools, and the advice for each.
     pub(crate) hints: &'a [(&'a str, &'a str)],
+    /// Words of a message before such a word.
+    pub(crate) refusal: &'static str,
+}
+
+impl<'a> Known<'a> {
+    /// Keys of this framework.
+    pub(crate) fn new(keys: &'a [&'a str], hints: &'a [(&'a str, &'a str)]) -> Self {
+        Self { keys, hints, refusal: "there is no key" }
+    }
 }
 
 /// Reads `key …, key …`: calls `read` behind each key, reports unknown keys, and goes on behind
@@ -83,7 +92,7 @@ pub(crate) fn each_key(
     errors: &mut Errors,
     read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> Vec<String> {
-    let known = Known { keys: known, hints: &[] };
+    let known = Known::new(known, &[]);
     each_item(input, known, errors, |_, _| None, read)
 }
 
@@ -147,7 +156,8 @@ fn one_key(
     if let Some((word, advice)) = hint.filter(|_| !known.keys.contains(&key.name.as_str())) {
         // The word may stand for any of the keys.
         tried.extend(known.keys.iter().map(ToString::to_string));
-        return Err(syn::Error::new(key.span, format_args!("there is no key `{word}`: {advice}")));
+        let message = format!("{} `{word}`: {advice}", known.refusal);
+        return Err(syn::Error::new(key.span, message));
     }
     // A misspelt key counts as the closest known key, which is then not reported as missing.
     tried.extend(closest(&key.name, known.keys).map(ToOwned::to_owned));

@@ -38,13 +38,28 @@ const OTHERS: &[(&str, &str)] = &[
     ("openapi-gen", "the schema is derived: leave it out"),
 ];
 
-/// Checks that a doc comment has no rules for another tool, which would have no effect. The answers
-/// in `own` come before those of this derive.
-pub(crate) fn markers(attributes: &[Attribute], own: &[(&str, &str)], errors: &mut Errors) {
+/// The item that has the doc comment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'a> {
+    /// Answers that come before those of this derive.
+    pub(crate) own: &'a [(&'a str, &'a str)],
+    /// Whether the item takes the keys that the other answers name.
+    pub(crate) has_keys: bool,
+}
+
+impl<'a> Subject<'a> {
+    /// An item that takes keys.
+    pub(crate) fn with_keys(own: &'a [(&'a str, &'a str)]) -> Self {
+        Self { own, has_keys: true }
+    }
+}
+
+/// Checks that a doc comment has no rules for another tool, which would have no effect.
+pub(crate) fn markers(attributes: &[Attribute], subject: Subject<'_>, errors: &mut Errors) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
         let Ok(pair) = attribute.meta.require_name_value() else { continue };
         let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
-        for message in text.value().lines().filter_map(|line| marker(line, own)) {
+        for message in text.value().lines().filter_map(|line| marker(line, subject)) {
             errors.at(text.span(), message);
         }
     }
@@ -52,7 +67,7 @@ pub(crate) fn markers(attributes: &[Attribute], own: &[(&str, &str)], errors: &m
 
 /// Returns the answer to a marker in a line of a doc comment,
 /// `+kubebuilder:validation:Minimum=1`; `None` for other lines.
-fn marker(line: &str, own: &[(&str, &str)]) -> Option<String> {
+fn marker(line: &str, subject: Subject<'_>) -> Option<String> {
     let marker = line.trim().strip_prefix('+')?;
     // The value stands behind the first `=`, and arguments stand behind the name.
     let whole = marker.split(['=', ' ', '(']).next()?.trim_end_matches(':');
@@ -67,7 +82,7 @@ fn marker(line: &str, own: &[(&str, &str)]) -> Option<String> {
         None => (false, name.strip_prefix("validation:").unwrap_or(name)),
     };
     // `XValidation:rule`, `pruning:PreserveUnknownFields`
-    let meant = name.split(':').find_map(|word| answer(word, own));
+    let meant = name.split(':').find_map(|word| answer(word, subject));
     let meant = meant.unwrap_or_else(|| {
         "keys of a field or type stand in `#[schema(…)]`, those of a kind in `#[resource(…)]`"
             .to_owned()
@@ -79,18 +94,31 @@ fn marker(line: &str, own: &[(&str, &str)]) -> Option<String> {
 }
 
 /// Returns the words to write instead of a part of a marker.
-fn answer(word: &str, own: &[(&str, &str)]) -> Option<String> {
-    let find = |list: &[(&str, &str)]| {
-        list.iter().find(|(known, _)| *known == word).map(|(_, text)| (*text).to_owned())
-    };
+fn answer(word: &str, subject: Subject<'_>) -> Option<String> {
+    if let Some(own) = find(subject.own, word) {
+        return Some(own);
+    }
+    let answer = general(word)?;
+    match answer.strip_prefix("write ") {
+        Some(key) if !subject.has_keys => Some(format!("on a field of a nested type, write {key}")),
+        _ => Some(answer),
+    }
+}
+
+/// Returns the answer to a word in a list.
+fn find(list: &[(&str, &str)], word: &str) -> Option<String> {
+    list.iter().find(|(known, _)| *known == word).map(|(_, text)| (*text).to_owned())
+}
+
+/// Returns the answer of this derive.
+fn general(word: &str) -> Option<String> {
     // Kubernetes' own markers begin with a small letter: `+k8s:maxLength`.
     let mut letters = word.chars();
     let upper = letters.next().map(|first| first.to_ascii_uppercase());
     let upper: String = upper.into_iter().chain(letters).collect();
     let same = SAME.iter().find(|(known, _)| *known == word || *known == upper);
-    find(own)
-        .or_else(|| same.map(|(_, key)| format!("write `{key}`")))
-        .or_else(|| find(OTHERS))
+    same.map(|(_, key)| format!("write `{key}`"))
+        .or_else(|| find(OTHERS, word))
         .or_else(|| meant(word))
         .or_else(|| meant(&upper))
 }
@@ -124,7 +152,7 @@ mod tests {
             ("+k8s:deepcopy-gen=true", "leave it out"),
         ];
         for (line, key) in keys {
-            let text = marker(line, &[]).unwrap_or_default();
+            let text = marker(line, Subject::with_keys(&[])).unwrap_or_default();
             assert!(text.contains(key), "{line}: {text}");
         }
     }
@@ -141,14 +169,15 @@ mod tests {
             "+default",
             "+kubebuilder",
         ] {
-            assert_eq!(marker(line, &[]), None, "{line}");
+            assert_eq!(marker(line, Subject::with_keys(&[])), None, "{line}");
         }
     }
 
     #[test]
     fn the_words_of_a_kind_come_before_those_of_a_field() {
         let own = [("shortName", "write `short = \"ws\"`")];
-        let text = marker("+kubebuilder:resource:shortName=ws", &own).unwrap_or_default();
+        let text = marker("+kubebuilder:resource:shortName=ws", Subject::with_keys(&own))
+            .unwrap_or_default();
         assert!(text.ends_with("write `short = \"ws\"`"), "{text}");
     }
 }

@@ -87,7 +87,7 @@ impl TypeAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         let have_content = keys::attributes(attributes, "convert", errors, |input, errors| {
-            let known = Known { keys: TYPE_KEYS, hints: HINTS };
+            let known = Known::new(TYPE_KEYS, HINTS);
             let tried = keys::each_item(
                 input,
                 known,
@@ -144,7 +144,7 @@ impl FieldAttrs {
         let mut attrs = Self::default();
         let mut last = None;
         keys::attributes(attributes, "convert", errors, |input, errors| {
-            let known = Known { keys: FIELD_KEYS, hints: HINTS };
+            let known = Known::new(FIELD_KEYS, HINTS);
             keys::each_item(
                 input,
                 known,
@@ -199,7 +199,7 @@ impl VariantAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         keys::attributes(attributes, "convert", errors, |input, errors| {
-            let known = Known { keys: VARIANT_KEYS, hints: HINTS };
+            let known = Known::new(VARIANT_KEYS, HINTS);
             keys::each_item(
                 input,
                 known,

@@ -45,7 +45,7 @@ impl Attrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         let have_content = keys::attributes(attributes, "dependents", errors, |input, errors| {
-            let known = Known { keys: KEYS, hints: HINTS };
+            let known = Known::new(KEYS, HINTS);
             let tried = keys::each_item(
                 input,
                 known,
@@ -95,7 +95,7 @@ impl FieldAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         keys::attributes(attributes, "dependent", errors, |input, errors| {
-            let known = Known { keys: FIELD_KEYS, hints: FIELD_HINTS };
+            let known = Known::new(FIELD_KEYS, FIELD_HINTS);
             keys::each_item(
                 input,
                 known,

@@ -171,7 +171,7 @@ impl Attrs {
             present: attributes.iter().any(|attribute| attribute.path().is_ident("resource")),
             ..Self::default()
         };
-        let known = Known { keys: KEYS, hints: HINTS };
+        let known = Known::new(KEYS, HINTS);
         let have_content = keys::attributes(attributes, "resource", errors, |input, errors| {
             let tried = keys::each_item(
                 input,

@@ -199,13 +199,36 @@ fn versions(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
+/// Whether Go's `unicode.IsPrint` holds: the space is the only printable blank, and characters that
+/// format a text or are private are not printable. Those that Unicode has not assigned stay open: an
+/// API server refuses them, but which ones depends on its version of Go.
+fn is_printable(c: char) -> bool {
+    let is_format_or_private = matches!(
+        c,
+        '\u{ad}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+            | '\u{f0000}'..
+    );
+    c == ' ' || !(c.is_control() || c.is_whitespace() || is_format_or_private)
+}
+
 /// The API server sends the warning in a header.
 fn deprecated(model: &ResourceModel, errors: &mut Errors) {
     let Some(Some(warning)) = &model.deprecated else { return };
-    // As for Go, the space is the only printable blank, and a text is as long as its bytes.
-    let is_printable = |c: char| c == ' ' || !c.is_control() && !c.is_whitespace();
+    // A text is as long as its bytes.
     if !(1..=256).contains(&warning.value.len()) || !warning.value.chars().all(is_printable) {
-        let message = "a warning is one line of at most 256 bytes, with common spaces only, such as \
+        let message = "a warning is one line of at most 256 bytes, of visible characters and common spaces only, such as \
                        `\"example.dev/v1alpha1 Website is deprecated; use v1\"`";
         errors.at(warning.span, message);
     }

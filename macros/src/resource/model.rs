@@ -12,7 +12,7 @@ use super::serde;
 use crate::convert::RootConversion;
 use crate::errors::Errors;
 use crate::keys::{Doc, WithSpan, docs};
-use crate::markers::markers;
+use crate::markers::{Subject, markers};
 use crate::names;
 use crate::path::{Place, located, plain};
 use crate::schema::{FieldDefault, Rename};
@@ -134,7 +134,7 @@ impl ResourceModel {
         let group = needed("group", "example.dev", group);
         let version = needed("version", "v1", attrs.version);
         let (is_struct, mut fields) = named_fields(input, attrs.rename_all, errors);
-        markers(&input.attrs, attrs::HINTS, errors);
+        markers(&input.attrs, Subject::with_keys(attrs::HINTS), errors);
         let metadata = fields
             .iter()
             .position(|field| field.ident == "metadata")
@@ -208,12 +208,22 @@ impl ResourceModel {
     }
 }
 
-/// Answers to markers on a field of the root.
-const OF_FIELD: &[(&str, &str)] = &[
-    ("default", "write `#[serde(default)]`"),
-    ("optional", "make it an `Option`, or give it `#[serde(default)]`"),
-    ("Optional", "make it an `Option`, or give it `#[serde(default)]`"),
-];
+/// The answer to markers of a required field.
+const REQUIRED: &str =
+    "it is required unless it is an `Option` or has `#[serde(default)]`: leave the marker out";
+
+/// Answers to markers on a field of the root, which has no `#[schema(…)]`.
+const OF_FIELD: Subject<'_> = Subject {
+    own: &[
+        ("default", "write `#[serde(default)]`"),
+        ("optional", "make it an `Option`, or give it `#[serde(default)]`"),
+        ("Optional", "make it an `Option`, or give it `#[serde(default)]`"),
+        ("nullable", "make it an `Option`"),
+        ("required", REQUIRED),
+        ("Required", REQUIRED),
+    ],
+    has_keys: false,
+};
 
 /// Keys that a version shares with the hub.
 const OF_THE_HUB: &[&str] = &[

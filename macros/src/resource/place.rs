@@ -95,7 +95,7 @@ impl ColumnAttr {
             description: None,
         };
         let mut unnamed = Vec::new();
-        let known = Known { keys: COLUMN_KEYS, hints: COLUMN_HINTS };
+        let known = Known::new(COLUMN_KEYS, COLUMN_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
             is_place(input).then(|| Place::parse(input).map(|place| unnamed.push(place)))
         };
@@ -188,7 +188,7 @@ impl ScaleAttr {
         let mut scale =
             Self { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
         let mut unnamed = Vec::new();
-        let known = Known { keys: SCALE_KEYS, hints: SCALE_HINTS };
+        let known = Known::new(SCALE_KEYS, SCALE_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
             is_place(input).then(|| Place::parse(input).map(|place| unnamed.push(place)))
         };
@@ -234,7 +234,7 @@ impl RuleAttr {
         let mut rule = None;
         let (mut message, mut expression, mut reason, mut path, mut old) =
             (None, None, None, None, None);
-        let known = Known { keys: RULE_KEYS, hints: RULE_HINTS };
+        let known = Known::new(RULE_KEYS, RULE_HINTS);
         let other = |input: ParseStream<'_>, errors: &mut Errors| {
             input.peek(LitStr).then(|| {
                 let text = WithSpan::text(&input.parse()?);

@@ -23,6 +23,9 @@ pub(super) struct OfField {
 /// Fields of every object, whose names do not follow a rule.
 const OF_EVERY_OBJECT: &[&str] = &["metadata", "spec", "status"];
 
+/// Words before a key of serde that has no effect on the root.
+const REFUSAL: &str = "the object itself takes no";
+
 /// Serde's keys of a struct that have no effect on the root, and the reasons.
 const OF_STRUCT_HINTS: &[(&str, &str)] = &[
     ("rename", "the name of a kind is `#[resource(kind = \"…\")]`"),
@@ -33,6 +36,10 @@ const OF_STRUCT_HINTS: &[(&str, &str)] = &[
     ),
     ("crate", "the path of windlass is `#[resource(crate = …)]`"),
     ("tag", "an object says its kind by `apiVersion` and `kind`, which are written for you"),
+    ("content", "an object says its kind by `apiVersion` and `kind`, which are written for you"),
+    ("untagged", "an object says its kind by `apiVersion` and `kind`, which are written for you"),
+    ("expecting", "errors of reading name the kind: leave it out"),
+    ("rename_all_fields", "it is for the variants of an enum: write `rename_all`"),
     ("transparent", "an object has `metadata` beside its other fields"),
     ("from", "convert the type of a field instead: `#[serde(from = \"…\")]` on that type"),
     ("try_from", "convert the type of a field instead: `#[serde(try_from = \"…\")]` on that type"),
@@ -65,7 +72,7 @@ const OF_FIELD_HINTS: &[(&str, &str)] = &[
 /// Reads the rule for the names of fields, the only attribute of serde that the struct takes.
 pub(super) fn rename_all(attributes: &[Attribute], errors: &mut Errors) -> Rename {
     let mut rule = None;
-    let known = Known { keys: &["rename_all"], hints: OF_STRUCT_HINTS };
+    let known = Known { keys: &["rename_all"], hints: OF_STRUCT_HINTS, refusal: REFUSAL };
     keys::attributes(attributes, "serde", errors, |input, errors| {
         keys::each_item(
             input,
@@ -100,8 +107,8 @@ impl OfField {
     /// Reads the attributes of a field.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut read = Self::default();
-        let known =
-            Known { keys: &["rename", "default", "skip_serializing_if"], hints: OF_FIELD_HINTS };
+        let keys = &["rename", "default", "skip_serializing_if"];
+        let known = Known { keys, hints: OF_FIELD_HINTS, refusal: REFUSAL };
         keys::attributes(attributes, "serde", errors, |input, errors| {
             keys::each_item(
                 input,
@@ -134,9 +141,12 @@ impl OfField {
             self.default = None;
         }
         let is_none = |(function, _): &(ExprPath, Span)| {
-            function.path.segments.last().is_some_and(|last| last.ident == "is_none")
+            let names = function.path.segments.iter().rev().map(|it| it.ident.to_string());
+            names.take(2).eq(["is_none", "Option"])
         };
-        if is_option && self.skip_if.as_ref().is_some_and(is_none) {
+        // Beside the function of a default, `None` is written otherwise.
+        let is_plain = is_option && self.default.is_none();
+        if is_plain && self.skip_if.as_ref().is_some_and(is_none) {
             self.skip_if = None;
         }
         let default = self.default.as_ref().map(|(_, span)| *span);

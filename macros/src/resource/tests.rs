@@ -137,15 +137,43 @@ fn the_root_takes_the_attributes_of_serde_that_a_definition_can_say() {
 }
 
 #[test]
+fn a_function_that_leaves_out_more_than_none_stays() {
+    let (model, faults) = model(&parse_quote! {
+        #[resource(group = "example.dev", version = "v1", namespaced)]
+        struct A {
+            metadata: ObjectMeta,
+            #[serde(skip_serializing_if = "port::is_none")]
+            port: Option<i32>,
+            #[serde(skip_serializing_if = "std::option::Option::is_none")]
+            host: Option<String>,
+            #[serde(default = "most", skip_serializing_if = "Option::is_none")]
+            most: Option<i32>,
+        }
+    });
+    assert!(faults.is_empty(), "{faults:?}");
+    let skips = |name: &str| model.field(name).map(|field| field.skip_if.is_some());
+    assert_eq!(
+        (skips("port"), skips("host"), skips("most")),
+        (Some(true), Some(false), Some(true))
+    );
+}
+
+#[test]
 fn an_attribute_of_serde_that_the_root_cannot_have_is_one_fault() {
     let of_field = [
+        ("flatten", "the object itself takes no `flatten`: "),
         ("flatten", "flatten inside of those types"),
         ("with = \"m\"", "a type of your own"),
         ("skip_serializing_if = \"f\"", "give the field `#[serde(default)]` as well"),
         ("defualt", "did you mean `default`?"),
     ];
     let of_struct = [
+        ("deny_unknown_fields", "the object itself takes no `deny_unknown_fields`: "),
         ("deny_unknown_fields", "stay readable"),
+        ("untagged", "by `apiVersion` and `kind`"),
+        ("content = \"c\"", "by `apiVersion` and `kind`"),
+        ("expecting = \"a site\"", "name the kind"),
+        ("rename_all_fields = \"camelCase\"", "write `rename_all`"),
         ("rename_all = \"snakecase\"", "did you mean `snake_case`?"),
         ("default", "on the fields that may be absent"),
     ];
@@ -200,6 +228,53 @@ fn markers_of_go_on_the_kind_are_answered_by_its_keys() {
     assert_eq!(faults.len(), 3, "{faults:#?}");
     for text in ["`column(\"Host\", spec.host)`", "`short = \"ws\"`", "make it an `Option`"] {
         assert!(faults.iter().any(|fault| fault.contains(text)), "{text} not in {faults:#?}");
+    }
+}
+
+#[test]
+fn markers_of_go_on_a_root_field_name_no_key_that_it_cannot_have() {
+    let answers = [
+        ("+nullable", "make it an `Option`"),
+        ("+required", "it is required unless it is an `Option` or has `#[serde(default)]`"),
+        ("+kubebuilder:validation:Required", "it is required unless"),
+        ("+k8s:required", "it is required unless"),
+        ("+listType=map", "on a field of a nested type, write `list(map, keys(name))`"),
+        ("+mapType=atomic", "on a field of a nested type, write `map(granular)`"),
+        ("+k8s:minimum=1", "on a field of a nested type, write `min = 1`"),
+        ("+kubebuilder:validation:items:MaxLength=3", "on a field of a nested type, write"),
+        ("+k8s:immutable", "on a field of a nested type, write `immutable`"),
+        ("+default=3", "only: write `#[serde(default)]`"),
+        ("+genclient", "clients take every kind"),
+    ];
+    for (line, text) in answers {
+        let (_, faults) = model(&parse_quote! {
+            #[resource(group = "example.dev", version = "v1", namespaced)]
+            struct A { metadata: ObjectMeta, #[doc = #line] content: Content }
+        });
+        let [only] = faults.as_slice() else { panic!("{line}: {faults:#?}") };
+        assert!(only.contains(text), "{line}: {only}");
+    }
+}
+
+#[test]
+fn a_warning_has_characters_that_go_prints() {
+    let outcome = |warning: &str| {
+        let (_, faults) = model(&parse_quote! {
+            #[resource(group = "example.dev", version = "v1", namespaced, deprecated = #warning)]
+            struct A { metadata: ObjectMeta, spec: Spec }
+        });
+        faults.len()
+    };
+    for printed in ["use v2", "Größe é e\u{301}", "\u{1f600}", "\u{fe0f}", "日本", "\u{e0100}"]
+    {
+        assert_eq!(outcome(printed), 0, "{printed:?}");
+    }
+    let refused = [
+        "\n\u{a0}\u{ad}\u{600}\u{61c}\u{6dd}\u{70f}\u{180e}\u{200b}\u{200d}",
+        "\u{2028}\u{202e}\u{2060}\u{206f}\u{e000}\u{feff}\u{fffb}\u{e0001}\u{f0000}\u{10ffff}",
+    ];
+    for c in refused.concat().chars() {
+        assert_eq!(outcome(&format!("use{c}v2")), 1, "{c:?}");
     }
 }
 

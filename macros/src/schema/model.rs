@@ -9,7 +9,7 @@ use super::attrs::{Attrs, Place};
 use super::key::Kind;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
-use crate::markers::markers;
+use crate::markers::{Subject, markers};
 
 /// Keywords that say which values there are.
 const CONDITIONS: &[&str] = &[
@@ -260,7 +260,7 @@ impl Field {
 
 impl Remarks {
     fn new(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
-        markers(attributes, &[], errors);
+        markers(attributes, Subject::with_keys(&[]), errors);
         Self {
             doc: doc(attributes),
             deprecated: attributes.iter().any(|it| it.path().is_ident("deprecated")),
