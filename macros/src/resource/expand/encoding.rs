@@ -1,6 +1,6 @@
 //! Generated impls of serde's traits.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use super::{api_version, private, private_at};
 use crate::path::located as at;
 use crate::resource::model::{Field, ResourceModel};
+use crate::schema::FieldDefault;
 
 /// Generates the impl of `Serialize`, with apiVersion and kind.
 pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
@@ -20,9 +21,7 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
         let json = &field.json.value;
         let place = at(ty.span());
         let p = private_at(place);
-        let skip = field.skip_if.as_ref().map(|skip| quote!(|| #skip(&self.#ident)));
-        let left_out =
-            quote_spanned!(place=> #p::path::TypeOf::<#ty>::new().is_left_out(&self.#ident) #skip);
+        let left_out = left_out(field, place);
         quote_spanned!(place=> #p::write_unless(#left_out, &mut __out, #json, &self.#ident)?;)
     });
     quote! {
@@ -39,6 +38,21 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
                 #(#fields)*
                 #p::serde::ser::SerializeStruct::end(__out)
             }
+        }
+    }
+}
+
+/// Returns the condition under which a field is not written.
+fn left_out(field: &Field, place: Span) -> TokenStream {
+    let Field { ident, ty, .. } = field;
+    let p = private_at(place);
+    let skip = field.skip_if.as_ref().map(|skip| quote_spanned!(place=> #skip(&self.#ident)));
+    match (&field.default, skip) {
+        // As `null`, for an absent field is read as the value of the function.
+        (Some(FieldDefault::Function(_)), skip) => skip.unwrap_or_else(|| quote!(false)),
+        (_, skip) => {
+            let skip = skip.map(|skip| quote!(|| #skip));
+            quote_spanned!(place=> #p::path::TypeOf::<#ty>::new().is_left_out(&self.#ident) #skip)
         }
     }
 }

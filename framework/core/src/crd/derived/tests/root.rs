@@ -255,3 +255,58 @@ fn the_attributes_of_serde_on_the_root_hold_for_objects_and_for_the_definition()
     assert_eq!(version["additionalPrinterColumns"][0]["jsonPath"], ".age");
     assert_eq!(version["additionalPrinterColumns"][0]["type"], "integer");
 }
+
+fn some_three() -> Option<i32> {
+    Some(3)
+}
+
+mod port {
+    pub(super) fn is_none(value: &Option<i32>) -> bool {
+        *value == Some(0)
+    }
+}
+
+type Maybe = Option<i32>;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Donkey {
+    metadata: ObjectMeta,
+    #[serde(default = "some_three")]
+    shoes: Option<i32>,
+    #[serde(default = "some_three")]
+    teeth: Maybe,
+    #[serde(default = "some_three", skip_serializing_if = "Option::is_none")]
+    bells: Option<i32>,
+    #[serde(skip_serializing_if = "port::is_none")]
+    port: Option<i32>,
+}
+
+#[test]
+fn a_null_of_the_root_is_written_where_an_absent_field_has_a_default() {
+    let head = json!({ "apiVersion": "example.dev/v1", "kind": "Donkey", "metadata": {} });
+    let with = |fields: Value| {
+        let mut object = head.clone();
+        object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        object
+    };
+    let absent: Donkey = serde_json::from_value(head.clone()).unwrap();
+    assert_eq!((absent.shoes, absent.teeth, absent.port), (Some(3), Some(3), None));
+    let nulls = with(json!({ "shoes": null, "teeth": null, "bells": null, "port": 0 }));
+    let read: Donkey = serde_json::from_value(nulls).unwrap();
+    assert_eq!((read.shoes, read.teeth, read.bells, read.port), (None, None, None, Some(0)));
+    // As serde's own derive: a value is left out by a function that is named.
+    let written = serde_json::to_value(&read).unwrap();
+    assert_eq!(written, with(json!({ "shoes": null, "teeth": null })));
+    let again: Donkey = serde_json::from_value(written).unwrap();
+    assert_eq!((again.shoes, again.teeth), (None, None));
+
+    let definition = serde_json::to_value(Donkey::crd().unwrap()).unwrap();
+    let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    for name in ["shoes", "teeth"] {
+        assert_eq!(
+            (&schema[name]["default"], &schema[name]["nullable"]),
+            (&json!(3), &json!(true))
+        );
+    }
+}
