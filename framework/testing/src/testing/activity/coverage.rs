@@ -179,13 +179,7 @@ impl Kept {
         // One process at a time, or a table could be replaced by one without the latest counts. Where
         // files cannot be locked, the next process that writes makes up for this.
         let lock = OpenOptions::new().create(true).append(true).open(folder.join(LOCK))?;
-        // 5 s at most: a process that a debugger has stopped would hold up all others.
-        for _ in 0..100 {
-            if lock.try_lock().is_ok() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        let _ = lock.lock();
         let own = match self.own.take() {
             Some(own) => own,
             None => new_file(folder)?,
