@@ -107,10 +107,17 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     conversion(spec, out);
 }
 
-/// Returns the position of the first character that Go does not print: the space is the only
-/// printable blank.
+/// Returns the position of the first character that Go does not print (`unicode.IsPrint`): controls,
+/// formats, blanks other than the space, private and unassigned characters.
+///
+/// std escapes the same characters, except those that its Unicode tables assign and the older ones
+/// of upstream's Go do not: these pass.
 fn unprintable(text: &str) -> Option<usize> {
-    let is_odd = |letter: char| letter.is_control() || letter != ' ' && letter.is_whitespace();
+    let is_odd = |letter: char| {
+        // At the beginning of a text std also escapes the marks that extend a letter.
+        let text = String::from_iter(['a', letter]);
+        !matches!(letter, '\'' | '"' | '\\') && text.escape_debug().nth(1) == Some('\\')
+    };
     text.find(is_odd)
 }
 

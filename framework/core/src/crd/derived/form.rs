@@ -1,8 +1,7 @@
-//! A question to serde: which form in JSON have the values of a type?
+//! The form in JSON of a type's values: object, list, map, or any.
 //!
-//! A macro sees the spelling `Vec<…>` only; behind an alias, a newtype or an array the type's own
-//! `Deserialize` tells a list from an object. The deserializer here answers no request: the first
-//! request is the answer.
+//! A macro sees the spelling only. A deserializer records the first method that the type's
+//! `Deserialize` calls, and then fails.
 
 // DESIGN.md, 272: The form of a kept value is asked of `Deserialize`
 
@@ -14,7 +13,8 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-/// Most lists and maps, one inside of another, that are looked into: a type may contain itself.
+/// Most lists, maps and options, one inside of another, that are looked into: a type may contain
+/// itself.
 const DEPTH: usize = 4;
 
 /// The form of a type's values.
@@ -27,6 +27,19 @@ pub(super) enum Form {
     Object,
     List(Box<Self>),
     Map(Box<Self>),
+    /// A value of that form, or null.
+    Nullable(Box<Self>),
+}
+
+impl Form {
+    /// Whether nothing is known of a value that is not null.
+    pub(super) fn is_any(&self) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Nullable(form) => form.is_any(),
+            Self::Object | Self::List(_) | Self::Map(_) => false,
+        }
+    }
 }
 
 /// Returns the form of the values that serde reads as `T`.
@@ -39,7 +52,7 @@ pub(super) fn of<T: DeserializeOwned>() -> Form {
 /// The value whose form is recorded.
 struct Asked<'a> {
     form: &'a RefCell<Form>,
-    /// Lists and maps that may still be looked into.
+    /// Lists, maps and options that may still be looked into.
     depth: usize,
 }
 
@@ -72,7 +85,14 @@ impl<'de> Deserializer<'de> for Asked<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
+        let form = self.form;
+        let outcome = match self.depth.checked_sub(1) {
+            Some(depth) => visitor.visit_some(Asked { form, depth }),
+            None => no_value(),
+        };
+        let inner = form.take();
+        *form.borrow_mut() = Form::Nullable(Box::new(inner));
+        outcome
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(

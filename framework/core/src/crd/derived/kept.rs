@@ -50,9 +50,11 @@ pub(super) fn opaque_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) ->
     opaque(&form::of::<T>(), false, generator)
 }
 
-/// Any value of that form; `null` is one, where it could be one of the type's values.
+/// Any value of that form; `null` is one in a list or a map, where it could be one of the type's
+/// values. Of a field serde says whether it may be null.
 fn opaque(form: &Form, is_inside: bool, generator: &mut SchemaGenerator) -> Schema {
     match form {
+        Form::Nullable(form) => null_if(is_inside, opaque(form, is_inside, generator)),
         Form::Object => object(generator),
         Form::List(items) => list(&opaque(items, true, generator)),
         Form::Map(values) => map(&opaque(values, true, generator)),
@@ -61,10 +63,15 @@ fn opaque(form: &Form, is_inside: bool, generator: &mut SchemaGenerator) -> Sche
 }
 
 fn any(is_nullable: bool) -> Schema {
-    let mut schema = json_schema!({
+    let schema = json_schema!({
         "x-kubernetes-preserve-unknown-fields": true,
         (UNCHECKED): ANY
     });
+    null_if(is_nullable, schema)
+}
+
+/// Allows null if that is said.
+fn null_if(is_nullable: bool, mut schema: Schema) -> Schema {
     if is_nullable {
         schema.insert("nullable".to_owned(), true.into());
     }
@@ -79,24 +86,26 @@ pub fn unknown(_: &mut SchemaGenerator) -> Schema {
 /// A whole object, or those in the list or map that serde reads as `T`.
 pub(super) fn embedded_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
     // A map to values of an unknown form may be the object itself.
-    inside(&form::of::<T>(), embedded, |values| *values != Form::Any, generator)
+    inside(&form::of::<T>(), false, (embedded, |values| !values.is_any()), generator)
 }
 
 /// A number or a text, or those in the list or map that serde reads as `T`.
 pub(super) fn int_or_string_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
-    inside(&form::of::<T>(), int_or_string, |_| true, generator)
+    inside(&form::of::<T>(), false, (int_or_string, |_| true), generator)
 }
 
 /// The schema in lists, and in maps whose values have a form that `is_map` accepts.
 fn inside(
     form: &Form,
-    schema: Kept,
-    is_map: fn(&Form) -> bool,
+    is_inside: bool,
+    (schema, is_map): (Kept, fn(&Form) -> bool),
     generator: &mut SchemaGenerator,
 ) -> Schema {
+    let mut below = |form, is_inside| inside(form, is_inside, (schema, is_map), generator);
     match form {
-        Form::List(items) => list(&inside(items, schema, is_map, generator)),
-        Form::Map(values) if is_map(values) => map(&inside(values, schema, is_map, generator)),
+        Form::Nullable(form) => null_if(is_inside, below(form, is_inside)),
+        Form::List(items) => list(&below(items, true)),
+        Form::Map(values) if is_map(values) => map(&below(values, true)),
         _ => schema(generator),
     }
 }

@@ -18,7 +18,7 @@ use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
 use crate::crd::schema::mark_keys;
 
-/// The schema of a field's type, and serde's opinion about an absent field.
+/// The schema of a field's type, and whether serde lets the field be absent or null.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The schema where the field has a separate name.
@@ -225,7 +225,8 @@ pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
     Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
 }
 
-/// Serde's opinion about a field whose schema is not that of its type.
+/// Whether serde lets a field be absent or null, and the shapes of kept values, for a field whose
+/// schema is not that of its type.
 pub trait ProbeAbsence: Sized {
     /// Returns a shape without a schema.
     fn absence(self) -> Shape;

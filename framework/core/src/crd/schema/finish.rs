@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::lower::Node;
 
-/// Removes marks, and moves the `enum` of nullable fields into `anyOf`.
+/// Removes marks, moves the `enum` of nullable fields into `anyOf`, and keeps any value where there
+/// is no type.
 ///
 /// A definition needs a type, or the keyword that keeps any value: bounds alone hold for the values
 /// of their own type, as in JSON Schema.

@@ -112,15 +112,12 @@ impl Lower<'_> {
         self.inside(&raw.get(INSIDE).cloned().unwrap_or_default());
         for key in [COLUMN, SELECTABLE] {
             let Some(value) = raw.get(key) else { continue };
-            // API servers show and select by single fields. The type may stand outside of a list,
-            // too.
+            // No error: the type may stand outside of a list, too.
             if self.path().iter().any(|step| step == "[]" || step == "*") {
-                // A missing column is seen; a request with such a selector fails at run time.
-                if key == SELECTABLE {
-                    self.warn(
-                        "`selectable` has no effect below a list or a map: API servers select by single fields",
-                    );
-                }
+                let key = if key == COLUMN { "column" } else { "selectable" };
+                self.warn(&format!(
+                    "`{key}` has no effect below a list or a map: API servers show and select by single fields"
+                ));
                 continue;
             }
             let column = (key == COLUMN).then(|| value.clone());

@@ -340,6 +340,12 @@ fn the_server_refuses_each_version_that_is_refused_here() {
         ("deprecationWarning", json!("use v2"), true),
         ("deprecationWarning", json!(""), false),
         ("deprecationWarning", json!("use\u{a0}v2"), false),
+        ("deprecationWarning", json!("use\u{200b}v2"), false),
+        ("deprecationWarning", json!("use\u{ad}v2"), false),
+        ("deprecationWarning", json!("\u{1f469}\u{200d}\u{1f4bb}"), false),
+        ("deprecationWarning", json!("\u{e000}"), false),
+        ("deprecationWarning", json!("\u{378}"), false),
+        ("deprecationWarning", json!("\u{301}e\u{301} \u{1f469} \\ \"v2\" 'v3'"), true),
         ("deprecationWarning", json!("é".repeat(200)), false),
     ] {
         let mut changed = definition.clone();

@@ -92,12 +92,10 @@ fn column(column: &Value, faults: &mut Faults) {
 fn warning(version: &Value, faults: &mut Faults) {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let name = text(version, "name");
-    // As for Go, the space is the only printable blank.
-    let odd = warning.find(|c: char| c.is_control() || c.is_whitespace() && c != ' ');
-    if let Some(at) = odd {
+    if let Some(at) = warning.find(|c: char| !is_printable(c)) {
         faults.add(format!(
             "version {name}: the warning must only contain printable UTF-8 characters, and there is another at byte \
-             {at}; write common spaces, and no end of a line"
+             {at}; write common spaces, no end of a line, and no invisible character"
         ));
     }
     if warning.is_empty() || warning.len() > MOST_WARNING {
@@ -107,6 +105,17 @@ fn warning(version: &Value, faults: &mut Faults) {
             warning.len()
         ));
     }
+}
+
+/// Whether Go prints a character (`unicode.IsPrint`): the space, and all but controls, formats,
+/// other blanks, private and unassigned characters.
+///
+/// std escapes the same characters, except those that its Unicode tables assign and the older ones
+/// of a server do not: these pass.
+fn is_printable(c: char) -> bool {
+    // At the beginning of a text std also escapes the marks that extend a letter.
+    let text = String::from_iter(['a', c]);
+    matches!(c, '\'' | '"' | '\\') || text.escape_debug().nth(1) != Some('\\')
 }
 
 /// The elements of a list; none where there is no list.

@@ -1,7 +1,7 @@
 //! Hashes of values, and indexes of lists for the search of many places.
 //!
-//! Invariant: a search reads each list once and hashes each value once, whatever the number of places: anybody
-//! who may write annotations chooses the places.
+//! Invariant: a search reads each list once, and hashes a value at most once for each value around it (JSON
+//! nests at most 128 deep), whatever the number of places: anybody who may write annotations chooses the places.
 
 use std::collections::HashMap;
 
@@ -29,17 +29,23 @@ pub(super) struct ListIndex<'v> {
 impl<'v> Indexes<'v> {
     /// Returns the index of a list.
     pub(super) fn list(&mut self, list: &'v [Value]) -> &mut ListIndex<'v> {
-        self.lists.entry(list.as_ptr()).or_insert_with(|| ListIndex::new(list))
+        let Self { lists, hashes } = self;
+        let index = || ListIndex::new(list, |element| hash_once(hashes, element));
+        lists.entry(list.as_ptr()).or_insert_with(index)
     }
 
     /// Returns the hash of a value.
     pub(super) fn hash(&mut self, value: &'v Value) -> u64 {
-        *self.hashes.entry(std::ptr::from_ref(value)).or_insert_with(|| hash(value))
+        hash_once(&mut self.hashes, value)
     }
 }
 
+fn hash_once(hashes: &mut HashMap<*const Value, u64>, value: &Value) -> u64 {
+    *hashes.entry(std::ptr::from_ref(value)).or_insert_with(|| hash(value))
+}
+
 impl<'v> ListIndex<'v> {
-    fn new(list: &'v [Value]) -> Self {
+    fn new(list: &'v [Value], hash: impl FnMut(&'v Value) -> u64) -> Self {
         let hashes: Vec<u64> = list.iter().map(hash).collect();
         let mut sorted: Vec<_> = hashes.iter().copied().zip(0..).collect();
         sorted.sort_unstable();

@@ -318,7 +318,12 @@ impl Leaf {
                 _ => return None,
             }
         }
-        (here.map(|here| indexes.hash(here)) == self.b).then(|| (place, self.k.first()))
+        // A value where none came back differs, whatever its hash.
+        let is_same = match self.b {
+            Some(hash) => here.is_some_and(|here| indexes.hash(here) == hash),
+            None => here.is_none(),
+        };
+        is_same.then(|| (place, self.k.first()))
     }
 }
 

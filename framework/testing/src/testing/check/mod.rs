@@ -118,9 +118,10 @@ pub async fn try_check_from<K: CustomResource>(
     }
     let values: Vec<Value> = examples.iter().cloned().map(without_head).collect();
     let statuses: Vec<Value> = examples.iter().filter_map(|it| it.get("status").cloned()).collect();
+    let warnings = about_values(&unchecked);
     let target = CheckTarget {
         schema: &schema,
-        warnings: &unchecked,
+        warnings: &warnings,
         decode: &|value| decode::<K>(&with_head(value, &head)),
         store: &|value| Box::pin(store(&api, with_head(&value, &head))),
         examples: &values,
@@ -134,6 +135,16 @@ pub async fn try_check_from<K: CustomResource>(
     let versions = Versions::of::<K>();
     let versions = versions.map(|all| versions::judge_versions(&all, &definition, &examples));
     report.with_versions(versions).into_result()
+}
+
+/// The remarks which say that an API server checks the values of a field less strictly than serde.
+fn about_values(remarks: &[String]) -> Vec<String> {
+    // A remark about the whole definition names no field; columns and selectable fields check nothing.
+    let of_display = [": kubectl shows `<invalid>` ", "` has no effect below a list or a map: "];
+    let is_about_values = |remark: &&String| {
+        remark.starts_with('.') && !of_display.iter().any(|text| remark.contains(text))
+    };
+    remarks.iter().filter(is_about_values).cloned().collect()
 }
 
 /// The definition with a single version: the server of a check converts nothing.

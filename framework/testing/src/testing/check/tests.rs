@@ -420,3 +420,80 @@ async fn a_warning_about_another_place_excuses_no_difference() {
     assert!(error.contains("serde writes {"), "{error}");
     assert!(error.contains(", and serde refuses that: .spec.luck: "), "{error}");
 }
+
+/// A long description: `kubectl apply` fails for the definition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Described(Lowercase);
+
+impl JsonSchema for Described {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Described".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "x".repeat(300 << 10) })
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct LongSpec {
+    name: Described,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct AgeSpec {
+    #[schema(column("Age", type = "date"))]
+    name: Lowercase,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct ShelfSpec<T: JsonSchema> {
+    books: Vec<T>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct ColumnBook {
+    #[schema(column)]
+    name: Lowercase,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct FieldBook {
+    #[schema(selectable)]
+    name: Lowercase,
+}
+
+type ColumnShelfSpec = ShelfSpec<ColumnBook>;
+type FieldShelfSpec = ShelfSpec<FieldBook>;
+
+kind!(Long, "longs", LongSpec);
+kind!(Aged, "ageds", AgeSpec);
+kind!(ColumnShelf, "columnshelves", ColumnShelfSpec);
+kind!(FieldShelf, "fieldshelves", FieldShelfSpec);
+
+#[derive(windlass_macros::CustomResource, Clone, Debug)]
+#[resource(
+    group = "check.windlass.dev", version = "v1", namespaced, plural = "dateds",
+    column("Since", spec.name, type = "date")
+)]
+struct Dated {
+    metadata: ObjectMeta,
+    spec: LooseSpec,
+}
+
+/// Asserts that a kind has a remark, and that its check is an error in spite of that.
+async fn differs_with<K: windlass_core::crd::CustomResource>(remark: &str) {
+    let remarks = windlass_core::crd::warnings::<K>().unwrap();
+    assert!(remarks.iter().any(|it| it.contains(remark)), "{remarks:?}");
+    let error = try_check::<K>().await.expect_err(remark).to_string();
+    assert!(error.contains("and serde refuses it: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_remark_about_size_columns_or_selectable_fields_excuses_no_difference() {
+    differs_with::<Long>("bytes, and `kubectl apply` fails").await;
+    differs_with::<Aged>(".spec.name: kubectl shows `<invalid>`").await;
+    differs_with::<Dated>("column `Since`: kubectl shows `<invalid>`").await;
+    differs_with::<ColumnShelf>(".name: `column` has no effect").await;
+    differs_with::<FieldShelf>(".name: `selectable` has no effect").await;
+}

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windlass_apiserver::crd_schema::check_crd;
+use windlass_apiserver::crd_schema::{Schema as Compiled, check_crd};
 use windlass_macros::Schema;
 
 use super::definition;
@@ -24,6 +24,17 @@ type Chain = Vec<HashMap<String, [Foreign; 2]>>;
 
 #[derive(Serialize, Deserialize)]
 struct Wrapped(Vec<Foreign>);
+
+/// A number or a text, of another crate.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum ForeignPort {
+    Number(i32),
+    Name(String),
+}
+
+type ItemsOrNull = Vec<Option<Foreign>>;
+type PortsOrNull = BTreeMap<String, Option<ForeignPort>>;
 
 /// A list of itself.
 #[derive(Serialize, Deserialize)]
@@ -66,18 +77,28 @@ struct Kept {
     texts: Vec<OneOrMany>,
     #[schema(opaque)]
     plain: Foreign,
+    #[schema(opaque)]
+    items_or_null: ItemsOrNull,
+    #[schema(opaque)]
+    lists_or_null: BTreeMap<String, Option<Vec<Foreign>>>,
+    #[schema(opaque)]
+    list_or_null: Option<ItemsOrNull>,
     #[schema(embedded)]
     objects: Items,
     #[schema(embedded)]
     object: Unstructured,
     #[schema(embedded)]
     objects_by_name: ByName,
+    #[schema(embedded)]
+    objects_or_null: ItemsOrNull,
     #[schema(int_or_string)]
-    ports: [Foreign; 2],
+    ports: [ForeignPort; 2],
     #[schema(int_or_string)]
-    ports_by_name: HashMap<String, Foreign>,
+    ports_by_name: HashMap<String, ForeignPort>,
     #[schema(int_or_string)]
-    port: Foreign,
+    ports_or_null: PortsOrNull,
+    #[schema(int_or_string)]
+    port: ForeignPort,
 }
 
 fn lowered() -> Value {
@@ -121,6 +142,45 @@ fn an_opaque_value_has_the_form_that_serde_reads() {
 }
 
 #[test]
+fn a_list_or_map_of_options_keeps_null() {
+    let found = lowered();
+    let object =
+        json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true, "nullable": true });
+    assert_eq!(found["items_or_null"]["items"], object);
+    assert_eq!(found["list_or_null"]["items"], object);
+    assert_eq!(found["objects_or_null"]["items"]["nullable"], true);
+    assert_eq!(found["ports_or_null"]["additionalProperties"]["nullable"], true);
+    let list = &found["lists_or_null"]["additionalProperties"];
+    assert_eq!(list["nullable"], true, "{list:#}");
+    assert_eq!(list["items"]["nullable"], Value::Null, "{list:#}");
+    // The field itself may be null as serde says.
+    assert_eq!(found["list_or_null"]["nullable"], true);
+    for name in ["items_or_null", "objects_or_null", "ports_or_null", "lists_or_null"] {
+        assert_eq!(found[name]["nullable"], Value::Null, "{name}: {:#}", found[name]);
+    }
+}
+
+/// A type that contains itself, and no list or map.
+#[derive(Serialize, Deserialize)]
+struct Endless(Option<Box<Self>>);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct KeptEndless {
+    #[schema(opaque)]
+    endless: Endless,
+    #[schema(opaque)]
+    all: Vec<Endless>,
+}
+
+#[test]
+fn a_type_that_contains_itself_in_an_option_is_any_value() {
+    let fields = &structural_schema::<KeptEndless>().unwrap().schema["properties"];
+    let any = json!({ "x-kubernetes-preserve-unknown-fields": true, "nullable": true });
+    assert_eq!(fields["endless"], any);
+    assert_eq!(fields["all"]["items"], any);
+}
+
+#[test]
 fn objects_and_ports_stand_in_the_lists_and_maps_that_serde_reads() {
     let found = lowered();
     let embedded = "x-kubernetes-embedded-resource";
@@ -133,8 +193,59 @@ fn objects_and_ports_stand_in_the_lists_and_maps_that_serde_reads() {
     assert_eq!(found["port"][port], true);
 }
 
+/// Returns each field with a value that serde reads, and a value of another form.
+fn values() -> Vec<(&'static str, Value, Value)> {
+    let foreign = json!({ "field": 1 });
+    let object = json!({ "apiVersion": "v1", "kind": "Pod", "field": 1 });
+    vec![
+        ("alias", json!([foreign]), foreign.clone()),
+        ("array", json!([foreign, foreign]), json!({ "0": foreign })),
+        ("boxed", json!([foreign]), json!("x")),
+        ("newtype", json!([foreign]), json!({})),
+        ("by_name", json!({ "1": foreign }), json!([foreign])),
+        ("chain", json!([{ "a": [foreign, foreign] }]), json!([[foreign]])),
+        ("deep", json!([[], [[]]]), json!([{}])),
+        ("texts", json!(["x", ["y"]]), json!("x")),
+        ("plain", foreign.clone(), json!("x")),
+        ("items_or_null", json!([foreign, null]), json!([[]])),
+        ("lists_or_null", json!({ "a": [foreign], "b": null }), json!({ "a": [null] })),
+        ("list_or_null", json!([null]), json!({})),
+        ("objects", json!([object]), object.clone()),
+        ("object", object.clone(), json!([object])),
+        ("objects_by_name", json!({ "1": object }), json!([object])),
+        ("objects_or_null", json!([object, null]), json!([[]])),
+        ("ports", json!([80, "http"]), json!(80)),
+        ("ports_by_name", json!({ "a": 80 }), json!([80])),
+        ("ports_or_null", json!({ "a": "http", "b": null }), json!({ "a": [] })),
+        ("port", json!("http"), json!(["http"])),
+        ("untagged", json!(["x"]), json!(1)),
+    ]
+}
+
 #[test]
-fn a_server_accepts_kept_values_of_every_form() {
+fn a_server_stores_kept_values_of_the_form_that_serde_reads_and_of_no_other() {
+    let found = structural_schema::<Kept>().unwrap();
+    let root = definition(&found.schema)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].take();
+    let compiled = Compiled::compile(&root);
+    let good: Value = values().into_iter().map(|(name, good, _)| (name.to_owned(), good)).collect();
+    let fields = found.schema["properties"].as_object().unwrap();
+    assert!(fields.keys().eq(good.as_object().unwrap().keys()), "a field has no value here");
+    let is_read = |spec: &Value| serde_json::from_value::<Kept>(spec.clone()).is_ok();
+    let refusal = |spec: &Value| compiled.validate(&json!({ "spec": spec }), None).causes;
+    assert!(is_read(&good));
+    assert!(refusal(&good).is_empty(), "{:?}", refusal(&good));
+    for (name, _, bad) in values() {
+        let mut spec = good.clone();
+        spec[name] = bad;
+        assert!(!is_read(&spec), "{name}: serde reads {}", spec[name]);
+        // A value of several forms is not checked.
+        let causes = refusal(&spec);
+        assert_eq!(causes.is_empty(), name == "untagged", "{name}: {} {causes:?}", spec[name]);
+    }
+}
+
+#[test]
+fn a_server_accepts_the_definition_of_kept_values_and_checks_less_at_their_places() {
     let found = structural_schema::<Kept>().unwrap();
     let faults = check_crd(&definition(&found.schema), None);
     assert!(faults.is_empty(), "{faults:#?}");

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass_apiserver::crd_schema::{Schema as Compiled, check_crd};
@@ -65,4 +67,32 @@ fn keys_for_items_of_what_is_no_list_are_warned_of() {
     found.retain(|warning| warning.contains("`each`"));
     let text = "`each` is for lists, and the type is a value of several types, so it has no effect";
     assert_eq!(found, [format!(".any: {text}"), format!(".names: {text}")]);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Seat {
+    #[schema(column("Row"))]
+    row: i32,
+    #[schema(selectable)]
+    place: i32,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Hall {
+    seats: Vec<Seat>,
+    boxes: BTreeMap<String, Seat>,
+    first: Seat,
+}
+
+#[test]
+fn a_column_and_a_selectable_field_below_a_list_or_a_map_are_warned_of() {
+    let reason =
+        "has no effect below a list or a map: API servers show and select by single fields";
+    let found = structural_schema::<Hall>().unwrap().warnings;
+    let mut expected = Vec::new();
+    for seat in ["boxes.*", "seats.[]"] {
+        expected.push(format!(".{seat}.place: `selectable` {reason}"));
+        expected.push(format!(".{seat}.row: `column` {reason}"));
+    }
+    assert_eq!(found, expected);
 }

@@ -62,6 +62,52 @@ fn the_work_of_a_conversion_grows_with_its_object_and_not_with_the_places_of_its
     }
 }
 
+/// Values, one inside of another, around a long text.
+const AROUND: usize = 60;
+
+/// Returns the steps of restoring places in `made`, of which no list is as long as the type writes it, so that
+/// all is searched in one value.
+fn steps_of(made: &Value, places: &[Value]) -> usize {
+    let text = json!({ "v1": { "of": 0, "kept": places } }).to_string();
+    let mut kept = Kept::take(&mut json!({ "annotations": { KEPT_FIELDS: text } }));
+    let judges = Judges { looks_same: &|_: &Value| true, is_readable: &|_: &Value| true };
+    work::take();
+    kept.restore("v1", (made.clone(), &Value::Null), &judges);
+    work::take()
+}
+
+#[test]
+fn a_value_is_hashed_at_most_once_for_each_value_around_it() {
+    let element = json!({ "i": 0, "n": 1, "h": 1 });
+    let cases: [(&str, Value, fn(Value) -> Value); 2] = [
+        ("objects", json!("a"), |inner| json!({ "a": inner })),
+        ("lists", element, |inner| json!([inner])),
+    ];
+    for (case, step, around) in cases {
+        let leaf = json!("x".repeat(10_000));
+        let made = json!({ "spec": (0..AROUND).fold(leaf, |inner, _| around(inner)) });
+        let place = |depth: usize, b: Option<u64>| {
+            let mut steps = vec![json!("spec")];
+            steps.resize(depth + 1, step.clone());
+            json!({ "p": steps, "b": b, "k": [2] })
+        };
+        let changed: Vec<Value> = (0..=AROUND).map(|depth| place(depth, Some(1))).collect();
+        let steps = steps_of(&made, &changed);
+        let length = made.to_string().len();
+        assert!(steps > AROUND * 10_000, "{case}: {steps} steps show nothing");
+        assert!(steps < (AROUND + 2) * length, "{case}: {steps} steps for {length} bytes");
+        let twice = [changed.as_slice(), &changed].concat();
+        assert!(steps_of(&made, &twice) < steps + steps / 10, "{case}: places are hashed again");
+    }
+}
+
+#[test]
+fn a_place_where_nothing_came_back_is_not_hashed() {
+    let made = json!({ "spec": { "a": "x".repeat(10_000) } });
+    let steps = steps_of(&made, &[json!({ "p": ["spec", "a"], "k": [2] })]);
+    assert!(steps < 1_000, "{steps} steps");
+}
+
 #[test]
 fn an_annotation_of_more_places_than_a_conversion_writes_restores_nothing() {
     let time_zone = |nowhere: usize| {
