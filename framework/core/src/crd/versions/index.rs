@@ -84,30 +84,6 @@ impl<'v> ListIndex<'v> {
     }
 }
 
-/// Steps of searches, which tests count: bytes that are hashed, and elements that are compared.
-#[cfg(test)]
-pub(super) mod work {
-    use std::cell::Cell;
-
-    thread_local! {
-        static STEPS: Cell<usize> = const { Cell::new(0) };
-    }
-
-    pub(in crate::crd::versions) fn count(steps: usize) {
-        STEPS.set(STEPS.get() + steps);
-    }
-
-    /// Returns the steps of this thread since the last call.
-    pub(in crate::crd::versions) fn take() -> usize {
-        STEPS.take()
-    }
-}
-
-#[cfg(not(test))]
-mod work {
-    pub(super) const fn count(_: usize) {}
-}
-
 pub(super) fn name_of(element: &Value) -> Option<&str> {
     element.get("name").and_then(Value::as_str)
 }
@@ -154,5 +130,29 @@ fn hash_bytes(bytes: &[u8], state: &mut u64) {
     work::count(bytes.len());
     for byte in bytes {
         *state = (*state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+#[cfg(not(test))]
+mod work {
+    pub(super) const fn count(_: usize) {}
+}
+
+/// Steps of searches, which tests count: bytes that are hashed, and elements that are compared.
+#[cfg(test)]
+pub(super) mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        static STEPS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(in crate::crd::versions) fn count(steps: usize) {
+        STEPS.set(STEPS.get() + steps);
+    }
+
+    /// Returns the steps of this thread since the last call.
+    pub(in crate::crd::versions) fn take() -> usize {
+        STEPS.take()
     }
 }
