@@ -199,28 +199,15 @@ fn versions(model: &ResourceModel, errors: &mut Errors) {
     }
 }
 
-/// Whether Go's `unicode.IsPrint` holds: the space is the only printable blank, and characters that
-/// format a text or are private are not printable. Those that Unicode has not assigned stay open: an
-/// API server refuses them, but which ones depends on its version of Go.
+/// Whether Go prints a character (`unicode.IsPrint`): the space, and all but controls, formats,
+/// other blanks, private and unassigned characters.
+///
+/// std escapes the same characters, except those that its Unicode tables assign and the older ones
+/// of a server do not: these pass.
 fn is_printable(c: char) -> bool {
-    let is_format_or_private = matches!(
-        c,
-        '\u{ad}'
-            | '\u{600}'..='\u{605}'
-            | '\u{61c}'
-            | '\u{6dd}'
-            | '\u{70f}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{e000}'..='\u{f8ff}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-            | '\u{f0000}'..
-    );
-    c == ' ' || !(c.is_control() || c.is_whitespace() || is_format_or_private)
+    // At the beginning of a text std also escapes the marks that extend a letter.
+    let text = String::from_iter(['a', c]);
+    matches!(c, '\'' | '"' | '\\') || text.escape_debug().nth(1) != Some('\\')
 }
 
 /// The API server sends the warning in a header.

@@ -84,11 +84,6 @@ impl<'v> ListIndex<'v> {
     }
 }
 
-#[cfg(not(test))]
-mod work {
-    pub(super) const fn count(_: usize) {}
-}
-
 pub(super) fn name_of(element: &Value) -> Option<&str> {
     element.get("name").and_then(Value::as_str)
 }
@@ -136,6 +131,11 @@ fn hash_bytes(bytes: &[u8], state: &mut u64) {
     for byte in bytes {
         *state = (*state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
+}
+
+#[cfg(not(test))]
+mod work {
+    pub(super) const fn count(_: usize) {}
 }
 
 /// Steps of searches, which tests count: bytes that are hashed, and elements that are compared.

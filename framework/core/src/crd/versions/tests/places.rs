@@ -79,7 +79,8 @@ fn steps_of(made: &Value, places: &[Value]) -> usize {
 #[test]
 fn a_value_is_hashed_at_most_once_for_each_value_around_it() {
     let element = json!({ "i": 0, "n": 1, "h": 1 });
-    let cases: [(&str, Value, fn(Value) -> Value); 2] = [
+    type Around = fn(Value) -> Value;
+    let cases: [(&str, Value, Around); 2] = [
         ("objects", json!("a"), |inner| json!({ "a": inner })),
         ("lists", element, |inner| json!([inner])),
     ];
