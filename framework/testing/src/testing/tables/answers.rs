@@ -170,10 +170,6 @@ impl Answers {
             return failure(415, "UnsupportedMediaType", &text);
         }
         let Some(stored) = self.get(target) else {
-            if is_apply && is_condition_broken(&Value::Null, &sent) {
-                let text = format!("{} {:?} is gone", target.resource(), target.name);
-                return failure(409, "Conflict", &text);
-            }
             if is_apply && target.subresource.is_empty() {
                 return success(201, &completed(target, sent));
             }
