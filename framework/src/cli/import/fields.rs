@@ -274,11 +274,8 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
     } else if is_nullable {
         // An `Option` allows null.
     } else if types.exact {
-        field.schema.with = Some(inner.clone());
-        // The schema of a printed type is a reference, and allows null only if the schema says so.
-        if types.printed(&inner).is_none() {
-            field.schema.keywords.insert("nullable".to_owned(), false.into());
-        }
+        field.schema.with = Some(inner);
+        field.schema.keywords.insert("nullable".to_owned(), false.into());
     } else {
         types.loosened.0 += 1;
     }

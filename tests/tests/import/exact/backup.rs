@@ -28,7 +28,7 @@ pub struct BackupSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excluded_namespaces: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = BackupHooks)]
+    #[schema(with = BackupHooks, extend("nullable" = false))]
     pub hooks: Option<BackupHooks>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub or_label_selectors: Option<Vec<Option<BackupHooksResourceLabelSelector>>>,
@@ -74,7 +74,7 @@ pub struct BackupStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration: Option<ApiTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = BackupStatusPhase)]
+    #[schema(with = BackupStatusPhase, extend("nullable" = false))]
     pub phase: Option<BackupStatusPhase>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_errors: Option<Vec<String>>,

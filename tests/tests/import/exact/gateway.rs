@@ -27,7 +27,7 @@ pub struct GatewaySpec {
     #[schema(length(min = 1))]
     pub gateway_class_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = GatewayInfrastructure)]
+    #[schema(with = GatewayInfrastructure, extend("nullable" = false))]
     pub infrastructure: Option<GatewayInfrastructure>,
     #[schema(items(min = 1, max = 64), list(map, keys(name)))]
     #[schema(rule(
@@ -68,7 +68,7 @@ pub struct GatewayListener {
     pub port: i32,
     pub protocol: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = GatewayListenerTls)]
+    #[schema(with = GatewayListenerTls, extend("nullable" = false))]
     pub tls: Option<GatewayListenerTls>,
 }
 
@@ -83,7 +83,7 @@ pub struct GatewayListenerAllowedRoutesNamespaces {
     #[serde(default)]
     pub from: GatewayListenerAllowedRoutesNamespacesFrom,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = GatewayListenerAllowedRoutesNamespacesSelector)]
+    #[schema(with = GatewayListenerAllowedRoutesNamespacesSelector, extend("nullable" = false))]
     pub selector: Option<GatewayListenerAllowedRoutesNamespacesSelector>,
 }
 

@@ -42,7 +42,7 @@ pub struct OptionObjectSpec {
     #[schema(with = String, extend("nullable" = false))]
     pub host_name_4: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = OptionObjectMatch)]
+    #[schema(with = OptionObjectMatch, extend("nullable" = false))]
     pub r#match: Option<OptionObjectMatch>,
     #[serde(rename = "podIPs", skip_serializing_if = "Option::is_none")]
     #[schema(with = Vec<String>, extend("nullable" = false))]
@@ -54,7 +54,7 @@ pub struct OptionObjectSpec {
     pub self_2: String,
     pub r#type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = OptionObjectValue)]
+    #[schema(with = OptionObjectValue, extend("nullable" = false))]
     pub value: Option<OptionObjectValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(

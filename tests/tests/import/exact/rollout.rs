@@ -34,13 +34,13 @@ pub struct RolloutSpec {
     #[schema(with = i32, extend("nullable" = false))]
     pub replicas: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutSelector)]
+    #[schema(with = RolloutSelector, extend("nullable" = false))]
     pub selector: Option<RolloutSelector>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutStrategy)]
+    #[schema(with = RolloutStrategy, extend("nullable" = false))]
     pub strategy: Option<RolloutStrategy>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutTemplate)]
+    #[schema(with = RolloutTemplate, extend("nullable" = false))]
     pub template: Option<RolloutTemplate>,
 }
 
@@ -67,10 +67,10 @@ pub struct RolloutSelectorMatchExpression {
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutStrategyBlueGreen)]
+    #[schema(with = RolloutStrategyBlueGreen, extend("nullable" = false))]
     pub blue_green: Option<RolloutStrategyBlueGreen>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutStrategyCanary)]
+    #[schema(with = RolloutStrategyCanary, extend("nullable" = false))]
     pub canary: Option<RolloutStrategyCanary>,
 }
 
@@ -104,7 +104,7 @@ fn default_max_unavailable() -> IntOrString {
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategyCanaryStep {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutStrategyCanaryStepPause)]
+    #[schema(with = RolloutStrategyCanaryStepPause, extend("nullable" = false))]
     pub pause: Option<RolloutStrategyCanaryStepPause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(with = i32, extend("nullable" = false))]
@@ -121,7 +121,7 @@ pub struct RolloutStrategyCanaryStepPause {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct RolloutTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = RolloutTemplateMetadata)]
+    #[schema(with = RolloutTemplateMetadata, extend("nullable" = false))]
     pub metadata: Option<RolloutTemplateMetadata>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(with = Map<String, Value>, extend("nullable" = false))]

@@ -42,7 +42,7 @@ pub struct ValueObjectSpec {
     #[schema(with = String, extend("description" = "Tab\there, trailing  ", "nullable" = false))]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = ValueObjectEither)]
+    #[schema(with = ValueObjectEither, extend("nullable" = false))]
     pub either: Option<ValueObjectEither>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(
@@ -53,7 +53,7 @@ pub struct ValueObjectSpec {
     )]
     pub exclusive: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = ValueObjectLarge)]
+    #[schema(with = ValueObjectLarge, extend("nullable" = false))]
     pub large: Option<ValueObjectLarge>,
     #[schema(extend("enum" = [1, 2, 3], "format" = null))]
     pub level: i64,
@@ -87,10 +87,10 @@ pub struct ValueObjectSpec {
     #[schema(with = String, title = "Odd", example = "x", extend("nullable" = false))]
     pub odd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = ValueObjectOne)]
+    #[schema(with = ValueObjectOne, extend("nullable" = false))]
     pub one: Option<ValueObjectOne>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = ValueObjectOptional, extend("default" = {}))]
+    #[schema(with = ValueObjectOptional, extend("default" = {}, "nullable" = false))]
     pub optional: Option<ValueObjectOptional>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(with = String, length(min = 1, max = 9), pattern = "^a", extend("nullable" = false))]
@@ -166,7 +166,7 @@ pub struct ValueObjectEither {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct ValueObjectLarge {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(with = ValueObjectLargeA)]
+    #[schema(with = ValueObjectLargeA, extend("nullable" = false))]
     pub a: Option<ValueObjectLargeA>,
 }
 
