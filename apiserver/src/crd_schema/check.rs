@@ -341,6 +341,13 @@ fn columns(given: Option<&Value>, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Returns the schema of a listed field, or that of a map's values: the API server takes a key of a map
+/// for a field.
+fn below<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    let listed = schema.get("properties").and_then(|fields| fields.get(name));
+    listed.or_else(|| schema.get("additionalProperties").filter(|values| values.is_object()))
+}
+
 /// Checks the selectable fields: each must exist in the schema and hold a scalar.
 fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) {
     let mut seen: Vec<&str> = Vec::new();
@@ -359,7 +366,7 @@ fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) 
             out.push(invalid(&at, &value, &detail));
             continue;
         };
-        let found = rest.split('.').try_fold(schema, |s, name| s.get("properties")?.get(name));
+        let found = rest.split('.').try_fold(schema, below);
         let Some(found) = found else {
             let detail = "is an invalid path: does not refer to a valid field";
             out.push(invalid(&at, &value, detail));

@@ -219,7 +219,7 @@ async fn a_server_refuses_the_versions_of_a_definition_that_are_errors_before() 
         ("selectableFields", fields(&all[1..]), true),
         ("selectableFields", fields(&all), false),
         ("selectableFields", fields(&[".spec.port"]), false),
-        ("selectableFields", fields(&[".spec.labels.app"]), false),
+        ("selectableFields", fields(&[".spec.labels.app"]), true),
         ("selectableFields", fields(&[".metadata.name"]), false),
         ("selectableFields", fields(&[".spec.a.x", ".spec.a.x"]), false),
         ("deprecationWarning", json!("use v2: \u{e9}"), true),

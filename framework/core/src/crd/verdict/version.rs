@@ -44,15 +44,15 @@ pub(super) fn judge(version: &Value, faults: &mut Faults) {
     }
 }
 
-/// Checks that a path goes through listed fields to a text, a whole number or a boolean.
+/// Checks that a path goes through listed fields, and keys of maps, to a text, a whole number or a
+/// boolean.
 fn selectable(path: &str, schema: &Value, faults: &mut Faults) {
     let steps = path.strip_prefix('.').map(|path| path.split('.'));
-    let field =
-        steps.and_then(|mut all| all.try_fold(schema, |here, it| here.get("properties")?.get(it)));
+    let field = steps.and_then(|mut all| all.try_fold(schema, below));
     let Some(field) = field else {
         return faults.add(format!(
             "selectable: `{path}` does not refer to a valid field: an API server selects by fields that the schema \
-             lists, and by no key of a map or of an object whose fields are kept; make it a field of a struct"
+             lists, and by keys of maps, but by no field of an object whose fields are kept; make it a field of a struct"
         ));
     };
     match field.get("type").and_then(Value::as_str) {
@@ -65,6 +65,12 @@ fn selectable(path: &str, schema: &Value, faults: &mut Faults) {
              enum of several types; {SELECTABLE_REASON}"
         )),
     }
+}
+
+/// Returns the schema of a listed field, or that of a map's values.
+fn below<'a>(schema: &'a Value, step: &str) -> Option<&'a Value> {
+    let listed = schema.get("properties").and_then(|fields| fields.get(step));
+    listed.or_else(|| schema.get("additionalProperties").filter(|values| values.is_object()))
 }
 
 /// Checks a column.
