@@ -83,9 +83,10 @@ pub(super) fn shape(field: &Field) -> TokenStream {
 }
 
 /// The call for the schema in the list or map that the spelling shows; of another type, and of
-/// containers of containers, serde tells the form, at run time.
+/// containers of options or containers, serde tells the form, at run time.
 fn kept(name: &str, ty: &Type) -> TokenStream {
-    let is_flat = !matches!(element(ty).map(class), Some(Class::List | Class::Map));
+    let is_flat = !element(ty)
+        .is_some_and(|it| is_option(it) || matches!(class(it), Class::List | Class::Map));
     let container = match class(ty) {
         Class::List if is_flat => format_ident!("{name}_list"),
         Class::Map if is_flat => format_ident!("{name}_map"),

@@ -74,3 +74,12 @@ fn each_mistake_has_one_message() {
     ];
     assert_eq!(silent, expected, "{found:#?}");
 }
+
+#[test]
+fn core_knows_the_same_keywords_that_say_which_values_there_are() {
+    let source = include_str!("../../../framework/core/src/crd/schema/marks.rs");
+    let (_, list) = source.split_once("const CONDITIONS: [").expect("the list of core");
+    let (list, _) = list.split_once("];").expect("the end of the list");
+    let of_core: Vec<&str> = list.lines().filter_map(|it| it.trim().split('"').nth(1)).collect();
+    assert_eq!(of_core, super::model::CONDITIONS);
+}

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use windlass::ErrorKind;
-use windlass::api::{Api, Deleted, FieldValidation, ListStream, Patch, WatchEvent};
+use windlass::api::{Api, Deletion, FieldValidation, ListStream, Patch, WatchEvent};
 use windlass::resource::{PartialObject, Resource, ResourceExt, ResourceInfo};
 
 use crate::bench::Bench;
@@ -115,7 +115,7 @@ async fn a_deletion_tells_whether_it_is_over() {
     assert!(gone.is_gone());
     assert_eq!(gone.uid(), free.uid());
     match bench.gadgets.delete("held").await.unwrap() {
-        Deleted::Terminating(object) => assert_eq!(object.uid(), held.uid()),
-        Deleted::Gone { .. } => panic!("its finalizer holds it"),
+        Deletion::Terminating(object) => assert_eq!(object.uid(), held.uid()),
+        Deletion::Gone { .. } => panic!("its finalizer holds it"),
     }
 }

@@ -62,7 +62,7 @@ pub use read::{
 };
 pub use subresource::{Evict, Log, LogStream, Subresource, Token, TokenRequest};
 pub use write::{
-    Delete, DeleteCollection, Deleted, FieldValidation, Patcher, Propagation, Retries, Upserted,
+    Delete, DeleteCollection, Deletion, FieldValidation, Patcher, Propagation, Retries, Upserted,
     Write, retry_on_conflict,
 };
 
@@ -445,7 +445,7 @@ impl<K: Resource> Api<K> {
     }
 
     /// Deletes an object; the answer says whether the object is gone or
-    /// [waits](Deleted::Terminating).
+    /// [waits](Deletion::Terminating).
     ///
     /// The kind decides which finalizers and grace period hold an object;
     /// [`wait_deleted`](Self::wait_deleted) waits for the object's end.
@@ -453,11 +453,11 @@ impl<K: Resource> Api<K> {
     /// ```no_run
     /// # extern crate windlass_client as windlass;
     /// # use k8s_openapi::api::core::v1::Pod;
-    /// # use windlass::api::Deleted;
+    /// # use windlass::api::Deletion;
     /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
     /// match client.namespace::<Pod>("shop").delete("web-0").await? {
-    ///     Deleted::Gone { uid } => println!("{uid} is gone"),
-    ///     Deleted::Terminating(pod) => println!("{:?} is ending", pod.metadata.name),
+    ///     Deletion::Gone { uid } => println!("{uid} is gone"),
+    ///     Deletion::Terminating(pod) => println!("{:?} is ending", pod.metadata.name),
     /// }
     /// # Ok(())
     /// # }

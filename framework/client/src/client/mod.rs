@@ -44,7 +44,7 @@ pub use new_server::NewServer;
 pub use policy::InFlightWrites;
 pub use policy::{
     AlwaysAllow, Backoff, BackoffFactory, BackoffManager, NeverAllow, NoBackoff, Permit,
-    RateLimiter, TokenBucket, UrlBackoff, WriteGate, WritePermit,
+    RequestLimiter, TokenBucket, UrlBackoff, WriteGate, WritePermit,
 };
 #[doc(hidden)]
 pub use request::{Address, at_once};

@@ -9,7 +9,7 @@ use super::pass::Pass;
 use super::record::parts_of;
 use super::{External, ExternalPolicy, ExternalState};
 use crate::controller::{Action, Context, Failure, Reconciler, Result};
-use windlass_client::client::RateLimiter;
+use windlass_client::client::RequestLimiter;
 
 /// Default deadline of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,7 +87,7 @@ pub struct Externals<E> {
     pub(super) poll: Duration,
     pub(super) call_timeout: Duration,
     pub(super) creation_grace: Duration,
-    pub(super) limiter: Option<Arc<dyn RateLimiter>>,
+    pub(super) limiter: Option<Arc<dyn RequestLimiter>>,
     /// Outcomes that could not be recorded yet.
     pub(super) outcomes: SettledCreations,
     /// Times at which records of creations were written or first seen.
@@ -195,7 +195,7 @@ impl<E: External> Externals<E> {
     /// }
     /// ```
     #[must_use]
-    pub fn rate_limit(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
+    pub fn rate_limit(mut self, limiter: Arc<dyn RequestLimiter>) -> Self {
         self.limiter = Some(limiter);
         self
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 
-async fn delete(answer: Value) -> Deleted<ConfigMap> {
+async fn delete(answer: Value) -> Deletion<ConfigMap> {
     let echo = Echo::with([(200, answer)]);
     client(&echo).namespace::<ConfigMap>("shop").delete("home").await.unwrap()
 }
@@ -32,7 +32,7 @@ async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
     assert!(delete(object(held.clone())).await.is_gone());
     held["finalizers"] = json!(["example.dev/x"]);
     let waits = delete(object(held.clone())).await;
-    assert!(matches!(waits, Deleted::Terminating(_)));
+    assert!(matches!(waits, Deletion::Terminating(_)));
     assert_eq!(waits.uid(), "u");
     held["finalizers"] = Value::Null;
     held["deletionGracePeriodSeconds"] = json!(30);

@@ -62,7 +62,7 @@ impl Propagation {
 /// Some kinds (Pods, Services) are answered with their last state although they are gone; that
 /// counts as [`Gone`](Self::Gone).
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deleted<K> {
+pub enum Deletion<K> {
     /// The object is gone.
     Gone {
         /// Uid of the object; empty when the server did not send a uid.
@@ -73,7 +73,7 @@ pub enum Deleted<K> {
     Terminating(K),
 }
 
-impl<K: Resource> Deleted<K> {
+impl<K: Resource> Deletion<K> {
     /// Whether the object is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Gone { .. })
@@ -180,7 +180,7 @@ fn shows_it_gone(error: &Error) -> bool {
         && (error.code() == Some(404) || (error.code() == Some(409) && is_another()))
 }
 
-/// A deletion, sent when awaited; returns [the object's fate](Deleted).
+/// A deletion, sent when awaited; returns [the object's fate](Deletion).
 ///
 /// Without a precondition a deletion whose answer is lost is
 /// [`Ambiguous`](windlass_core::ErrorKind::Ambiguous).
@@ -217,7 +217,7 @@ impl<K> Delete<K> {
     }
 
     /// Deletes only an object with this uid. The deletion is then safe to repeat: when a repetition
-    /// finds the object gone, that is [`Gone`](Deleted::Gone) and no error.
+    /// finds the object gone, that is [`Gone`](Deletion::Gone) and no error.
     ///
     /// Another object of that name is a [`Conflict`](windlass_core::ErrorKind::Conflict). Default:
     /// any object of the name.
@@ -280,15 +280,15 @@ impl<K> Delete<K> {
 }
 
 impl<K: Resource> IntoFuture for Delete<K> {
-    type Output = Result<Deleted<K>, Error>;
-    type IntoFuture = ApiFuture<'static, Deleted<K>>;
+    type Output = Result<Deletion<K>, Error>;
+    type IntoFuture = ApiFuture<'static, Deletion<K>>;
 
     fn into_future(self) -> Self::IntoFuture {
         let uid = self.options.uid();
         Box::pin(async move {
-            match (self.finished().send(Deleted::of).await, uid) {
+            match (self.finished().send(Deletion::of).await, uid) {
                 // Deleted by an attempt whose answer was lost, or by another caller meanwhile.
-                (Err(error), Some(uid)) if shows_it_gone(&error) => Ok(Deleted::Gone { uid }),
+                (Err(error), Some(uid)) if shows_it_gone(&error) => Ok(Deletion::Gone { uid }),
                 (result, _) => result,
             }
         })

@@ -6,7 +6,7 @@ mod retry;
 mod upsert;
 
 pub(in crate::api) use delete::Options;
-pub use delete::{Delete, DeleteCollection, Deleted, Propagation};
+pub use delete::{Delete, DeleteCollection, Deletion, Propagation};
 pub use patcher::Patcher;
 pub use retry::{Retries, retry_on_conflict};
 pub use upsert::Upserted;

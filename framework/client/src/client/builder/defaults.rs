@@ -9,7 +9,7 @@ use http::HeaderValue;
 use super::ClientBuilder;
 use crate::client::call::{Defaults, SHOWN};
 use crate::client::policy::backoff::{self, BackoffFactory, UrlBackoff};
-use crate::client::policy::{RateLimiter, TokenBucket};
+use crate::client::policy::{RequestLimiter, TokenBucket};
 use crate::client::request::{LogWarnings, WarningHandler};
 use windlass_core::clock::Clock;
 
@@ -29,7 +29,7 @@ pub(in crate::client) struct Wishes {
     qps: Option<f64>,
     /// Requests that may be sent at once.
     burst: Option<u32>,
-    limiter: Option<Arc<dyn RateLimiter>>,
+    limiter: Option<Arc<dyn RequestLimiter>>,
     backoff: Option<BackoffFactory>,
     /// First and longest wait of the backoff that the environment asks for.
     env_backoff: Option<(Duration, Duration)>,
@@ -63,7 +63,7 @@ impl Wishes {
     }
 
     /// Returns the token bucket of `qps` and `burst`, if there is a limit.
-    fn bucket(&self, clock: &Clock) -> Option<Arc<dyn RateLimiter>> {
+    fn bucket(&self, clock: &Clock) -> Option<Arc<dyn RequestLimiter>> {
         // Zero or less means no limit.
         let qps = self.qps.filter(|qps| *qps > 0.0)?;
         let burst = self.burst.unwrap_or(BURST);
@@ -168,7 +168,7 @@ impl ClientBuilder {
     /// # }
     /// ```
     #[must_use]
-    pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
+    pub fn rate_limiter(mut self, limiter: Arc<dyn RequestLimiter>) -> Self {
         self.wishes.limiter = Some(limiter);
         self
     }

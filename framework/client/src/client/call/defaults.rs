@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use crate::client::policy::{BackoffFactory, RateLimiter};
+use crate::client::policy::{BackoffFactory, RequestLimiter};
 use crate::client::request::WarningHandler;
 
 /// Settings of calls that name none of their own.
@@ -19,7 +19,7 @@ pub(in crate::client) struct Defaults {
     /// Media type of bodies that name none.
     pub(in crate::client) content_type: String,
     /// Rate limiter that all handles share; `None` without a limit.
-    pub(in crate::client) limiter: Option<Arc<dyn RateLimiter>>,
+    pub(in crate::client) limiter: Option<Arc<dyn RequestLimiter>>,
     /// Factory of backoff managers; `None` without backoff.
     pub(in crate::client) backoff: Option<BackoffFactory>,
     pub(in crate::client) warnings: Arc<dyn WarningHandler>,

@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 
-/// Future of [`RateLimiter::accept`].
+/// Future of [`RequestLimiter::accept`].
 pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Source of permits to send. A limiter may serve several clients.
 ///
 /// Waits of requests are recorded in `rest_client_rate_limiter_duration_seconds`.
-pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
+pub trait RequestLimiter: fmt::Debug + Send + Sync + 'static {
     /// Takes a permit if one is available now; returns whether it did.
     fn try_accept(&self) -> bool;
 
@@ -43,7 +43,7 @@ pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
 ///
 /// ```no_run
 /// # extern crate windlass_client as windlass;
-/// use windlass::client::{RateLimiter, TokenBucket};
+/// use windlass::client::{RequestLimiter, TokenBucket};
 /// use windlass::clock::Clock;
 ///
 /// let bucket = TokenBucket::new(5.0, 2, Clock::system());
@@ -148,7 +148,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
-impl RateLimiter for TokenBucket {
+impl RequestLimiter for TokenBucket {
     fn try_accept(&self) -> bool {
         match self.reserve(Some(self.clock.now())) {
             Ok(mut reservation) => {
@@ -204,7 +204,7 @@ impl fmt::Debug for TokenBucket {
 #[derive(Clone, Copy, Debug)]
 pub struct AlwaysAllow;
 
-impl RateLimiter for AlwaysAllow {
+impl RequestLimiter for AlwaysAllow {
     fn try_accept(&self) -> bool {
         true
     }
@@ -222,7 +222,7 @@ impl RateLimiter for AlwaysAllow {
 #[derive(Clone, Copy, Debug)]
 pub struct NeverAllow;
 
-impl RateLimiter for NeverAllow {
+impl RequestLimiter for NeverAllow {
     fn try_accept(&self) -> bool {
         false
     }

@@ -42,7 +42,7 @@ use self::address::UrlPrefix;
 use self::body::BodyContent;
 use self::prepared::Extra;
 use crate::client::Client;
-use crate::client::policy::{BackoffManager, RateLimiter};
+use crate::client::policy::{BackoffManager, RequestLimiter};
 use windlass_core::resource::Scope;
 
 /// Format of a patch.
@@ -403,7 +403,7 @@ impl Request {
     /// Sets the rate limiter, in place of the client's.
     ///
     /// Default: the client's, which has no limiter unless the builder sets one.
-    pub fn throttle(self, limiter: Arc<dyn RateLimiter>) -> Self {
+    pub fn throttle(self, limiter: Arc<dyn RequestLimiter>) -> Self {
         self.change(|request| {
             request.extra.limiter = Some(limiter);
             Ok(())

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::params::duration;
 use super::warning::WarningHandler;
-use crate::client::policy::{BackoffManager, RateLimiter};
+use crate::client::policy::{BackoffManager, RequestLimiter};
 use crate::client::transport::RequestBody;
 use windlass_core::resource::{Scope, Verb};
 
@@ -71,7 +71,7 @@ pub struct Prepared {
 /// Settings that only the builder of requests sets; `None` selects the client's.
 #[derive(Clone, Default)]
 pub(crate) struct Extra {
-    pub(crate) limiter: Option<Arc<dyn RateLimiter>>,
+    pub(crate) limiter: Option<Arc<dyn RequestLimiter>>,
     pub(crate) backoff: Option<Arc<dyn BackoffManager>>,
     pub(crate) warnings: Option<Arc<dyn WarningHandler>>,
     pub(crate) max_retries: Option<u32>,

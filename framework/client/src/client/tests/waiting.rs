@@ -143,7 +143,7 @@ async fn mechanism_10_a_request_may_have_a_limiter_of_its_own() {
 #[derive(Debug)]
 struct Forgetful;
 
-impl RateLimiter for Forgetful {
+impl RequestLimiter for Forgetful {
     fn try_accept(&self) -> bool {
         false
     }
@@ -205,7 +205,7 @@ impl Diary {
     }
 }
 
-impl RateLimiter for Diary {
+impl RequestLimiter for Diary {
     fn try_accept(&self) -> bool {
         true
     }

@@ -31,8 +31,9 @@ const PARSED: &str = "x-windlass-parsed";
 /// remarks about it, at paths that begin at the kind.
 pub(crate) const INSIDE: &str = "x-windlass-inside";
 
-/// Keywords by which a schema describes the input of a conversion.
-const CONDITIONS: [&str; 14] = [
+/// Keywords by which a schema describes the input of a conversion. The macros have the same list,
+/// and a test of theirs compares both.
+const CONDITIONS: [&str; 16] = [
     "pattern",
     "format",
     "enum",
@@ -46,6 +47,8 @@ const CONDITIONS: [&str; 14] = [
     "maxLength",
     "minItems",
     "maxItems",
+    "minProperties",
+    "maxProperties",
     RULES,
 ];
 

@@ -142,7 +142,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// and finalizers; not requests by [`Context::client`](crate::controller::Context::client),
     /// evictions, deletions of collections, Events and Leases. The state before a write is that of
     /// the cache: for a kind without a cache, and for projections, the whole object counts as new.
-    /// Values of Secrets are masked.
+    /// Values of Secrets and of `ControllerRevision`s are masked.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::record::Entries;
 use super::{PlannedAction, PlannedChange, PlannedField};
-use crate::controller::state::{FieldChange, MANY_PATHS, every_difference};
+use crate::controller::state::{FieldChange, MANY_PATHS, every_difference, is_confidential};
 use windlass_client::client::{AnsweredDryRun, Client, Prepared};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Verb};
@@ -111,7 +111,7 @@ impl Comparison<'_> {
         let mut change = change(write, PlannedAction::Create);
         change.is_owned = is_owned;
         change.key = ObjectKey::new(write.namespace.as_deref(), &name);
-        change.set_fields(every_difference(is_secret(write), None, &sent));
+        change.set_fields(every_difference(is_masked(write), None, &sent));
         self.merge(change);
     }
 
@@ -128,11 +128,11 @@ impl Comparison<'_> {
             Ok(None) => return,
             Err(error) => {
                 change.note = Some(format!("the state before is not known: {error}"));
-                change.set_fields(every_difference(is_secret(write), None, &json(&write.body)));
+                change.set_fields(every_difference(is_masked(write), None, &json(&write.body)));
                 return self.merge(change);
             }
         };
-        change.set_fields(every_difference(is_secret(write), Some(&before), &after));
+        change.set_fields(every_difference(is_masked(write), Some(&before), &after));
         self.take_back(write, &change);
         if !change.fields.is_empty() {
             self.merge(change);
@@ -394,8 +394,8 @@ fn version(object: &Value) -> Option<&str> {
     object["metadata"]["resourceVersion"].as_str()
 }
 
-fn is_secret(write: &AnsweredDryRun) -> bool {
-    write.group.is_empty() && write.resource == "secrets"
+fn is_masked(write: &AnsweredDryRun) -> bool {
+    is_confidential(&write.group, &write.resource)
 }
 
 /// Returns JSON; an empty object for anything else.

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::controller::state::{FieldChange, every_difference, hash};
+use crate::controller::state::{FieldChange, every_difference, hash, is_confidential};
 use crate::events::EventKind;
 use windlass_core::resource::ObjectKey;
 
@@ -135,7 +135,7 @@ pub struct PlannedChange {
     /// The object; the name ends with `*` where the API server would generate the rest.
     pub key: ObjectKey,
     /// Differences by path; of a created object all fields that the operator sets, of a deleted
-    /// object none. Values of Secrets are masked.
+    /// object none. Values of Secrets and of `ControllerRevision`s are masked.
     pub fields: Vec<PlannedField>,
     /// Number of further differences, beyond 512.
     pub more_fields: usize,
@@ -173,10 +173,12 @@ impl PlannedChange {
 }
 
 impl PlannedField {
-    /// Returns the fields of an object in the form of [`PlannedChange::all_fields`], each as its `to`.
+    /// Returns the fields of an object of that group and plural name, in the form of
+    /// [`PlannedChange::all_fields`], each as its `to`.
     #[doc(hidden)]
-    pub fn all_of(object: &Value, is_secret: bool) -> Vec<Self> {
-        every_difference(is_secret, None, object).into_iter().map(Self::from).collect()
+    pub fn all_of(object: &Value, group: &str, plural: &str) -> Vec<Self> {
+        let is_masked = is_confidential(group, plural);
+        every_difference(is_masked, None, object).into_iter().map(Self::from).collect()
     }
 
     /// Removes the texts of the values; `to` still says whether there is a value after.

@@ -49,8 +49,8 @@ pub enum ChangeLog {
     Off,
     /// Each write with the paths that differ from before.
     Summary,
-    /// As `Summary`, with the values before and after. Values of Secrets are masked; others may be
-    /// confidential, too.
+    /// As `Summary`, with the values before and after. Values of Secrets and of
+    /// `ControllerRevision`s are masked; others may be confidential, too.
     Full,
 }
 
@@ -166,6 +166,12 @@ impl ChangeRecord {
     }
 }
 
+/// Whether the values of a kind's objects are masked: of Secrets, and of revisions, whose data are
+/// whole states of other objects, Secrets among them.
+pub(crate) fn is_confidential(group: &str, plural: &str) -> bool {
+    matches!((group, plural), ("", "secrets") | ("apps", "controllerrevisions"))
+}
+
 /// Returns the differences of two states of an object of that kind, at most [`PATHS`], and the
 /// number of further differences.
 pub(crate) fn differences(
@@ -173,7 +179,7 @@ pub(crate) fn differences(
     (before, after): (Option<&Value>, &Value),
     detail: ChangeLog,
 ) -> (Vec<FieldChange>, usize) {
-    let is_secret = info.group.is_empty() && info.kind == "Secret";
+    let is_secret = is_confidential(&info.group, &info.plural);
     let is_full = detail == ChangeLog::Full;
     let limits = ChangeLimits { paths: PATHS, value: VALUE_LIMIT, is_full, is_flat: false };
     let found = FoundChanges::new(limits, is_secret).all(before, after);
@@ -347,6 +353,7 @@ pub(super) fn step(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::apps::v1::ControllerRevision;
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     use serde_json::json;
     use windlass_core::resource::Resource;
@@ -408,6 +415,14 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found.contains(&".data.token *** ***".to_owned()), "{found:?}");
         assert!(!found.join(" ").contains("b2xk"), "{found:?}");
+    }
+
+    #[test]
+    fn states_of_other_objects_in_revisions_are_masked() {
+        let after = json!({ "data": { "state": { "stringData": { "token": "canary" } } } });
+        let found = compared::<ControllerRevision>(None, &after);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with("***") && !found[0].contains("canary"), "{found:?}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(super) use self::apply_cache::{
 pub use self::change_log::ChangeLog;
 pub(super) use self::change_log::{
     ChangeRecord, Changelog, FieldChange, MANY_PATHS, differences, every_difference, hash,
+    is_confidential,
 };
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;

@@ -5,13 +5,13 @@ use std::pin::Pin;
 use std::sync::atomic::AtomicU32;
 
 use super::*;
-use windlass_client::client::{BoxIo, Client, Connect, Permit, RateLimiter};
+use windlass_client::client::{BoxIo, Client, Connect, Permit, RequestLimiter};
 
 /// A limiter whose permits are all taken; counts the requests that wait for a permit.
 #[derive(Debug, Default)]
 struct Exhausted(AtomicU32);
 
-impl RateLimiter for Exhausted {
+impl RequestLimiter for Exhausted {
     fn try_accept(&self) -> bool {
         false
     }
@@ -45,7 +45,7 @@ async fn the_requests_of_an_election_wait_for_no_permit_of_the_operators_client(
     let client = Client::builder()
         .connector(Arc::clone(&connector) as Arc<dyn Connect>)
         .environment(environment)
-        .rate_limiter(Arc::clone(&limiter) as Arc<dyn RateLimiter>)
+        .rate_limiter(Arc::clone(&limiter) as Arc<dyn RequestLimiter>)
         .build()
         .unwrap();
     let elector = Elector::new(LeaderElection::new("ops"), &client).unwrap();

@@ -165,9 +165,10 @@ impl Comparison<'_> {
             return self
                 .add("- the status is missing: the reconcile leaves it as it is".to_owned());
         }
-        let mut after = fields::of(&self.case.object.value, false);
+        let kind = self.case.object.group_and_plural();
+        let mut after = fields::of(&self.case.object.value, kind);
         writes.into_iter().for_each(|field| fields::set(&mut after, field));
-        let wanted = fields::of(&json!({ "status": expected }), false);
+        let wanted = fields::of(&json!({ "status": expected }), kind);
         self.compare("the status", &wanted, &after);
     }
 
@@ -184,10 +185,11 @@ impl Comparison<'_> {
         if *effect == Effect::Delete {
             return;
         }
-        let known = self.known(object).map(|known| fields::of(&known.value, object.is_secret()));
+        let kind = object.group_and_plural();
+        let known = self.known(object).map(|known| fields::of(&known.value, kind));
         let mut after = known.unwrap_or_default();
         made.all_fields().for_each(|field| fields::set(&mut after, field));
-        let mut wanted = fields::of(&object.value, object.is_secret());
+        let mut wanted = fields::of(&object.value, kind);
         // Name and place are those of the key.
         let is_key = |path: &str| {
             [".metadata.name", ".metadata.namespace", ".metadata.generateName"].contains(&path)

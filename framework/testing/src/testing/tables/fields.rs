@@ -28,11 +28,12 @@ impl Field {
     }
 }
 
-/// Returns the fields of an object.
-pub(super) fn of(object: &Value, is_secret: bool) -> Fields {
+/// Returns the fields of an object of that group and plural name.
+pub(super) fn of(object: &Value, (group, plural): (&str, &str)) -> Fields {
     let mut fields = Fields::new();
     // Nothing stands above or below another field of the same object.
-    PlannedField::all_of(object, is_secret).iter().for_each(|field| insert(&mut fields, field));
+    let all = PlannedField::all_of(object, group, plural);
+    all.iter().for_each(|field| insert(&mut fields, field));
     fields
 }
 

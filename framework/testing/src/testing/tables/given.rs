@@ -104,8 +104,9 @@ impl Given {
             && (self.name(), self.text("namespace")) == (other.name(), other.text("namespace"))
     }
 
-    pub(super) fn is_secret(&self) -> bool {
-        self.info.group.is_empty() && self.info.plural == "secrets"
+    /// Group and plural name of the kind.
+    pub(super) fn group_and_plural(&self) -> (&str, &str) {
+        (&self.info.group, &self.info.plural)
     }
 
     fn is_terminating(&self) -> bool {

@@ -73,7 +73,7 @@ pub struct Table {
 /// | Events, reads | `event`, `reads` | not compared |
 ///
 /// Objects of expectations are partial: the fields that they have are compared, no others. Values of Secrets
-/// are not compared. An object without a namespace is in the namespace of the case, as one that a manifest without
+/// and of `ControllerRevision`s are not compared. An object without a namespace is in the namespace of the case, as one that a manifest without
 /// a namespace makes; owner references of given objects get the uids of the given owners.
 #[derive(Clone, Debug)]
 #[must_use = "a case does nothing until its table is checked"]

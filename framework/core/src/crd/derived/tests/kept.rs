@@ -34,6 +34,10 @@ struct Nested {
     ports: Vec<BTreeMap<String, Foreign>>,
     #[schema(int_or_string)]
     port: Vec<Foreign>,
+    #[schema(embedded)]
+    objects_or_null: Vec<Option<Foreign>>,
+    #[schema(int_or_string)]
+    ports_or_null: BTreeMap<String, Option<Foreign>>,
 }
 
 #[test]
@@ -49,6 +53,9 @@ fn containers_inside_of_containers_are_those_that_serde_reads() {
     let port = "x-kubernetes-int-or-string";
     assert_eq!(found["ports"]["items"]["additionalProperties"][port], true);
     assert_eq!(found["port"]["items"][port], true);
+    assert_eq!(found["port"]["items"]["nullable"], Value::Null);
+    assert_eq!(found["objects_or_null"]["items"]["nullable"], true);
+    assert_eq!(found["ports_or_null"]["additionalProperties"]["nullable"], true);
     let faults = check_crd(&definition(&structural_schema::<Nested>().unwrap().schema), None);
     assert!(faults.is_empty(), "{faults:#?}");
 }
