@@ -21,17 +21,12 @@ mod socket;
 #[cfg(not(feature = "websocket"))]
 #[path = "socket/without.rs"]
 mod socket;
-// The stand-in is tested beside the real one: no second build without the feature is needed.
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verb;
 mod warnings;
-#[cfg(all(test, feature = "websocket"))]
-#[allow(dead_code, reason = "the tests call a part of the stand-in")]
-#[path = "socket/without.rs"]
-mod without;
 
 use std::convert::Infallible;
 use std::sync::Arc;

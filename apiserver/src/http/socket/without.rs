@@ -5,8 +5,8 @@
 use http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 
-use super::connection::Running;
-use super::exchange::{DecodedRequest, Reply};
+use crate::http::connection::Running;
+use crate::http::exchange::{DecodedRequest, Reply};
 use crate::status::ApiError;
 use crate::verbs::subresources::connect::PodSession;
 
