@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::applied::DependentState;
+use super::graph_run::{FieldOutcome, GraphRun};
 use super::node::{AnyKind, AnyNode, Boxed};
-use super::run::{FieldOutcome, GraphRun};
 use crate::children::Readiness;
 use crate::controller::{Reconciler, Result};
 use crate::external::{External, ExternalState, Externals};

@@ -12,9 +12,9 @@
 //! owner, or with `scope = cluster` a [mark](crate::owner::OWNER), where none can be. A restart
 //! loses nothing, because caches are filled before the first reconcile.
 //!
-//! The parts by file: `node` applies the children of one field, `external` drives a resource outside,
-//! `rollout` a rolling change, `run` walks through the graph, `removal`
-//! decides which children go and when, `wiring` adds watches and permissions to a controller.
+//! The parts by file: `graph_run` has the data of one apply, `node` applies the children of one field,
+//! `external` drives a resource outside, `rollout` a rolling change, `removal` decides which children
+//! go and when, `run` walks through the graph, `wiring` adds watches and permissions to a controller.
 
 // DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
 // DESIGN.md, 159: Readiness follows kstatus, as typed rules
@@ -22,6 +22,7 @@
 
 mod applied;
 pub(crate) mod external;
+pub(crate) mod graph_run;
 pub(crate) mod main_graph;
 pub(crate) mod marker;
 pub(crate) mod node;

@@ -2,8 +2,6 @@
 //!
 //! The trait objects are for the walk through the graph, which does not know the kinds.
 
-use std::any::Any;
-use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -11,8 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::applied::{AppliedChild, DependentState};
+use super::graph_run::{FieldOutcome, GraphRun};
 use super::marker::Marker;
-use super::run::{FieldOutcome, GraphRun};
 use crate::children::{LABEL, Readiness};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
@@ -199,14 +197,6 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     fn end<'a>(&'a self, _run: GraphRun<'a, C>) -> Boxed<'a, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
-}
-
-/// Plural name and group of a kind, which an object has in every version of it.
-pub(super) type KindName = (Cow<'static, str>, Cow<'static, str>);
-
-/// Returns plural name and group of a kind.
-pub(super) fn kind_name(info: ResourceInfo) -> KindName {
-    (info.plural, info.group)
 }
 
 /// Returns the kind of a field; `None` of an external resource.
@@ -502,6 +492,3 @@ async fn all<T>(mut futures: Vec<Boxed<'_, T>>) -> Vec<T> {
     .await;
     ends.into_iter().flatten().collect()
 }
-
-/// Objects of a field, without their type.
-pub(super) type FieldObjects = Box<dyn Any + Send>;

@@ -4,9 +4,9 @@
 //! field keeps it. The deletion itself checks owner, uid and version once more, in the API server.
 
 use super::Dependents;
+use super::graph_run::{Claims, GraphRun, KindName, kind_name, panicked};
 use super::marker::Marker;
-use super::node::{AnyKind, AnyNode, KindName, Marked, info_of, kind_name};
-use super::run::{Claims, GraphRun, panicked};
+use super::node::{AnyKind, AnyNode, Marked, info_of};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::panics::caught;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 
 use super::applied::{AppliedChild, DependentState};
+use super::graph_run::{FieldOutcome, GraphRun};
 use super::node::{AnyKind, AnyNode, Boxed, OwnedKind};
-use super::run::{FieldOutcome, GraphRun};
 use crate::children::Readiness;
 use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};
