@@ -14,8 +14,10 @@ mod apply;
 mod conditions;
 mod controller;
 mod convert;
+mod crate_path;
 mod dependents;
 #[cfg(test)]
+mod doc_comments;
 mod documented;
 mod errors;
 #[cfg(test)]
