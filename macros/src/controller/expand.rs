@@ -111,8 +111,8 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
     }
 }
 
-/// Generates the check that a graph is named by the name of its struct, by which its grants are found: under an alias they
-/// would be missing without a word.
+/// Generates the check that a graph is named by the name of its struct, by which its grants are
+/// found: under an alias they would be missing without a word.
 fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
     let Type::Path(path) = graph else { return None };
     let name = &path.path.segments.last()?.ident;

@@ -72,8 +72,8 @@ pub(super) struct Field {
     /// Name in JSON, as written, or as it follows from the field.
     pub(super) json: WithSpan<String>,
     pub(super) ty: Type,
-    /// Whether the field is written as an `Option` and has no default; an alias of `Option` is found
-    /// by the compiler.
+    /// Whether the field is written as an `Option` and has no default; an alias of `Option` is
+    /// found by the compiler.
     pub(super) optional: bool,
     /// The value of an absent field.
     pub(super) default: Option<FieldDefault>,

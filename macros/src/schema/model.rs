@@ -11,8 +11,8 @@ use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
 use crate::markers::{Subject, markers};
 
-/// Keywords that say which values there are. The same as in `framework/core/src/crd/schema/marks.rs`,
-/// which a crate of macros cannot import.
+/// Keywords that say which values there are. The same as in
+/// `framework/core/src/crd/schema/marks.rs`, which a crate of macros cannot import.
 const CONDITIONS: &[&str] = &[
     "pattern",
     "format",

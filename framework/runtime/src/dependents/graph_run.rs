@@ -40,8 +40,8 @@ impl<C: Reconciler> fmt::Debug for GraphRun<'_, C> {
 
 /// The objects that fields have described in one apply, each with its field.
 ///
-/// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all fields
-/// share it; one task polls them, so that nobody waits.
+/// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all
+/// fields share it; one task polls them, so that nobody waits.
 #[derive(Debug, Default)]
 pub(super) struct Claims(Mutex<BTreeMap<ClaimedObject, &'static str>>);
 

@@ -43,8 +43,9 @@ pub trait AnyKind<C: Reconciler>: Send + Sync {
     /// The kind.
     fn info(&self) -> Option<ResourceInfo>;
 
-    /// Returns the cached children that the object owns and that carry the mark, by key, but for those that `is_kept`
-    /// names: nothing of them is read. With `has_marks` also those without an owner reference.
+    /// Returns the cached children that the object owns and that carry the mark, by key, but for
+    /// those that `is_kept` names: nothing of them is read. With `has_marks` also those without an
+    /// owner reference.
     fn marked(
         &self,
         cx: &Context<C>,
@@ -263,7 +264,8 @@ impl<C: Reconciler, K> GraphNode<C, K> {
         self
     }
 
-    /// Lets its children be cluster-scoped, or in the namespaces that they name, without owner references.
+    /// Lets its children be cluster-scoped, or in the namespaces that they name, without owner
+    /// references.
     #[must_use]
     pub fn cluster(mut self) -> Self {
         self.has_marks = true;
@@ -325,8 +327,8 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
         Ok(self.judged(run, applied))
     }
 
-    /// Returns the child that is known to be as described. It is decoded unless it is known to be ready as well,
-    /// by the rule of its kind: the graph's own rule may ask for anything.
+    /// Returns the child that is known to be as described. It is decoded unless it is known to be
+    /// ready as well, by the rule of its kind: the graph's own rule may ask for anything.
     fn at_rest(
         &self,
         run: GraphRun<'_, C>,

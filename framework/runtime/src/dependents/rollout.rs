@@ -1,7 +1,8 @@
 //! Rolling changes as fields of a graph.
 //!
-//! The rollout applies the children, each from the revision that the rules give it; the graph adds order and readiness,
-//! and removes children that are not named any more, as it does of other fields.
+//! The rollout applies the children, each from the revision that the rules give it; the graph adds
+//! order and readiness, and removes children that are not named any more, as it does of other
+//! fields.
 
 // DESIGN.md, 173: A rollout is a field whose function returns names, state and rules
 

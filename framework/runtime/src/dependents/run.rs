@@ -120,13 +120,15 @@ async fn walk<C: Reconciler>(
 
 // DESIGN.md, 213: A panic in a description is the failure of its field
 
-/// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no other field.
+/// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no
+/// other field.
 fn poll_caught<C: Reconciler>(
     step: Pin<&mut (dyn Future<Output = FieldOutcome> + Send + '_)>,
     run: GraphRun<'_, C>,
     task: &mut std::task::Context<'_>,
 ) -> Poll<FieldOutcome> {
-    // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic leaves half-changed.
+    // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic
+    // leaves half-changed.
     catch_unwind(AssertUnwindSafe(|| step.poll(task)))
         .unwrap_or_else(|panic| Poll::Ready(FieldOutcome::failed(panicked(run.cx, &*panic))))
 }

@@ -186,8 +186,8 @@ fn only_type(raw: &Node) -> Option<&str> {
 }
 
 /// Returns the schema with lengths of a list as numbers of items, with the keywords for items
-/// moved to the items, and with the keyword by which a list or a map is atomic: a macro does not see
-/// that an alias or a newtype is a list.
+/// moved to the items, and with the keyword by which a list or a map is atomic: a macro does not
+/// see that an alias or a newtype is a list.
 pub(super) fn lengths(raw: &Node) -> Node {
     let mut raw = raw.clone();
     if let Some(atomic) = raw.remove(ATOMIC) {

@@ -1,4 +1,5 @@
-//! A schema under construction: the keywords, marks and conditions that every step reads and writes.
+//! A schema under construction: the keywords, marks and conditions that every step reads and
+//! writes.
 
 use serde_json::{Map, Value, json};
 

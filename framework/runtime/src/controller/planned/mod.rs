@@ -166,7 +166,8 @@ pub struct PlannedField {
     pub from: Option<String>,
     /// Value after, in the same form.
     pub to: Option<String>,
-    /// Hash of the whole value after, for comparisons within one process: `to` may be its beginning.
+    /// Hash of the whole value after, for comparisons within one process: `to` may be its
+    /// beginning.
     #[doc(hidden)]
     pub hash: u64,
 }
@@ -180,7 +181,8 @@ impl PlannedChange {
 }
 
 impl PlannedField {
-    /// Returns the fields of an object in the form of [`PlannedChange::all_fields`], each as its `to`.
+    /// Returns the fields of an object in the form of [`PlannedChange::all_fields`], each as its
+    /// `to`.
     #[doc(hidden)]
     pub fn all_of(object: &Value, is_secret: bool) -> Vec<Self> {
         every_difference(is_secret, None, object).into_iter().map(Self::from).collect()
