@@ -109,7 +109,7 @@ fn comments_have_at_most_100_columns() {
 }
 
 #[test]
-fn a_comment_may_be_long_in_a_table_a_block_of_code_and_around_a_url() {
+fn a_comment_may_be_long_in_a_table_a_block_of_code_and_before_a_url() {
     let long = "word ".repeat(25);
     let kept = [format!("// | {long}"), format!("/// {long}https://x")];
     assert!(kept.iter().all(|line| long_comments(line).is_empty()));
