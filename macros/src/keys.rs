@@ -5,12 +5,12 @@
 
 // DESIGN.md, 144: Editors find the documentation of a key by a reference at its position
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Ident, LitStr, Token, parenthesized};
+use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Token, parenthesized};
 
 use crate::errors::Errors;
 

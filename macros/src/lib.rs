@@ -16,8 +16,8 @@ mod controller;
 mod convert;
 mod crate_path;
 mod dependents;
-#[cfg(test)]
 mod doc_comments;
+#[cfg(test)]
 mod documented;
 mod errors;
 #[cfg(test)]

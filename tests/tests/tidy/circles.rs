@@ -83,7 +83,7 @@ fn graph<'a>(files: &[(&'a Source, Vec<Vec<String>>)], inside: &[String]) -> Gra
 }
 
 /// Returns the parts that a part reaches through imports.
-fn reached<'a>(graph: &Graph<'a>, from: &str) -> BTreeSet<&'a str> {
+fn reached<'a>(graph: &Graph<'a>, from: &'a str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut open = vec![from];
     while let Some(part) = open.pop() {
@@ -95,12 +95,15 @@ fn reached<'a>(graph: &Graph<'a>, from: &str) -> BTreeSet<&'a str> {
 
 /// Returns the circles, each as the names of its parts.
 fn circles(graph: &Graph<'_>) -> BTreeSet<String> {
-    let of = |part: &&str| {
-        let all = reached(graph, part);
-        let is_back = |other: &&str| reached(graph, other).contains(part);
-        all.contains(*part).then(|| all.iter().copied().filter(is_back).collect::<Vec<_>>())
-    };
-    graph.keys().filter_map(of).map(|circle| circle.join(" ")).collect()
+    let mut circles = BTreeSet::new();
+    for part in graph.keys() {
+        let mut circle: Vec<&str> = reached(graph, part).into_iter().collect();
+        circle.retain(|other| reached(graph, other).contains(part));
+        if !circle.is_empty() {
+            circles.insert(circle.join(" "));
+        }
+    }
+    circles
 }
 
 #[test]

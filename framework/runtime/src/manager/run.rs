@@ -30,7 +30,7 @@ use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
 use super::runnable::{OperatorInfo, RunnableGroup, RunnableStage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, checks, install, manifests, planning, signals};
+use super::{Bind, Exit, Manager, checks, manifests, planning, signals};
 use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;

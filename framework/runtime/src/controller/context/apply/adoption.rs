@@ -1,4 +1,4 @@
-//! The treatment of a foreign object of the child's name: adopted where allowed, reported otherwise.
+//! The treatment of a foreign object of the name of a child: adopted if allowed, else reported.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::events::{Normal, Warning};
 use crate::owner::{MarkedOwner, OWNER, OWNER_UID};
 use windlass_client::api::Patch;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{Resource, ResourceExt, Whole};
+use windlass_core::resource::{ResourceExt, Whole};
 
 /// The owner that controls an object of the child's name.
 struct Holder {
