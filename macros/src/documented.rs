@@ -263,7 +263,8 @@ fn modules() -> String {
         ("projection", PROJECTION, vec![projection::attrs::KEYS, projection::attrs::FIELD_KEYS]),
     ];
     let mut source = "//! Documentation of the derives' keys, for editors: generated code refers to a constant here at the\n\
-                      //! position of each key. Written by a test of `windlass-macros` from the tables in its `docs/`.\n\n\
+                      //! position of each key. Written by a test of `windlass-macros` from the \
+                      tables in its `docs/`.\n\n\
                       #![allow(missing_docs, non_upper_case_globals)]\n"
         .to_owned();
     for (derive, text, keys) in derives {

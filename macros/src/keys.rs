@@ -3,11 +3,10 @@
 //! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
 //! the next comma, so that a user sees all faults in one compile.
 
-// DESIGN.md, 134: Generated code is renamed to another crate at the end
 // DESIGN.md, 144: Editors find the documentation of a key by a reference at its position
 
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -268,7 +267,7 @@ pub(crate) fn value<T: Parse>(key: &Key, input: ParseStream<'_>, example: &str) 
 }
 
 /// Reads the `=` behind a key; the fault shows the example.
-fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<()> {
+pub(crate) fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<()> {
     match input.parse::<Option<Token![=]>>()? {
         Some(_) => Ok(()),
         None => {
@@ -342,147 +341,6 @@ fn distance(a: &str, b: &str) -> usize {
     above[b.len()]
 }
 
-/// The documentation of an item.
-#[derive(Clone, Debug)]
-pub(crate) enum Doc {
-    /// A text, with all lines.
-    Text(String),
-    /// Pieces of which some are macros, such as `include_str!`: joined by the compiler.
-    Pieces(Vec<Expr>),
-}
-
-impl Default for Doc {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
-impl ToTokens for Doc {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        tokens.extend(match self {
-            Self::Text(text) => quote!(#text),
-            Self::Pieces(pieces) => quote!(::core::concat!(#(#pieces, "\n"),*)),
-        });
-    }
-}
-
-/// Returns the documentation: doc comments and `#[doc = …]` attributes, line by line.
-pub(crate) fn docs(attributes: &[Attribute]) -> Doc {
-    let pieces: Vec<Expr> = attributes
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("doc"))
-        // `#[doc(hidden)]` and similar attributes are no text.
-        .filter_map(|attribute| Some(attribute.meta.require_name_value().ok()?.value.clone()))
-        .collect();
-    let literal = |piece: &Expr| match piece {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-        _ => None,
-    };
-    match pieces.iter().map(literal).collect::<Option<Vec<_>>>() {
-        Some(texts) => Doc::Text(lines(&texts.join("\n"))),
-        None => Doc::Pieces(pieces.into_iter().map(without_blank).collect()),
-    }
-}
-
-/// Returns a piece without the blank that stands behind `///`: pieces of other sources have none.
-fn without_blank(piece: Expr) -> Expr {
-    match &piece {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), attrs }) => {
-            let value = text.value();
-            let lines = value.split('\n').map(|line| line.strip_prefix(' ').unwrap_or(line));
-            let lines = lines.collect::<Vec<_>>().join("\n");
-            let lit = Lit::Str(LitStr::new(&lines, text.span()));
-            Expr::Lit(ExprLit { lit, attrs: attrs.clone() })
-        }
-        _ => piece,
-    }
-}
-
-/// Returns a text without the indentation that all of its lines share, so that lists and blocks of
-/// code stay unchanged.
-fn lines(text: &str) -> String {
-    let filled = text.lines().filter(|line| !line.trim().is_empty());
-    let shared = filled.map(|line| line.len() - line.trim_start().len()).min().unwrap_or_default();
-    let lines = text.lines().map(|line| line.get(shared..).unwrap_or_default().trim_end());
-    lines.collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
-}
-
-/// Reads `= path` behind the key `crate`: the path under which generated code finds `windlass`.
-pub(crate) fn crate_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::Path> {
-    needs_value(key, input, "my_facade::windlass")?;
-    let start = input.span();
-    input.call(syn::Path::parse_mod_style).map_err(|_| {
-        let message = "`crate` takes the path of windlass: `crate = my_facade::windlass`";
-        syn::Error::new(start, message)
-    })
-}
-
-/// Reads `#[name(crate = path)]`, of a derive whose type has no other key.
-pub(crate) fn crate_of(of: &[Attribute], name: &str, errors: &mut Errors) -> Option<syn::Path> {
-    let mut path = None;
-    attributes(of, name, errors, |input, errors| {
-        each_key(input, &["crate"], errors, |key, input, errors| {
-            set(&mut path, key, crate_path(key, input)?, errors);
-            Ok(())
-        });
-    });
-    path
-}
-
-/// Returns generated code that names windlass by another path; `None`: by `::windlass`.
-///
-/// The generators write `::windlass` everywhere, and this function replaces that path: no generator
-/// can miss a place.
-pub(crate) fn with_crate(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {
-    let Some(path) = path else { return code };
-    let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
-    let tokens: Vec<TokenTree> = code.into_iter().collect();
-    let mut out = TokenStream::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        let name = match tokens.get(at + 2) {
-            Some(TokenTree::Ident(ident)) if *ident == "windlass" => Some(ident),
-            _ => None,
-        };
-        if let Some(name) =
-            name.filter(|_| is_colon(tokens.get(at)) && is_colon(tokens.get(at + 1)))
-        {
-            out.extend(path.to_token_stream().into_iter().map(|mut token| {
-                // Errors underline the place that the code stands for.
-                token.set_span(name.span().resolved_at(token.span()));
-                token
-            }));
-            at += 3;
-            continue;
-        }
-        out.extend([match &tokens[at] {
-            TokenTree::Group(group) => {
-                let inside = with_crate(group.stream(), Some(path));
-                let mut inside = Group::new(group.delimiter(), inside);
-                inside.set_span(group.span());
-                TokenTree::Group(inside)
-            }
-            token => token.clone(),
-        }]);
-        at += 1;
-    }
-    out
-}
-
-/// Returns the code of a derive with the key `crate`: as [`with_crate`], and as the input of a
-/// macro of that crate, which returns it.
-///
-/// A path that leads nowhere is one error at its token then, for nothing else is compiled.
-pub(crate) fn found_by(code: TokenStream, path: Option<&syn::Path>) -> TokenStream {
-    let Some(path) = path else { return code };
-    within_macro(&with_crate(code, Some(path)), path)
-}
-
-/// Returns code as the input of a macro of windlass, which returns it.
-pub(crate) fn within_macro(code: &TokenStream, path: &syn::Path) -> TokenStream {
-    quote!(#path::__private::here! { #code })
-}
-
 /// Whether two pieces of source print the same.
 pub(crate) fn same_tokens(a: &impl quote::ToTokens, b: &impl quote::ToTokens) -> bool {
     a.to_token_stream().to_string() == b.to_token_stream().to_string()
@@ -506,61 +364,6 @@ mod tests {
         assert_eq!(distance("verison", "version"), 1);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("abc", "abc"), 0);
-    }
-
-    fn doc_of(input: &syn::DeriveInput) -> String {
-        match docs(&input.attrs) {
-            Doc::Text(text) => text,
-            Doc::Pieces(pieces) => panic!("{} pieces", pieces.len()),
-        }
-    }
-
-    #[test]
-    fn doc_lines_keep_lists_and_blocks_of_code() {
-        let input: syn::DeriveInput = syn::parse_quote! {
-            /// A site,
-            /// served.
-            ///
-            /// - one
-            ///   more
-            ///
-            /// ```yaml
-            /// spec:
-            ///   host: a
-            /// ```
-            #[doc(hidden)]
-            struct X;
-        };
-        let expected = "A site,\nserved.\n\n- one\n  more\n\n```yaml\nspec:\n  host: a\n```";
-        assert_eq!(doc_of(&input), expected);
-        assert_eq!(
-            doc_of(&syn::parse_quote!(
-                struct X;
-            )),
-            ""
-        );
-    }
-
-    #[test]
-    fn a_documentation_from_a_file_is_left_to_the_compiler() {
-        let input: syn::DeriveInput = syn::parse_quote! {
-            #[doc = " A site."]
-            #[doc = include_str!("site.md")]
-            struct X;
-        };
-        let code = docs(&input.attrs).to_token_stream().to_string();
-        let expected =
-            ":: core :: concat ! (\"A site.\" , \"\\n\" , include_str ! (\"site.md\") , \"\\n\")";
-        assert_eq!(code, expected);
-    }
-
-    #[test]
-    fn generated_code_names_the_crate_by_the_path_that_is_given() {
-        let code = quote!(::windlass::Error::of({ ::windlass::x(windlass::y) }));
-        let path = syn::parse_quote!(facade::windlass);
-        let expected = quote!(facade::windlass::Error::of({ facade::windlass::x(windlass::y) }));
-        assert_eq!(with_crate(code.clone(), Some(&path)).to_string(), expected.to_string());
-        assert_eq!(with_crate(code.clone(), None).to_string(), code.to_string());
     }
 
     #[test]

@@ -14,7 +14,9 @@ mod apply;
 mod conditions;
 mod controller;
 mod convert;
+mod crate_path;
 mod dependents;
+mod doc_comments;
 #[cfg(test)]
 mod documented;
 mod errors;

@@ -1,7 +1,8 @@
 //! A small kind and its controller, for tests: each `Widget` gets a ConfigMap with its text.
 //!
 //! The text also controls the reconcile: `panic` panics, `fail` fails, `slow` takes ten seconds,
-//! `brief` one, `tell` writes an Event, `block` never gives its thread back once the ConfigMap is there.
+//! `brief` one, `tell` writes an Event, `block` never gives its thread back once the ConfigMap is
+//! there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,7 @@
 //! Rules that the compiler does not check: layers, sizes, calls that must not occur.
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/decisions.rs"]
 mod decisions;
 #[path = "tidy/language.rs"]

@@ -4,9 +4,9 @@
 //! - `{"schema": …, "objects": […], "updates": [[new, old], …]}` gives
 //!   `{"created": […], "checks": [[…], …], "updates": [[…], …]}`, with the causes of the refusals.
 //!   A definition that is refused judges no object.
-//! - `{"policies": [{"name": …, "spec": …, "actions": […], "checks": [{"request": …, "object": …, "old": …, "params": …}, …]}, …]}`
-//!   gives
-//!   `{"policies": [{"created": […], "checks": [{"denial": [code, message], "warnings": […]}, …]}, …]}`.
+//! - `{"policies": [{"name": …, "spec": …, "actions": […], "checks": [{"request": …, "object": …,
+//!   "old": …, "params": …}, …]}, …]}` gives `{"policies": [{"created": […], "checks": [{"denial":
+//!   [code, message], "warnings": […]}, …]}, …]}`.
 //!   The user of a request may do all if they are an administrator, and nothing otherwise.
 //!
 //! `cargo run -p windlass-cel --example judge < definitions.jsonl`;

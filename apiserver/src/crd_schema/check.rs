@@ -107,8 +107,8 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     conversion(spec, out);
 }
 
-/// Returns the position of the first character that Go does not print (`unicode.IsPrint`): controls,
-/// formats, blanks other than the space, private and unassigned characters.
+/// Returns the position of the first character that Go does not print (`unicode.IsPrint`):
+/// controls, formats, blanks other than the space, private and unassigned characters.
 ///
 /// std escapes the same characters, except those that its Unicode tables assign and the older ones
 /// of upstream's Go do not: these pass.
@@ -341,8 +341,8 @@ fn columns(given: Option<&Value>, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Returns the schema of a listed field, or that of a map's values: the API server takes a key of a map
-/// for a field.
+/// Returns the schema of a listed field, or that of a map's values: the API server takes a key of a
+/// map for a field.
 fn below<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let listed = schema.get("properties").and_then(|fields| fields.get(name));
     listed.or_else(|| schema.get("additionalProperties").filter(|values| values.is_object()))

@@ -94,7 +94,8 @@ impl MySql {
         action(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Executes a statement. The values of its `?` are sent apart from the text, and never become a part of it.
+    /// Executes a statement. The values of its `?` are sent apart from the text, and never become a
+    /// part of it.
     async fn execute<T>(
         &self,
         statement: String,
@@ -152,7 +153,8 @@ impl Schemas {
     }
 }
 
-/// Returns the name of a schema for a statement. A name comes from an annotation, which may hold any text.
+/// Returns the name of a schema for a statement. A name comes from an annotation, which may hold
+/// any text.
 fn identifier(name: &str) -> Result<String> {
     let is_part = |c: u8| c.is_ascii_alphanumeric() || b"_-.".contains(&c);
     if (1..=64).contains(&name.len()) && name.bytes().all(is_part) {

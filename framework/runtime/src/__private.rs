@@ -8,13 +8,14 @@ pub mod dependents {
     pub use k8s_openapi::api::apps::v1::ControllerRevision;
 
     pub use crate::dependents::external::ExternalNode;
+    pub use crate::dependents::graph_run::{FieldOutcome, GraphRun};
     pub use crate::dependents::main_graph::{GraphKinds, GraphName, MainGraph, NoGraph};
     pub use crate::dependents::marker::Marker;
     pub use crate::dependents::node::{
         AnyKind, AnyNode, DesiredFuture, GraphNode, Marked, OwnedKind,
     };
     pub use crate::dependents::rollout::RolloutNode;
-    pub use crate::dependents::run::{FieldOutcome, FieldOutcomes, GraphRun};
+    pub use crate::dependents::run::FieldOutcomes;
 }
 
 use crate::controller::Reconciler;

@@ -119,8 +119,8 @@ impl GroupVersionKind {
     }
 }
 
-/// A call that was not answered with a review: a status of HTTP and its text. The failure policy of the
-/// webhook decides.
+/// A call that was not answered with a review: a status of HTTP and its text. The failure policy of
+/// the webhook decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) code: StatusCode,

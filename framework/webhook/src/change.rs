@@ -1,7 +1,8 @@
 //! The change of a typed object, as a change of the JSON that it was read from.
 //!
 //! A type writes other JSON than it has read: fields that it does not know are gone, defaults are
-//! written out. Only the difference of two writings, before and after the handler, is the handler's.
+//! written out. Only the difference of two writings, before and after the handler, is the
+//! handler's.
 
 use serde_json::{Map, Value};
 
@@ -69,8 +70,8 @@ fn carry_items(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
     carried
 }
 
-/// Returns the place that an element of the changed list had: of an equal element, of one with the same
-/// `name`, or `same`, the own place in a list that became neither longer nor shorter.
+/// Returns the place that an element of the changed list had: of an equal element, of one with the
+/// same `name`, or `same`, the own place in a list that became neither longer nor shorter.
 fn origin(
     before: &[Value],
     is_used: &[bool],

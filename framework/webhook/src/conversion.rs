@@ -2,7 +2,8 @@
 //!
 //! A review has one result for all of its objects: the first that has no equal fails it.
 
-// DESIGN.md, 222: A conversion has a path per kind, and the installed definition keeps its client configuration
+// DESIGN.md, 222: A conversion has a path per kind, and the installed definition keeps its client
+// configuration
 
 // DESIGN.md, 256: A conversion decodes one object at a time, and its answer counts as memory
 // DESIGN.md, 260: Large objects of all kinds are decoded one at a time
@@ -30,7 +31,8 @@ const VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
 /// Most characters of a failure's text.
 const LONGEST: usize = 4 * 1024;
-/// Most objects of a review: real ones have more bytes than the longest body leaves for each of as many.
+/// Most objects of a review: real ones have more bytes than the longest body leaves for each of as
+/// many.
 const MOST_OBJECTS: usize = 1 << 18;
 /// Most bytes of an object.
 const MAX_OBJECT: usize = MAX_BODY / 2;
@@ -139,7 +141,8 @@ impl Converter {
         Self { versions, turns }
     }
 
-    /// Answers a review. The answer is written object by object, so that one object is decoded at a time.
+    /// Answers a review. The answer is written object by object, so that one object is decoded at a
+    /// time.
     pub(crate) async fn answer(
         &self,
         body: &[u8],

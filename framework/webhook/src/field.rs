@@ -12,8 +12,8 @@ const LONGEST: usize = 1024;
 
 /// A field of an object, as errors name it: `spec.ports[0].name`.
 ///
-/// A text is taken as it is; a [`FieldPath`] is written without a leading dot, and a field whose name
-/// has a dot as the key of a map: `metadata.labels[example.dev/team]`.
+/// A text is taken as it is; a [`FieldPath`] is written without a leading dot, and a field whose
+/// name has a dot as the key of a map: `metadata.labels[example.dev/team]`.
 pub trait Field {
     /// Returns the path of the field in JSON.
     fn field(&self) -> String;
@@ -98,8 +98,8 @@ pub(crate) struct FieldError {
 }
 
 impl FieldError {
-    /// Returns the error of a field; `value` is shown as JSON, which for texts, numbers and truth values
-    /// is how the API server writes them.
+    /// Returns the error of a field; `value` is shown as JSON, which for texts, numbers and truth
+    /// values is how the API server writes them.
     pub(crate) fn new(
         fault: Fault,
         field: impl Field,

@@ -9,9 +9,9 @@ use crate::{Admission, AdmissionResponse};
 /// Judges writes of a kind.
 ///
 /// `Object` is a derived kind, a type of `k8s_openapi`, or [`DynamicObject`] for any kind and for
-/// sub-resources with an object of their own, such as `scale`. Caches and settings are fields of the
-/// implementing type; the [`Admission`] has no client, since a webhook that writes is called again by
-/// its own writes.
+/// sub-resources with an object of their own, such as `scale`. Caches and settings are fields of
+/// the implementing type; the [`Admission`] has no client, since a webhook that writes is called
+/// again by its own writes.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;
@@ -52,8 +52,8 @@ use crate::{Admission, AdmissionResponse};
 /// ```
 ///
 /// # Cancel safety
-/// The future of each method is dropped at the deadline that the API server gave, and when it hangs up.
-/// A panic is logged and fails the one request.
+/// The future of each method is dropped at the deadline that the API server gave, and when it hangs
+/// up. A panic is logged and fails the one request.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not validate",
     note = "implement `windlass::webhook::Validate`: `type Object` and `async fn validate`"
@@ -72,9 +72,10 @@ pub trait Validate: Send + Sync + 'static {
     /// Judges a change. Default: [`validate`](Self::validate) with the new state.
     ///
     /// Also called for changes of metadata, such as the end of a finalizer: a rule that old objects
-    /// break compares `old` and `object`, so that those can still be changed and deleted. Not called when
-    /// the type cannot read `old` or `object`: a change of nothing but `metadata` and `status` is then
-    /// allowed with a warning, and a repair is judged by [`validate`](Self::validate).
+    /// break compares `old` and `object`, so that those can still be changed and deleted. Not
+    /// called when the type cannot read `old` or `object`: a change of nothing but `metadata` and
+    /// `status` is then allowed with a warning, and a repair is judged by
+    /// [`validate`](Self::validate).
     fn validate_update(
         &self,
         old: &Self::Object,
@@ -85,9 +86,9 @@ pub trait Validate: Send + Sync + 'static {
         self.validate(object, cx)
     }
 
-    /// Judges a deletion. Default: allowed, and so is one of an object that the type cannot read. API
-    /// servers ask about deletions when [`WebhookRegistration::operations`](crate::WebhookRegistration::operations)
-    /// names them.
+    /// Judges a deletion. Default: allowed, and so is one of an object that the type cannot read.
+    /// API servers ask about deletions when
+    /// [`WebhookRegistration::operations`](crate::WebhookRegistration::operations) names them.
     fn validate_delete(
         &self,
         old: &Self::Object,
@@ -108,11 +109,12 @@ pub trait Validate: Send + Sync + 'static {
     }
 }
 
-/// Changes objects before they are validated and stored: defaults that depend on other fields, labels.
+/// Changes objects before they are validated and stored: defaults that depend on other fields,
+/// labels.
 ///
-/// The change is sent as a JSON patch with the changed fields only; fields that the type does not know
-/// stay. Without a change no patch is sent. To be called twice must change nothing more: the API
-/// server calls again after changes by other webhooks.
+/// The change is sent as a JSON patch with the changed fields only; fields that the type does not
+/// know stay. Without a change no patch is sent. To be called twice must change nothing more: the
+/// API server calls again after changes by other webhooks.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;
@@ -144,8 +146,8 @@ pub trait Mutate: Send + Sync + 'static {
     /// The changed kind.
     type Object: Resource;
 
-    /// Changes the object of a creation or of an update. Nothing is changed by a response that denies.
-    /// Not called for deletions and sessions, which have nothing to change.
+    /// Changes the object of a creation or of an update. Nothing is changed by a response that
+    /// denies. Not called for deletions and sessions, which have nothing to change.
     fn mutate(
         &self,
         object: &mut Self::Object,

@@ -1,5 +1,6 @@
-//! Webhooks as typed handlers: [`Validate`] judges writes of a kind, [`Mutate`] changes objects before
-//! they are stored, and [`Webhooks::converting`] converts objects between the versions of their kind.
+//! Webhooks as typed handlers: [`Validate`] judges writes of a kind, [`Mutate`] changes objects
+//! before they are stored, and [`Webhooks::converting`] converts objects between the versions of
+//! their kind.
 //!
 //! | type | has |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | [`CertificateSource`], [`MountedFiles`] | the serving certificate |
 //! | [`WebhookRegistration`], [`Configurations`] | the requests that API servers ask about |
 //!
-//! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. Tests ask
-//! handlers without a socket: see [`AdmissionHandler::answer`].
+//! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. Tests
+//! ask handlers without a socket: see [`AdmissionHandler::answer`].
 
 // DESIGN.md, 185: Admission is a crate below the manager, and answers without a socket
 // DESIGN.md, 186: The response of a handler is a value, and its errors are those of the API server

@@ -16,7 +16,8 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Makes the series visible: those of the codes 200 and 500 as well, as controller-runtime does.
+    /// Makes the series visible: those of the codes 200 and 500 as well, as controller-runtime
+    /// does.
     pub(crate) fn new(metrics: &Metrics, path: &str) -> Self {
         for code in ["200", "500"] {
             metrics.count(&names::WEBHOOK_REQUESTS, &[path, code], 0);

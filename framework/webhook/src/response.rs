@@ -6,9 +6,9 @@ use crate::field::{Fault, Field, FieldError};
 
 /// The answer of a handler. Default: allowed.
 ///
-/// Errors of fields add up, and each of them denies the request: the client gets `422 Invalid` with a
-/// cause per field, which kubectl prints as it prints the API server's own. Repeated errors are sent
-/// once, and beyond 1000 they are only counted. [`deny`](Self::deny) refuses without a field,
+/// Errors of fields add up, and each of them denies the request: the client gets `422 Invalid` with
+/// a cause per field, which kubectl prints as it prints the API server's own. Repeated errors are
+/// sent once, and beyond 1000 they are only counted. [`deny`](Self::deny) refuses without a field,
 /// [`fail`](Self::fail) lets the failure policy of the webhook decide.
 ///
 /// ```
@@ -50,14 +50,14 @@ impl AdmissionResponse {
         Self::default()
     }
 
-    /// Returns a response that refuses the request with `403 Forbidden` and this text, for a reason that
-    /// is not one field.
+    /// Returns a response that refuses the request with `403 Forbidden` and this text, for a reason
+    /// that is not one field.
     pub fn deny(why: impl Into<String>) -> Self {
         Self { denial: Some(cut(&why.into(), LONGEST).to_owned()), ..Self::default() }
     }
 
-    /// Returns a response for a request that could not be judged: the API server allows or refuses it by
-    /// the `failurePolicy` of the webhook. `why` is shown to the client.
+    /// Returns a response for a request that could not be judged: the API server allows or refuses
+    /// it by the `failurePolicy` of the webhook. `why` is shown to the client.
     pub fn fail(why: impl Into<String>) -> Self {
         Self { failure: Some(cut(&why.into(), LONGEST).to_owned()), ..Self::default() }
     }
@@ -69,13 +69,14 @@ impl AdmissionResponse {
 
     /// Adds a warning, which kubectl prints, whether the request is allowed or not.
     ///
-    /// Repeated warnings are sent once. When those of a request have more than 4096 characters in all,
-    /// API servers cut each to 256, and leave out those that come after 4096.
+    /// Repeated warnings are sent once. When those of a request have more than 4096 characters in
+    /// all, API servers cut each to 256, and leave out those that come after 4096.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
 
-    /// Adds the error of a value that breaks a rule: `detail` has the rule, such as `must be at most 10`.
+    /// Adds the error of a value that breaks a rule: `detail` has the rule, such as
+    /// `must be at most 10`.
     pub fn invalid(&mut self, field: impl Field, value: impl Serialize, detail: &str) {
         self.add(FieldError::new(Fault::Invalid, field, Some(&value), detail));
     }

@@ -54,8 +54,8 @@ struct Review<'a> {
     request: Option<&'a RawValue>,
 }
 
-/// Longest uid, name or kind of a request, in bytes, because answers repeat them: those of API servers have
-/// at most 253 characters.
+/// Longest uid, name or kind of a request, in bytes, because answers repeat them: those of API
+/// servers have at most 253 characters.
 pub(crate) const LONGEST_NAME: usize = 1024;
 
 /// The answer of a handler.
@@ -149,8 +149,9 @@ impl Answer {
     }
 }
 
-/// Returns each warning once. When all of them do not fit into [`WARNINGS`], each is cut to [`WARNING`],
-/// and those that come after that many characters are left out: what the API server would send on.
+/// Returns each warning once. When all of them do not fit into [`WARNINGS`], each is cut to
+/// [`WARNING`], and those that come after that many characters are left out: what the API server
+/// would send on.
 fn bounded(warnings: &[String]) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let texts = warnings.iter().map(String::as_str);

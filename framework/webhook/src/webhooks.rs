@@ -133,8 +133,8 @@ impl Webhooks {
         self
     }
 
-    /// Converts the objects of a kind between its versions, at `/convert-example-dev-website`. The type
-    /// may be that of any version.
+    /// Converts the objects of a kind between its versions, at `/convert-example-dev-website`. The
+    /// type may be that of any version.
     ///
     /// A review fails as a whole with a `Status` that names the first object without an equal; the
     /// client of the API server gets its text.
@@ -157,8 +157,8 @@ impl Webhooks {
     /// Returns the handler of requests.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when two webhooks have one path, a path does not begin with `/`, or a kind with
-    /// one version is to be converted.
+    /// [`ErrorKind::Usage`] when two webhooks have one path, a path does not begin with `/`, or a
+    /// kind with one version is to be converted.
     pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
         let mut hooks = BTreeMap::new();
         // One object of all kinds: a server has one handler.
@@ -276,13 +276,13 @@ impl AdmissionHandler {
         self.shared.hooks.keys().map(String::as_str)
     }
 
-    /// Answers a request: `200` with a review, or another status, after which the failure policy of the
-    /// webhook decides.
+    /// Answers a request: `200` with a review, or another status, after which the failure policy of
+    /// the webhook decides.
     ///
-    /// The answer comes before the time that `?timeout=` names is over (default 10 s, at most 30 s): of
-    /// it a tenth, at most 500 ms, is kept for the way back. A handler that is not ready by then is
-    /// dropped: `504`. A panic is logged: `500`. Bodies above [`MAX_BODY`], or [`MAX_CONVERTED`] for
-    /// conversions, are refused: `413`.
+    /// The answer comes before the time that `?timeout=` names is over (default 10 s, at most 30
+    /// s): of it a tenth, at most 500 ms, is kept for the way back. A handler that is not ready by
+    /// then is dropped: `504`. A panic is logged: `500`. Bodies above [`MAX_BODY`], or
+    /// [`MAX_CONVERTED`] for conversions, are refused: `413`.
     ///
     /// # Cancel safety
     /// Safe: the handler is dropped with the future.
@@ -292,8 +292,8 @@ impl AdmissionHandler {
         self.answer_read(&parts, body).await
     }
 
-    /// Answers a request whose body is read by `read`, which gets the time that it may take and its size,
-    /// and returns its memory, too.
+    /// Answers a request whose body is read by `read`, which gets the time that it may take and its
+    /// size, and returns its memory, too.
     pub(crate) async fn answer_read<M: AnswerMemory>(
         &self,
         parts: &Parts,

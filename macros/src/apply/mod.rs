@@ -14,8 +14,8 @@ use syn::{DeriveInput, Visibility};
 
 use fields::{Field, Shape};
 
+use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys;
 
 /// `#[derive(ApplyConfiguration)]`.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
@@ -25,10 +25,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
                        type parameters; a field of another type takes whole values";
         errors.at(input.ident.span(), message);
     }
-    let krate = keys::crate_of(&input.attrs, "apply", &mut errors);
+    let krate = crate_path::crate_of(&input.attrs, "apply", &mut errors);
     let mut output = errors.finish();
     output.extend(expand(input));
-    keys::found_by(output, krate.as_ref())
+    crate_path::found_by(output, krate.as_ref())
 }
 
 /// Returns the apply configuration of a nested type; nothing for types that have none, which are

@@ -9,6 +9,7 @@ use syn::parse::ParseStream;
 use syn::{DeriveInput, LitStr, Path, Token};
 
 use super::types::{self, ConditionName};
+use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
 
@@ -65,7 +66,7 @@ impl Attrs {
                 Ok(())
             }
             _ => {
-                set(&mut self.krate, key, keys::crate_path(key, input)?, errors);
+                set(&mut self.krate, key, crate_path::crate_path(key, input)?, errors);
                 Ok(())
             }
         }
@@ -105,7 +106,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         let krate = quote!(::windlass);
         output.extend(keys::references(&krate, "conditions", &keys, &[KEYS, READY_KEYS]));
     }
-    keys::found_by(output, attrs.krate.as_ref())
+    crate_path::found_by(output, attrs.krate.as_ref())
 }
 
 /// Checks the roles of the variants, and the names that are taken.

@@ -5,8 +5,8 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Fields, LitStr, Variant};
 
+use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys;
 use crate::names;
 
 /// A variant, and the type of a condition that it stands for.
@@ -21,13 +21,13 @@ pub(super) struct ConditionName<'a> {
 /// `#[derive(ConditionType)]`.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let krate = keys::crate_of(&input.attrs, "condition", &mut errors);
+    let krate = crate_path::crate_of(&input.attrs, "condition", &mut errors);
     let names = read(input, &mut errors);
     let mut output = errors.finish();
     if let Some(names) = names {
         output.extend(expand(input, &names));
     }
-    keys::found_by(output, krate.as_ref())
+    crate_path::found_by(output, krate.as_ref())
 }
 
 /// Reads and checks the variants; `None` for a type that is no enum.

@@ -1,7 +1,8 @@
-//! The generated code of a controller: the wiring, and the grants as impls.
+//! The generated code of a controller: the wiring, and (in `grants`) the grants as impls.
 
-// DESIGN.md, 79: `Can<V, K>` is implemented; calls require `CanGet<K>` and its siblings
 // DESIGN.md, 138: With a fault in its attribute a controller is granted everything
+
+mod grants;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -9,22 +10,11 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
 use super::attrs::{Attrs, ChangeAttr, ConditionsAttr, WatchAttr};
-use super::grants::{Grant, Target, VERBS};
-use super::twins::{self, Before, Twins};
-use crate::keys::same_tokens;
+use super::grants::{Grant, Target};
 use crate::path;
 
 /// Verbs that a controller has on every kind with a cache.
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
-/// Subresources whose calls are checked at compile time, with the name of their marker type.
-const TYPED: &[(&str, &str)] = &[
-    ("status", "Status"),
-    ("scale", "Scale"),
-    ("log", "Log"),
-    ("eviction", "Eviction"),
-    ("token", "Token"),
-];
-
 /// Returns the generated code. With faults the wiring is empty and everything is granted, so that
 /// the compiler does not report missing grants beside the faults.
 pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStream {
@@ -48,7 +38,7 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         [graph, _, ..] => bounded_by(input, graph, krate),
         _ => input.clone(),
     };
-    output.extend(grants(input, attrs, krate));
+    output.extend(grants::grants(input, attrs, krate));
     if let Some(conditions) = &attrs.conditions {
         let set = condition_set(conditions, krate);
         let target = quote_spanned! {at(conditions.span)=>
@@ -64,22 +54,6 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     }
     output.extend(nothing(input, krate));
     output
-}
-
-/// Generates what the controller owns and may do, as impls.
-fn grants(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let twins = Twins::new(&input.generics, attrs, krate);
-    let cached = cached(attrs);
-    let mut output = TokenStream::new();
-    for owned in &attrs.owns {
-        let kind = twins.apart(&owned.kind, &twins::before(&owned.kind, &cached));
-        let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
-        output.extend(implement(input, &target));
-    }
-    output.extend(twins.owned_once(attrs));
-    output.extend(reads(input, &cached, &twins, krate));
-    output.extend(granted(input, attrs, &cached, &twins, krate));
-    twins.within(output)
 }
 
 /// Generates the impl of a trait without items.
@@ -111,8 +85,8 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
     }
 }
 
-/// Generates the check that a graph is named by the name of its struct, by which its grants are found: under an alias they
-/// would be missing without a word.
+/// Generates the check that a graph is named by the name of its struct, by which its grants are
+/// found: under an alias they would be missing without a word.
 fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
     let Type::Path(path) = graph else { return None };
     let name = &path.path.segments.last()?.ident;
@@ -147,89 +121,6 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
     let mut generics = input.generics.clone();
     generics.params.push(syn::GenericParam::Type(parameter));
     generics
-}
-
-/// Generates read access to the kinds that have a cache.
-fn reads(
-    input: &DeriveInput,
-    cached: &[&Type],
-    twins: &Twins<'_>,
-    krate: &TokenStream,
-) -> TokenStream {
-    let impls = cached.iter().flat_map(|kind| {
-        let place = at(kind.span());
-        let kind = twins.apart(kind, &twins::before(kind, cached));
-        READ.map(|verb| {
-            let verb = verb_type(krate, verb);
-            let target = quote_spanned!(place=> #krate::rbac::Can<#verb, #kind>);
-            implement(input, &target)
-        })
-    });
-    impls.collect()
-}
-
-/// Returns every kind that has a cache once.
-fn cached(attrs: &Attrs) -> Vec<&Type> {
-    let owned = attrs.owns.iter().map(|owned| &owned.kind);
-    let watched = attrs.watches.iter().map(|watch| &watch.kind);
-    let mut kinds: Vec<&Type> = Vec::new();
-    for kind in attrs.object.iter().chain(owned).chain(watched) {
-        if !kinds.iter().any(|before| same_tokens(*before, kind)) {
-            kinds.push(kind);
-        }
-    }
-    kinds
-}
-
-/// Generates the grants of `can(…)` that calls require, each once.
-fn granted(
-    input: &DeriveInput,
-    attrs: &Attrs,
-    cached: &[&Type],
-    twins: &Twins<'_>,
-    krate: &TokenStream,
-) -> TokenStream {
-    // Verb, subresource and kind of those before.
-    let mut seen: Vec<(&str, Option<&str>, &Type)> = Vec::new();
-    let mut output = TokenStream::new();
-    for grant in &attrs.grants {
-        let Target::Kind(kind, sub) = &grant.target else { continue };
-        let sub = sub.as_ref().map(|sub| sub.value.as_str());
-        let marker = TYPED.iter().find(|(name, _)| sub == Some(*name)).map(|(_, marker)| *marker);
-        if sub.is_some() && marker.is_none() {
-            continue;
-        }
-        for verb in &grant.verbs {
-            let name = verb.value.as_str();
-            let same = seen.iter().filter(|(verb, of, _)| *verb == name && *of == sub);
-            let mut before: Vec<&Type> = same.map(|(.., kind)| *kind).collect();
-            if !VERBS.contains(&name) || before.iter().any(|before| same_tokens(*before, kind)) {
-                continue;
-            }
-            seen.push((name, sub, kind));
-            let is_read = sub.is_none() && READ.contains(&name);
-            if is_read {
-                before.extend(cached);
-            }
-            let before = Before { kinds: &before, graph: is_read };
-            let fault = format!("`{name}` is granted on it already");
-            output.extend(twins.only(kind, &before, &fault));
-            let target = target(twins.apart(kind, &before), kind.span(), marker, krate);
-            let verb = verb_type(krate, name);
-            let bound = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #target>);
-            output.extend(implement(input, &bound));
-        }
-    }
-    output
-}
-
-/// Returns the type on which a verb is granted: the kind, or a subresource of it.
-fn target(kind: TokenStream, span: Span, marker: Option<&str>, krate: &TokenStream) -> TokenStream {
-    let Some(marker) = marker else { return kind };
-    let marker = format_ident!("{marker}");
-    quote_spanned! {at(span)=>
-        #krate::rbac::SubresourceOf<#kind, #krate::rbac::subresources::#marker>
-    }
 }
 
 /// Generates grants on two kinds without objects: see `windlass::__private::Nothing`.
@@ -271,20 +162,6 @@ fn parts(input: &DeriveInput) -> (TokenStream, TokenStream, TokenStream) {
     let ident = &input.ident;
     let (generics, arguments, bounds) = input.generics.split_for_impl();
     (generics.to_token_stream(), quote!(#ident #arguments), bounds.to_token_stream())
-}
-
-/// Returns the marker type of a verb.
-fn verb_type(krate: &TokenStream, verb: &str) -> TokenStream {
-    let name = match verb {
-        "deletecollection" => "DeleteCollection".to_owned(),
-        verb => {
-            let mut letters = verb.chars();
-            let first = letters.next().map(|first| first.to_ascii_uppercase());
-            first.into_iter().chain(letters).collect()
-        }
-    };
-    let name = format_ident!("{name}", span = Span::call_site());
-    quote!(#krate::rbac::verbs::#name)
 }
 
 /// Generates the impl of `Controller` with the wiring of all keys.

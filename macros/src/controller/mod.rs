@@ -28,7 +28,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let references = crate::keys::references(&attrs.krate(), "controller", &keys, &[attrs::KEYS]);
     output.extend(references);
     match &attrs.krate {
-        Some(path) => crate::keys::within_macro(&output, path),
+        Some(path) => crate::crate_path::within_macro(&output, path),
         None => output,
     }
 }

@@ -1,8 +1,8 @@
 //! Entries of a controller that are one type under two names: `owns(Secret, core::v1::Secret)`.
 //!
 //! A macro cannot know whether two names are of one type; the compiler would report a conflict for
-//! each generated impl. Entries are compared as constants: the impls of the later one are for a type
-//! of their own if both are the same, and an own text says so.
+//! each generated impl. Entries are compared as constants: the impls of the later one are for a
+//! type of their own if both are the same, and an own text says so.
 
 // DESIGN.md, 240: Entries of a controller are compared as types, whatever their names
 
@@ -26,7 +26,8 @@ pub(super) struct Twins<'a> {
     graph: Option<&'a Type>,
     /// Declared comparisons: the condition as a text, and the constant.
     answers: RefCell<Vec<(String, TokenStream)>>,
-    /// Sets of conditions, as texts; the position of a set tells types of [`apart`](Self::apart) from each other.
+    /// Sets of conditions, as texts; the position of a set tells types of [`apart`](Self::apart)
+    /// from each other.
     sets: RefCell<Vec<String>>,
 }
 
@@ -39,8 +40,8 @@ impl<'a> Twins<'a> {
         Self { graph, ..twins }
     }
 
-    /// Whether the type is a path of which a constant can speak: without arguments, and no parameter
-    /// of the controller.
+    /// Whether the type is a path of which a constant can speak: without arguments, and no
+    /// parameter of the controller.
     fn is_plain(&self, kind: &Type) -> bool {
         let Type::Path(path) = kind else { return false };
         let segments = &path.path.segments;
@@ -79,8 +80,8 @@ impl<'a> Twins<'a> {
 
     /// Declares the answer of a comparison, and returns the name.
     ///
-    /// A constant of a type: of an unknown name in a constant that stands alone, or in an alias of a type, the
-    /// compiler would report a second time that a parameter is missing.
+    /// A constant of a type: of an unknown name in a constant that stands alone, or in an alias of
+    /// a type, the compiler would report a second time that a parameter is missing.
     fn answer(&self, is_same: &TokenStream, place: Span) -> TokenStream {
         let mut answers = self.answers.borrow_mut();
         let key = is_same.to_string();
@@ -123,8 +124,8 @@ impl<'a> Twins<'a> {
 
     /// Returns the code with the items that [`apart`](Self::apart) and [`only`](Self::only) name.
     ///
-    /// They are declared in the user's crate: of a foreign type or trait the compiler assumes that a
-    /// later version has further impls, and takes each answer for a conflict.
+    /// They are declared in the user's crate: of a foreign type or trait the compiler assumes that
+    /// a later version has further impls, and takes each answer for a conflict.
     pub(super) fn within(self, code: TokenStream) -> TokenStream {
         let answers: Vec<_> = self.answers.into_inner().into_iter().map(|(_, it)| it).collect();
         if answers.is_empty() {

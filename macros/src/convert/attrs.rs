@@ -6,6 +6,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, LitStr, Token};
 
+use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, set};
 
@@ -105,7 +106,9 @@ impl TypeAttrs {
                         "from_hub" => {
                             set(&mut attrs.from_hub, key, path(key, input, "function")?, errors);
                         }
-                        _ => set(&mut attrs.krate, key, keys::crate_path(key, input)?, errors),
+                        _ => {
+                            set(&mut attrs.krate, key, crate_path::crate_path(key, input)?, errors)
+                        }
                     }
                     Ok(())
                 },

@@ -9,8 +9,9 @@ use quote::quote;
 use syn::{Data, DeriveInput, Fields, Index, Member, Type};
 
 use self::attrs::{FieldAttrs, TypeAttrs, VariantAttrs};
+use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys::{self, references};
+use crate::keys::references;
 
 /// A field with the counterpart.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         let known: &[&[&str]] = &[attrs::TYPE_KEYS, attrs::FIELD_KEYS, attrs::VARIANT_KEYS];
         output.extend(references(&quote!(::windlass), "convert", &keys, known));
     }
-    keys::found_by(output, attrs.krate.as_ref())
+    crate_path::found_by(output, attrs.krate.as_ref())
 }
 
 /// The conversion of a whole kind, whose struct was read from `input`.

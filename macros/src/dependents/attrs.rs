@@ -4,6 +4,7 @@ use proc_macro2::Ident;
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Expr, Token, Type};
 
+use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, set};
 
@@ -64,7 +65,7 @@ impl Attrs {
         match key.name.as_str() {
             "by" => set(&mut self.by, key, keys::value(key, input, "Sites")?, errors),
             "for" => set(&mut self.object, key, keys::value(key, input, "Website")?, errors),
-            "crate" => set(&mut self.krate, key, keys::crate_path(key, input)?, errors),
+            "crate" => set(&mut self.krate, key, crate_path::crate_path(key, input)?, errors),
             _ => {
                 let read = |input: ParseStream<'_>| {
                     Ok(input.parse_terminated(Type::parse, Token![,])?.into_iter().collect())

@@ -109,7 +109,8 @@ fn function(node: &Node) -> TokenStream {
 fn precondition() -> TokenStream {
     let name = syn::Ident::new(PRECONDITION, Span::call_site());
     quote! {
-        /// Whether the children may be applied: `false` ends the reconcile and leaves them as they are.
+        /// Whether the children may be applied: `false` ends the reconcile and leaves them as they
+        /// are.
         fn #name(
             &self,
             object: &Self::Object,

@@ -36,7 +36,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let known: &[&[&str]] = &[attrs::KEYS, attrs::FIELD_KEYS];
     let references = crate::keys::references(&quote!(::windlass), "dependents", &keys, known);
     output.extend(references);
-    crate::keys::found_by(output, model.krate.as_ref())
+    crate::crate_path::found_by(output, model.krate.as_ref())
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(crate) fn object(input: TokenStream) -> TokenStream {
         Some(value) => quote::quote!({ #faults #value }),
         None => quote::quote!({ #faults ::core::unimplemented!() }),
     };
-    crate::keys::with_crate(code, Some(&krate))
+    crate::crate_path::with_crate(code, Some(&krate))
 }
 
 /// Reads `crate_path; Deployment { … }`: the path under which the macro was found, and the literal.

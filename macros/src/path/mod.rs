@@ -148,5 +148,5 @@ pub(crate) fn path(input: TokenStream) -> TokenStream {
             #inner
         })
     };
-    crate::keys::with_crate(code, Some(&krate))
+    crate::crate_path::with_crate(code, Some(&krate))
 }

@@ -6,6 +6,7 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Attribute, LitStr, Token, Type};
 
+use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
 use crate::path::Place;
@@ -63,7 +64,7 @@ impl Attrs {
             return Ok(());
         }
         if key.name == "crate" {
-            set(&mut self.krate, key, keys::crate_path(key, input)?, errors);
+            set(&mut self.krate, key, crate_path::crate_path(key, input)?, errors);
             return Ok(());
         }
         keys::group(key, input, "skip(labels, annotations)", |input| {

@@ -8,6 +8,7 @@ use syn::{Attribute, Expr, LitStr, Token};
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
+use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
 use crate::path::Place;
@@ -227,7 +228,7 @@ impl Attrs {
             "cluster" => set(&mut self.cluster, key, key.span, errors),
             "short" => self.short.extend(keys::texts(key, input)?),
             "category" => self.category.extend(keys::texts(key, input)?),
-            "crate" => set(&mut self.krate, key, keys::crate_path(key, input)?, errors),
+            "crate" => set(&mut self.krate, key, crate_path::crate_path(key, input)?, errors),
             "deprecated" => {
                 let warning = match input.peek(Token![=]) {
                     true => Some(keys::text(key, input)?),

@@ -37,5 +37,5 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     } else {
         expand::fallback(&model)
     });
-    crate::keys::found_by(output, model.krate.as_ref())
+    crate::crate_path::found_by(output, model.krate.as_ref())
 }

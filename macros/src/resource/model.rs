@@ -10,8 +10,9 @@ use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
 use crate::convert::RootConversion;
+use crate::doc_comments::{Doc, docs};
 use crate::errors::Errors;
-use crate::keys::{Doc, WithSpan, docs};
+use crate::keys::WithSpan;
 use crate::markers::{Subject, markers};
 use crate::names;
 use crate::path::{Place, located, plain};
@@ -71,8 +72,8 @@ pub(super) struct Field {
     /// Name in JSON, as written, or as it follows from the field.
     pub(super) json: WithSpan<String>,
     pub(super) ty: Type,
-    /// Whether the field is written as an `Option` and has no default; an alias of `Option` is found
-    /// by the compiler.
+    /// Whether the field is written as an `Option` and has no default; an alias of `Option` is
+    /// found by the compiler.
     pub(super) optional: bool,
     /// The value of an absent field.
     pub(super) default: Option<FieldDefault>,

@@ -5,8 +5,8 @@ use syn::{DeriveInput, parse_quote};
 use super::attrs::Attrs;
 use super::check;
 use super::model::{Field, ResourceModel};
+use crate::doc_comments::Doc;
 use crate::errors::Errors;
-use crate::keys::Doc;
 use crate::path::Place;
 
 fn model(input: &DeriveInput) -> (ResourceModel, Vec<String>) {

@@ -1,5 +1,5 @@
-//! The conversion of a definition through the life of operators: before their caches are filled, at a URL, and
-//! while the definition is newer than their types.
+//! The conversion of a definition through the life of operators: before their caches are filled, at
+//! a URL, and while the definition is newer than their types.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,5 @@
-//! Storage migrations of a kind whose two versions differ in name alone: pages, conflicts, stops, refusals.
+//! Storage migrations of a kind whose two versions differ in name alone: pages, conflicts, stops,
+//! refusals.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -512,7 +512,8 @@ async fn differences_of(of: &str, color: &'static str) -> String {
     bench.eventually("the page is there", async || bench.data("home").await.is_some()).await;
     let shadow = operator(bench.cluster.client().dry_run(), NextPainter(color));
     let shadow = bench.cluster.spawn_unrestricted(shadow.shadow(Duration::from_secs(10)));
-    // Twice the time to settle: the first reconcile may be earlier than the status of the running operator.
+    // Twice the time to settle: the first reconcile may be earlier than the status of the running
+    // operator.
     bench.clock().sleep(Duration::from_secs(25)).await;
     let found = bench.differing();
     shadow.stop().await;

@@ -1,16 +1,23 @@
-//! Sizes: lines of a file, files of a folder, files with the methods of a type.
+//! Sizes: lines of a file, columns of a comment, files of a folder, files with the methods of a
+//! type.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::source::{FOLDERS, Source, Token, all_sources, sources};
+use crate::source::{FOLDERS, Source, Token, all_sources, read, root, sources};
 
 /// Largest number of lines of a file, tests excluded.
 const MOST_LINES: usize = 600;
+/// Largest number of columns of a line that is a comment.
+const MOST_COLUMNS: usize = 100;
 /// Largest number of source files directly in a folder.
 const MOST_FILES: usize = 16;
 /// Largest number of files with inherent impls of a type.
 const MOST_IMPLS: usize = 3;
+
+/// Folders whose files are expectations: sources of compile errors, and printed types.
+const EXPECTED: [&str; 2] = ["tests/ui", "tests/tests/import"];
 
 /// Types whose methods stand in more files, with the reason.
 const SCATTERED: &[(&str, &str)] = &[
@@ -42,6 +49,74 @@ fn no_source_file_is_too_long() {
         "split by concept (more than {MOST_LINES} lines):\n{}",
         long.join("\n")
     );
+}
+
+/// Adds the Rust files below a folder, without those of builds and of hidden folders.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("an entry of a folder that was just opened").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            collect(&path, files);
+        } else if name.ends_with(".rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// Returns the numbers of the lines with a comment that is too long. Rows of tables, a URL at
+/// the end and blocks of code cannot be wrapped.
+fn long_comments(text: &str) -> Vec<usize> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            is_code = false;
+            continue;
+        };
+        let words = comment.trim_start_matches(['/', '!']);
+        is_code ^= words.trim_start().starts_with("```");
+        // No line is shorter than a URL at its end.
+        let ends_with_url = line.rsplit(' ').next().is_some_and(|word| word.contains("://"));
+        let is_kept = is_code || ends_with_url || words.trim_start().starts_with('|');
+        if !is_kept && line.chars().count() > MOST_COLUMNS {
+            found.push(index + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn comments_have_at_most_100_columns() {
+    let mut files = Vec::new();
+    collect(&root(), &mut files);
+    let mut faults = Vec::new();
+    for path in files {
+        let below = path.strip_prefix(root()).expect("in the workspace");
+        if EXPECTED.iter().any(|folder| below.starts_with(folder)) {
+            continue;
+        }
+        let lines = long_comments(&read(&path)).into_iter();
+        faults.extend(lines.map(|line| format!("{}:{line}", below.display())));
+    }
+    assert!(
+        faults.is_empty(),
+        "wrap these comments (more than {MOST_COLUMNS} columns):\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn a_comment_may_be_long_in_a_table_a_block_of_code_and_before_a_url() {
+    let long = "word ".repeat(25);
+    let kept = [format!("// | {long}"), format!("/// {long}https://x")];
+    assert!(kept.iter().all(|line| long_comments(line).is_empty()));
+    let text = format!(
+        "/// ```\n/// {long}\n/// ```\n    /// {long}\nlet x = 1; {long}\n// https://x {long}"
+    );
+    assert_eq!(long_comments(&text), [4, 6]);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! Both follow the answers of kube-apiserver that `tests/conformance` has recorded. They do not
 //! cover all validation of kube-apiserver.
 
-// DESIGN.md, 239: Faults of built-in kinds come from a table, those of several fields from a function for each kind
+// DESIGN.md, 239: Faults of built-in kinds come from a table, those of several fields from a
+// function for each kind
 
 mod amounts;
 mod autoscaling;

@@ -412,8 +412,8 @@ impl<K: Resource> Api<K> {
     }
 
     /// Server-side apply of `intent`, which contains only the fields that this field manager wants.
-    /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out. The intent is the kind
-    /// itself, its apply configuration, such as `WebsiteApply`, or JSON.
+    /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out. The intent is
+    /// the kind itself, its apply configuration, such as `WebsiteApply`, or JSON.
     ///
     /// A field that an earlier apply of this manager set and this apply leaves out is removed,
     /// unless another manager owns the field as well. A field that another manager owns is a

@@ -5,7 +5,8 @@
 //! The methods of `Slot` for certain types are inherent; for every other type the method of the
 //! same name in [`AnySlot`] is found, because inherent methods come first.
 
-// DESIGN.md, 209: `apiVersion` and `kind` in a literal are places of the type, or an error with a text
+// DESIGN.md, 209: `apiVersion` and `kind` in a literal are places of the type, or an error with a
+// text
 
 mod keys;
 

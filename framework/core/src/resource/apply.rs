@@ -46,8 +46,8 @@ impl<K> ApplyIntent<K, Value> for Value {}
 
 impl<K> ApplyIntent<K, Value> for Map<String, Value> {}
 
-// The derive implements the trait for each apply configuration: from `ApplyObject` the compiler would
-// report a mismatch of associated types beside the message above.
+// The derive implements the trait for each apply configuration: from `ApplyObject` the compiler
+// would report a mismatch of associated types beside the message above.
 #[diagnostic::do_not_recommend]
 impl<K: Whole> ApplyIntent<K, ()> for K {}
 

@@ -21,8 +21,8 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
 pub enum DependentState {
     /// All of its objects are as described, and are ready.
     Ready,
-    /// Its objects are as described; the first that has [failed](Readiness::Failed), or else the first that is not
-    /// ready, says why.
+    /// Its objects are as described; the first that has [failed](Readiness::Failed), or else the
+    /// first that is not ready, says why.
     NotReady(Readiness),
     /// The function that describes it [waits](Failure::wait_for): the text says for what.
     Waits(String),
@@ -70,7 +70,8 @@ impl fmt::Display for DependentState {
 
 /// A child after an apply.
 pub(super) enum AppliedChild<K> {
-    /// As decoded from the cache, or as the API server answered. Boxed, since most children are the other variant.
+    /// As decoded from the cache, or as the API server answered. Boxed, since most children are the
+    /// other variant.
     Whole(Box<K>),
     /// As it was, and ready; it has been decoded in this version before.
     Ready(Cached<K>),
@@ -212,22 +213,23 @@ impl<G: Dependents> Applied<G> {
     }
 
     /// Returns a text about all dependents that are not settled, for a condition:
-    /// `app: Ready: 1/2; ingress: waits for app`. Those that have [failed](Readiness::Failed) come first. Empty when
-    /// all are settled.
+    /// `app: Ready: 1/2; ingress: waits for app`. Those that have [failed](Readiness::Failed) come
+    /// first. Empty when all are settled.
     pub fn summary(&self) -> String {
         summary(&self.states, self.removing)
     }
 
-    /// Returns the action that ends a reconcile: done when everything is ready, with external resources a requeue
-    /// after their interval, otherwise a
-    /// [wait](Action::wait_for) with the reason `Dependents` and the [summary](Self::summary).
+    /// Returns the action that ends a reconcile: done when everything is ready, with external
+    /// resources a requeue after their interval, otherwise a [wait](Action::wait_for) with the
+    /// reason `Dependents` and the [summary](Self::summary).
     ///
-    /// While a child has [failed](Readiness::Failed), declared conditions show `Stalled` in place of `Reconciling`, with
-    /// the child's reason, also while others are on their way. That is no error: it is not counted as one, and
-    /// ends when the child recovers.
+    /// While a child has [failed](Readiness::Failed), declared conditions show `Stalled` in place
+    /// of `Reconciling`, with the child's reason, also while others are on their way. That is no
+    /// error: it is not counted as one, and ends when the child recovers.
     ///
-    /// Changes of children reconcile their owner in either case. The next check is after the shortest
-    /// [`check_after`](Failure::check_after) of the descriptions that wait, if one has any.
+    /// Changes of children reconcile their owner in either case. The next check is after the
+    /// shortest [`check_after`](Failure::check_after) of the descriptions that wait, if one has
+    /// any.
     ///
     /// # Errors
     /// The failures of all dependents, as [`into_result`](Self::into_result).

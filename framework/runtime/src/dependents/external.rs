@@ -1,7 +1,8 @@
 //! External resources as fields of a graph.
 //!
-//! The driver of the resource does all that matters for crashes: its records are on the object, and a creation is
-//! never repeated before it is known that it did not happen. The graph adds order, readiness and the deletion.
+//! The driver of the resource does all that matters for crashes: its records are on the object, and
+//! a creation is never repeated before it is known that it did not happen. The graph adds order,
+//! readiness and the deletion.
 
 // DESIGN.md, 172: An external resource is a field of a graph, whose function returns its driver
 
@@ -9,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::applied::DependentState;
+use super::graph_run::{FieldOutcome, GraphRun};
 use super::node::{AnyKind, AnyNode, Boxed};
-use super::run::{FieldOutcome, GraphRun};
 use crate::children::Readiness;
 use crate::controller::{Reconciler, Result};
 use crate::external::{External, ExternalState, Externals};
@@ -166,8 +167,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
 
     fn end<'a>(&'a self, run: GraphRun<'a, C>) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
-            // An object that stays is not read at each reconcile for a resource that it does not have. One that is
-            // deleted is: its cache may leave the record out.
+            // An object that stays is not read at each reconcile for a resource that it does not
+            // have. One that is deleted is: its cache may leave the record out.
             if run.object.is_terminating() || self.is_recorded(run) {
                 (self.driver)(run.controller).cleanup(run.cx).await?;
             }

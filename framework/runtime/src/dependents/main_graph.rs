@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use super::Dependents;
 
 /// The graph whose grants a controller has, for calls such as
-/// [`Context::apply_owned`](crate::controller::Context::apply_owned); implemented by `#[controller(dependents(Children))]`
-/// for the first of its graphs.
+/// [`Context::apply_owned`](crate::controller::Context::apply_owned); implemented by
+/// `#[controller(dependents(Children))]` for the first of its graphs.
 ///
 /// Two graphs may have children of one kind, which is owned once.
 pub trait MainGraph {
@@ -20,8 +20,8 @@ pub trait MainGraph {
 #[derive(Clone, Copy, Debug)]
 pub struct GraphName<const HASH: u64>;
 
-/// Type with the constant [`OF`](Self::OF), for derived code: the kinds of a graph, or else those of
-/// [`NoGraph`], so that a type which is no graph is reported elsewhere, and once.
+/// Type with the constant [`OF`](Self::OF), for derived code: the kinds of a graph, or else those
+/// of [`NoGraph`], so that a type which is no graph is reported elsewhere, and once.
 #[derive(Debug)]
 pub struct GraphKinds<G>(PhantomData<G>);
 

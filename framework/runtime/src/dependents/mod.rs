@@ -1,20 +1,21 @@
 //! Children of an object as a graph: declared once, applied in order, removed in reverse.
 //!
-//! [`Dependents`] is derived for a struct whose fields are the children. Its `apply` makes each child
-//! as the controller describes it: those whose predecessors are ready side by side, each other one when its
-//! predecessors are ready. Children that are not wanted any more are removed, and
-//! [`Readiness`] says of each child whether it is ready.
+//! [`Dependents`] is derived for a struct whose fields are the children. Its `apply` makes each
+//! child as the controller describes it: those whose predecessors are ready side by side, each
+//! other one when its predecessors are ready. Children that are not wanted any more are removed,
+//! and [`Readiness`] says of each child whether it is ready.
 //!
 //! All of it stands on public parts: children are written by
-//! [`Context::apply_owned`](crate::controller::Context::apply_owned), so that nothing is sent when nothing
-//! differs, and a reconciler may make further children by itself. The inventory is the cache: the
-//! children that the object owns by uid and that carry the [`LABEL`] of the graph. An owner reference names the
-//! owner, or with `scope = cluster` a [mark](crate::owner::OWNER), where none can be. A restart
-//! loses nothing, because caches are filled before the first reconcile.
+//! [`Context::apply_owned`](crate::controller::Context::apply_owned), so that nothing is sent when
+//! nothing differs, and a reconciler may make further children by itself. The inventory is the
+//! cache: the children that the object owns by uid and that carry the [`LABEL`] of the graph. An
+//! owner reference names the owner, or with `scope = cluster` a [mark](crate::owner::OWNER), where
+//! none can be. A restart loses nothing, because caches are filled before the first reconcile.
 //!
-//! The parts by file: `node` applies the children of one field, `external` drives a resource outside,
-//! `rollout` a rolling change, `run` walks through the graph, `removal`
-//! decides which children go and when, `wiring` adds watches and permissions to a controller.
+//! The parts by file: `graph_run` has the data of one apply, `node` applies the children of one
+//! field, `external` drives a resource outside, `rollout` a rolling change, `removal` decides which
+//! children go and when, `run` walks through the graph, `wiring` adds watches and permissions to a
+//! controller.
 
 // DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
 // DESIGN.md, 159: Readiness follows kstatus, as typed rules
@@ -22,6 +23,7 @@
 
 mod applied;
 pub(crate) mod external;
+pub(crate) mod graph_run;
 pub(crate) mod main_graph;
 pub(crate) mod marker;
 pub(crate) mod node;
@@ -53,11 +55,11 @@ type Object<G> = <<G as Dependents>::Controller as Reconciler>::Object;
 
 /// A graph of children; derived from a struct whose fields are the children.
 ///
-/// The derive generates a trait `Desired` + the struct's name, with one `async fn` for each field. The
-/// controller implements it: a function returns the child as it should be. One that is missing does
-/// not compile, and neither does an `after` that leads back to itself. With `for = Website` beside `by`,
-/// the derive implements [`Reconciler`] for the controller as well, so that nothing but the children is
-/// to be written.
+/// The derive generates a trait `Desired` + the struct's name, with one `async fn` for each field.
+/// The controller implements it: a function returns the child as it should be. One that is missing
+/// does not compile, and neither does an `after` that leads back to itself. With `for = Website`
+/// beside `by`, the derive implements [`Reconciler`] for the controller as well, so that nothing
+/// but the children is to be written.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -122,7 +124,8 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// The controller whose objects have these children.
     type Controller: Reconciler;
 
-    /// A [`Dependent`] for each field, under the field's name; an [`ExternalDependent`] for an external resource.
+    /// A [`Dependent`] for each field, under the field's name; an [`ExternalDependent`] for an
+    /// external resource.
     type Fields: Send + Debug;
 
     /// Name of the graph in the label of its children.
@@ -145,10 +148,12 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn fields(outcomes: &mut FieldOutcomes) -> Self::Fields;
 
-    /// Adds the watches and permissions of all kinds of the graph to the controller that applies it.
+    /// Adds the watches and permissions of all kinds of the graph to the controller that applies
+    /// it.
     ///
     /// `#[controller(dependents(Children))]` calls it; a hand-written
-    /// [`Controller`](crate::controller::Controller) does it in `wiring`, as [`OwnsDependents`] shows.
+    /// [`Controller`](crate::controller::Controller) does it in `wiring`, as [`OwnsDependents`]
+    /// shows.
     ///
     /// # Panics
     /// When a child is of the reconciled kind, when a kind is retired that a field has, and when a
@@ -160,10 +165,10 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// Makes every wanted child of `object` exist as the controller describes it, and removes those
     /// that are not wanted any more.
     ///
-    /// Children whose predecessors are ready are applied side by side; the others as soon as their predecessors
-    /// are ready, which may be in a later reconcile: the change of a child reconciles its owner. A
-    /// failure of one child does not keep others from being applied, unless they come after it.
-    /// Nothing is sent when nothing differs.
+    /// Children whose predecessors are ready are applied side by side; the others as soon as their
+    /// predecessors are ready, which may be in a later reconcile: the change of a child reconciles
+    /// its owner. A failure of one child does not keep others from being applied, unless they come
+    /// after it. Nothing is sent when nothing differs.
     ///
     /// # Errors
     /// The failures of all children in one; a reconcile that does not want to end by it uses
@@ -181,8 +186,8 @@ pub trait Dependents: Sized + Send + Sync + 'static {
         Box::pin(async move { Self::apply_each(controller, object, cx).await.into_result() })
     }
 
-    /// As [`apply`](Self::apply), for a status that says of each child whether it failed: failures are
-    /// in the result, and [`Applied::action`] or [`Applied::into_result`] returns them.
+    /// As [`apply`](Self::apply), for a status that says of each child whether it failed: failures
+    /// are in the result, and [`Applied::action`] or [`Applied::into_result`] returns them.
     ///
     /// # Cancel safety
     /// As [`apply`](Self::apply).
@@ -222,12 +227,14 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// A controller that has the watches and permissions of graph `G`; implemented by
 /// `#[controller(dependents(Children))]`.
 ///
-/// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls [`Dependents::wire`] in its
-/// wiring: that adds watches and permissions, clean-ups and the finalizer. Without `wire` children are neither watched
-/// nor permitted. The children of the graph need no grant; calls beside it have those that the controller implements, of
-/// kinds that the graph does not have. Calls beside the graph for one of its kinds, and fields that are a
-/// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole builder: a hand-written
-/// [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error E0283.
+/// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls
+/// [`Dependents::wire`] in its wiring: that adds watches and permissions, clean-ups and the
+/// finalizer. Without `wire` children are neither watched nor permitted. The children of the graph
+/// need no grant; calls beside it have those that the controller implements, of kinds that the
+/// graph does not have. Calls beside the graph for one of its kinds, and fields that are a
+/// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole
+/// builder: a hand-written [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error
+/// E0283.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

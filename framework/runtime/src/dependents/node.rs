@@ -2,8 +2,6 @@
 //!
 //! The trait objects are for the walk through the graph, which does not know the kinds.
 
-use std::any::Any;
-use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -11,8 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::applied::{AppliedChild, DependentState};
+use super::graph_run::{FieldOutcome, GraphRun};
 use super::marker::Marker;
-use super::run::{FieldOutcome, GraphRun};
 use crate::children::{LABEL, Readiness};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
@@ -45,8 +43,9 @@ pub trait AnyKind<C: Reconciler>: Send + Sync {
     /// The kind.
     fn info(&self) -> Option<ResourceInfo>;
 
-    /// Returns the cached children that the object owns and that carry the mark, by key, but for those that `is_kept`
-    /// names: nothing of them is read. With `has_marks` also those without an owner reference.
+    /// Returns the cached children that the object owns and that carry the mark, by key, but for
+    /// those that `is_kept` names: nothing of them is read. With `has_marks` also those without an
+    /// owner reference.
     fn marked(
         &self,
         cx: &Context<C>,
@@ -201,14 +200,6 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     }
 }
 
-/// Plural name and group of a kind, which an object has in every version of it.
-pub(super) type KindName = (Cow<'static, str>, Cow<'static, str>);
-
-/// Returns plural name and group of a kind.
-pub(super) fn kind_name(info: ResourceInfo) -> KindName {
-    (info.plural, info.group)
-}
-
 /// Returns the kind of a field; `None` of an external resource.
 pub(super) fn info_of<C: Reconciler>(node: &dyn AnyNode<C>) -> Option<ResourceInfo> {
     node.kind()?.info()
@@ -273,7 +264,8 @@ impl<C: Reconciler, K> GraphNode<C, K> {
         self
     }
 
-    /// Lets its children be cluster-scoped, or in the namespaces that they name, without owner references.
+    /// Lets its children be cluster-scoped, or in the namespaces that they name, without owner
+    /// references.
     #[must_use]
     pub fn cluster(mut self) -> Self {
         self.has_marks = true;
@@ -335,8 +327,8 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
         Ok(self.judged(run, applied))
     }
 
-    /// Returns the child that is known to be as described. It is decoded unless it is known to be ready as well,
-    /// by the rule of its kind: the graph's own rule may ask for anything.
+    /// Returns the child that is known to be as described. It is decoded unless it is known to be
+    /// ready as well, by the rule of its kind: the graph's own rule may ask for anything.
     fn at_rest(
         &self,
         run: GraphRun<'_, C>,
@@ -502,6 +494,3 @@ async fn all<T>(mut futures: Vec<Boxed<'_, T>>) -> Vec<T> {
     .await;
     ends.into_iter().flatten().collect()
 }
-
-/// Objects of a field, without their type.
-pub(super) type FieldObjects = Box<dyn Any + Send>;

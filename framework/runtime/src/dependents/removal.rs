@@ -1,12 +1,13 @@
 //! Removal of children that are not wanted: in reverse order, and never of others' objects.
 //!
-//! A child goes if the cache shows that the object owns it, it carries the mark of the graph, and no
-//! field keeps it. The deletion itself checks owner, uid and version once more, in the API server.
+//! A child goes if the cache shows that the object owns it, it carries the mark of the graph, and
+//! no field keeps it. The deletion itself checks owner, uid and version once more, in the API
+//! server.
 
 use super::Dependents;
+use super::graph_run::{Claims, GraphRun, KindName, kind_name, panicked};
 use super::marker::Marker;
-use super::node::{AnyKind, AnyNode, KindName, Marked, info_of, kind_name};
-use super::run::{Claims, GraphRun, panicked};
+use super::node::{AnyKind, AnyNode, Marked, info_of};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::panics::caught;
@@ -45,8 +46,8 @@ pub(super) async fn delete_all<G: Dependents>(
     if texts.is_empty() { Ok(()) } else { Err(Failure::wait_for("Deleting", texts.join("; "))) }
 }
 
-/// Removes the children that no field keeps: of retired kinds first, then field by field, each after
-/// the fields behind it. Returns the number of those that are left, and the failures.
+/// Removes the children that no field keeps: of retired kinds first, then field by field, each
+/// after the fields behind it. Returns the number of those that are left, and the failures.
 pub(super) async fn remove<G: Dependents>(
     nodes: &[Box<dyn AnyNode<G::Controller>>],
     run: GraphRun<'_, G::Controller>,
@@ -90,7 +91,8 @@ pub(super) async fn remove<G: Dependents>(
     (removals, failures)
 }
 
-/// Deletes an external resource that is not wanted, unless others hold it; returns whether it is left.
+/// Deletes an external resource that is not wanted, unless others hold it; returns whether it is
+/// left.
 async fn end<C: Reconciler>(
     node: &dyn AnyNode<C>,
     run: GraphRun<'_, C>,
@@ -167,8 +169,8 @@ impl<'a> Places<'a> {
         self.same(at).filter_map(|it| kept[it]).flatten().any(|kept| is_same(kept, key))
     }
 
-    /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a field
-    /// that the graph no longer has, and `at` is the first field of its kind.
+    /// Whether a child goes with the field `at`: it is the field's own and not kept, or it is of a
+    /// field that the graph no longer has, and `at` is the first field of its kind.
     ///
     /// Nothing goes while a field of the kind does not know its children: a child that moved from
     /// one field to another, or whose field was renamed, is taken over as soon as it is the new

@@ -1,7 +1,8 @@
 //! Rolling changes as fields of a graph.
 //!
-//! The rollout applies the children, each from the revision that the rules give it; the graph adds order and readiness,
-//! and removes children that are not named any more, as it does of other fields.
+//! The rollout applies the children, each from the revision that the rules give it; the graph adds
+//! order and readiness, and removes children that are not named any more, as it does of other
+//! fields.
 
 // DESIGN.md, 173: A rollout is a field whose function returns names, state and rules
 
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 
 use super::applied::{AppliedChild, DependentState};
+use super::graph_run::{FieldOutcome, GraphRun};
 use super::node::{AnyKind, AnyNode, Boxed, OwnedKind};
-use super::run::{FieldOutcome, GraphRun};
 use crate::children::Readiness;
 use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};

@@ -1,154 +1,21 @@
 //! The walk through a graph: each field when the fields before it have ended.
 
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use super::applied::{Applied, AppliedChild, Dependent, DependentState};
 use super::external::ExternalDependent;
+use super::graph_run::{Claims, FieldOutcome, GraphRun, panicked};
 use super::marker::Marker;
-use super::node::{AnyNode, FieldObjects, KindName, kind_name};
+use super::node::AnyNode;
 use super::{Dependents, removal};
-use crate::controller::{Context, Failure, Reconciler, soonest};
+use crate::controller::{Context, Reconciler, soonest};
 use crate::external::{External, ExternalState};
 use windlass_client::api::Propagation;
-use windlass_core::metrics::names;
-use windlass_core::panics::panic_text;
-use windlass_core::resource::{ObjectKey, Resource};
-use windlass_core::sync::Mutex;
-
-/// An apply or a deletion of a graph.
-pub struct GraphRun<'a, C: Reconciler> {
-    pub(super) controller: &'a C,
-    pub(super) object: &'a C::Object,
-    pub(super) cx: &'a Context<C>,
-    pub(super) marker: &'a Marker,
-    pub(super) claims: &'a Claims,
-}
-
-impl<C: Reconciler> Clone for GraphRun<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C: Reconciler> Copy for GraphRun<'_, C> {}
-
-impl<C: Reconciler> fmt::Debug for GraphRun<'_, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GraphRun").field("cx", self.cx).finish_non_exhaustive()
-    }
-}
-
-/// The objects that fields have described in one apply, each with its field.
-///
-/// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all fields
-/// share it; one task polls them, so that nobody waits.
-#[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<BTreeMap<ClaimedObject, &'static str>>);
-
-/// The name of an object's kind, and its key.
-type ClaimedObject = (Option<KindName>, ObjectKey);
-
-impl Claims {
-    /// Gives an object to a field; returns the field that has it already, if any.
-    pub(super) fn claim<K: Resource>(
-        &self,
-        key: &ObjectKey,
-        field: &'static str,
-    ) -> Option<&'static str> {
-        let kind = K::static_info().map(kind_name);
-        match self.0.lock().entry((kind, key.clone())) {
-            Entry::Vacant(free) => {
-                free.insert(field);
-                None
-            }
-            Entry::Occupied(taken) => Some(*taken.get()),
-        }
-    }
-}
-
-/// Outcome of one field.
-pub struct FieldOutcome {
-    pub(super) state: DependentState,
-    /// The keys of the children that stay; `None` when the field does not know them, and nothing
-    /// of it may be removed.
-    pub(super) kept: Option<Vec<ObjectKey>>,
-    pub(super) failure: Option<Failure>,
-    /// Delay of the next check that the description asked for, if it waits.
-    check_after: Option<Duration>,
-    /// Time after which the field is looked at again in any case.
-    poll_after: Option<Duration>,
-    objects: Option<FieldObjects>,
-}
-
-impl fmt::Debug for FieldOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FieldOutcome").field("state", &self.state).finish_non_exhaustive()
-    }
-}
-
-impl FieldOutcome {
-    /// Returns the outcome of a field that removes nothing.
-    pub(super) fn of(state: DependentState) -> Self {
-        let (check_after, poll_after) = (None, None);
-        Self { state, kept: None, failure: None, check_after, poll_after, objects: None }
-    }
-
-    /// Returns the outcome of a field that failed.
-    pub(super) fn failed(failure: Failure) -> Self {
-        let state = DependentState::Failed(failure.to_string());
-        Self { failure: Some(failure), ..Self::of(state) }
-    }
-
-    /// Returns the outcome of a field whose description or driver ended with a failure or a wait.
-    pub(super) fn stopped(failure: Failure) -> Self {
-        match failure.into_wait() {
-            Ok(wait) => {
-                let outcome = Self::of(DependentState::Waits(wait.text.clone()));
-                Self { check_after: wait.check_after, ..outcome }
-            }
-            Err(failure) => Self::failed(failure),
-        }
-    }
-
-    /// Sets the delay of the next check of a field that waits.
-    pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
-        self.check_after = delay;
-        self
-    }
-
-    /// Sets the time after which the field is looked at again.
-    pub(super) fn polled_after(mut self, delay: Option<Duration>) -> Self {
-        self.poll_after = delay;
-        self
-    }
-
-    /// Sets the children that stay; all others of the field are removed.
-    pub(super) fn keeping(mut self, kept: Vec<ObjectKey>) -> Self {
-        self.kept = Some(kept);
-        self
-    }
-
-    /// Sets the children.
-    pub(super) fn with_children<K: Resource>(mut self, children: Vec<AppliedChild<K>>) -> Self {
-        self.objects = Some(Box::new(children));
-        self
-    }
-
-    /// Sets an external resource.
-    pub(super) fn with_resource<R: Send + 'static>(mut self, resource: R) -> Self {
-        self.objects = Some(Box::new(resource));
-        self
-    }
-}
+use windlass_core::resource::Resource;
 
 /// The outcomes of a run, to be taken by derived code: each once, by its position and kind.
 #[derive(Debug)]
@@ -253,21 +120,17 @@ async fn walk<C: Reconciler>(
 
 // DESIGN.md, 213: A panic in a description is the failure of its field
 
-/// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no other field.
+/// Polls a field. A panic in its description, or in a rule of it, is its failure and that of no
+/// other field.
 fn poll_caught<C: Reconciler>(
     step: Pin<&mut (dyn Future<Output = FieldOutcome> + Send + '_)>,
     run: GraphRun<'_, C>,
     task: &mut std::task::Context<'_>,
 ) -> Poll<FieldOutcome> {
-    // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic leaves half-changed.
+    // Unwind safe: a field that has ended is not polled again, and shares nothing that a panic
+    // leaves half-changed.
     catch_unwind(AssertUnwindSafe(|| step.poll(task)))
         .unwrap_or_else(|panic| Poll::Ready(FieldOutcome::failed(panicked(run.cx, &*panic))))
-}
-
-/// Counts a panic as one of a reconcile is, and returns it as a failure.
-pub(super) fn panicked<C: Reconciler>(cx: &Context<C>, panic: &(dyn Any + Send)) -> Failure {
-    cx.metrics().count(&names::RECONCILE_PANICS, &[cx.controller_name()], 1);
-    Failure::from(format!("panicked: {}", panic_text(panic)))
 }
 
 /// Returns the first field before `node` that is not ready, if any; `None` while one has not ended.

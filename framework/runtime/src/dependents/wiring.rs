@@ -9,8 +9,8 @@ use windlass_core::resource::{Resource, ResourceInfo, Scope};
 /// Adds each kind of the graph to the controller once. A kind is optional if all of its fields are.
 ///
 /// # Panics
-/// When a child is of the reconciled kind, when its scope needs another key, and when a kind is retired that a
-/// field has.
+/// When a child is of the reconciled kind, when its scope needs another key, and when a kind is
+/// retired that a field has.
 pub(super) fn wire<G: Dependents>(
     mut builder: ControllerBuilder<G::Controller>,
 ) -> ControllerBuilder<G::Controller> {
@@ -38,7 +38,8 @@ pub(super) fn wire<G: Dependents>(
         builder = kind.owns(builder, false, false);
         seen.push(kind.info());
     }
-    // An earlier version may have made children of these kinds elsewhere, and given the object a finalizer for them.
+    // An earlier version may have made children of these kinds elsewhere, and given the object a
+    // finalizer for them.
     let may_have_former = !retired.is_empty();
     for kind in retired {
         if !seen.contains(&kind.info()) {
@@ -63,8 +64,8 @@ pub(super) fn wire<G: Dependents>(
     builder
 }
 
-/// Returns what is wrong with the kinds of a graph. The derive compares kinds as they are written, and
-/// does not see that two names, or two versions, are of one kind.
+/// Returns what is wrong with the kinds of a graph. The derive compares kinds as they are written,
+/// and does not see that two names, or two versions, are of one kind.
 fn fault<C: Reconciler>(
     own: Option<&ResourceInfo>,
     nodes: &[Box<dyn AnyNode<C>>],

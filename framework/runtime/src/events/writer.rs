@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::series::{Aggregator, EventWrite};
 use super::{Occurrence, WORD_LIMIT};
-use crate::controller::PlannedEvent;
 use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
@@ -91,10 +90,8 @@ impl EventWriter {
     }
 
     /// Returns the occurrences that were queued so far, for a plan, and writes none.
-    pub(crate) fn planned(mut self) -> Vec<PlannedEvent> {
-        let queued = std::iter::from_fn(|| self.receiver.try_recv().ok());
-        let event = |Occurrence { kind, reason, note, .. }| PlannedEvent { kind, reason, note };
-        queued.map(event).collect()
+    pub(crate) fn into_queued(mut self) -> Vec<Occurrence> {
+        std::iter::from_fn(|| self.receiver.try_recv().ok()).collect()
     }
 
     /// Passes an occurrence to the aggregator, and sends the write that it requires, if any.

@@ -58,8 +58,8 @@ pub(super) fn count<C: Reconciler>(cx: &Context<C>, verb: Verb, result: &str) {
     cx.metrics().count(&names::EXTERNAL_CALLS, &labels, 1);
 }
 
-/// Waits for a permit of the provider's rate limiter, at most for the time of a call. Never after the reconcile was
-/// asked to end: no call begins then.
+/// Waits for a permit of the provider's rate limiter, at most for the time of a call. Never after
+/// the reconcile was asked to end: no call begins then.
 pub(super) async fn permit<E, C: Reconciler>(
     externals: &Externals<E>,
     cx: &Context<C>,
@@ -89,7 +89,8 @@ pub(super) async fn run<C: Reconciler, T, X>(
     let ended = tokio::select! {
         biased;
         ended = cx.clock().timeout(limit, call) => ended,
-        // A write is not cut off: its outcome would be unknown for nothing. It ends by its deadline, or with the drain.
+        // A write is not cut off: its outcome would be unknown for nothing. It ends by its
+        // deadline, or with the drain.
         () = cx.cancellation().cancelled(), if verb.is_read() => {
             count(cx, verb, "cancelled");
             return Err(NoResult::CutOff(cancelled()));

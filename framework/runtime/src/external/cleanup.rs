@@ -11,8 +11,8 @@ use windlass_core::resource::ResourceExt;
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Deletes the resource; ends without an error when it is missing, or the policy keeps it.
     pub(super) async fn cleanup(mut self) -> Result<()> {
-        // The cache may leave out the record, or the restriction that forbids the deletion. An object that is gone is
-        // cleaned up by what the cache has shown.
+        // The cache may leave out the record, or the restriction that forbids the deletion. An
+        // object that is gone is cleaned up by what the cache has shown.
         if (self.object.is_terminating() || self.record != Record::default())
             && let Some(live) = self.cx.read_own().await?
         {
@@ -56,7 +56,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         }
     }
 
-    /// Lets the resource outlive the record. Reported once: a clean-up that waits for other resources comes here again.
+    /// Lets the resource outlive the record. Reported once: a clean-up that waits for other
+    /// resources comes here again.
     async fn keep(&mut self) -> Result<()> {
         let id = self.record.id.clone();
         let id = id.or_else(|| Some(self.record.unsettled.as_ref()?.token.clone()));

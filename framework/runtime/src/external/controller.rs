@@ -8,8 +8,9 @@ use crate::controller::{Context, Controller, ControllerBuilder, Finalize, Reconc
 /// A whole controller of a kind whose objects stand for external resources:
 /// `manager.controller(ExternalController::new(Externals::new(provider)))`.
 ///
-/// Each reconcile drives the resource, calls [`External::report`] for the status, and polls. The clean-up deletes the
-/// resource. [`Manager::wired`](crate::manager::Manager::wired) changes workers, conditions and the other settings.
+/// Each reconcile drives the resource, calls [`External::report`] for the status, and polls. The
+/// clean-up deletes the resource. [`Manager::wired`](crate::manager::Manager::wired) changes
+/// workers, conditions and the other settings.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

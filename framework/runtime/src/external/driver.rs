@@ -18,7 +18,8 @@ const CREATION_GRACE: Duration = Duration::from_secs(30);
 /// Default time between two observations of a resource that matches its object.
 const POLL: Duration = Duration::from_secs(600);
 
-/// Drives external resources of one kind: keeps their records on the objects, decides about calls and makes them.
+/// Drives external resources of one kind: keeps their records on the objects, decides about calls
+/// and makes them.
 ///
 /// Within a reconciler, with `E::FINALIZER` as the finalizer of its controller:
 ///
@@ -70,16 +71,17 @@ const POLL: Duration = Duration::from_secs(600);
 /// # let _ = sites;
 /// ```
 ///
-/// One driver serves one provider, and is shared by all reconciles of a controller. A second driver of the same
-/// objects needs a [name](Self::named), also in another controller: two drivers of one name share a record, and each takes
-/// the resource of the other for its own. Two of one operator are refused: at the start as far as they are fields of graphs
-/// or an [`ExternalController`](super::ExternalController), else by the failure of the one that comes second to an object
-/// that is not being deleted. Controllers that mean the same resource share one driver, by an `Arc`. A driver that a
-/// reconciler calls is refused beside a field of another operator, too. Those that reconcilers of two operators call are
-/// not noticed.
+/// One driver serves one provider, and is shared by all reconciles of a controller. A second driver
+/// of the same objects needs a [name](Self::named), also in another controller: two drivers of one
+/// name share a record, and each takes the resource of the other for its own. Two of one operator
+/// are refused: at the start as far as they are fields of graphs or an
+/// [`ExternalController`](super::ExternalController), else by the failure of the one that comes
+/// second to an object that is not being deleted. Controllers that mean the same resource share one
+/// driver, by an `Arc`. A driver that a reconciler calls is refused beside a field of another
+/// operator, too. Those that reconcilers of two operators call are not noticed.
 ///
-/// In a dry run the first creation or deletion ends the reconcile with a wait of the reason `DryRun`. The Events that a run
-/// would write until then are in the plan.
+/// In a dry run the first creation or deletion ends the reconcile with a wait of the reason
+/// `DryRun`. The Events that a run would write until then are in the plan.
 pub struct Externals<E> {
     provider: E,
     pub(super) name: String,
@@ -114,7 +116,8 @@ impl<E> fmt::Debug for Externals<E> {
 }
 
 impl<E: External> Externals<E> {
-    /// Creates a driver with all calls permitted, a deadline of 30 s for each, and a poll every 10 min.
+    /// Creates a driver with all calls permitted, a deadline of 30 s for each, and a poll every 10
+    /// min.
     pub fn new(provider: E) -> Self {
         Self {
             provider,
@@ -133,8 +136,8 @@ impl<E: External> Externals<E> {
         }
     }
 
-    /// Sets the name that the annotations of this driver carry, for the second and further drivers of the same objects: up
-    /// to 36 lower-case letters, digits and inner `-`. Default: none.
+    /// Sets the name that the annotations of this driver carry, for the second and further drivers
+    /// of the same objects: up to 36 lower-case letters, digits and inner `-`. Default: none.
     ///
     /// Never change the name of a deployed driver: its resources would be created again.
     #[must_use]
@@ -151,7 +154,8 @@ impl<E: External> Externals<E> {
         self
     }
 
-    /// Sets the delay of [`requeue`](Self::requeue), to which up to a tenth is added. Default: 10 min, at least 1 s.
+    /// Sets the delay of [`requeue`](Self::requeue), to which up to a tenth is added. Default: 10
+    /// min, at least 1 s.
     #[must_use]
     pub fn poll_every(mut self, poll: Duration) -> Self {
         self.poll = poll.max(Duration::from_secs(1));
@@ -167,20 +171,24 @@ impl<E: External> Externals<E> {
         self
     }
 
-    /// Sets the time for which a provider may not show a resource that it has created. Default: 30 s.
+    /// Sets the time for which a provider may not show a resource that it has created. Default: 30
+    /// s.
     ///
-    /// Within it a missing resource is waited for, and not created again. A creation of unknown outcome is repeated
-    /// after this time and the deadline of the call. Both count from the moment at which this process wrote the record, or
-    /// saw it first: no clock of another process is trusted.
+    /// Within it a missing resource is waited for, and not created again. A creation of unknown
+    /// outcome is repeated after this time and the deadline of the call. Both count from the moment
+    /// at which this process wrote the record, or saw it first: no clock of another process is
+    /// trusted.
     #[must_use]
     pub fn creation_grace(mut self, grace: Duration) -> Self {
         self.creation_grace = grace;
         self
     }
 
-    /// Sets the rate limiter from which each call takes a permit. Drivers of one provider share one. Default: none.
+    /// Sets the rate limiter from which each call takes a permit. Drivers of one provider share
+    /// one. Default: none.
     ///
-    /// An object that gets no permit within the time of a call waits with the reason `ExternalRateLimited`.
+    /// An object that gets no permit within the time of a call waits with the reason
+    /// `ExternalRateLimited`.
     ///
     /// ```
     /// # extern crate windlass_runtime as windlass;
@@ -205,35 +213,39 @@ impl<E: External> Externals<E> {
         &self.provider
     }
 
-    /// Returns a further resource of the same object. `name` has up to 36 lower-case letters, digits and inner `-`,
-    /// together with the name of the driver.
+    /// Returns a further resource of the same object. `name` has up to 36 lower-case letters,
+    /// digits and inner `-`, together with the name of the driver.
     ///
     /// The provider is given the name by [`ExternalObject::part`](super::ExternalObject::part).
     pub fn part<'a>(&'a self, name: &'a str) -> ExternalPart<'a, E> {
         ExternalPart { externals: self, name }
     }
 
-    /// Returns the names of the parts that are recorded on an object, in order; the main resource has the empty name.
+    /// Returns the names of the parts that are recorded on an object, in order; the main resource
+    /// has the empty name.
     ///
-    /// Parts that the spec does not name any more are [cleaned up](ExternalPart::cleanup) by a reconciler.
+    /// Parts that the spec does not name any more are [cleaned up](ExternalPart::cleanup) by a
+    /// reconciler.
     pub fn parts(&self, object: &E::Object) -> Vec<String> {
         parts_of(object, &self.name)
     }
 
-    /// Makes the main resource match the object: creates it, repairs differences, or settles a creation of unknown
-    /// outcome. Returns its state.
+    /// Makes the main resource match the object: creates it, repairs differences, or settles a
+    /// creation of unknown outcome. Returns its state.
     ///
-    /// A difference that the policy forbids to repair is no error: an Event `ExternalDiffers`, and the message of the
-    /// condition that shows the success of the reconcile, name it.
+    /// A difference that the policy forbids to repair is no error: an Event `ExternalDiffers`, and
+    /// the message of the condition that shows the success of the reconcile, name it.
     ///
-    /// Without a difference it costs one observation and no request to the API server. While nothing is recorded, the
-    /// object is read from the API server first; so it is at each call with a cache that leaves the annotations out.
+    /// Without a difference it costs one observation and no request to the API server. While
+    /// nothing is recorded, the object is read from the API server first; so it is at each call
+    /// with a cache that leaves the annotations out.
     ///
     /// # Errors
-    /// A [wait](Failure::wait_for) while the provider does not show a created resource or an update, while a
-    /// creation of unknown outcome may still take place, and for a missing resource that the policy forbids to create.
-    /// A terminal failure for a creation of unknown outcome that the provider cannot search for, for an unknown policy,
-    /// and without the finalizer. Any other error of the provider or of the API server.
+    /// A [wait](Failure::wait_for) while the provider does not show a created resource or an
+    /// update, while a creation of unknown outcome may still take place, and for a missing resource
+    /// that the policy forbids to create. A terminal failure for a creation of unknown outcome that
+    /// the provider cannot search for, for an unknown policy, and without the finalizer. Any other
+    /// error of the provider or of the API server.
     /// # Cancel safety
     /// As a crash: the next reconcile goes on.
     pub async fn reconcile<C: Reconciler<Object = E::Object>>(
@@ -248,13 +260,13 @@ impl<E: External> Externals<E> {
         &self.name
     }
 
-    /// Deletes the main resource and all parts, unless the policy forbids it. Ends without an error when all of them
-    /// are observed as missing.
+    /// Deletes the main resource and all parts, unless the policy forbids it. Ends without an error
+    /// when all of them are observed as missing.
     ///
     /// # Errors
-    /// A [wait](Failure::wait_for) while a resource is being deleted. A terminal failure for a creation of unknown
-    /// outcome that the provider cannot search for. Any error of the provider or of the API server; one part does
-    /// not stop the others.
+    /// A [wait](Failure::wait_for) while a resource is being deleted. A terminal failure for a
+    /// creation of unknown outcome that the provider cannot search for. Any error of the provider
+    /// or of the API server; one part does not stop the others.
     /// # Cancel safety
     /// As a crash: the next clean-up goes on.
     pub async fn cleanup<C: Reconciler<Object = E::Object>>(&self, cx: &Context<C>) -> Result<()> {
@@ -285,8 +297,8 @@ impl<E: External> Externals<E> {
         Box::pin(pass.cleanup()).await
     }
 
-    /// Returns the action after which the resource is observed again: the poll interval and up to a tenth more, by the
-    /// operator's randomness.
+    /// Returns the action after which the resource is observed again: the poll interval and up to a
+    /// tenth more, by the operator's randomness.
     pub fn requeue<C: Reconciler>(&self, cx: &Context<C>) -> Action {
         Action::requeue_after(cx.spread(self.poll))
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::controller::Failure;
 
-/// A failed creation. Made by `?` it has an unknown outcome: the resource may exist, and is searched for before the
-/// next attempt.
+/// A failed creation. Made by `?` it has an unknown outcome: the resource may exist, and is
+/// searched for before the next attempt.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -30,8 +30,8 @@ pub struct CreateError {
 impl CreateError {
     /// Creates an error that proves that nothing was created.
     ///
-    /// The next attempt has another token. A [terminal](Failure::terminal) failure is attempted again after a change of
-    /// the object only.
+    /// The next attempt has another token. A [terminal](Failure::terminal) failure is attempted
+    /// again after a change of the object only.
     pub fn refused(error: impl Into<Failure>) -> Self {
         Self { failure: error.into(), is_refused: true }
     }

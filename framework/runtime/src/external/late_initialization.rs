@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
-/// Returns the fields of `values` that are absent or null in `current`, as a merge patch; `None` without any.
+/// Returns the fields of `values` that are absent or null in `current`, as a merge patch; `None`
+/// without any.
 ///
-/// Only whole fields: a list or an object that is there counts as a value. Within an object a key that was
-/// never set looks as one that was removed, and its removal would be undone. A null of `values` fills nothing.
+/// Only whole fields: a list or an object that is there counts as a value. Within an object a key
+/// that was never set looks as one that was removed, and its removal would be undone. A null of
+/// `values` fills nothing.
 pub(super) fn only_empty(current: &Value, values: &Value) -> Option<Value> {
     let is_empty = |field: &String| current.get(field).is_none_or(Value::is_null);
     let filled =

@@ -1,8 +1,8 @@
-//! Knowledge of this process about creations: outcomes that could not be recorded on their objects yet, and the times
-//! at which records were seen first. Also what was reported of a resource.
+//! Knowledge of this process about creations: outcomes that could not be recorded on their objects
+//! yet, and the times at which records were seen first. Also what was reported of a resource.
 //!
-//! While the API server is away, or after lost answers, this process knows more than the object says. A restart loses
-//! that knowledge: the object then goes the way of every unknown outcome.
+//! While the API server is away, or after lost answers, this process knows more than the object
+//! says. A restart loses that knowledge: the object then goes the way of every unknown outcome.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -26,7 +26,8 @@ pub(super) enum SettledCreation {
     NotCreated,
 }
 
-/// Outcomes by the pending creation. The time is a part of the key: another process may have repeated the token since.
+/// Outcomes by the pending creation. The time is a part of the key: another process may have
+/// repeated the token since.
 #[derive(Debug, Default)]
 pub(super) struct SettledCreations(Mutex<BTreeMap<Stamp, SettledCreation>>);
 
@@ -52,7 +53,8 @@ impl SettledCreations {
 
 /// Times, by the clock of this process, at which stamps were written or first seen.
 ///
-/// The time in a stamp comes from the wall clock of its writer, which may be ahead of or behind that of this process.
+/// The time in a stamp comes from the wall clock of its writer, which may be ahead of or behind
+/// that of this process.
 #[derive(Debug, Default)]
 pub(super) struct Sightings(Mutex<BTreeMap<Stamp, ClockReading>>);
 
@@ -62,20 +64,23 @@ impl Sightings {
         self.first_of(stamp, at);
     }
 
-    /// Returns the rest of `limit` since the stamp was seen first; that is now, if it was not seen before.
+    /// Returns the rest of `limit` since the stamp was seen first; that is now, if it was not seen
+    /// before.
     pub(super) fn rest(&self, stamp: &Stamp, limit: Duration, now: ClockReading) -> Duration {
         let first = self.first_of(stamp, now);
         limit.saturating_sub(first.steady_until(&now))
     }
 
-    /// Returns the time at which a stamp was seen first, and forgets the oldest time when there are too many.
+    /// Returns the time at which a stamp was seen first, and forgets the oldest time when there are
+    /// too many.
     fn first_of(&self, stamp: &Stamp, now: ClockReading) -> ClockReading {
         let mut times = self.0.lock();
         if let Some(first) = times.get(stamp) {
             return *first;
         }
         if times.len() >= MOST {
-            // Not by the time in the stamp: a wrong one would be forgotten again and again, and its limit never end.
+            // Not by the time in the stamp: a wrong one would be forgotten again and again, and its
+            // limit never end.
             let oldest = times.iter().max_by_key(|(_, first)| first.steady_until(&now));
             let oldest = oldest.map(|(stamp, _)| stamp.clone());
             if let Some(stamp) = oldest {
@@ -87,8 +92,8 @@ impl Sightings {
     }
 }
 
-/// Texts about resources, as they were reported last: a hash of the text, by the uid of the object and the suffix of the
-/// resource.
+/// Texts about resources, as they were reported last: a hash of the text, by the uid of the object
+/// and the suffix of the resource.
 ///
 /// Each pass finds the same, which is worth one Event. After a restart it is reported once more.
 #[derive(Debug, Default)]

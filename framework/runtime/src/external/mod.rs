@@ -1,12 +1,14 @@
 //! Resources outside of the cluster: databases, DNS records, buckets.
 //!
-//! An [`External`] knows the provider: it observes, creates, updates and deletes one resource. [`Externals`] drives
-//! it by a fixed loop, from a reconciler or as a whole controller ([`ExternalController`]), so that a crash between
-//! any two steps neither creates a resource twice nor loses one.
+//! An [`External`] knows the provider: it observes, creates, updates and deletes one resource.
+//! [`Externals`] drives it by a fixed loop, from a reconciler or as a whole controller
+//! ([`ExternalController`]), so that a crash between any two steps neither creates a resource twice
+//! nor loses one.
 //!
-//! The order of a creation: the finalizer is on the object, the create is recorded as pending, the provider is
-//! called, the id is recorded. A pending creation without an outcome is searched for by its token before anything
-//! else happens; a provider that cannot search stops there, until a person settles the record.
+//! The order of a creation: the finalizer is on the object, the create is recorded as pending, the
+//! provider is called, the id is recorded. A pending creation without an outcome is searched for by
+//! its token before anything else happens; a provider that cannot search stops there, until a
+//! person settles the record.
 //!
 //! | annotation | written by | meaning |
 //! |---|---|---|
@@ -17,12 +19,13 @@
 //! | [`EXTERNAL_POLICY`] | a person | restrictions: see [`ExternalPolicy`] |
 //! | [`EXTERNAL_DRIVER`] | loop | controller and finalizer of a resource that is a field of a graph |
 //!
-//! The keys of further resources have a suffix: `.NAME` of a driver with a [name](Externals::named), `_PART` of a
-//! [part](Externals::part).
+//! The keys of further resources have a suffix: `.NAME` of a driver with a
+//! [name](Externals::named), `_PART` of a [part](Externals::part).
 //!
-//! Invariants: no call that changes a resource is made without the finalizer on the object; a create is called only
-//! after a patch upon the version whose annotations were read; a token is repeated only while the outcome of its
-//! creation is unknown. All state is on the object: the memory of the process saves questions to people, never correctness.
+//! Invariants: no call that changes a resource is made without the finalizer on the object; a
+//! create is called only after a patch upon the version whose annotations were read; a token is
+//! repeated only while the outcome of its creation is unknown. All state is on the object: the
+//! memory of the process saves questions to people, never correctness.
 
 // DESIGN.md, 163: A creation outside is recorded before its call, with a token
 
@@ -60,9 +63,9 @@ use windlass_core::resource::Whole;
 
 /// A kind of resource outside of the cluster, and the calls of its provider.
 ///
-/// The calls are made by [`Externals`], each with a deadline, after a permit of the rate limiter and counted in
-/// `windlass_external_calls_total`. A call is dropped at its deadline and when the reconcile is dropped: its effect
-/// may take place all the same.
+/// The calls are made by [`Externals`], each with a deadline, after a permit of the rate limiter
+/// and counted in `windlass_external_calls_total`. A call is dropped at its deadline and when the
+/// reconcile is dropped: its effect may take place all the same.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -135,15 +138,16 @@ pub trait External: Send + Sync + Sized + 'static {
     /// State of a resource as it was observed, for updates, deletions and the status of the object.
     type Handle: Send + Sync;
 
-    /// The finalizer of the controller, qualified by a domain: `example.dev/bucket`. Nothing is created or changed
-    /// for an object without it.
+    /// The finalizer of the controller, qualified by a domain: `example.dev/bucket`. Nothing is
+    /// created or changed for an object without it.
     const FINALIZER: &'static str;
 
     /// Reads the resource of that id and compares it with the object.
     ///
-    /// The id comes from an annotation, so from any author of the object: quote it where it becomes a part of a
-    /// statement or a path. A provider that keeps the token as a tag returns an error for a resource whose tag does not
-    /// begin with the uid of the object, unless imports are wanted; nothing is changed or deleted then.
+    /// The id comes from an annotation, so from any author of the object: quote it where it becomes
+    /// a part of a statement or a path. A provider that keeps the token as a tag returns an error
+    /// for a resource whose tag does not begin with the uid of the object, unless imports are
+    /// wanted; nothing is changed or deleted then.
     ///
     /// A resource whose deletion is under way is not missing yet.
     ///
@@ -157,25 +161,29 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Creates the resource and returns its id, 1 to 1024 bytes long.
     ///
-    /// `token` is unique for each creation: the uid of the object, `-`, and 16 hexadecimal digits. It is repeated while the outcome of a creation
-    /// is unknown, and never otherwise; a provider with idempotency tokens takes it as such, others keep it as a tag for
-    /// [`find_created`](Self::find_created). A resource that exists already is an error, never taken over: people
-    /// import it by the annotation [`EXTERNAL_NAME`].
+    /// `token` is unique for each creation: the uid of the object, `-`, and 16 hexadecimal digits.
+    /// It is repeated while the outcome of a creation is unknown, and never otherwise; a provider
+    /// with idempotency tokens takes it as such, others keep it as a tag for
+    /// [`find_created`](Self::find_created). A resource that exists already is an error, never
+    /// taken over: people import it by the annotation [`EXTERNAL_NAME`].
     ///
     /// # Errors
-    /// `?` makes an error of unknown outcome of every error: the resource may have been created. An answer that proves
-    /// the opposite is [`CreateError::refused`]. When a repeated token is refused, the resource is searched for once more:
-    /// the refusal may be about the resource that an earlier call with the token made.
+    /// `?` makes an error of unknown outcome of every error: the resource may have been created. An
+    /// answer that proves the opposite is [`CreateError::refused`]. When a repeated token is
+    /// refused, the resource is searched for once more: the refusal may be about the resource that
+    /// an earlier call with the token made.
     fn create(
         &self,
         object: &ExternalObject<'_, Self::Object>,
         token: &str,
     ) -> impl Future<Output = Result<String, CreateError>> + Send;
 
-    /// Searches for the resource that a creation with that token made, after a crash or a lost answer.
+    /// Searches for the resource that a creation with that token made, after a crash or a lost
+    /// answer.
     ///
-    /// Default: [`CreateOutcome::Unknown`], with which the object stops until a person settles it. A name that follows from
-    /// the object alone is an answer, too, if the provider shows who created the resource.
+    /// Default: [`CreateOutcome::Unknown`], with which the object stops until a person settles it.
+    /// A name that follows from the object alone is an answer, too, if the provider shows who
+    /// created the resource.
     ///
     /// # Errors
     /// Any error; the object is reconciled again with backoff.
@@ -203,7 +211,8 @@ pub trait External: Send + Sync + Sized + 'static {
 
     /// Deletes the resource, or begins to.
     ///
-    /// It must be repeatable: it is called again until [`observe`](Self::observe) returns [`ObservedResource::Missing`].
+    /// It must be repeatable: it is called again until [`observe`](Self::observe) returns
+    /// [`ObservedResource::Missing`].
     ///
     /// # Errors
     /// Any error; the object stays, and is cleaned up again with backoff.
@@ -214,12 +223,14 @@ pub trait External: Send + Sync + Sized + 'static {
         handle: &Self::Handle,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns values for fields of the spec that are empty, as a part of the spec: `json!({ "size": handle.size })`.
+    /// Returns values for fields of the spec that are empty, as a part of the spec:
+    /// `json!({ "size": handle.size })`.
     ///
-    /// Fields that have a value are left alone, so the whole observed spec may be returned. Only whole fields of the spec are
-    /// filled: an object or list that is there is left as it is, since a key that was removed from it would come back. A
-    /// field that is removed from the spec is filled again. Default: `None`. Asked after each observation, unless the policy
-    /// forbids updates.
+    /// Fields that have a value are left alone, so the whole observed spec may be returned. Only
+    /// whole fields of the spec are filled: an object or list that is there is left as it is, since
+    /// a key that was removed from it would come back. A field that is removed from the spec is
+    /// filled again. Default: `None`. Asked after each observation, unless the policy forbids
+    /// updates.
     fn late_initialize(
         &self,
         object: &ExternalObject<'_, Self::Object>,
@@ -229,8 +240,9 @@ pub trait External: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Writes the state of the resource into the status of the object. Called by [`ExternalController`] after
-    /// each reconcile that ended without an error or a wait. Default: nothing.
+    /// Writes the state of the resource into the status of the object. Called by
+    /// [`ExternalController`] after each reconcile that ended without an error or a wait. Default:
+    /// nothing.
     ///
     /// # Errors
     /// Any error; the object is reconciled again with backoff.
@@ -278,8 +290,8 @@ pub struct ExternalState<H> {
     pub difference: Option<String>,
 }
 
-/// The reconciled object in a call of its provider, and the part of it that the call is about. Dereferences to the
-/// object.
+/// The reconciled object in a call of its provider, and the part of it that the call is about.
+/// Dereferences to the object.
 #[derive(Debug)]
 pub struct ExternalObject<'a, K> {
     pub(crate) object: &'a K,

@@ -1,7 +1,8 @@
 //! One pass over one resource: its record, the settling of creations, observations.
 //!
-//! A pass works on the newest version of the object that this process knows. A patch of the record is bound to that
-//! version, so a pass that began with an outdated record ends with a conflict before its call.
+//! A pass works on the newest version of the object that this process knows. A patch of the record
+//! is bound to that version, so a pass that began with an outdated record ends with a conflict
+//! before its call.
 
 // DESIGN.md, 163: A creation outside is recorded before its call, with a token
 // DESIGN.md, 245: Drivers that would share a record are refused
@@ -83,7 +84,8 @@ pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) policy: ExternalPolicy,
     /// Whether changing calls are named only.
     pub(super) is_dry_run: bool,
-    /// The graph that drives the resource, as its record names it; `None` of a driver that is no field.
+    /// The graph that drives the resource, as its record names it; `None` of a driver that is no
+    /// field.
     driver: Option<String>,
 }
 
@@ -117,18 +119,20 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         recorded.filter(|recorded| self.driver.as_deref() != Some(*recorded))
     }
 
-    /// Whether another driver has written its name into the record again, after this one had replaced it: both are at work.
+    /// Whether another driver has written its name into the record again, after this one had
+    /// replaced it: both are at work.
     pub(super) fn is_shared(&self) -> bool {
         let replaced = &self.externals.replaced;
         self.other_driver()
             .is_some_and(|other| replaced.has(self.object.uid(), &self.suffix, other))
     }
 
-    /// Records the graph that drives the resource, unless the record names it: of an imported resource, and of one that
-    /// was another driver's before.
+    /// Records the graph that drives the resource, unless the record names it: of an imported
+    /// resource, and of one that was another driver's before.
     ///
     /// # Errors
-    /// Terminal, when the record is [shared](Self::is_shared): the drivers would write their names in turn, without end.
+    /// Terminal, when the record is [shared](Self::is_shared): the drivers would write their names
+    /// in turn, without end.
     pub(super) async fn record_driver(&mut self) -> Result<()> {
         let key = self.key(EXTERNAL_DRIVER);
         if self.is_dry_run || self.object.annotation(&key) == self.driver.as_deref() {
@@ -189,8 +193,9 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         format!("{base}{}", self.suffix)
     }
 
-    /// Keeps what is reported of the resource, such as a difference that is not repaired; returns whether it is another
-    /// text than before. A dry run keeps nothing: it must not take the report from the operator.
+    /// Keeps what is reported of the resource, such as a difference that is not repaired; returns
+    /// whether it is another text than before. A dry run keeps nothing: it must not take the report
+    /// from the operator.
     pub(super) fn note_report(&self, text: Option<&str>) -> bool {
         let (uid, reports) = (self.object.uid(), &self.externals.reports);
         if self.is_dry_run {
@@ -199,8 +204,9 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         reports.note(uid, &self.suffix, text)
     }
 
-    /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when nothing was created;
-    /// `record.unsettled` is then left with a creation that may be repeated with its token.
+    /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when
+    /// nothing was created; `record.unsettled` is then left with a creation that may be repeated
+    /// with its token.
     pub(super) async fn id(&mut self) -> Result<Option<String>> {
         if self.record.id.is_some() {
             return Ok(self.record.id.clone());
@@ -221,8 +227,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Searches for the resource of a creation whose outcome is unknown.
     async fn search(&mut self, pending: &Stamp) -> Result<Option<String>> {
-        // The time in the record comes from the clock of another process, which may be ahead or behind: the limit counts
-        // from the first sight of the record in this process.
+        // The time in the record comes from the clock of another process, which may be ahead or
+        // behind: the limit counts from the first sight of the record in this process.
         let limit = self.externals.call_timeout.saturating_add(self.externals.creation_grace);
         let rest = self.rest(pending, limit);
         match self.find(pending).await? {
@@ -277,7 +283,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         Failure::terminal(Error::new(ErrorKind::Ambiguous, text))
     }
 
-    /// Observes the resource; returns its state and its difference from the object, `None` when it is missing.
+    /// Observes the resource; returns its state and its difference from the object, `None` when it
+    /// is missing.
     pub(super) async fn observe(&self, id: &str) -> Result<Option<(E::Handle, Option<String>)>> {
         call::permit(self.externals, self.cx).await?;
         let subject = self.subject();
@@ -292,7 +299,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         })
     }
 
-    /// Returns the rest of the time for which a created resource may stay unseen; `None` when it is over.
+    /// Returns the rest of the time for which a created resource may stay unseen; `None` when it is
+    /// over.
     pub(super) fn unseen(&self) -> Option<Duration> {
         let rest = self.rest(self.record.created.as_ref()?, self.externals.creation_grace);
         Some(rest).filter(|rest| !rest.is_zero())
@@ -331,7 +339,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
             }
             match newest.filter(|newest| is_ours && !newest.is_terminating()) {
                 Some(newest) => self.object = Arc::new(newest),
-                // A record on an object that is being deleted is settled from the memory by its clean-up.
+                // A record on an object that is being deleted is settled from the memory by its
+                // clean-up.
                 None => return Err(error.into()),
             }
         }
@@ -364,8 +373,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         Ok(())
     }
 
-    /// Sends an outcome until it is on the object, whatever other writers do: the loss of it would need a search, or a
-    /// person. The memory keeps it when all attempts fail.
+    /// Sends an outcome until it is on the object, whatever other writers do: the loss of it would
+    /// need a search, or a person. The memory keeps it when all attempts fail.
     async fn record_outcome(&mut self, pending: &Stamp, patch: Value) -> Result<(), Error> {
         let (mut tries, mut delay) = (1, FIRST_DELAY);
         loop {

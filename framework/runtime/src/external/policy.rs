@@ -8,9 +8,10 @@ use windlass_core::error::{Error, ErrorKind};
 
 /// The calls that a controller may make for a resource. The default permits all.
 ///
-/// A controller has one ([`Externals::policy`](super::Externals::policy)), and an object may have one in its annotation
-/// [`EXTERNAL_POLICY`](super::EXTERNAL_POLICY): `no-create`, `no-update`, `no-delete`, `no-import` or `observe-only`,
-/// several separated by commas. A call is made if both permit it, so that an annotation can only restrict.
+/// A controller has one ([`Externals::policy`](super::Externals::policy)), and an object may have
+/// one in its annotation [`EXTERNAL_POLICY`](super::EXTERNAL_POLICY): `no-create`, `no-update`,
+/// `no-delete`, `no-import` or `observe-only`, several separated by commas. A call is made if both
+/// permit it, so that an annotation can only restrict.
 ///
 /// | text | effect |
 /// |---|---|
@@ -20,10 +21,11 @@ use windlass_core::error::{Error, ErrorKind};
 /// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the object stops |
 /// | `observe-only` | the first three |
 ///
-/// An author of the annotations of an object chooses the resource that the operator changes and deletes with its own
-/// rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that are merely set. It does not stop a
-/// forged record as a whole: against that the provider compares the tag of a resource with the uid of the object, with
-/// which each [token](super::External::create) begins.
+/// An author of the annotations of an object chooses the resource that the operator changes and
+/// deletes with its own rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that
+/// are merely set. It does not stop a forged record as a whole: against that the provider compares
+/// the tag of a resource with the uid of the object, with which each
+/// [token](super::External::create) begins.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

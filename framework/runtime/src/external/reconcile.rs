@@ -1,4 +1,5 @@
-//! The loop over a resource of an object that is not being deleted: settle, observe, create or repair.
+//! The loop over a resource of an object that is not being deleted: settle, observe, create or
+//! repair.
 
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
@@ -17,8 +18,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     pub(super) async fn reconcile(mut self) -> Result<ExternalState<E::Handle>> {
         let mut id = self.id().await?;
         if id.is_none() {
-            // A cache without the annotations must not create another resource at each poll. Creations are rare: the
-            // object is read from the API server before each of them.
+            // A cache without the annotations must not create another resource at each poll.
+            // Creations are rare: the object is read from the API server before each of them.
             let live = self.cx.read_alive().await?;
             let known = self.record.clone();
             self.take(live)?;
@@ -92,8 +93,9 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let pending = Stamp { time, token };
         self.externals.sightings.wrote(&pending, began);
         self.record_pending(&pending).await?;
-        // Record and call share a deadline, after which other processes take a creation that they do not find for one
-        // that did not happen. A sleep of the machine counts, since theirs may be awake.
+        // Record and call share a deadline, after which other processes take a creation that they
+        // do not find for one that did not happen. A sleep of the machine counts, since theirs may
+        // be awake.
         let passed = began.longest_until(&self.cx.clock().mark());
         let limit = self.externals.call_timeout.saturating_sub(passed);
         if limit.is_zero() {
@@ -114,7 +116,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
                 return Ok(id);
             }
             Err(NoResult::Error(error)) if error.is_refused() => {
-                // "It exists" may be the answer to the own resource, which the first call of this token made late.
+                // "It exists" may be the answer to the own resource, which the first call of this
+                // token made late.
                 if is_repeated && let Some(id) = self.find_refused(&pending).await? {
                     return Ok(id);
                 }
@@ -131,10 +134,11 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         Err(failure.tried("creating the external resource"))
     }
 
-    /// Searches for the resource of a creation that was refused when its token was repeated. `None` when it proves to be
-    /// missing.
+    /// Searches for the resource of a creation that was refused when its token was repeated. `None`
+    /// when it proves to be missing.
     ///
-    /// Until then the outcome is unknown: an error leaves the record as it is, and the next pass searches again.
+    /// Until then the outcome is unknown: an error leaves the record as it is, and the next pass
+    /// searches again.
     async fn find_refused(&mut self, pending: &Stamp) -> Result<Option<String>> {
         match self.find(pending).await? {
             CreateOutcome::Created(id) => {
@@ -190,7 +194,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         }
     }
 
-    /// Shows a difference that the policy forbids to repair: by an Event, once, and in the condition of a success.
+    /// Shows a difference that the policy forbids to repair: by an Event, once, and in the
+    /// condition of a success.
     fn show_forbidden(&self, id: &str, difference: Option<&str>) {
         let forbidden = difference.filter(|_| !self.policy.updates());
         let text = forbidden.map(|difference| {
@@ -216,7 +221,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         Failure::wait_for("ExternalCreating", text)
     }
 
-    /// The wait for a resource that people must make or name; a change of the object ends it at once.
+    /// The wait for a resource that people must make or name; a change of the object ends it at
+    /// once.
     fn absent(&self, text: &str) -> Failure {
         let poll = self.cx.spread(self.externals.poll);
         Failure::wait_for("ExternalMissing", text).check_after(poll)

@@ -15,7 +15,8 @@ use windlass_core::resource::{Resource, ResourceExt};
 pub const EXTERNAL_NAME: &str = records::EXTERNAL_NAME;
 /// Annotation with time and token of the last creation, written before the call.
 ///
-/// Removing it from an object that has no [`EXTERNAL_NAME`] settles an unknown outcome: nothing was created.
+/// Removing it from an object that has no [`EXTERNAL_NAME`] settles an unknown outcome: nothing was
+/// created.
 pub const CREATE_PENDING: &str = records::CREATE_PENDING;
 /// Annotation with time, token and id of a creation that succeeded.
 pub const CREATE_SUCCEEDED: &str = records::CREATE_SUCCEEDED;
@@ -25,14 +26,16 @@ pub const CREATE_FAILED: &str = records::CREATE_FAILED;
 ///
 /// Without a suffix it applies to all resources of the object.
 pub const EXTERNAL_POLICY: &str = records::EXTERNAL_POLICY;
-/// Annotation with the controller whose graph drives the resource, and the finalizer: `sites example.dev/bucket`. Parts of a
-/// field's driver have it, too.
+/// Annotation with the controller whose graph drives the resource, and the finalizer:
+/// `sites example.dev/bucket`. Parts of a field's driver have it, too.
 ///
-/// A version of the controller whose graph has no such field leaves the resource alone. It holds the object when that
-/// is deleted, until the policy of the object lets the resource outlive it, and then removes the finalizer.
+/// A version of the controller whose graph has no such field leaves the resource alone. It holds
+/// the object when that is deleted, until the policy of the object lets the resource outlive it,
+/// and then removes the finalizer.
 pub const EXTERNAL_DRIVER: &str = records::EXTERNAL_DRIVER;
 
-/// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind the slash.
+/// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind
+/// the slash.
 const LONGEST_SUFFIX: usize = 38;
 /// Longest id of a resource.
 const LONGEST_ID: usize = 1024;
@@ -82,8 +85,9 @@ impl Record {
     /// Reads the record of a resource, whose keys have that suffix.
     ///
     /// # Errors
-    /// Terminal, when the pending creation cannot be read: it would be repeated. Terminal, when a creation is recorded that
-    /// another object has made: its annotations were copied, and two objects would own one resource.
+    /// Terminal, when the pending creation cannot be read: it would be repeated. Terminal, when a
+    /// creation is recorded that another object has made: its annotations were copied, and two
+    /// objects would own one resource.
     pub(super) fn of<K: Resource>(object: &K, suffix: &str) -> Result<Self, Failure> {
         let value = |base| object.annotation(&key(base, suffix)).filter(|value| !value.is_empty());
         let pending = value(CREATE_PENDING).map(|text| {
@@ -154,7 +158,8 @@ pub(super) fn policy_of<K: Resource>(object: &K, suffix: &str) -> Result<Externa
     Ok(policy)
 }
 
-/// Returns the suffix of the keys of a resource: `.NAME` of a driver with a name, `_PART` of a part.
+/// Returns the suffix of the keys of a resource: `.NAME` of a driver with a name, `_PART` of a
+/// part.
 ///
 /// # Errors
 /// Terminal, for a name that cannot be a part of a key.
@@ -179,7 +184,8 @@ pub(super) fn suffix_of(name: &str, part: &str) -> Result<String, Failure> {
     Err(Failure::terminal(Error::new(ErrorKind::Usage, text)))
 }
 
-/// Returns the parts that are recorded on an object for a driver, its main resource as the empty name.
+/// Returns the parts that are recorded on an object for a driver, its main resource as the empty
+/// name.
 pub(super) fn parts_of<K: Resource>(object: &K, name: &str) -> Vec<String> {
     let annotations = object.metadata().annotations.iter().flatten();
     let part = |key: &str| {
@@ -245,7 +251,8 @@ pub(super) fn cleared(suffix: &str) -> Value {
     annotations(suffix, &all.map(|base| (base, None)))
 }
 
-/// Returns the patch that records the graph that drives a resource; `None` for a driver of no graph.
+/// Returns the patch that records the graph that drives a resource; `None` for a driver of no
+/// graph.
 pub(super) fn driven(suffix: &str, driver: Option<&str>) -> Value {
     annotations(suffix, &[(EXTERNAL_DRIVER, driver.map(str::to_owned))])
 }

@@ -10,6 +10,7 @@
 // DESIGN.md, 62: A controller waits for its own caches; caches of unknown readers are awaited by
 
 mod controllers;
+mod definitions;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
 use super::runnable::{OperatorInfo, RunnableGroup, RunnableStage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, checks, install, manifests, planning, signals};
+use super::{Bind, Exit, Manager, checks, manifests, planning, signals};
 use crate::controller::ChangeLog;
 use crate::leader::{Elector, Term};
 use windlass_cache::informer::InformerRegistry;
@@ -374,47 +375,6 @@ impl Operator {
         // Bounded: a cache that does not end must not hold up the exit.
         self.clock.timeout(GRACE, async { while caches.join_next().await.is_some() {} }).await;
         outcome.map(|all| all && ended)
-    }
-
-    /// Returns the definitions, or the first error of a derive.
-    fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
-        let copy = |definition: &Result<CustomResourceDefinition, Error>| match definition {
-            Ok(definition) => Ok(definition.clone()),
-            Err(error) => Err(Error::new(error.kind(), error.to_string())),
-        };
-        self.definitions.iter().map(copy).collect()
-    }
-
-    /// Whether the kinds of all definitions are served. Without an election they are installed
-    /// first.
-    async fn check_or_install(
-        &self,
-        definitions: &[CustomResourceDefinition],
-    ) -> Result<bool, Error> {
-        if definitions.is_empty() {
-            return Ok(true);
-        }
-        let waiting = "installing custom resource definitions";
-        *self.status.starting.lock() = Some(waiting.to_owned());
-        if self.status.elector.is_some() {
-            let check =
-                Box::pin(install::check_definitions(&self.client, definitions, self.force_install))
-                    .await?;
-            *self.status.kept_definitions.lock() = check.kept;
-            return Ok(check.are_served);
-        }
-        self.install(&self.client, definitions).await.map(|()| true)
-    }
-
-    /// Installs the definitions, and publishes those of others that were left alone.
-    async fn install(
-        &self,
-        client: &Client,
-        definitions: &[CustomResourceDefinition],
-    ) -> Result<(), Error> {
-        let kept = install::install_all(client, definitions, self.force_install).await?;
-        *self.status.kept_definitions.lock() = kept;
-        Ok(())
     }
 
     /// Fills the caches of all clusters, and keeps them up to date until `stop`.

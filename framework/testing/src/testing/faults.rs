@@ -1,7 +1,8 @@
-//! Faults of the embedded server, for tests: requests that fail, hang, or come late, and watches that stand still.
+//! Faults of the embedded server, for tests: requests that fail, hang, or come late, and watches
+//! that stand still.
 //!
-//! The types are those of the server's crate, which a test need not depend on. [`TestCluster::server`] has the
-//! further levers: `compact()`, `backup()` and `restore()`.
+//! The types are those of the server's crate, which a test need not depend on.
+//! [`TestCluster::server`] has the further levers: `compact()`, `backup()` and `restore()`.
 //!
 //! ```no_run
 //! # extern crate windlass_testing as windlass;

@@ -9,7 +9,8 @@
 //! need a real server. Functions here panic with an explanation where a test could only fail
 //! anyway; those that return a `Result` are named `try_…`.
 //!
-//! [`Table`] has cases of one reconcile each, which run with and without a server. [`explore`] makes a workload again and again, each time with another crash, lost answer or late event;
+//! [`Table`] has cases of one reconcile each, which run with and without a server. [`explore`]
+//! makes a workload again and again, each time with another crash, lost answer or late event;
 //! [`simulate`] with seeded latencies and faults.
 //!
 //! Not included: a controller manager beside the real server.
@@ -357,7 +358,8 @@ impl TestCluster {
         server
     }
 
-    /// Returns the kept entries of the audit log, oldest first: all requests with the changes that each has made.
+    /// Returns the kept entries of the audit log, oldest first: all requests with the changes that
+    /// each has made.
     ///
     /// None unless the cluster was built with [`audit`](TestClusterBuilder::audit).
     ///

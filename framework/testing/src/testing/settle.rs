@@ -157,13 +157,14 @@ impl RunningOperator {
         self.access.activity.record.report(&self.access.grants, &self.access.rules)
     }
 
-    /// Returns the ends and reasons of the operator's reconciles so far, and the conditions and Events that it wrote.
+    /// Returns the ends and reasons of the operator's reconciles so far, and the conditions and
+    /// Events that it wrote.
     pub fn coverage(&self) -> CoverageReport {
         self.access.activity.coverage()
     }
 
-    /// Returns the operator's last 256 writes, a line each: the time since its start, the write, and the reconcile that made
-    /// it with its reasons. Events and leases are left out.
+    /// Returns the operator's last 256 writes, a line each: the time since its start, the write,
+    /// and the reconcile that made it with its reasons. Events and leases are left out.
     ///
     /// A test that panics while the operator runs prints it.
     pub fn timeline(&self) -> String {

@@ -23,12 +23,12 @@ const LARGEST: u64 = 1 << 20;
 /// `kubernetes.io/tls`, and `ca.crt` where it is there.
 ///
 /// They are read every 5 s, and replaced without a lost connection. A pair that does not belong
-/// together, such as one that is half written, changes nothing: readiness and the log have the reason,
-/// and the pair is read again.
+/// together, such as one that is half written, changes nothing: readiness and the log have the
+/// reason, and the pair is read again.
 ///
 /// The authorities of `ca.crt`, or else those of `WebhookServer::ca_bundle`, are written into the
-/// definitions of [converted](crate::Webhooks::converting) kinds. Configurations get theirs from the manifests, or
-/// from the component that made the certificate.
+/// definitions of [converted](crate::Webhooks::converting) kinds. Configurations get theirs from
+/// the manifests, or from the component that made the certificate.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;

@@ -77,8 +77,8 @@ pub trait CertificateSource: Send + Sync + 'static {
     /// Sets `certificate`, and replaces it in time, until the future is dropped.
     ///
     /// # Errors
-    /// Any error is shown by readiness, and the source is called again after 5 s. The certificate that
-    /// was set before stays.
+    /// Any error is shown by readiness, and the source is called again after 5 s. The certificate
+    /// that was set before stays.
     /// # Cancel safety
     /// The future is dropped when the server stops.
     fn maintain<'a>(
@@ -93,8 +93,8 @@ pub trait CertificateSource: Send + Sync + 'static {
         false
     }
 
-    /// Whether it has the authorities of its certificate, which the server writes into the definitions of
-    /// converted kinds.
+    /// Whether it has the authorities of its certificate, which the server writes into the
+    /// definitions of converted kinds.
     #[doc(hidden)]
     fn has_authorities(&self) -> bool {
         false
@@ -149,8 +149,9 @@ impl ServingCertificate {
     /// Shows this certificate, PEM with its chain, in handshakes from now on.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when a text is no PEM, key and certificate do not belong together, or the
-    /// certificate has expired: the one that was set before stays. The error has no part of the key.
+    /// [`ErrorKind::Config`] when a text is no PEM, key and certificate do not belong together, or
+    /// the certificate has expired: the one that was set before stays. The error has no part of the
+    /// key.
     pub fn set(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
         let (key, validity) = match self.make(chain, key) {
             Ok(made) => made,

@@ -37,8 +37,8 @@ pub struct ConfigurationOptions {
     name: String,
     namespace: String,
     url: Option<String>,
-    /// Whether the operator runs outside of the cluster: the configurations have names of their own,
-    /// and its namespace is not left out.
+    /// Whether the operator runs outside of the cluster: the configurations have names of their
+    /// own, and its namespace is not left out.
     is_outside: bool,
     /// Namespaces whose requests are asked about; empty for all.
     only: Vec<String>,
@@ -49,8 +49,8 @@ pub struct ConfigurationOptions {
 }
 
 impl ConfigurationOptions {
-    /// Returns the options of an operator with this name and namespace: it is asked through the Service
-    /// `<name>-webhooks`.
+    /// Returns the options of an operator with this name and namespace: it is asked through the
+    /// Service `<name>-webhooks`.
     pub fn new(name: impl Into<String>, namespace: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -71,7 +71,8 @@ impl ConfigurationOptions {
         self
     }
 
-    /// Asks at a URL, by configurations that are there while an operator outside of the cluster runs.
+    /// Asks at a URL, by configurations that are there while an operator outside of the cluster
+    /// runs.
     pub(crate) fn outside(mut self, url: &str, only: &[String]) -> Self {
         (self.url, self.is_outside, self.only) = (Some(url.to_owned()), true, only.to_vec());
         self
@@ -169,8 +170,8 @@ impl ConfigurationOptions {
     }
 }
 
-/// The configurations of an operator's webhooks; each is there when it has an entry. Cluster-scoped.
-/// Conversions are parts of the definitions of their kinds.
+/// The configurations of an operator's webhooks; each is there when it has an entry.
+/// Cluster-scoped. Conversions are parts of the definitions of their kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Configurations {
@@ -217,8 +218,8 @@ impl Webhooks {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for two webhooks of one name, a name that is no DNS name of three parts, a
-    /// handler of any kind without a resource, a time-out that API servers refuse.
+    /// [`ErrorKind::Usage`] for two webhooks of one name, a name that is no DNS name of three
+    /// parts, a handler of any kind without a resource, a time-out that API servers refuse.
     pub fn configurations(&self, options: &ConfigurationOptions) -> Result<Configurations, Error> {
         let mut hooks: Vec<&Registered> = self.registered().collect();
         hooks.sort_by(|one, other| one.path.cmp(&other.path));

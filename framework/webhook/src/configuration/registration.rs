@@ -76,8 +76,9 @@ impl WebhookRegistration {
         Self::default()
     }
 
-    /// Sets the name, which messages of API servers have: a DNS name of at least three parts, unique in
-    /// the operator. Default: `validate` or `mutate`, the plural and the group of the kind.
+    /// Sets the name, which messages of API servers have: a DNS name of at least three parts,
+    /// unique in the operator. Default: `validate` or `mutate`, the plural and the group of the
+    /// kind.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -100,23 +101,25 @@ impl WebhookRegistration {
     }
 
     /// Adds a kind to those that are asked about: its group (empty for the core group), version and
-    /// plural, `*` for all. Required for handlers of any kind; the kind of a typed handler is known.
+    /// plural, `*` for all. Required for handlers of any kind; the kind of a typed handler is
+    /// known.
     pub fn resource(mut self, group: &str, version: &str, plural: &str) -> Self {
         let list = |text: &str| Some(vec![text.to_owned()]);
         self.rules.push(RuleWithOperations {
             api_groups: list(group),
             api_versions: list(version),
             resources: list(plural),
-            // Written as API servers write the default, so that stored configurations can be compared.
+            // Written as API servers write the default, so that stored configurations can be
+            // compared.
             scope: Some("*".to_owned()),
             ..RuleWithOperations::default()
         });
         self
     }
 
-    /// Sets the outcome of requests whose webhook gives no answer. Default: [`FailurePolicy::Fail`] for
-    /// kinds whose definition the operator installs or prints, else [`FailurePolicy::Ignore`]: an
-    /// operator that is away must not hold up the work of others.
+    /// Sets the outcome of requests whose webhook gives no answer. Default: [`FailurePolicy::Fail`]
+    /// for kinds whose definition the operator installs or prints, else [`FailurePolicy::Ignore`]:
+    /// an operator that is away must not hold up the work of others.
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
         self.failure_policy = Some(policy);
         self
@@ -141,14 +144,15 @@ impl WebhookRegistration {
         self
     }
 
-    /// Asks only about objects with these labels. Users can leave a label out: no way to enforce rules.
+    /// Asks only about objects with these labels. Users can leave a label out: no way to enforce
+    /// rules.
     pub fn objects(mut self, selector: LabelSelector) -> Self {
         self.objects = Some(selector);
         self
     }
 
-    /// Adds a condition: CEL over `object`, `oldObject`, `request` and `authorizer`. Only requests that
-    /// meet all conditions are asked about.
+    /// Adds a condition: CEL over `object`, `oldObject`, `request` and `authorizer`. Only requests
+    /// that meet all conditions are asked about.
     pub fn match_condition(
         mut self,
         name: impl Into<String>,

@@ -112,8 +112,8 @@ impl BodyMemory {
         Ok(ReadBody { bytes: bytes.into(), memory })
     }
 
-    /// Takes memory for a body and its answer, all of it before the first byte: two bodies that had a half
-    /// each would wait for ever.
+    /// Takes memory for a body and its answer, all of it before the first byte: two bodies that had
+    /// a half each would wait for ever.
     async fn reserve(&self, body: usize, is_answered_in_kind: bool) -> Result<BodyPermit, Failure> {
         let (pool, answer) = match is_answered_in_kind {
             true => (&self.conversions, body * 5 / 4),

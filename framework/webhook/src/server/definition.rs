@@ -1,10 +1,11 @@
-//! The field `spec.conversion` of installed definitions: kept right while the operator runs, and given
-//! back by a process that has it at its URL for a time.
+//! The field `spec.conversion` of installed definitions: kept right while the operator runs, and
+//! given back by a process that has it at its URL for a time.
 //!
-//! Invariant: a process at a URL writes the conversion that it replaces into an annotation of the same
-//! definition by the same patch, so that any later process can give it back.
+//! Invariant: a process at a URL writes the conversion that it replaces into an annotation of the
+//! same definition by the same patch, so that any later process can give it back.
 
-// DESIGN.md, 257: The conversion that a URL replaces is kept in the definition, and a contest for it ends
+// DESIGN.md, 257: The conversion that a URL replaces is kept in the definition, and a contest for
+// it ends
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -139,8 +140,8 @@ impl<'a> Conversions<'a> {
     }
 }
 
-/// Returns the annotation with the conversion that `right` replaces. That of a process that was killed is
-/// not it: it stays as that process found it.
+/// Returns the annotation with the conversion that `right` replaces. That of a process that was
+/// killed is not it: it stays as that process found it.
 fn replaced(
     stored: &CustomResourceDefinition,
     right: &CustomResourceConversion,
@@ -168,8 +169,8 @@ fn url(conversion: Option<&CustomResourceConversion>) -> Option<&String> {
 /// Most attempts to give a conversion back.
 const ATTEMPTS: usize = 5;
 
-/// Gives the conversion of a definition back: the one that was there before a process at a URL. One that
-/// somebody else wrote since stays.
+/// Gives the conversion of a definition back: the one that was there before a process at a URL. One
+/// that somebody else wrote since stays.
 pub(super) async fn give_back(
     client: &Client,
     name: &str,

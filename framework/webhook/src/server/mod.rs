@@ -1,9 +1,9 @@
 //! The server of webhooks: a runnable of the manager that answers API servers over TLS.
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
-//! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps configurations,
-//! `definition` the conversions in definitions, `outside` has those of an operator outside of a cluster,
-//! `opening` chooses between the two.
+//! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
+//! configurations, `definition` the conversions in definitions, `outside` has those of an operator
+//! outside of a cluster, `opening` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -58,8 +58,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 
 /// A server for the webhooks of an operator: HTTPS, as a runnable of its manager.
 ///
-/// Listens before the caches fill and until they have stopped, on every replica. The operator ends with
-/// [`ErrorKind::Config`] when the address is in use.
+/// Listens before the caches fill and until they have stopped, on every replica. The operator ends
+/// with [`ErrorKind::Config`] when the address is in use.
 ///
 /// ```no_run
 /// # extern crate windlass_webhook as windlass;
@@ -147,20 +147,21 @@ impl WebhookServer {
         self
     }
 
-    /// Lets API servers ask at this URL, `https://HOST:PORT`, in place of the Service: for an operator
-    /// on a developer's machine, as `--webhook-url` of the command line does.
+    /// Lets API servers ask at this URL, `https://HOST:PORT`, in place of the Service: for an
+    /// operator on a developer's machine, as `--webhook-url` of the command line does.
     ///
     /// The server listens at the URL's port (on the loopback interface for a host there) unless an
     /// address is set, shows a certificate that is made for the host at each start, and writes
-    /// configurations named `<name>-webhooks-by-url` with the operator's client; they are deleted when it
-    /// stops. After a process that was killed they stay, and refuse requests: its next run takes them
-    /// over, or `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
+    /// configurations named `<name>-webhooks-by-url` with the operator's client; they are deleted
+    /// when it stops. After a process that was killed they stay, and refuse requests: its next run
+    /// takes them over, or
+    /// `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
     /// Port 0 stands for a free one. For one process at a time.
     ///
     /// A conversion is one per definition: the former one is in the annotation
-    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. When somebody, such as
-    /// the operator in the cluster, replaces it three times, the process leaves it alone: an error is
-    /// logged, and readiness fails with the reason.
+    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. When somebody,
+    /// such as the operator in the cluster, replaces it three times, the process leaves it alone:
+    /// an error is logged, and readiness fails with the reason.
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
@@ -172,9 +173,9 @@ impl WebhookServer {
         self
     }
 
-    /// Sets the number of connections that may be open; at least one, default 256. One more displaces a
-    /// connection without a request: one that never sent any, or else one that is idle. When all are
-    /// being answered, it waits.
+    /// Sets the number of connections that may be open; at least one, default 256. One more
+    /// displaces a connection without a request: one that never sent any, or else one that is idle.
+    /// When all are being answered, it waits.
     pub fn connections(mut self, most: usize) -> Self {
         self.connections = most.max(1);
         self
@@ -183,15 +184,16 @@ impl WebhookServer {
     /// Answers only clients whose certificate one of these authorities signed: a PEM file, which is
     /// read every 5 s. Default: any client may ask.
     ///
-    /// API servers show a certificate to webhooks when their `AdmissionConfiguration` names one. Any
-    /// certificate of these authorities is accepted: take an authority that signs for API servers only.
+    /// API servers show a certificate to webhooks when their `AdmissionConfiguration` names one.
+    /// Any certificate of these authorities is accepted: take an authority that signs for API
+    /// servers only.
     pub fn client_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.tls.client_ca = Some(path.into());
         self
     }
 
-    /// Offers HTTP/2, with at most 100 requests at once on a connection. Default: HTTP/1.1 only, which
-    /// has no resets of streams.
+    /// Offers HTTP/2, with at most 100 requests at once on a connection. Default: HTTP/1.1 only,
+    /// which has no resets of streams.
     pub fn http2(mut self) -> Self {
         self.tls.http2 = true;
         self
@@ -210,8 +212,8 @@ impl WebhookServer {
         self
     }
 
-    /// Sets the authorities of the serving certificate in the printed configurations, PEM. Default: those
-    /// that another component injects.
+    /// Sets the authorities of the serving certificate in the printed configurations, PEM. Default:
+    /// those that another component injects.
     pub fn ca_bundle(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.ca_bundle = Some(pem.into());
         self
@@ -331,8 +333,8 @@ impl WebhookServer {
         self.address.unwrap_or((Ipv6Addr::UNSPECIFIED, PORT).into())
     }
 
-    /// Keeps the configurations and conversions of an operator with certificates of its own; with others
-    /// whose authorities are known, the conversions alone.
+    /// Keeps the configurations and conversions of an operator with certificates of its own; with
+    /// others whose authorities are known, the conversions alone.
     async fn keep_configurations(
         &self,
         (cx, names): (&CertificateContext, &OperatorInfo),
@@ -377,7 +379,8 @@ fn service(place: &ManifestContext<'_>, name: &str) -> Value {
         },
         "spec": {
             "selector": place.labels,
-            // A Pod becomes ready once its caches are filled, and lists of older versions need a conversion.
+            // A Pod becomes ready once its caches are filled, and lists of older versions need a
+            // conversion.
             "publishNotReadyAddresses": true,
             "ports": [{ "name": PORT_NAME, "port": 443, "targetPort": PORT_NAME }],
         },

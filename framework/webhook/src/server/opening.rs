@@ -1,5 +1,5 @@
-//! The parts of a server that depend on the way in which API servers reach it: through a Service, at a
-//! URL, or through memory.
+//! The parts of a server that depend on the way in which API servers reach it: through a Service,
+//! at a URL, or through memory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

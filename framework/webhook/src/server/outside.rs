@@ -1,5 +1,5 @@
-//! An operator outside of a cluster: the place at which it listens, and the configurations that are there
-//! while it runs.
+//! An operator outside of a cluster: the place at which it listens, and the configurations that are
+//! there while it runs.
 
 // DESIGN.md, 204: Outside of a cluster webhooks are asked at a URL while the operator runs
 
@@ -91,8 +91,8 @@ pub(super) struct OutsideConfigurations<'a> {
     client: Client,
     /// The conversions that were written, by the names of their definitions.
     written: Mutex<BTreeMap<String, CustomResourceConversion>>,
-    /// Whether they stay when the operator stops, as they do in a cluster: then the API server is the
-    /// test's own.
+    /// Whether they stay when the operator stops, as they do in a cluster: then the API server is
+    /// the test's own.
     stay: bool,
 }
 
@@ -150,7 +150,8 @@ impl<'a> OutsideConfigurations<'a> {
         Ok(())
     }
 
-    /// Keeps the conversions in the definitions of own kinds, which may be installed later, for ever.
+    /// Keeps the conversions in the definitions of own kinds, which may be installed later, for
+    /// ever.
     pub(super) async fn keep_conversions(
         &self,
         certificate: Option<&ServingCertificate>,
@@ -168,8 +169,8 @@ impl<'a> OutsideConfigurations<'a> {
         }
     }
 
-    /// Removes the configurations, unless they stay, each for itself. Failures are logged: the operator must
-    /// stop.
+    /// Removes the configurations, unless they stay, each for itself. Failures are logged: the
+    /// operator must stop.
     pub(super) async fn remove(&self) {
         if self.stay {
             return;

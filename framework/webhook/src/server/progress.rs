@@ -24,7 +24,8 @@ const WRITE: Duration = Duration::from_secs(10);
 /// Time for which a connection without requests is kept: API servers close theirs after 90 s.
 const IDLE: Duration = Duration::from_secs(150);
 
-/// Requests that a client of HTTP/2 may take back, beyond the number of those that it let be answered.
+/// Requests that a client of HTTP/2 may take back, beyond the number of those that it let be
+/// answered.
 const MOST_RESETS: u32 = 100;
 
 /// Activity of a connection.
@@ -89,8 +90,8 @@ struct State {
     resets: u32,
     /// Whether a request has ever come.
     has_asked: bool,
-    /// Whether bytes of a new request end the idle time: not with HTTP/2, whose frames need not belong
-    /// to a request.
+    /// Whether bytes of a new request end the idle time: not with HTTP/2, whose frames need not
+    /// belong to a request.
     has_heads: bool,
 }
 
@@ -119,8 +120,8 @@ impl Progress {
         self.enter(&mut state, Phase::Headers);
     }
 
-    /// The headers of a request have come. Dropping the value ends the request: it is taken back, unless it was
-    /// [answered](Asked::answered).
+    /// The headers of a request have come. Dropping the value ends the request: it is taken back,
+    /// unless it was [answered](Asked::answered).
     pub(super) fn asked(self: &Arc<Self>) -> Asked {
         let mut state = self.state.lock();
         state.requests += 1;
@@ -167,8 +168,8 @@ impl Progress {
         }
     }
 
-    /// Returns how willingly the connection is closed for another one: first those that never sent a
-    /// request, then idle ones; `None` while it is used.
+    /// Returns how willingly the connection is closed for another one: first those that never sent
+    /// a request, then idle ones; `None` while it is used.
     pub(super) fn expendable(&self) -> Option<u8> {
         let state = self.state.lock();
         match state.phase {

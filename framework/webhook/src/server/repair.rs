@@ -1,5 +1,6 @@
 //! The configurations of an operator with certificates of its own, and the conversions in the
-//! definitions of its kinds: authorities are written into them, and what others changed is put back.
+//! definitions of its kinds: authorities are written into them, and what others changed is put
+//! back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +44,8 @@ pub(super) async fn repair(
     let mut told = String::new();
     let mut looks = 0;
     loop {
-        // The definitions may be installed or replaced by the leader, which starts at the same time.
+        // The definitions may be installed or replaced by the leader, which starts at the same
+        // time.
         let is_early = looks < EARLY && !webhooks.conversions().is_empty();
         looks += 1;
         let mut pause = if is_early { AGAIN } else { PERIOD };
@@ -54,7 +56,8 @@ pub(super) async fn repair(
         if let Some(options) = options {
             match pass(webhooks, (&options, repaired), &mut conversions, client).await {
                 Ok(()) => told.clear(),
-                // Another replica wrote the same, or somebody changed it again: the next look sees it.
+                // Another replica wrote the same, or somebody changed it again: the next look sees
+                // it.
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
                     pause = AGAIN;

@@ -140,7 +140,8 @@ impl ServerTls {
         })?;
         let resolver = Arc::clone(&self.certificate);
         let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(resolver);
-        // A resumed session would pass by a client CA that was replaced. API servers keep connections.
+        // A resumed session would pass by a client CA that was replaced. API servers keep
+        // connections.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

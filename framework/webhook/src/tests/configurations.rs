@@ -196,7 +196,8 @@ fn the_manifests_have_service_port_mount_and_configurations() {
     let service = of("Service");
     assert_eq!(service["metadata"]["name"], "shop-webhooks");
     assert_eq!(service["spec"]["ports"][0]["targetPort"], "webhooks");
-    // A Pod whose caches wait for conversions is not ready: without this nobody would reach its webhooks.
+    // A Pod whose caches wait for conversions is not ready: without this nobody would reach its
+    // webhooks.
     assert_eq!(service["spec"]["publishNotReadyAddresses"], true);
     assert_eq!(service["spec"]["selector"], of("Deployment")["spec"]["selector"]["matchLabels"]);
     let ingress = of("NetworkPolicy")["spec"]["ingress"].as_array().unwrap();

@@ -6,7 +6,8 @@ use syn::spanned::Spanned;
 
 use super::encoding::missing;
 use super::{private, private_at, versions};
-use crate::keys::{Doc, WithSpan};
+use crate::doc_comments::Doc;
+use crate::keys::WithSpan;
 use crate::path::{FieldPath, Names, Place, located as at, statements};
 use crate::resource::attrs::Pair;
 use crate::resource::model::{Field, ResourceModel};

@@ -242,7 +242,8 @@ impl World {
         }
     }
 
-    /// Stands in for garbage collection, which nobody does beside the real server. Returns the number of its writes.
+    /// Stands in for garbage collection, which nobody does beside the real server. Returns the
+    /// number of its writes.
     async fn collect(&self) -> usize {
         if self.cluster.is_embedded() {
             return 0;

@@ -141,8 +141,8 @@ impl City {
         self.ranks().get_opt(&office.rank()).await.unwrap().is_some()
     }
 
-    /// Stands in for garbage collection beside the real server: ends deletions in the foreground, of objects that own
-    /// nothing.
+    /// Stands in for garbage collection beside the real server: ends deletions in the foreground,
+    /// of objects that own nothing.
     async fn collect(&self) {
         if self.world.cluster.is_embedded() {
             return;

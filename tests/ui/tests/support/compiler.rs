@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-// DESIGN.md, 154: Fixtures of compile errors are checked against the libraries of their test program
+// DESIGN.md, 154: Fixtures of compile errors are checked against the libraries of their test
+// program
 /// The compiler's command line for this program.
 const ARGUMENTS: &[&str] = windlass_derive_tests_command::rustc_arguments!();
 

@@ -78,7 +78,8 @@ fn null_if(is_nullable: bool, mut schema: Schema) -> Schema {
     schema
 }
 
-/// Any value, kept and not checked: of a type of which serde tells nothing, or that a function reads.
+/// Any value, kept and not checked: of a type of which serde tells nothing, or that a function
+/// reads.
 pub fn unknown(_: &mut SchemaGenerator) -> Schema {
     any(true)
 }

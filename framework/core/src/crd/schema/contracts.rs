@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::super::shapes;
-use super::lower::Node;
+use super::node::Node;
 
 /// Mark of an object: names that serde writes and does not read.
 pub(super) const WRITTEN: &str = "$written";

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use windlass_cel::rules::{Validator, check_definition};
 
 use super::fits::fits;
-use super::lower::{Lower, Node};
-use super::union::RULES;
+use super::lower::Lower;
+use super::node::{Node, RULES};
 
 /// Checks every default, example and list in `node`.
 pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::lower::Node;
+use super::node::Node;
 
 /// Removes marks, moves the `enum` of nullable fields into `anyOf`, and keeps any value where there
 /// is no type.
@@ -26,7 +26,7 @@ pub(super) fn finish(node: &mut Node, is_written: bool) {
         let choices = json!([{ "enum": values }]);
         if node.contains_key("anyOf") {
             let all = node.entry("allOf").or_insert_with(|| json!([]));
-            super::merge::append(all, json!([{ "anyOf": choices }]));
+            super::node::append(all, json!([{ "anyOf": choices }]));
         } else {
             node.insert("anyOf".to_owned(), choices);
         }

@@ -5,7 +5,7 @@ use windlass_cel::library::cidr::Cidr;
 use windlass_cel::library::named_format::NamedFormat;
 use windlass_cel::library::regex::Regex;
 
-use super::lower::Node;
+use super::node::Node;
 
 /// Place and description of a fault.
 pub(super) type Misfit = (String, String);

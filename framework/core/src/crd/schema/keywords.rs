@@ -6,9 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{Lower, Node};
-use super::merge::tighten;
-use super::union::RULES;
+use super::lower::Lower;
+use super::node::{Node, RULES, tighten};
 
 /// Formats that the API server knows; it drops others with a warning.
 ///
@@ -48,7 +47,7 @@ pub const FORMATS: &[&str] = &[
 /// Keywords with the same meaning in JSON Schema and in structural schemas.
 ///
 /// They are copied as they are; only an empty `required` is left out.
-pub(super) const COPIED: &[&str] = &[
+const COPIED: &[&str] = &[
     "description",
     "example",
     "externalDocs",
@@ -187,8 +186,8 @@ fn only_type(raw: &Node) -> Option<&str> {
 }
 
 /// Returns the schema with lengths of a list as numbers of items, with the keywords for items
-/// moved to the items, and with the keyword by which a list or a map is atomic: a macro does not see
-/// that an alias or a newtype is a list.
+/// moved to the items, and with the keyword by which a list or a map is atomic: a macro does not
+/// see that an alias or a newtype is a list.
 pub(super) fn lengths(raw: &Node) -> Node {
     let mut raw = raw.clone();
     if let Some(atomic) = raw.remove(ATOMIC) {
@@ -209,6 +208,26 @@ pub(super) fn lengths(raw: &Node) -> Node {
         }
     }
     raw
+}
+
+/// Copies keywords of the same meaning, and those written for Kubernetes.
+pub(super) fn copy(raw: &Node, node: &mut Node) {
+    for (key, value) in raw {
+        let own = key.starts_with("x-kubernetes-") || key == "nullable";
+        if COPIED.contains(&key.as_str()) || own {
+            node.insert(key.clone(), value.clone());
+        }
+    }
+    // JSON Schema has a list of examples, OpenAPI a single example.
+    if let Some(Value::Array(examples)) = raw.get("examples")
+        && let Some(first) = examples.first()
+        && !node.contains_key("example")
+    {
+        node.insert("example".to_owned(), first.clone());
+    }
+    if node.get("required").is_some_and(|required| *required == json!([])) {
+        node.remove("required");
+    }
 }
 
 /// Adds keywords to the items of a list; to those at all positions of a tuple.

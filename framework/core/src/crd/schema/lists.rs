@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::lower::{Lower, Node};
+use super::lower::Lower;
+use super::node::Node;
 
 /// Checks the list type and the map type of a node.
 pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {

@@ -8,7 +8,8 @@
 
 use serde_json::Value;
 
-use super::lower::{Lower, Node};
+use super::lower::{Lower, Mark};
+use super::node::{Node, RULES};
 use crate::crd::shapes::UNCHECKED;
 
 /// Mark of a field with a column; its value has the column's keys.
@@ -52,9 +53,6 @@ const CONDITIONS: [&str; 16] = [
     RULES,
 ];
 
-/// Rules of the API server in CEL.
-const RULES: &str = "x-kubernetes-validations";
-
 /// Returns the value of the mark for a type whose values have that schema before the type's own
 /// keys. Behind a reference the conditions are not known, so that all may be there.
 pub(in crate::crd) fn parsed(name: &str, schema: &Node) -> Value {
@@ -76,15 +74,6 @@ fn is_described(schema: &Node, had: &Value) -> bool {
     let is_own =
         |keyword: &str| had.as_array().is_none_or(|had| !had.iter().any(|it| it == keyword));
     CONDITIONS.iter().any(|keyword| is_own(keyword) && says(keyword))
-}
-
-/// A marked field.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::crd) struct Mark {
-    /// Names in JSON from the root field on.
-    pub(in crate::crd) path: Vec<String>,
-    /// The keys of a column; `None` for a selectable field.
-    pub(in crate::crd) column: Option<Value>,
 }
 
 impl Lower<'_> {

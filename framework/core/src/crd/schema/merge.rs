@@ -2,16 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{Lower, Node};
-use super::union::{CHECKS, RULES};
-
-/// Whether the schema allows any value, and says nothing about it.
-pub(super) fn is_any(node: &Node) -> bool {
-    let says = |key: &String| {
-        CHECKS.contains(&key.as_str()) || matches!(key.as_str(), "type" | "properties" | "items")
-    };
-    node.contains_key("x-kubernetes-preserve-unknown-fields") && !node.keys().any(says)
-}
+use super::lower::Lower;
+use super::node::{Node, RULES, append, is_any, tighten};
 
 /// Adds `other` to `node`. With `flattened`, `other` is an enum beside the fields of a struct, in
 /// which a name on both sides is a mistake; otherwise it describes the same value.
@@ -40,70 +32,6 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
             // Any other keyword of the field wins over that of its type.
             _ => {}
         }
-    }
-}
-
-/// Makes a bound or a pattern hold that the node has already; `false` if the node has none, and for
-/// other keywords.
-///
-/// The bound of a type is mostly a bound of serde: a key on a field does not make a `NonZeroU16`
-/// of 0.
-pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> bool {
-    let Some(mine) = node.get_mut(key) else { return false };
-    let is_lower = match key {
-        "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => true,
-        "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => false,
-        "pattern" if mine != theirs => {
-            let other = json!([{ "pattern": mine.take() }]);
-            *mine = theirs.clone();
-            append(all_of(node), other);
-            return true;
-        }
-        _ => return false,
-    };
-    if let (Some(old), Some(new)) = (mine.as_f64(), theirs.as_f64())
-        && (if is_lower { new > old } else { new < old })
-    {
-        *mine = theirs.clone();
-    }
-    mine.is_number() && theirs.is_number()
-}
-
-/// Says the type of a node once more; `false` if it has none. Another type does not replace the
-/// type of serde: both types stay, which `merge` reports with the path.
-pub(in crate::crd) fn second_type(node: &mut Node, value: &Value) -> bool {
-    let Some(mine) = node.get("type") else { return false };
-    let (old, new) = (beside_null(mine), beside_null(value));
-    let is_narrower = old == ["number"] && new == ["integer"];
-    if old != new && !is_narrower {
-        append(all_of(node), json!([{ "type": value }]));
-    } else if is_narrower && mine.is_array() {
-        node.insert("type".to_owned(), json!(["integer", "null"]));
-    } else if is_narrower || value.is_array() {
-        node.insert("type".to_owned(), value.clone());
-    }
-    true
-}
-
-/// The names of types but for null.
-fn beside_null(types: &Value) -> Vec<&str> {
-    let names = match types {
-        Value::Array(names) => names.iter().collect(),
-        name => vec![name],
-    };
-    names.into_iter().filter_map(Value::as_str).filter(|name| *name != "null").collect()
-}
-
-/// The conditions that hold beside those of a node.
-pub(super) fn all_of(node: &mut Node) -> &mut Value {
-    node.entry("allOf").or_insert_with(|| json!([]))
-}
-
-/// Adds the missing elements to a list: both lists hold.
-pub(super) fn append(mine: &mut Value, theirs: Value) {
-    if let (Value::Array(mine), Value::Array(theirs)) = (mine, theirs) {
-        let new: Vec<_> = theirs.into_iter().filter(|it| !mine.contains(it)).collect();
-        mine.extend(new);
     }
 }
 

@@ -4,17 +4,17 @@ mod contracts;
 mod defaults;
 mod finish;
 mod fits;
+mod graph;
 mod keywords;
-mod lift;
 mod lists;
 mod lower;
 mod marks;
 mod merge;
 mod names;
-mod narrow;
+mod node;
 mod reference;
+mod translate;
 mod union;
-mod widest;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -27,12 +27,12 @@ pub use keywords::FORMATS;
 pub(super) use keywords::{EACH, OWN_FORMAT};
 
 use lower::Lower;
-pub(crate) use lower::STRUCTURAL;
+pub(super) use lower::Mark;
 pub(crate) use marks::INSIDE;
-pub(super) use marks::Mark;
 pub(in crate::crd) use marks::parsed;
-pub(super) use merge::{second_type, tighten};
 pub(in crate::crd) use names::mark_keys;
+pub(crate) use node::STRUCTURAL;
+pub(super) use node::{second_type, tighten};
 
 /// Schema of a type in the form that API servers accept.
 ///

@@ -4,7 +4,8 @@ use schemars::Schema;
 use serde_json::Value;
 
 use super::contracts::{LEFT_OUT, UNWRITTEN, WRITTEN};
-use super::lower::{Lower, Node};
+use super::lower::Lower;
+use super::node::Node;
 
 /// Mark of a map whose keys serde checks by their type; the mark's value says how.
 const KEYS: &str = "x-windlass-keys";
@@ -81,16 +82,6 @@ impl Lower<'_> {
                 "an API server drops keys other than {} from the map, where serde refuses them",
                 known.join(", ")
             ));
-        }
-    }
-}
-
-/// Takes a name out of `required`.
-pub(super) fn not_required(node: &mut Node, name: &str) {
-    if let Some(Value::Array(required)) = node.get_mut("required") {
-        required.retain(|found| found != name);
-        if required.is_empty() {
-            node.remove("required");
         }
     }
 }

@@ -183,8 +183,8 @@ impl<A, B> Pair<A, B> {
     }
 }
 
-/// The types of a field on both sides, for the way back: it tells of a missing conversion only if the way
-/// there has one, since one missing conversion is one mistake.
+/// The types of a field on both sides, for the way back: it tells of a missing conversion only if
+/// the way there has one, since one missing conversion is one mistake.
 #[derive(Debug)]
 pub struct Back<A, B>(PhantomData<fn(A) -> B>);
 

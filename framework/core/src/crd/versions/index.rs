@@ -1,7 +1,8 @@
 //! Hashes of values, and indexes of lists for the search of many places.
 //!
-//! Invariant: a search reads each list once, and hashes a value at most once for each value around it (JSON
-//! nests at most 128 deep), whatever the number of places: anybody who may write annotations chooses the places.
+//! Invariant: a search reads each list once, and hashes a value at most once for each value around
+//! it (JSON nests at most 128 deep), whatever the number of places: anybody who may write
+//! annotations chooses the places.
 
 use std::collections::HashMap;
 
@@ -88,8 +89,8 @@ pub(super) fn name_of(element: &Value) -> Option<&str> {
     element.get("name").and_then(Value::as_str)
 }
 
-/// Returns the hash of a value, which stays the same in every release: FNV-1a of its JSON with sorted
-/// names.
+/// Returns the hash of a value, which stays the same in every release: FNV-1a of its JSON with
+/// sorted names.
 pub(super) fn hash(value: &Value) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325;
     hash_value(value, &mut state);

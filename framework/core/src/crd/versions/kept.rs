@@ -10,12 +10,13 @@ use serde_json::{Map, Value};
 use super::ConversionError;
 use super::index::{Indexes, hash, name_of};
 
-/// Annotation with what the version of an object cannot hold, by the version that can: written and read
-/// by conversions.
+/// Annotation with what the version of an object cannot hold, by the version that can: written and
+/// read by conversions.
 pub const KEPT_FIELDS: &str = "windlass.dev/kept-fields";
 /// Most bytes of the annotation [`KEPT_FIELDS`]. All annotations of an object have at most 256 KiB.
 pub const MOST_KEPT: usize = 128 << 10;
-/// Most places of the annotation [`KEPT_FIELDS`]: one that a conversion writes has at least 20 bytes.
+/// Most places of the annotation [`KEPT_FIELDS`]: one that a conversion writes has at least 20
+/// bytes.
 pub(super) const MOST_PLACES: usize = MOST_KEPT / 20;
 /// Most attempts to restore a part of the kept values, after a change; fewer of a large object.
 const ATTEMPTS: usize = 256;
@@ -147,8 +148,8 @@ impl Kept {
         Ok(())
     }
 
-    /// Keeps what `whole`, an object of `version`, has and `back` lacks. `typed` is what came back as the
-    /// type writes it.
+    /// Keeps what `whole`, an object of `version`, has and `back` lacks. `typed` is what came back
+    /// as the type writes it.
     pub(super) fn keep(&mut self, version: &str, (back, typed): (&Value, &Value), whole: &Value) {
         let mut kept = Vec::new();
         differences((back, Some(typed)), whole, &mut Vec::new(), &mut kept);
@@ -192,7 +193,8 @@ impl Difference {
         let claimed: HashSet<u64> = self.kept.iter().flat_map(Leaf::hashes).collect();
         let changes =
             self.kept.iter().filter_map(|leaf| leaf.change((made, typed), &claimed, indexes));
-        // Anybody who writes the object may have written the annotation: it must not change its identity.
+        // Anybody who writes the object may have written the annotation: it must not change its
+        // identity.
         changes.filter(|(place, _)| is_of_body(place)).collect()
     }
 }
@@ -211,8 +213,8 @@ fn in_parts(
     mut changes: Vec<Change<'_>>,
     looks_same: &dyn Fn(&Value) -> bool,
 ) -> Value {
-    // Each attempt copies and converts the object with what was restored: an annotation that somebody wrote must
-    // not keep a thread busy.
+    // Each attempt copies and converts the object with what was restored: an annotation that
+    // somebody wrote must not keep a thread busy.
     let mut size = length(&made);
     let mut left = (ATTEMPTS * PART).max(size + MOST_KEPT);
     let mut result = made;
@@ -328,8 +330,8 @@ impl Leaf {
 }
 
 impl Element {
-    /// Returns the place of the element in a list: that of an equal one, of the one with its name, or
-    /// its own place in a list of the same length.
+    /// Returns the place of the element in a list: that of an equal one, of the one with its name,
+    /// or its own place in a list of the same length.
     fn find<'v>(
         &self,
         list: &'v [Value],
@@ -348,8 +350,8 @@ impl Element {
     }
 }
 
-/// Collects what `whole` has and `back` lacks; elements of lists have the hashes of those that the type
-/// writes.
+/// Collects what `whole` has and `back` lacks; elements of lists have the hashes of those that the
+/// type writes.
 fn differences(
     (back, typed): (&Value, Option<&Value>),
     whole: &Value,

@@ -1,12 +1,13 @@
 //! Several versions of a kind: their types, and the conversion of objects between them.
 //!
 //! Files: `convert` has the conversion of typed values, which the derives generate; `kept` has what
-//! a version cannot hold, `index` finds the places of that; `received` writes a result onto the JSON that
-//! was received.
+//! a version cannot hold, `index` finds the places of that; `received` writes a result onto the
+//! JSON that was received.
 
 // DESIGN.md, 219: A version of a kind is a type, and one of them is the hub
 // DESIGN.md, 220: Fields are converted by their names and types, and the compiler finds the rest
-// DESIGN.md, 221: What another version cannot hold is the difference of a round trip, kept in an annotation
+// DESIGN.md, 221: What another version cannot hold is the difference of a round trip, kept in an
+// annotation
 // DESIGN.md, 255: A conversion changes the received JSON, and writes no object anew
 
 pub(crate) mod convert;
@@ -32,9 +33,9 @@ use crate::wire::Undecodable;
 /// A type of an older or newer version, which converts to that of the hub and back; implemented by
 /// `#[derive(Convertible)]`, and by `#[derive(CustomResource)]` with `hub = …`.
 ///
-/// A conversion may lose what the other type cannot hold: objects keep that in an annotation, and get it
-/// back (see [`Versions::convert`]). A conversion to the hub and back to the same type must be stable:
-/// after the first round trip a second one changes nothing.
+/// A conversion may lose what the other type cannot hold: objects keep that in an annotation, and
+/// get it back (see [`Versions::convert`]). A conversion to the hub and back to the same type must
+/// be stable: after the first round trip a second one changes nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not convert to a type of the hub",
     note = "derive `windlass::Convertible` with `#[convert(hub = …)]`; a whole kind derives `CustomResource` with `#[resource(hub = …)]`"
@@ -123,7 +124,8 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Returns the versions of a kind, by the type of any of them; `None` for a kind with one version.
+    /// Returns the versions of a kind, by the type of any of them; `None` for a kind with one
+    /// version.
     pub fn of<K: CustomResource>() -> Option<Self> {
         K::versions()
     }
@@ -166,16 +168,16 @@ impl Versions {
     /// Converts an object to a version.
     ///
     /// `metadata` stays as it is, but for the annotation [`KEPT_FIELDS`] with what the new version
-    /// cannot hold: a later conversion restores it, where nobody changed the object since. An object of
-    /// that version already is returned as it is.
+    /// cannot hold: a later conversion restores it, where nobody changed the object since. An
+    /// object of that version already is returned as it is.
     ///
-    /// Fields that the conversion leaves as they are keep the spelling that was received, also those that
-    /// no type knows: the definition may be newer than the program. Nulls, and defaults of absent fields
-    /// that both versions have, are not written.
+    /// Fields that the conversion leaves as they are keep the spelling that was received, also
+    /// those that no type knows: the definition may be newer than the program. Nulls, and defaults
+    /// of absent fields that both versions have, are not written.
     ///
     /// # Errors
-    /// The object is not of this kind, or of an unknown version; it cannot be read by its type; a value
-    /// has no equal; more than [`MOST_KEPT`] would be kept.
+    /// The object is not of this kind, or of an unknown version; it cannot be read by its type; a
+    /// value has no equal; more than [`MOST_KEPT`] would be kept.
     pub fn convert(&self, object: Value, to: &str) -> Converted {
         let Value::Object(mut object) = object else {
             return Err(ConversionError::new("it is no object"));
@@ -278,7 +280,8 @@ impl Versions {
         leg.convert(object, kept)
     }
 
-    /// Converts from the hub, with what was kept of the version; keeps what the version cannot hold.
+    /// Converts from the hub, with what was kept of the version; keeps what the version cannot
+    /// hold.
     fn down(&self, hub: Value, to: &str, metadata: &Value, kept: &mut Kept) -> Converted {
         let Some(spoke) = self.spoke_of(to) else { return Ok(hub) };
         let leg = Leg {

@@ -1,5 +1,5 @@
-//! The result of a conversion, written onto the JSON that was received: what neither type knows, and the
-//! spelling of what stayed the same, is the received one's.
+//! The result of a conversion, written onto the JSON that was received: what neither type knows,
+//! and the spelling of what stayed the same, is the received one's.
 
 use serde_json::{Map, Value};
 
@@ -24,14 +24,14 @@ struct Choices {
 }
 
 impl Forms<'_> {
-    /// Returns the result with received fields that no type knows. `rewrite` writes it as the type of the
-    /// other version does: a result that the type reads differently is not taken.
+    /// Returns the result with received fields that no type knows. `rewrite` writes it as the type
+    /// of the other version does: a result that the type reads differently is not taken.
     pub(super) fn result(self, rewrite: impl Fn(&Value) -> Option<Value>) -> Value {
         self.first(&[(true, true), (true, false), (false, true), (false, false)], rewrite)
     }
 
-    /// Returns the result without fields that no type knows: an API server prunes those that the other
-    /// version has not.
+    /// Returns the result without fields that no type knows: an API server prunes those that the
+    /// other version has not.
     pub(super) fn bare(self, rewrite: impl Fn(&Value) -> Option<Value>) -> Value {
         self.first(&[(false, true), (false, false)], rewrite)
     }

@@ -48,12 +48,13 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Maintains a condition of type `type_` (`Ready`, `Reconciled`) in each object's status. After
     /// a failure the condition is false, its message is the error, and its reason is
     /// `ReconcileFailed`, `ReconcileGaveUp` or `TerminalError`; after a success it is true with the
-    /// reason `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is false with the reason
-    /// `Waiting` or `Terminating`, and `DependentFailed` while a child of a graph has
-    /// [failed](crate::dependents::Readiness::Failed), or a rollout was rolled back. A condition of this type that a
-    /// successful reconcile itself sets by [`set_condition`](crate::controller::Context::set_condition) is left
-    /// alone; so is one of an earlier reconcile whose reason is none of these. Written when it
-    /// changes; retries of the same failure write nothing.
+    /// reason `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is
+    /// false with the reason `Waiting` or `Terminating`, and `DependentFailed` while a child of a
+    /// graph has [failed](crate::dependents::Readiness::Failed), or a rollout was rolled back. A
+    /// condition of this type that a successful reconcile itself sets by
+    /// [`set_condition`](crate::controller::Context::set_condition) is left alone; so is one of an
+    /// earlier reconcile whose reason is none of these. Written when it changes; retries of the
+    /// same failure write nothing.
     ///
     /// The kind's status needs `conditions`
     /// ([`Conditions`](windlass_core::conditions::Conditions)). For a kind that is cached as a

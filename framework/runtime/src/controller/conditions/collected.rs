@@ -37,8 +37,8 @@ impl ConditionChange {
     }
 }
 
-/// The changes of one attempt, at most one per declared type, and its remarks. They outlive its context, so that a
-/// failure is written together with them.
+/// The changes of one attempt, at most one per declared type, and its remarks. They outlive its
+/// context, so that a failure is written together with them.
 #[derive(Debug, Default)]
 pub(in crate::controller) struct Collected(Mutex<Notes>);
 

@@ -21,14 +21,15 @@ pub trait OwnsConditions<T>: Reconciler {}
 
 /// Sets a condition of the controller: `WebsiteCondition::Available.met(cx, "RolledOut", "")`.
 ///
-/// For every enum that derives `Conditions`. Nothing is sent: the conditions are written together with
-/// `Ready` at the end of the reconcile, if they differ from those of the object. The last call of a
-/// reconcile counts. A condition that a reconcile does not set stays as it is; one of an earlier generation
-/// makes `Ready` unknown.
+/// For every enum that derives `Conditions`. Nothing is sent: the conditions are written together
+/// with `Ready` at the end of the reconcile, if they differ from those of the object. The last call
+/// of a reconcile counts. A condition that a reconcile does not set stays as it is; one of an
+/// earlier generation makes `Ready` unknown.
 ///
-/// `reason` is one word in `CamelCase` for programs, `message` is for people and may be empty; the limits
-/// are those of [`met`]. A reason that the API server would refuse, such as the text of an error, stands before
-/// the message, and the reason is `InvalidReason`; it is logged once per condition.
+/// `reason` is one word in `CamelCase` for programs, `message` is for people and may be empty; the
+/// limits are those of [`met`]. A reason that the API server would refuse, such as the text of an
+/// error, stands before the message, and the reason is `InvalidReason`; it is logged once per
+/// condition.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -80,8 +81,8 @@ pub trait SetCondition: ConditionSet {
 
     /// The condition is true if `is_met`; otherwise the call does nothing.
     ///
-    /// For one of `stalled_on(…)`, which is present only while it is true. Another one that turns out not to be met
-    /// is set by [`unmet`](Self::unmet).
+    /// For one of `stalled_on(…)`, which is present only while it is true. Another one that turns
+    /// out not to be met is set by [`unmet`](Self::unmet).
     fn met_if<C: OwnsConditions<Self>>(
         &self,
         cx: &Context<C>,
@@ -120,8 +121,8 @@ pub trait SetCondition: ConditionSet {
         cx.collect(ConditionChange::Set(unknown(self.as_str(), reason, message.to_string())));
     }
 
-    /// Removes the condition, which does not apply to the object any more. One that `Ready` depends on is
-    /// unknown from then on.
+    /// Removes the condition, which does not apply to the object any more. One that `Ready` depends
+    /// on is unknown from then on.
     fn clear<C: OwnsConditions<Self>>(&self, cx: &Context<C>)
     where
         Self: Sized,

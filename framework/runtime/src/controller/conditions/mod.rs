@@ -1,12 +1,13 @@
-//! Conditions that a controller keeps: `Ready` and its companions, computed from the outcome of each
-//! reconcile and from the conditions that it sets.
+//! Conditions that a controller keeps: `Ready` and its companions, computed from the outcome of
+//! each reconcile and from the conditions that it sets.
 //!
-//! A reconcile sets its conditions by methods of their enum ([`SetCondition`]), which collect and send
-//! nothing. At its end [`summary`] computes the root, and one patch writes all that differ. A failure is
-//! written by the worker's report, which knows whether it is retried; a dropped reconcile writes nothing.
+//! A reconcile sets its conditions by methods of their enum ([`SetCondition`]), which collect and
+//! send nothing. At its end [`summary`] computes the root, and one patch writes all that differ. A
+//! failure is written by the worker's report, which knows whether it is retried; a dropped
+//! reconcile writes nothing.
 //!
-//! Not included: a write at the beginning. `status.observedGeneration` is behind the generation until the first
-//! reconcile of a new spec has ended, which kstatus reads as `InProgress`.
+//! Not included: a write at the beginning. `status.observedGeneration` is behind the generation
+//! until the first reconcile of a new spec has ended, which kstatus reads as `InProgress`.
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 
@@ -55,8 +56,8 @@ impl StatusConditions {
         self.declared.root == summary::READY && self.fields.contains(&"observedGeneration")
     }
 
-    /// Checks that the status has a field for conditions: the API server removes what the schema does
-    /// not know, so that the same conditions would be written for ever.
+    /// Checks that the status has a field for conditions: the API server removes what the schema
+    /// does not know, so that the same conditions would be written for ever.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when it has none.
@@ -72,14 +73,15 @@ impl StatusConditions {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
-    /// Returns the own conditions in a status. One that cannot be read counts as absent, and is replaced.
+    /// Returns the own conditions in a status. One that cannot be read counts as absent, and is
+    /// replaced.
     pub(super) fn own(&self, status: &Value) -> Conditions {
         let own = entries(status).iter().filter(|entry| self.owns(entry));
         own.filter_map(|entry| serde_json::from_value::<Condition>(entry.clone()).ok()).collect()
     }
 
-    /// Returns a status with these own conditions. Entries of others stay as they are, and in their places,
-    /// as do own ones that are unchanged.
+    /// Returns a status with these own conditions. Entries of others stay as they are, and in their
+    /// places, as do own ones that are unchanged.
     pub(super) fn with(
         &self,
         status: &Value,

@@ -1,7 +1,9 @@
-//! Conditions that show the outcome of a part of a reconcile: of a handler of a field, or of a step.
+//! Conditions that show the outcome of a part of a reconcile: of a handler of a field, or of a
+//! step.
 
 // DESIGN.md, 177: The condition of a handler shows its outcome, and holds while its field stays
-// DESIGN.md, 188: A stalling condition of a handler shows the failures that nothing but a change helps against
+// DESIGN.md, 188: A stalling condition of a handler shows the failures that nothing but a change
+// helps against
 
 use super::ConditionChange;
 use super::reasons::WAITING;
@@ -20,7 +22,8 @@ const NOT_FINISHED: &str = "HandlerNotFinished";
 #[derive(Clone, Copy, Debug)]
 pub(in crate::controller) struct PartCondition<'a> {
     pub(in crate::controller) type_: &'a str,
-    /// Whether it is one of `stalled_on(…)`: true in a bad state, and present only while it is true.
+    /// Whether it is one of `stalled_on(…)`: true in a bad state, and present only while it is
+    /// true.
     pub(in crate::controller) is_stalling: bool,
 }
 
@@ -45,8 +48,8 @@ impl<'a> PartCondition<'a> {
         }
     }
 
-    /// The change after a failure, with that reason unless the failure is a wait; `None` if it says nothing about the
-    /// condition.
+    /// The change after a failure, with that reason unless the failure is a wait; `None` if it says
+    /// nothing about the condition.
     pub(in crate::controller) fn failed(
         self,
         failure: &Failure,

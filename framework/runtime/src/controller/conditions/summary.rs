@@ -1,9 +1,10 @@
-//! The conditions of an object after a reconcile, from its outcome, from the conditions that it has set,
-//! and from those before. Decides, without I/O.
+//! The conditions of an object after a reconcile, from its outcome, from the conditions that it has
+//! set, and from those before. Decides, without I/O.
 //!
-//! Invariant: after a reconcile of the controller whose root is `Ready`, exactly one of three holds:
-//! `Ready` is true, `Reconciling` is true, `Stalled` is true. That is how kstatus tells `Current`,
-//! `InProgress` and `Failed` apart. `Reconciling`, `Stalled` and `Paused` are absent unless true.
+//! Invariant: after a reconcile of the controller whose root is `Ready`, exactly one of three
+//! holds: `Ready` is true, `Reconciling` is true, `Stalled` is true. That is how kstatus tells
+//! `Current`, `InProgress` and `Failed` apart. `Reconciling`, `Stalled` and `Paused` are absent
+//! unless true.
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 // DESIGN.md, 162: `Reconciling`, `Stalled` and `Paused` belong to the controller of `Ready`
@@ -89,7 +90,8 @@ pub(crate) enum OutcomeState {
     Done,
     /// It waits.
     Waiting,
-    /// It has ended, and a child has failed: nothing is on its way that would make the object ready.
+    /// It has ended, and a child has failed: nothing is on its way that would make the object
+    /// ready.
     DependentFailed,
     /// It failed, and is tried again.
     Retried,
@@ -254,15 +256,15 @@ fn pause(declared: &ConditionTypes, next: &mut Conditions, run: SummaryInput<'_>
     }
 }
 
-/// Returns the condition with the reconciled generation, and a message that the API server accepts: one that is
-/// too long, as the text of an error may be, would have the whole status refused.
+/// Returns the condition with the reconciled generation, and a message that the API server accepts:
+/// one that is too long, as the text of an error may be, would have the whole status refused.
 fn stamped(condition: Condition, run: SummaryInput<'_>) -> Condition {
     let message = shorten(condition.message, MESSAGE_LIMIT);
     Condition { observed_generation: run.generation, message, ..condition }
 }
 
-/// Returns the condition with a reason and a message that the API server accepts, and the reason if it was
-/// refused: that one stands in the message.
+/// Returns the condition with a reason and a message that the API server accepts, and the reason if
+/// it was refused: that one stands in the message.
 pub(crate) fn accepted(mut condition: Condition) -> (Condition, Option<String>) {
     let mut refused = None;
     if !is_valid(&condition.reason) {
@@ -279,7 +281,8 @@ pub(crate) fn accepted(mut condition: Condition) -> (Condition, Option<String>) 
     (condition, refused)
 }
 
-/// Whether the API server accepts the reason. Those of waits and of declared conditions come from users.
+/// Whether the API server accepts the reason. Those of waits and of declared conditions come from
+/// users.
 pub(super) fn is_valid(reason: &str) -> bool {
     reason.starts_with(|c: char| c.is_ascii_alphabetic())
         && reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
@@ -287,11 +290,11 @@ pub(super) fn is_valid(reason: &str) -> bool {
         && reason.chars().all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c))
 }
 
-/// Returns the conditions whose status differs, as they are afterwards; one that is absent then has the status
-/// that stands for absence.
+/// Returns the conditions whose status differs, as they are afterwards; one that is absent then has
+/// the status that stands for absence.
 ///
-/// An absent condition is unknown, or false if it is one that is present only while it is true: so a
-/// placeholder is no transition, and the end of a stall is one.
+/// An absent condition is unknown, or false if it is one that is present only while it is true: so
+/// a placeholder is no transition, and the end of a stall is one.
 pub(crate) fn transitions(
     declared: &ConditionTypes,
     before: &Conditions,

@@ -24,7 +24,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::controller::state::{FieldChange, every_difference, hash, is_confidential};
-use crate::events::EventKind;
+use crate::events::{EventKind, Occurrence};
 use windlass_core::resource::ObjectKey;
 
 /// The reconcile of an object in a [plan](crate::manager::Manager::plan), and the changes.
@@ -71,6 +71,13 @@ pub struct PlannedEvent {
     pub reason: String,
     /// A sentence for people.
     pub note: String,
+}
+
+impl PlannedEvent {
+    /// Returns the Event that a run would write about an occurrence.
+    pub(crate) fn of(Occurrence { kind, reason, note, .. }: Occurrence) -> Self {
+        Self { kind, reason, note }
+    }
 }
 
 impl fmt::Display for PlannedEvent {
@@ -159,7 +166,8 @@ pub struct PlannedField {
     pub from: Option<String>,
     /// Value after, in the same form.
     pub to: Option<String>,
-    /// Hash of the whole value after, for comparisons within one process: `to` may be its beginning.
+    /// Hash of the whole value after, for comparisons within one process: `to` may be its
+    /// beginning.
     #[doc(hidden)]
     pub hash: u64,
 }

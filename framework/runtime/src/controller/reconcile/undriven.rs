@@ -3,7 +3,8 @@
 //! Only the driver of a field can delete its resource. Without the driver the object stays under
 //! the finalizer, and says why, until the field is back or a person decides.
 
-// DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a reason
+// DESIGN.md, 210: The resource of an external field that left its graph holds its object, with a
+// reason
 // DESIGN.md, 246: A record that was copied holds nothing
 
 use self::records::{

@@ -101,8 +101,8 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Gives the controller the drivers of external resources that are at work in all controllers of the operator; called
-    /// once, before [`attach`](Self::attach). Ignored by default.
+    /// Gives the controller the drivers of external resources that are at work in all controllers
+    /// of the operator; called once, before [`attach`](Self::attach). Ignored by default.
     #[doc(hidden)]
     fn share_drivers(&self, _at_work: &Arc<ExternalRegistry>) {}
 

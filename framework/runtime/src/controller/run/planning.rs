@@ -19,7 +19,7 @@ use crate::controller::planned::DryRunRecord;
 use crate::controller::reconcile::{ObjectStep, show_wait};
 use crate::controller::source::Reason;
 use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, ReconcileOutcome};
-use crate::controller::{PlannedObject, PlannedOutcome, Reconciler};
+use crate::controller::{PlannedEvent, PlannedObject, PlannedOutcome, Reconciler};
 use crate::events::{EventWriter, Recorder};
 use windlass_cache::informer::InformerRegistry;
 use windlass_cache::store::Cached;
@@ -119,7 +119,8 @@ impl<C: Reconciler> Handle<C> {
             let (outcome, requeue_after) = reconciled(&step, &key, attempt, limit).await;
             drop(step);
             let owner = (kind.as_str(), key.name());
-            let (events, reads) = (events.planned(), record.take_reads());
+            let (events, reads) = (events.into_queued(), record.take_reads());
+            let events = events.into_iter().map(PlannedEvent::of).collect();
             let (changes, external_calls) = record.take().changes(&client, owner).await;
             PlannedObject {
                 controller,

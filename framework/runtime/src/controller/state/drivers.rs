@@ -16,8 +16,8 @@ const MOST: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct ExternalRegistry(Mutex<Generations>);
 
-/// Drivers by name and uid of the object, in two generations: when the young one is full, the old one
-/// is forgotten, so that deleted objects go and objects that are asked for stay.
+/// Drivers by name and uid of the object, in two generations: when the young one is full, the old
+/// one is forgotten, so that deleted objects go and objects that are asked for stay.
 #[derive(Debug, Default)]
 struct Generations {
     young: BTreeMap<(String, String), AtWork>,
@@ -37,8 +37,8 @@ pub(crate) struct Drivers {
     controller: Arc<str>,
     /// Names of those that are fields of graphs.
     fields: Vec<String>,
-    /// By the name of the driver and the uid of the object. Those of this controller alone, unless it is a part of an
-    /// operator.
+    /// By the name of the driver and the uid of the object. Those of this controller alone, unless
+    /// it is a part of an operator.
     at_work: OnceLock<Arc<ExternalRegistry>>,
 }
 
@@ -48,7 +48,8 @@ impl Drivers {
         Self { controller: Arc::clone(controller), fields, at_work: OnceLock::new() }
     }
 
-    /// Makes the controller one of those that know these drivers; called before the first reconcile.
+    /// Makes the controller one of those that know these drivers; called before the first
+    /// reconcile.
     pub(crate) fn share(&self, at_work: &Arc<ExternalRegistry>) {
         // The first ones stay: a controller belongs to one operator.
         let _ = self.at_work.set(Arc::clone(at_work));
@@ -60,7 +61,8 @@ impl Drivers {
         self.fields.iter().any(|name| part_of(name, suffix).is_some())
     }
 
-    /// Returns the controller of another driver of that name, which still exists and is at work on the object.
+    /// Returns the controller of another driver of that name, which still exists and is at work on
+    /// the object.
     pub(crate) fn another(&self, name: &str, uid: &str, driver: &Arc<()>) -> Option<Arc<str>> {
         let mut at_work = self.at_work.get_or_init(Arc::default).0.lock();
         let key = (name.to_owned(), uid.to_owned());

@@ -10,12 +10,15 @@
 
 // DESIGN.md, 50: `Context::expectations` counts writes that a cache does not show yet
 
+mod pending_create;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub(crate) use self::pending_create::PendingCreate;
 use super::sparse_lock::ShardedMap;
 use windlass_cache::informer::{Informer, InformerRegistry};
 use windlass_cache::store::Unconfirmed;
@@ -454,61 +457,6 @@ pub(crate) struct ObservedChild<'a> {
     pub(crate) key: &'a ObjectKey,
     pub(crate) uid: &'a str,
     pub(crate) is_gone: bool,
-}
-
-/// A create under way.
-#[must_use]
-pub(crate) struct PendingCreate<'a> {
-    tracker: &'a ExpectationTracker,
-    parent: ParentRef<'a>,
-    kind: WrittenKind,
-    is_over: bool,
-}
-
-impl PendingCreate<'_> {
-    /// Ends with success: the object of that key and uid exists.
-    pub(crate) fn succeeded(mut self, key: &ObjectKey, uid: &str, now: Instant) {
-        let has_appeared = self.end(|expected| expected.unclaimed.remove(uid));
-        // If the watch was quicker than the answer, nothing is left to expect.
-        if !has_appeared {
-            let created = (WriteEffect::Created, key, uid);
-            self.tracker.sent(self.parent, self.kind.clone(), created, now);
-        }
-    }
-
-    /// Ends with a refusal: there is no object.
-    pub(crate) fn refused(mut self) {
-        self.end(|_| false);
-    }
-
-    /// Ends the create: updates the expectations by `how`, and returns the result of `how`.
-    fn end(&mut self, how: impl FnOnce(&mut KindExpectations) -> bool) -> bool {
-        self.is_over = true;
-        let mut parents = self.tracker.parents.of(self.parent.key).lock();
-        let Some(known) = parents.get_mut(self.parent.key) else { return false };
-        let mut kinds = known.kinds.iter_mut();
-        // There is none when the expectation expired, or the parent is another object by now.
-        let Some(expected) = kinds.find(|expected| expected.kind.name == self.kind.name) else {
-            return false;
-        };
-        let mut answer = false;
-        self.tracker.change(expected, |expected| {
-            answer = how(expected);
-            expected.in_flight = expected.in_flight.saturating_sub(1);
-        });
-        answer
-    }
-}
-
-impl Drop for PendingCreate<'_> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.end(|expected| {
-                expected.unnamed += 1;
-                false
-            });
-        }
-    }
 }
 
 /// Checks the caches of `K`. Objects of a kind without a cache are read from the API server.

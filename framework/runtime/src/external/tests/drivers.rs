@@ -22,7 +22,8 @@ impl Finalize for Hand {
     }
 }
 
-/// Returns an operator with two controllers of volumes, each with a finalizer and a condition of its own.
+/// Returns an operator with two controllers of volumes, each with a finalizer and a condition of
+/// its own.
 fn operator(manager: Manager, drivers: [Arc<Externals<Volumes>>; 2]) -> Manager {
     let [one, two] = drivers;
     let builder = |name: &str| ControllerBuilder::<Hand>::new().name(name);

@@ -1,4 +1,5 @@
-//! External resources against the embedded API server and a provider in memory, on the paused clock.
+//! External resources against the embedded API server and a provider in memory, on the paused
+//! clock.
 
 mod caches;
 mod cloud;

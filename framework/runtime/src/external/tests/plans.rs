@@ -1,4 +1,5 @@
-//! Plans of objects that stand for external resources: calls and Events of a run that are named only.
+//! Plans of objects that stand for external resources: calls and Events of a run that are named
+//! only.
 
 use super::*;
 use crate::controller::{

@@ -1,6 +1,7 @@
 //! Coverage of an operator by tests: ends and reasons of its reconciles, conditions, Events.
 //!
-//! Conditions and Events are read from the operator's own requests, so that they count on every server.
+//! Conditions and Events are read from the operator's own requests, so that they count on every
+//! server.
 
 // DESIGN.md, 268: Coverage is read from requests, and merged in a folder
 
@@ -34,11 +35,11 @@ static OF_PROCESS: Mutex<Kept> = Mutex::new(Kept::new());
 /// Ends and reasons of reconciles, conditions and Events that a test has seen, from
 /// [`RunningOperator::coverage`](super::super::RunningOperator::coverage).
 ///
-/// Ends, and conditions that a controller [keeps](windlass_runtime::controller::OwnsConditions), have the row
-/// `never` when no test has seen them. The `Display` of a report is a table.
+/// Ends, and conditions that a controller [keeps](windlass_runtime::controller::OwnsConditions),
+/// have the row `never` when no test has seen them. The `Display` of a report is a table.
 ///
-/// With the variable `WINDLASS_COVERAGE` naming a folder, each operator that ends adds its coverage there, also from
-/// other processes; `coverage.txt` is the table of all since the folder was made:
+/// With the variable `WINDLASS_COVERAGE` naming a folder, each operator that ends adds its coverage
+/// there, also from other processes; `coverage.txt` is the table of all since the folder was made:
 ///
 /// ```text
 /// WINDLASS_COVERAGE=target/coverage cargo test && cat target/coverage/coverage.txt
@@ -75,8 +76,10 @@ impl CoverageReport {
         self
     }
 
-    /// Returns the number of times that a row was seen: `count("condition Ready of websites.example.dev", "True")`,
-    /// `count("controller sites", "failed")`, `count("events", "Warning ChildTaken")`. 0 for an unknown one.
+    /// Returns the number of times that a row was seen:
+    /// `count("condition Ready of websites.example.dev", "True")`,
+    /// `count("controller sites", "failed")`, `count("events", "Warning ChildTaken")`. 0 for an
+    /// unknown one.
     pub fn seen(&self, table: &str, row: &str) -> u64 {
         let rows = self.tables.get(table);
         rows.and_then(|rows| rows.get(row)).copied().unwrap_or_default()
@@ -176,8 +179,8 @@ impl Kept {
     pub(super) fn add(&mut self, report: &CoverageReport, folder: &Path) -> io::Result<()> {
         self.all = std::mem::take(&mut self.all).and(report);
         std::fs::create_dir_all(folder)?;
-        // One process at a time, or a table could be replaced by one without the latest counts. Where
-        // files cannot be locked, the next process that writes makes up for this.
+        // One process at a time, or a table could be replaced by one without the latest counts.
+        // Where files cannot be locked, the next process that writes makes up for this.
         let lock = OpenOptions::new().create(true).append(true).open(folder.join(LOCK))?;
         let _ = lock.lock();
         let own = match self.own.take() {
@@ -190,8 +193,8 @@ impl Kept {
     }
 }
 
-/// Creates a file for the counts of this process. Numbers of processes come again: on a machine after a while,
-/// and in containers that share a folder at once.
+/// Creates a file for the counts of this process. Numbers of processes come again: on a machine
+/// after a while, and in containers that share a folder at once.
 fn new_file(folder: &Path) -> io::Result<PathBuf> {
     let process = std::process::id();
     let mut counter = 0_u32;

@@ -1,4 +1,5 @@
-//! Activity of an operator in a test: its writes with the reasons of their reconciles, and what it covers.
+//! Activity of an operator in a test: its writes with the reasons of their reconciles, and what it
+//! covers.
 
 mod coverage;
 #[cfg(test)]

@@ -91,7 +91,8 @@ fn folder(name: &str) -> std::path::PathBuf {
 #[test]
 fn processes_of_one_number_count_together_in_one_folder() {
     let folder = folder("coverage-numbers");
-    // As after a number has come again: each has the number of this process, and a state of its own.
+    // As after a number has come again: each has the number of this process, and a state of its
+    // own.
     let (mut first, mut second) = (Kept::new(), Kept::new());
     let add = |kept: &mut Kept| kept.add(&CoverageReport::of_events("Warning Taken", 1), &folder);
     add(&mut first).expect("written");

@@ -33,8 +33,8 @@ impl ReconcileObserver for Work {
 }
 
 impl Work {
-    /// Returns the reconciles that may have made a write, with their reasons: that of the object, or of an owner of
-    /// it, else all.
+    /// Returns the reconciles that may have made a write, with their reasons: that of the object,
+    /// or of an owner of it, else all.
     pub(in crate::testing) fn behind(&self, plural: &str, name: &str, object: &Value) -> String {
         let all = self.0.lock();
         let owners = object["metadata"]["ownerReferences"].as_array();

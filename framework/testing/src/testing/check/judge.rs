@@ -27,8 +27,8 @@ pub struct CheckTarget<'a> {
     pub store: &'a Store<'a>,
     /// Values from which a part of the tried values is made.
     pub examples: &'a [Value],
-    /// Whether every value that serde reads must be stored in the form in which serde writes it: the
-    /// type has no additional conditions. A value that was stored must be in any case.
+    /// Whether every value that serde reads must be stored in the form in which serde writes it:
+    /// the type has no additional conditions. A value that was stored must be in any case.
     pub is_exact: bool,
 }
 

@@ -139,7 +139,8 @@ pub async fn try_check_from<K: CustomResource>(
 
 /// The remarks which say that an API server checks the values of a field less strictly than serde.
 fn about_values(remarks: &[String]) -> Vec<String> {
-    // A remark about the whole definition names no field; columns and selectable fields check nothing.
+    // A remark about the whole definition names no field; columns and selectable fields check
+    // nothing.
     let of_display = [": kubectl shows `<invalid>` ", "` has no effect below a list or a map: "];
     let is_about_values = |remark: &&String| {
         remark.starts_with('.') && !of_display.iter().any(|text| remark.contains(text))

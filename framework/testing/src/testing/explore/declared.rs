@@ -1,7 +1,8 @@
-//! Workloads from the schema of a kind: an object is created, each field of its spec is changed in turn, and it is
-//! deleted.
+//! Workloads from the schema of a kind: an object is created, each field of its spec is changed in
+//! turn, and it is deleted.
 //!
-//! All values follow from the schema and a constant, so that each run of an exploration declares the same states.
+//! All values follow from the schema and a constant, so that each run of an exploration declares
+//! the same states.
 
 // DESIGN.md, 253: Workloads of a schema change one field at a time and wait for rest
 
@@ -47,12 +48,13 @@ enum Answer {
 }
 
 impl World {
-    /// Declares many states of one object as its user would: creates `example`, gives each field of its spec other
-    /// values that fit the schema and leaves out each optional one, a field at a time, returns to `example`, and
-    /// deletes the object. Waits for rest after each state.
+    /// Declares many states of one object as its user would: creates `example`, gives each field of
+    /// its spec other values that fit the schema and leaves out each optional one, a field at a
+    /// time, returns to `example`, and deletes the object. Waits for rest after each state.
     ///
-    /// Objects that the example names must exist. States that the API server refuses are left out, and there are 32
-    /// states at most; returns the paths of fields that were never changed, such as `.spec.class`.
+    /// Objects that the example names must exist. States that the API server refuses are left out,
+    /// and there are 32 states at most; returns the paths of fields that were never changed, such
+    /// as `.spec.class`.
     ///
     /// # Panics
     /// When the definition of the kind has faults, or the example is refused.
@@ -155,8 +157,8 @@ impl World {
     }
 }
 
-/// Returns the meaning of an error. Webhooks of an operator that is down answer 500, and an object that is being
-/// replaced 404: both pass.
+/// Returns the meaning of an error. Webhooks of an operator that is down answer 500, and an object
+/// that is being replaced 404: both pass.
 fn answer(error: &Error) -> Answer {
     match error.code() {
         Some(400 | 403 | 409 | 422) => Answer::Refused,
@@ -211,7 +213,8 @@ fn states(schema: &Value, spec: &Value, field: &Field<'_>) -> Vec<Value> {
     found
 }
 
-/// Sets a field, or removes it; fields above it that are absent stay absent when one below is removed.
+/// Sets a field, or removes it; fields above it that are absent stay absent when one below is
+/// removed.
 fn set(value: &mut Value, path: &[String], new: Option<Value>) {
     let Some((name, below)) = path.split_first() else { return };
     let Some(fields) = value.as_object_mut() else { return };

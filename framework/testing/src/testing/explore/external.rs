@@ -1,4 +1,5 @@
-//! Systems outside of Kubernetes in explorations: a state in memory whose calls are disturbed as requests are.
+//! Systems outside of Kubernetes in explorations: a state in memory whose calls are disturbed as
+//! requests are.
 
 // DESIGN.md, 267: An external system is a state that the world keeps, and its calls are requests
 
@@ -15,8 +16,8 @@ use windlass_apiserver::faults::Action;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 
-/// A fake of a system outside of Kubernetes, from [`World::external`]. Clones share its state, which outlives
-/// crashes of the operator.
+/// A fake of a system outside of Kubernetes, from [`World::external`]. Clones share its state,
+/// which outlives crashes of the operator.
 pub struct ExternalWorld<S> {
     // Not the world: its operator holds this.
     monitor: Arc<Monitor>,
@@ -43,8 +44,9 @@ impl<S> fmt::Debug for ExternalWorld<S> {
 }
 
 impl World {
-    /// Adds a system outside of Kubernetes with a state of its own. Its [calls](ExternalWorld::call) are disturbed as
-    /// the operator's requests are, and its state belongs to the end that all runs must come to.
+    /// Adds a system outside of Kubernetes with a state of its own. Its
+    /// [calls](ExternalWorld::call) are disturbed as the operator's requests are, and its state
+    /// belongs to the end that all runs must come to.
     ///
     /// ```no_run
     /// # extern crate windlass_testing as windlass;
@@ -84,8 +86,8 @@ impl World {
 }
 
 impl<S: Serialize + Send + 'static> ExternalWorld<S> {
-    /// Makes a call of the operator: `action` reads or changes the state. `text` names the call in findings, with the
-    /// same words for the same call: `create bucket shop`.
+    /// Makes a call of the operator: `action` reads or changes the state. `text` names the call in
+    /// findings, with the same words for the same call: `create bucket shop`.
     ///
     /// # Errors
     /// When the call is refused, or its answer lost: the action may have happened.

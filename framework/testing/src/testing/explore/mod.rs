@@ -1,20 +1,20 @@
-//! Exploration of faults: a workload is run again and again, each time with another crash, lost answer,
-//! late event or foreign edit, and must always come to the end of the undisturbed run.
+//! Exploration of faults: a workload is run again and again, each time with another crash, lost
+//! answer, late event or foreign edit, and must always come to the end of the undisturbed run.
 //!
-//! Each run has an embedded server, a paused clock and a thread of its own. Undisturbed runs show what is
-//! expected; places that differ between their seeds are masked. The other runs use the first seed, so that
-//! each of them equals the undisturbed run up to its disturbance.
+//! Each run has an embedded server, a paused clock and a thread of its own. Undisturbed runs show
+//! what is expected; places that differ between their seeds are masked. The other runs use the
+//! first seed, so that each of them equals the undisturbed run up to its disturbance.
 //!
-//! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the server;
-//! `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all; `oracle` judges;
-//! `state` compares objects; `line` cuts connections; `external` has systems outside of Kubernetes, `declared` workloads
-//! from a schema; `report` tells findings, `saved` keeps them as files.
-//! `simulate` makes runs with seeded faults instead.
+//! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the
+//! server; `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all;
+//! `oracle` judges; `state` compares objects; `line` cuts connections; `external` has systems
+//! outside of Kubernetes, `declared` workloads from a schema; `report` tells findings, `saved`
+//! keeps them as files. `simulate` makes runs with seeded faults instead.
 //!
 //! Leader election is off but in runs with hand-overs: renewals of leases would be most requests.
 //!
-//! Not included: faults of single calls of webhooks, edits of specs by others, conflicts of applies without a
-//! change, panics of tasks outside of reconciles.
+//! Not included: faults of single calls of webhooks, edits of specs by others, conflicts of applies
+//! without a change, panics of tasks outside of reconciles.
 
 // DESIGN.md, 252: Calls of webhooks are disturbed only with their operator
 // DESIGN.md, 195: Disturbances are caused inside the server, by an observer of requests and changes
@@ -61,15 +61,16 @@ use super::EPOCH;
 const REPLAY: &str = "WINDLASS_EXPLORE";
 /// Variable that names a folder into which findings are saved.
 const SAVE: &str = "WINDLASS_EXPLORE_SAVE";
-/// Virtual time in which an operator must come to rest after the last disturbance: two of its longest backoffs.
+/// Virtual time in which an operator must come to rest after the last disturbance: two of its
+/// longest backoffs.
 const REST: Duration = Duration::from_secs(600);
 
 /// Explores the faults of an operator with the default settings, and fails the test at a finding.
 ///
-/// `workload` starts the operator by [`World::operator`] and acts as its users do. It is called once per
-/// run, so it must do the same in each; steps should wait by [`World::eventually`] for the effect of the one
-/// before. The call takes 60 s at most, or a little longer, and uses all processors; in a
-/// `#[tokio::test]` it blocks that test's thread.
+/// `workload` starts the operator by [`World::operator`] and acts as its users do. It is called
+/// once per run, so it must do the same in each; steps should wait by [`World::eventually`] for the
+/// effect of the one before. The call takes 60 s at most, or a little longer, and uses all
+/// processors; in a `#[tokio::test]` it blocks that test's thread.
 ///
 /// ```no_run
 /// # extern crate windlass_testing as windlass;
@@ -169,8 +170,8 @@ impl Exploration {
         self
     }
 
-    /// Sets the largest number of plans. Default: 2,000. Undisturbed runs, and those that make a finding
-    /// shorter, come on top.
+    /// Sets the largest number of plans. Default: 2,000. Undisturbed runs, and those that make a
+    /// finding shorter, come on top.
     pub fn runs(mut self, runs: usize) -> Self {
         self.runs = runs;
         self
@@ -188,28 +189,29 @@ impl Exploration {
         self
     }
 
-    /// Adds starts of the operator on caches that lag behind: after a crash, they show for twenty seconds the
-    /// state of one to three changes of an object before. Default: off.
+    /// Adds starts of the operator on caches that lag behind: after a crash, they show for twenty
+    /// seconds the state of one to three changes of an object before. Default: off.
     ///
-    /// The caches of this framework begin with consistent reads, so a real operator never starts in this way.
-    /// An operator that survives it takes no view for the present, however old.
+    /// The caches of this framework begin with consistent reads, so a real operator never starts in
+    /// this way. An operator that survives it takes no view for the present, however old.
     pub fn stale_starts(mut self, on: bool) -> Self {
         self.stale_starts = on;
         self
     }
 
-    /// Sets the virtual time from the last disturbance in which the operator must come to rest, beyond the time
-    /// that it needs in undisturbed runs. Default: 600 s.
+    /// Sets the virtual time from the last disturbance in which the operator must come to rest,
+    /// beyond the time that it needs in undisturbed runs. Default: 600 s.
     pub fn rest_within(mut self, time: Duration) -> Self {
         self.rest_within = time;
         self
     }
 
-    /// Makes the run of a finding that was [saved](Finding::save), instead of a search; of all files that end
-    /// with `.json` for a folder. The seed is that of the file. May be called several times.
+    /// Makes the run of a finding that was [saved](Finding::save), instead of a search; of all
+    /// files that end with `.json` for a folder. The seed is that of the file. May be called
+    /// several times.
     ///
-    /// A file that cannot be read, or whose moment the undisturbed run does not have any more, is a finding: such
-    /// a file tests nothing.
+    /// A file that cannot be read, or whose moment the undisturbed run does not have any more, is a
+    /// finding: such a file tests nothing.
     pub fn replay(mut self, path: impl AsRef<Path>) -> Self {
         self.files.push(path.as_ref().to_owned());
         self
@@ -217,7 +219,8 @@ impl Exploration {
 
     /// Explores, and returns what was found.
     ///
-    /// With the variable `WINDLASS_EXPLORE_SAVE` the findings are saved in the folder that it names.
+    /// With the variable `WINDLASS_EXPLORE_SAVE` the findings are saved in the folder that it
+    /// names.
     pub fn run<F, W>(self, workload: F) -> ExplorationReport
     where
         F: Fn(World) -> W + Send + Sync,

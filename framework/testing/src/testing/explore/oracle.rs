@@ -26,7 +26,8 @@ pub(super) struct Expectation {
     most: BTreeMap<(String, &'static str), usize>,
     /// Writes of the operator, without masked places; most in one run.
     writes: BTreeMap<WriteKey, usize>,
-    /// Writes of the first run, in order, with their virtual times in milliseconds and their reconciles.
+    /// Writes of the first run, in order, with their virtual times in milliseconds and their
+    /// reconciles.
     order: Vec<(WriteKey, u128, String)>,
     /// Sentences about parts that are not at rest at the end of undisturbed runs either.
     unrest: BTreeSet<String>,
@@ -74,8 +75,9 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 }
 
 impl Expectation {
-    /// Returns what undisturbed runs agree on. `first` gives the end, `others` with other seeds the masks;
-    /// all of them, and those `delayed`, the bounds of writes. `within` is the bound of the time to rest.
+    /// Returns what undisturbed runs agree on. `first` gives the end, `others` with other seeds the
+    /// masks; all of them, and those `delayed`, the bounds of writes. `within` is the bound of the
+    /// time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
@@ -172,8 +174,8 @@ impl Expectation {
 
     /// Judges a run.
     pub(super) fn judge(&self, outcome: &Outcome) -> Option<Verdict> {
-        // A step of the workload may need an object that exists no more for a moment, since the garbage collector
-        // deletes the children of an object that was replaced.
+        // A step of the workload may need an object that exists no more for a moment, since the
+        // garbage collector deletes the children of an object that was replaced.
         let is_replaced = |step: &Step| step.kind.is_replacement();
         if outcome.has_panicked && outcome.recording.caused.iter().any(is_replaced) {
             return None;
@@ -201,12 +203,14 @@ impl Expectation {
         let caused = |is_meant: fn(Disturbance) -> bool| {
             outcome.recording.caused.iter().any(|step| is_meant(step.kind))
         };
-        // The garbage collector deletes the children of an object that was replaced, and what was seen too
-        // late is made once more. Deletions upon a stale view are what such a start looks for.
+        // The garbage collector deletes the children of an object that was replaced, and what was
+        // seen too late is made once more. Deletions upon a stale view are what such a start looks
+        // for.
         let is_replaced = caused(Disturbance::is_replacement);
         let is_stale = caused(|kind| matches!(kind, Disturbance::StaleStart(_)));
-        // A creation whose answer is lost must be made again when its name is generated, unless the operator
-        // chose the name: too many for a while are no fault of an operator that removes the surplus.
+        // A creation whose answer is lost must be made again when its name is generated, unless the
+        // operator chose the name: too many for a while are no fault of an operator that removes
+        // the surplus.
         let loses = caused(|kind| matches!(kind, Disturbance::LoseAnswer | Disturbance::Fail(_)));
         let mut surplus = Vec::new();
         for ((key, verb), count) in counts(outcome) {
@@ -226,8 +230,8 @@ impl Expectation {
         surplus
     }
 
-    /// Returns the sentence about the first write that no undisturbed run made, or else the first one that
-    /// was not made; and the reconcile of that write.
+    /// Returns the sentence about the first write that no undisturbed run made, or else the first
+    /// one that was not made; and the reconcile of that write.
     fn first(&self, outcome: &Outcome) -> (String, String) {
         let mut left = self.writes.clone();
         for change in writes(outcome) {

@@ -1,5 +1,5 @@
-//! Planted faults of operators with state beside their objects, in memory and outside of Kubernetes, and their twins
-//! without them.
+//! Planted faults of operators with state beside their objects, in memory and outside of
+//! Kubernetes, and their twins without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

@@ -58,8 +58,8 @@ pub(super) fn pairs(single: &[Plan], count: usize, rng: &Rng) -> Vec<Plan> {
     (0..count).filter_map(pair).filter(|plan| plan.steps.len() == 2).collect()
 }
 
-/// Returns the crashes around writes. Before a write the world is that after the previous change, so a
-/// crash there is left out where the previous change is the operator's own.
+/// Returns the crashes around writes. Before a write the world is that after the previous change,
+/// so a crash there is left out where the previous change is the operator's own.
 fn crashes(reference: &Recording) -> Vec<Step> {
     let mut steps = Vec::new();
     for (at, request) in writes(reference) {

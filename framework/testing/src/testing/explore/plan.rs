@@ -12,7 +12,8 @@ const LONGEST_HOLD: Duration = Duration::from_secs(45);
 const LAG: Duration = Duration::from_secs(10);
 /// Time by which an answer is late, and for which first views are stale.
 const PAUSE: Duration = Duration::from_secs(20);
-/// Time between a crash and the next start: about that until a lease passes on, in which users go on.
+/// Time between a crash and the next start: about that until a lease passes on, in which users go
+/// on.
 pub(super) const RESTART: Duration = Duration::from_secs(10);
 /// Time for which a replica cannot renew its lease: longer than another one waits for it.
 const HAND_OVER: Duration = Duration::from_secs(40);
@@ -38,19 +39,20 @@ pub(super) enum Disturbance {
     Edit,
     /// The object is deleted and created again, without its status, before the request is executed.
     Replace,
-    /// The object is deleted just after this change, and created again, without its status, once the operator has
-    /// removed its finalizers.
+    /// The object is deleted just after this change, and created again, without its status, once
+    /// the operator has removed its finalizers.
     Recreate,
     /// The replica that holds the lease cannot renew it any more, and another one takes over.
     HandOver,
-    /// The watches of the kind are held from this change to the next one of the same object, or 45 s.
+    /// The watches of the kind are held from this change to the next one of the same object, or 45
+    /// s.
     Hold,
     /// The watches of the kind are held for ten seconds from this change.
     Lag,
     /// The watches of the kind end with 410 before they deliver this change.
     Relist,
-    /// The operator crashes after this change, and first views are as they were after an earlier change of the
-    /// same object, the last one or one before it.
+    /// The operator crashes after this change, and first views are as they were after an earlier
+    /// change of the same object, the last one or one before it.
     StaleStart(u8),
 }
 

@@ -47,7 +47,8 @@ impl Finding {
         &self.details
     }
 
-    /// Returns the value of `WINDLASS_EXPLORE`, or of `WINDLASS_SIMULATE`, that repeats this run alone.
+    /// Returns the value of `WINDLASS_EXPLORE`, or of `WINDLASS_SIMULATE`, that repeats this run
+    /// alone.
     pub fn replay(&self) -> &str {
         &self.replay
     }
@@ -57,11 +58,12 @@ impl Finding {
         self.after
     }
 
-    /// Writes the finding into a file that [`Exploration::replay`](super::Exploration::replay) reads, as a
-    /// test for later versions of the operator.
+    /// Writes the finding into a file that [`Exploration::replay`](super::Exploration::replay)
+    /// reads, as a test for later versions of the operator.
     ///
-    /// The file names the moments in words: "the second delete of this object", for example. The findings of a
-    /// [simulation](fn@super::simulate) have no such moments; their seeds repeat them.
+    /// The file names the moments in words: "the second delete of this object", for example. The
+    /// findings of a [simulation](fn@super::simulate) have no such moments; their seeds repeat
+    /// them.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -131,8 +133,8 @@ impl ExplorationReport {
         self.runs
     }
 
-    /// Returns the longest virtual time that the operator needed to come to rest: from the end of the last
-    /// disturbance, or the workload's last change, to the operator's last change.
+    /// Returns the longest virtual time that the operator needed to come to rest: from the end of
+    /// the last disturbance, or the workload's last change, to the operator's last change.
     pub fn longest_rest(&self) -> Duration {
         self.longest_rest
     }

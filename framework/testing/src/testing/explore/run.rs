@@ -1,6 +1,7 @@
 //! One run: a world of its own on a paused clock, from the workload to the fixpoint.
 
-// DESIGN.md, 198: Runs of explorations share the objects of a prepared server, and have no leader election
+// DESIGN.md, 198: Runs of explorations share the objects of a prepared server, and have no leader
+// election
 
 use std::any::Any;
 use std::future::Future;
@@ -69,7 +70,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the virtual time from the last disturbance or step of a user to the operator's last change.
+    /// Returns the virtual time from the last disturbance or step of a user to the operator's last
+    /// change.
     pub(super) fn rest(&self) -> Duration {
         self.recording.rest(self.restart)
     }

@@ -1,4 +1,5 @@
-//! Findings as files: moments named by what is done then, so that they outlive changes of the operator.
+//! Findings as files: moments named by what is done then, so that they outlive changes of the
+//! operator.
 
 // DESIGN.md, 232: A file names the moments of a finding in words
 
@@ -106,8 +107,8 @@ pub(super) fn parsed(text: &str) -> Result<SavedFinding, String> {
     Ok(SavedFinding { seed, moments: steps.iter().map(moment).collect::<Result<_, _>>()? })
 }
 
-/// Reads the findings that a path names: the file itself, or those of a folder that end with `.json`, by name.
-/// An error is a sentence about the file that cannot be read.
+/// Reads the findings that a path names: the file itself, or those of a folder that end with
+/// `.json`, by name. An error is a sentence about the file that cannot be read.
 pub(super) fn read(path: &Path) -> Vec<Result<SavedFinding, String>> {
     let at = |path: &Path, why: &dyn fmt::Display| format!("{}: {why}", path.display());
     let mut files = vec![path.to_owned()];

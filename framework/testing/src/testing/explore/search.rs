@@ -164,7 +164,8 @@ impl<F> Search<'_, F> {
         found.into_iter().for_each(|(_, finding)| report.add(finding));
     }
 
-    /// Makes the run of a plan; returns what was wrong with it, of the fewest disturbances that show it.
+    /// Makes the run of a plan; returns what was wrong with it, of the fewest disturbances that
+    /// show it.
     fn one<W>(&self, plan: &Plan) -> Option<Finding>
     where
         F: Fn(World) -> W + Send + Sync,

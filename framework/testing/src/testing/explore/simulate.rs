@@ -1,6 +1,8 @@
-//! Simulations: each seed is a run with its own latencies, crashes and other faults at its own moments.
+//! Simulations: each seed is a run with its own latencies, crashes and other faults at its own
+//! moments.
 
-// DESIGN.md, 234: A simulation draws faults as requests come, so that fewer faults are a prefix of more
+// DESIGN.md, 234: A simulation draws faults as requests come, so that fewer faults are a prefix of
+// more
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +17,8 @@ use super::run::{self, Outcome, Setting, Shared};
 use super::search::{self, Reference};
 use super::{World, now, state};
 
-/// Variable that names one run, `SEED` or `SEED:FAULTS`: it alone is made, and its exchange is printed.
+/// Variable that names one run, `SEED` or `SEED:FAULTS`: it alone is made, and its exchange is
+/// printed.
 const REPLAY: &str = "WINDLASS_SIMULATE";
 /// Seed of the undisturbed runs.
 const REFERENCE: u64 = 1;
@@ -24,10 +27,10 @@ const TWICE: usize = 100;
 
 /// Runs a workload once per seed with the default settings, and fails the test at a finding.
 ///
-/// Each seed has latencies of its own, and up to five faults at moments of its own: crashes, lost and late
-/// answers, refusals, late events. The end must be that of undisturbed runs, as in an
-/// [exploration](super::explore), which is thorough where a simulation is broad: it tries every single
-/// moment, and a simulation many combinations. The workload is written in the same way.
+/// Each seed has latencies of its own, and up to five faults at moments of its own: crashes, lost
+/// and late answers, refusals, late events. The end must be that of undisturbed runs, as in an
+/// [exploration](super::explore), which is thorough where a simulation is broad: it tries every
+/// single moment, and a simulation many combinations. The workload is written in the same way.
 ///
 /// ```no_run
 /// # extern crate windlass_testing as windlass;
@@ -208,7 +211,8 @@ impl<F> Sweep<'_, F> {
         run::run(self.shared, &setting, Some(&self.reference.expected))
     }
 
-    /// Judges the run of a seed; a run that fails is told by the fewest of its first faults that suffice.
+    /// Judges the run of a seed; a run that fails is told by the fewest of its first faults that
+    /// suffice.
     fn judged<W>(&self, seed: u64, outcome: Outcome) -> Option<Finding>
     where
         F: Fn(World) -> W + Send + Sync,
@@ -262,13 +266,14 @@ impl SimulationReport {
         self.faults
     }
 
-    /// Returns a hash of all bytes that the operator exchanged with the server in all runs: equal code and seeds
-    /// have equal hashes.
+    /// Returns a hash of all bytes that the operator exchanged with the server in all runs: equal
+    /// code and seeds have equal hashes.
     pub fn trace(&self) -> u64 {
         self.trace
     }
 
-    /// Returns the seeds whose second run exchanged other bytes than the first; one of a hundred is run twice.
+    /// Returns the seeds whose second run exchanged other bytes than the first; one of a hundred is
+    /// run twice.
     pub fn diverged(&self) -> impl Iterator<Item = u64> {
         self.diverged.iter().copied()
     }

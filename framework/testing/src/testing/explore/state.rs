@@ -236,8 +236,8 @@ pub(super) fn request_text(request: &Request, key: Option<&str>) -> String {
     format!("the {verb} of {resource}{subresource} {namespace}{name}").trim_end().to_owned()
 }
 
-/// Returns the sentences for what was caused in a run. Up to the first of them the run equals the reference,
-/// whose request of the same number names an object that was not created.
+/// Returns the sentences for what was caused in a run. Up to the first of them the run equals the
+/// reference, whose request of the same number names an object that was not created.
 pub(super) fn caused(recording: &Recording, reference: &[Request]) -> Vec<String> {
     let told = |(index, step): (usize, &Step)| {
         if step.kind.is_of_change() {

@@ -43,7 +43,8 @@ const MOST_STARTS: u64 = 64;
 type MakeOperator = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
 type Invariant = Arc<dyn Fn(&World) -> bool + Send + Sync>;
 
-/// The API server and the operator of one run of an [exploration](super::explore). Clones share them.
+/// The API server and the operator of one run of an [exploration](super::explore). Clones share
+/// them.
 #[derive(Clone)]
 pub struct World {
     inner: Arc<Inner>,
@@ -135,10 +136,10 @@ impl World {
 
     /// Starts the operator that `make` builds; after each crash it is built and started again.
     ///
-    /// It runs without ports and signals, with all rights. What must outlive a crash belongs to the API
-    /// server or to values that `make` shares; state inside of the reconcilers is lost, as in a Pod. Runs with
-    /// hand-overs build two replicas with a lease, all others one without leader election. An operator that ends by
-    /// itself is started again after ten to twenty seconds.
+    /// It runs without ports and signals, with all rights. What must outlive a crash belongs to the
+    /// API server or to values that `make` shares; state inside of the reconcilers is lost, as in a
+    /// Pod. Runs with hand-overs build two replicas with a lease, all others one without leader
+    /// election. An operator that ends by itself is started again after ten to twenty seconds.
     ///
     /// # Panics
     /// When the world has an operator already.
@@ -151,8 +152,8 @@ impl World {
         self.start();
     }
 
-    /// Waits until `condition` holds, for at most 15 minutes of virtual time; a run in which it does not
-    /// hold by then ends as a finding.
+    /// Waits until `condition` holds, for at most 15 minutes of virtual time; a run in which it
+    /// does not hold by then ends as a finding.
     pub async fn eventually(&self, text: &str, mut condition: impl AsyncFnMut() -> bool) {
         let holds = async {
             let mut looks = 0;
@@ -170,8 +171,8 @@ impl World {
         }
     }
 
-    /// Requires that `condition` holds after each change; states that follow each other without a pause
-    /// may be seen as one.
+    /// Requires that `condition` holds after each change; states that follow each other without a
+    /// pause may be seen as one.
     pub fn always(&self, text: &str, condition: impl Fn(&Self) -> bool + Send + Sync + 'static) {
         self.inner.invariants.lock().push((text.to_owned(), Arc::new(condition)));
     }
@@ -271,8 +272,8 @@ impl World {
         }
     }
 
-    /// Returns what is not at rest, a sentence each: caches that do not show the server's objects, and
-    /// controllers with keys that fail or are queued.
+    /// Returns what is not at rest, a sentence each: caches that do not show the server's objects,
+    /// and controllers with keys that fail or are queued.
     pub(super) async fn unrest(&self) -> Vec<String> {
         let mut unrest = Vec::new();
         let mut views = Vec::new();

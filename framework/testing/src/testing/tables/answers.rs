@@ -1,7 +1,8 @@
-//! Answers in the place of an API server: reads of the given objects, and dry runs of writes to them.
+//! Answers in the place of an API server: reads of the given objects, and dry runs of writes to
+//! them.
 //!
-//! Nothing is stored, so every request is answered from the same objects. Not included: defaults, rules, rights,
-//! the ownership of fields, and patches other than applies and merges.
+//! Nothing is stored, so every request is answered from the same objects. Not included: defaults,
+//! rules, rights, the ownership of fields, and patches other than applies and merges.
 
 use std::sync::Arc;
 
@@ -229,7 +230,8 @@ fn merged_metadata(stored: &Value, sent: &Value) -> Value {
     metadata
 }
 
-/// Merges a value into another one; lists item by item for an apply. The recursion is as deep as the values.
+/// Merges a value into another one; lists item by item for an apply. The recursion is as deep as
+/// the values.
 fn merge(into: &mut Value, sent: &Value, is_apply: bool) {
     match (&mut *into, sent) {
         (Value::Object(known), Value::Object(fields)) => {
@@ -250,7 +252,8 @@ fn merge(into: &mut Value, sent: &Value, is_apply: bool) {
     }
 }
 
-/// Merges the items of a list that an apply names: by their name, or as a set of texts; else the list is replaced.
+/// Merges the items of a list that an apply names: by their name, or as a set of texts; else the
+/// list is replaced.
 fn merge_items(known: &mut Vec<Value>, items: &[Value]) {
     let all = |is_one: &dyn Fn(&Value) -> bool| known.iter().chain(items).all(is_one);
     if all(&Value::is_string) {

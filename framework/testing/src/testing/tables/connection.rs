@@ -1,4 +1,5 @@
-//! The connection of a client to answers in this process: HTTP through memory, without an API server.
+//! The connection of a client to answers in this process: HTTP through memory, without an API
+//! server.
 
 use std::convert::Infallible;
 use std::fmt;

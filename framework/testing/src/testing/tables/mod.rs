@@ -1,11 +1,12 @@
-//! Tables: a reconciler runs once against given objects, and its writes, requests and outcome are compared
-//! with the expected ones.
+//! Tables: a reconciler runs once against given objects, and its writes, requests and outcome are
+//! compared with the expected ones.
 //!
-//! A case is data. It runs without an API server, over answers that are made from the given objects, or on a
-//! server that stores these objects. In both a run is a plan of one object: every write is a dry run.
+//! A case is data. It runs without an API server, over answers that are made from the given
+//! objects, or on a server that stores these objects. In both a run is a plan of one object: every
+//! write is a dry run.
 //!
-//! Files: `expected` has the expectations, `given` puts objects in place, `answers` stands in for a server behind
-//! `connection`, `compare` finds the differences, `fields` has objects by paths.
+//! Files: `expected` has the expectations, `given` puts objects in place, `answers` stands in for a
+//! server behind `connection`, `compare` finds the differences, `fields` has objects by paths.
 
 // DESIGN.md, 265: A case of a table is the plan of one object
 
@@ -72,9 +73,10 @@ pub struct Table {
 /// | calls of external systems | `calls` | each is a difference |
 /// | Events, reads | `event`, `reads` | not compared |
 ///
-/// Objects of expectations are partial: the fields that they have are compared, no others. Values of Secrets
-/// and of `ControllerRevision`s are not compared. An object without a namespace is in the namespace of the case, as one that a manifest without
-/// a namespace makes; owner references of given objects get the uids of the given owners.
+/// Objects of expectations are partial: the fields that they have are compared, no others. Values
+/// of Secrets and of `ControllerRevision`s are not compared. An object without a namespace is in
+/// the namespace of the case, as one that a manifest without a namespace makes; owner references of
+/// given objects get the uids of the given owners.
 #[derive(Clone, Debug)]
 #[must_use = "a case does nothing until its table is checked"]
 pub struct Case {
@@ -91,8 +93,8 @@ impl fmt::Debug for Table {
 }
 
 impl Case {
-    /// Returns a case without expectations: the reconcile of `object` succeeds and changes nothing. `name` is a
-    /// sentence about the behaviour.
+    /// Returns a case without expectations: the reconcile of `object` succeeds and changes nothing.
+    /// `name` is a sentence about the behaviour.
     ///
     /// # Panics
     /// When `K` is known at run time only.
@@ -101,8 +103,8 @@ impl Case {
         Self { name: name.to_owned(), object: Given::of(object), given, expected }
     }
 
-    /// Adds an object that exists, with its status. One with a `deletionTimestamp` is being deleted, and needs a
-    /// finalizer for that.
+    /// Adds an object that exists, with its status. One with a `deletionTimestamp` is being
+    /// deleted, and needs a finalizer for that.
     ///
     /// # Panics
     /// When `K` is known at run time only.
@@ -111,8 +113,9 @@ impl Case {
         self
     }
 
-    /// Expects that an object is created with the fields that `object` has, and is owned by the reconciled one. The
-    /// name of one that the server names is its `generateName`, with `*` behind it.
+    /// Expects that an object is created with the fields that `object` has, and is owned by the
+    /// reconciled one. The name of one that the server names is its `generateName`, with `*` behind
+    /// it.
     ///
     /// # Panics
     /// When `K` is known at run time only.
@@ -128,8 +131,9 @@ impl Case {
         self.change(Effect::Create { is_owned: false }, Given::of(object))
     }
 
-    /// Expects that a given object is changed, and has the fields of `object` afterwards. Its status counts as any
-    /// other field, but for the reconciled object, whose status has an [expectation](Self::status) of its own.
+    /// Expects that a given object is changed, and has the fields of `object` afterwards. Its
+    /// status counts as any other field, but for the reconciled object, whose status has an
+    /// [expectation](Self::status) of its own.
     ///
     /// # Panics
     /// When `K` is known at run time only.
@@ -145,8 +149,8 @@ impl Case {
         self.change(Effect::Delete, Given::named::<K>(name))
     }
 
-    /// Expects that the status of the reconciled object is written, and has the fields of `status` afterwards.
-    /// Conditions are found by their types.
+    /// Expects that the status of the reconciled object is written, and has the fields of `status`
+    /// afterwards. Conditions are found by their types.
     ///
     /// # Panics
     /// When `status` is not written as JSON.
@@ -180,16 +184,16 @@ impl Case {
     }
 
     /// Expects a read, beside others: `get secrets tls` for a request, `watch secrets tls` for a
-    /// [registered read](windlass_runtime::controller::Context::watch), `list pods` for a list; the plural has its
-    /// group behind it, the name its namespace before it if that is not the namespace of the case, and an index
-    /// its value: `watch websites.example.dev by shop.example`.
+    /// [registered read](windlass_runtime::controller::Context::watch), `list pods` for a list; the
+    /// plural has its group behind it, the name its namespace before it if that is not the
+    /// namespace of the case, and an index its value: `watch websites.example.dev by shop.example`.
     pub fn reads(mut self, read: &str) -> Self {
         self.expected.reads.push(read.to_owned());
         self
     }
 
-    /// Expects a call of an external system, whose text contains `text`. Such calls are noted, not made, by
-    /// [external resources](windlass_runtime::external) and by code that asks
+    /// Expects a call of an external system, whose text contains `text`. Such calls are noted, not
+    /// made, by [external resources](windlass_runtime::external) and by code that asks
     /// [`note_external_call`](windlass_runtime::controller::note_external_call).
     pub fn calls(mut self, text: &str) -> Self {
         self.expected.calls.push(text.to_owned());
@@ -203,8 +207,8 @@ impl Case {
 }
 
 impl Table {
-    /// Returns a table of the operator that `make` builds, once for each case. It must build the manager with the
-    /// given client, which makes dry runs only.
+    /// Returns a table of the operator that `make` builds, once for each case. It must build the
+    /// manager with the given client, which makes dry runs only.
     pub fn new(make: impl Fn(Client) -> Manager + Send + Sync + 'static) -> Self {
         Self { make: Arc::new(make), cases: Vec::new() }
     }
@@ -215,9 +219,9 @@ impl Table {
         self
     }
 
-    /// Checks all cases without an API server. Given objects are taken as they are, without defaults and rules;
-    /// applies and merge patches are answered by a merge. Other patches, selectors of sets and removals by
-    /// an apply need a server.
+    /// Checks all cases without an API server. Given objects are taken as they are, without
+    /// defaults and rules; applies and merge patches are answered by a merge. Other patches,
+    /// selectors of sets and removals by an apply need a server.
     ///
     /// # Panics
     /// When a case differs; the text has the differences of all cases.
@@ -243,13 +247,14 @@ impl Table {
         told("without an API server", &reports)
     }
 
-    /// Checks all cases on a server, each in a [cluster](TestCluster) of its own: the embedded server, or the real
-    /// one with `WINDLASS_TEST_SERVER=real`. Definitions of the operator are installed, and it acts with the rights
-    /// of its printed Role. On a real server objects with a `creationTimestamp` are created in the order of these
-    /// times, one a second.
+    /// Checks all cases on a server, each in a [cluster](TestCluster) of its own: the embedded
+    /// server, or the real one with `WINDLASS_TEST_SERVER=real`. Definitions of the operator are
+    /// installed, and it acts with the rights of its printed Role. On a real server objects with a
+    /// `creationTimestamp` are created in the order of these times, one a second.
     ///
     /// # Panics
-    /// When a case differs, or an object cannot be stored; the text has the differences of all cases.
+    /// When a case differs, or an object cannot be stored; the text has the differences of all
+    /// cases.
     pub async fn check_on_server(&self) {
         if let Err(text) = self.try_check_on_server().await {
             panic!("{text}");

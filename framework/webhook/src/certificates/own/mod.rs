@@ -1,9 +1,10 @@
 //! Certificates that the operator makes by itself, in a Secret that its replicas share.
 //!
-//! Files: `material` reads the Secret and decides, without I/O; `issue` makes certificates; `temporary`
-//! has those of an operator outside of a cluster.
+//! Files: `material` reads the Secret and decides, without I/O; `issue` makes certificates;
+//! `temporary` has those of an operator outside of a cluster.
 
-// DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is first
+// DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is
+// first
 
 mod issue;
 mod material;
@@ -30,11 +31,12 @@ const SOON: Duration = Duration::from_millis(200);
 
 /// Certificates that the operator makes by itself: the default of a webhook server.
 ///
-/// An authority (a year) and a serving certificate (90 days) for `<operator>-webhooks.<namespace>.svc`
-/// are kept in the Secret `<operator>-webhook-certificates` of the operator's namespace. Replicas
-/// share it; the first one creates it. Each is replaced before less than a fifth of its life is left: a
-/// new authority is trusted for an hour before it signs, and the old one until its end, so no
-/// request meets a certificate that is not trusted. A Secret that was emptied or spoilt is made anew.
+/// An authority (a year) and a serving certificate (90 days) for
+/// `<operator>-webhooks.<namespace>.svc` are kept in the Secret `<operator>-webhook-certificates`
+/// of the operator's namespace. Replicas share it; the first one creates it. Each is replaced
+/// before less than a fifth of its life is left: a new authority is trusted for an hour before it
+/// signs, and the old one until its end, so no request meets a certificate that is not trusted. A
+/// Secret that was emptied or spoilt is made anew.
 ///
 /// The server writes the authorities into the operator's printed configurations, and puts back what
 /// others change in them.

@@ -9,7 +9,8 @@ const RATE: u64 = 200;
 /// Requests on one connection.
 const ON_ONE: u64 = 10;
 
-/// Returns the pause in seconds between two seconds with requests: nineteen, or none with `WINDLASS_ROTATION`.
+/// Returns the pause in seconds between two seconds with requests: nineteen, or none with
+/// `WINDLASS_ROTATION`.
 fn spared() -> u64 {
     if std::env::var_os("WINDLASS_ROTATION").is_some() { 0 } else { 19 }
 }

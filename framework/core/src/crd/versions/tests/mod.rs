@@ -46,8 +46,8 @@ fn without_nulls(mut object: Value) -> Value {
     object
 }
 
-/// Returns an object without the fields of ports that no type knows: to conversions a removed one was
-/// pruned by an API server.
+/// Returns an object without the fields of ports that no type knows: to conversions a removed one
+/// was pruned by an API server.
 fn without_unknown(mut object: Value) -> Value {
     let ports = object.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
     for port in ports.into_iter().flatten() {

@@ -65,8 +65,8 @@ fn the_work_of_a_conversion_grows_with_its_object_and_not_with_the_places_of_its
 /// Values, one inside of another, around a long text.
 const AROUND: usize = 60;
 
-/// Returns the steps of restoring places in `made`, of which no list is as long as the type writes it, so that
-/// all is searched in one value.
+/// Returns the steps of restoring places in `made`, of which no list is as long as the type writes
+/// it, so that all is searched in one value.
 fn steps_of(made: &Value, places: &[Value]) -> usize {
     let text = json!({ "v1": { "of": 0, "kept": places } }).to_string();
     let mut kept = Kept::take(&mut json!({ "annotations": { KEPT_FIELDS: text } }));

@@ -56,8 +56,8 @@ impl Chaos {
 
     /// Returns the fault of a request, and its latency.
     pub(super) fn request(&mut self, request: &Request) -> (Option<Disturbance>, Duration) {
-        // Every draw is made, also when no fault is left: a run with fewer faults is the beginning of one with
-        // more.
+        // Every draw is made, also when no fault is left: a run with fewer faults is the beginning
+        // of one with more.
         let latency = self.rng.jitter(LATENCY);
         let latency = if self.rng.below(4) == 0 { latency } else { Duration::ZERO };
         if !request.is_disturbed() {

@@ -1,6 +1,8 @@
-//! The lease of two replicas: a hand-over takes it away, and each write is compared with its holder.
+//! The lease of two replicas: a hand-over takes it away, and each write is compared with its
+//! holder.
 
-// DESIGN.md, 230: Hand-overs are explored in runs of two replicas, which have an undisturbed run of their own
+// DESIGN.md, 230: Hand-overs are explored in runs of two replicas, which have an undisturbed run of
+// their own
 
 use std::time::Duration;
 

@@ -42,7 +42,8 @@ pub(super) struct Monitor {
     /// The server; removed at the end of the run, which would otherwise keep itself alive.
     server: Mutex<Option<ApiServer>>,
     state: Mutex<State>,
-    /// Reconciles under way; a lock of its own, since reconciles begin and end while the state is locked.
+    /// Reconciles under way; a lock of its own, since reconciles begin and end while the state is
+    /// locked.
     work: Work,
     /// Notified when the operator has crashed.
     pub(super) crashed: Notify,
@@ -374,7 +375,8 @@ impl State {
         seen
     }
 
-    /// Returns the revision of the `back`-th change of the same object before one, or the one just before it.
+    /// Returns the revision of the `back`-th change of the same object before one, or the one just
+    /// before it.
     fn before(&self, seen: &Change, back: u8) -> u64 {
         let nth = usize::from(back).saturating_sub(1);
         let same = |change: &&Change| change.key == seen.key && change.is_relevant;

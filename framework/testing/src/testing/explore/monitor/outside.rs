@@ -9,8 +9,8 @@ use super::recording::{Change, Request};
 use super::{Monitor, State, action};
 
 impl Monitor {
-    /// Records a call of the operator; returns its number and what happens to it. `None` when the process has
-    /// crashed, or too much is recorded.
+    /// Records a call of the operator; returns its number and what happens to it. `None` when the
+    /// process has crashed, or too much is recorded.
     pub(in crate::testing::explore) fn called(
         &self,
         system: &str,

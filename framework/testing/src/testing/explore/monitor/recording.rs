@@ -147,8 +147,8 @@ impl Change {
         }
     }
 
-    /// Returns the record of a new state of a system outside of Kubernetes; whether the operator changed it, when,
-    /// and after how many requests.
+    /// Returns the record of a new state of a system outside of Kubernetes; whether the operator
+    /// changed it, when, and after how many requests.
     pub(super) fn outside(
         system: &str,
         after: Value,
@@ -194,11 +194,12 @@ pub(super) fn plural(resource: &str) -> &str {
     resource.split('.').next().unwrap_or_default()
 }
 
-/// For each object, by resource and key: whether its observed generations are its own, in their order.
+/// For each object, by resource and key: whether its observed generations are its own, in their
+/// order.
 pub(in crate::testing::explore) type Observed = BTreeMap<(String, String), Vec<bool>>;
 
-/// Adds whether the observed generations of an object, or a part of one, are its own. The recursion is as deep as the
-/// object.
+/// Adds whether the observed generations of an object, or a part of one, are its own. The recursion
+/// is as deep as the object.
 fn add_observed(part: &Value, generation: &Value, observed: &mut Vec<bool>) {
     match part {
         Value::Object(fields) => {
@@ -237,8 +238,8 @@ pub(in crate::testing::explore) struct Recording {
 }
 
 impl Recording {
-    /// Returns the virtual time from the last disturbance, or the last change by a user, to the operator's
-    /// last change; of the first `changes` ones.
+    /// Returns the virtual time from the last disturbance, or the last change by a user, to the
+    /// operator's last change; of the first `changes` ones.
     pub(in crate::testing::explore) fn rest(&self, changes: usize) -> Duration {
         let changes = &self.changes[..changes.min(self.changes.len())];
         let last = |by: fn(&Change) -> bool| {

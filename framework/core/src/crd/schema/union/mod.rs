@@ -4,41 +4,18 @@
 //! contain only checks of values. So the union of all branches is described first, as wide as
 //! needed, and the requirements of each branch are added as a check.
 
+mod lift;
+mod narrow;
+mod widest;
+
 use serde_json::{Value, json};
 
-use super::lift::{Tag, hoist};
-use super::lower::{CLOSED, Lower, Node, PARTLY_CLOSED, any};
-use super::merge::{append, is_any};
-use super::narrow::is_int_or_string;
-
-/// Keywords that only check a value: the only keywords allowed inside of alternatives.
-///
-/// `required` and `properties` are added for each branch on their own.
-pub(super) const CHECKS: &[&str] = &[
-    "allOf",
-    "anyOf",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-];
-
-/// CEL rules.
-///
-/// They hold for a whole field: a structural schema allows none inside of alternatives.
-pub(super) const RULES: &str = "x-kubernetes-validations";
+use self::lift::{Tag, hoist};
+use self::narrow::is_int_or_string;
+use super::lower::Lower;
+use super::node::{
+    CHECKS, CLOSED, Kind, Node, PARTLY_CLOSED, any, append, is_nullable, without_defaults,
+};
 
 impl Lower<'_> {
     /// The structural form of `branches`, exactly one (or any) of which holds, beside `node`.
@@ -171,57 +148,4 @@ fn alternatives(branch: &Value) -> Option<&Vec<Value>> {
     let node = branch.as_object()?;
     let is_text = |key: &String| matches!(key.as_str(), "anyOf" | "title" | "description");
     if node.keys().all(is_text) { node.get("anyOf")?.as_array() } else { None }
-}
-
-/// Whether null is allowed.
-pub(super) fn is_nullable(node: &Node) -> bool {
-    node.get("nullable") == Some(&Value::Bool(true))
-}
-
-/// Whether an API server takes null for an item of that schema: the server drops null from fields
-/// that are not nullable and keeps it in lists, and where there is no type the server checks an
-/// `enum` alone.
-pub(super) fn takes_null(item: &Node) -> bool {
-    let checks = ["type", "x-kubernetes-int-or-string", "enum"];
-    !is_nullable(item) && !checks.iter().any(|key| item.contains_key(*key))
-}
-
-/// Removes the defaults of the fields of an object.
-pub(super) fn without_defaults(node: &mut Node) {
-    if let Some(Value::Object(fields)) = node.get_mut("properties") {
-        for field in fields.values_mut().filter_map(Value::as_object_mut) {
-            field.remove("default");
-        }
-    }
-}
-
-/// Kind of a schema, for the union with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind<'a> {
-    /// An object with fields or with values under free names.
-    Object,
-    /// A list.
-    Array,
-    /// An integer or a text: the only mixture that has a structural form.
-    IntOrString,
-    /// A text, a number, an integer or a boolean, by the name of the type.
-    Scalar(&'a str),
-    /// Values of several types, each with conditions.
-    Mixture,
-    /// Any value: the schema has no type.
-    Any,
-}
-
-impl<'a> Kind<'a> {
-    /// Reads the kind of values that a lowered schema allows.
-    pub(super) fn of(node: &'a Node) -> Self {
-        match node.get("type").and_then(Value::as_str) {
-            Some("object") => Self::Object,
-            Some("array") => Self::Array,
-            Some(name) => Self::Scalar(name),
-            None if node.contains_key("x-kubernetes-int-or-string") => Self::IntOrString,
-            None if !is_any(node) => Self::Mixture,
-            None => Self::Any,
-        }
-    }
 }

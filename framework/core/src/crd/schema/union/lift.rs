@@ -10,10 +10,8 @@ use serde_json::{Value, json};
 use windlass_cel::rules::{Reason, check_definition};
 use windlass_cel::syntax::identifiers::escape;
 
-use super::lower::{CLOSED, Lower, Node};
-use super::merge::append;
-use super::union::RULES;
-use super::widest::property;
+use super::super::lower::Lower;
+use super::super::node::{CLOSED, Node, RULES, append, property};
 
 /// Keywords beside rules that hold for a whole field.
 const EXTENSIONS: &[&str] =

@@ -5,11 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{CLOSED, Lower, Node, any};
-use super::merge::is_any;
-use super::union::{CHECKS, Kind, is_nullable, without_defaults};
-
-pub(super) const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
+use super::super::lower::Lower;
+use super::super::node::{
+    CHECKS, CLOSED, KEEP, Kind, Node, any, is_any, is_nullable, property, without_defaults,
+};
 
 impl Lower<'_> {
     /// The narrowest schema without alternatives that allows every value that any of `nodes`
@@ -183,11 +182,6 @@ fn names(nodes: &[Node]) -> Vec<String> {
         }
     }
     names
-}
-
-/// The schema of a field.
-pub(super) fn property<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
-    node.get("properties")?.get(name)?.as_object()
 }
 
 /// The schema of the values that an object may have under a name: as a field, or as a free name.

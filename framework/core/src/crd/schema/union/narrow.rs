@@ -10,10 +10,11 @@
 
 use serde_json::{Value, json};
 
-use super::lower::{CLOSED, Lower, NEEDED_FIELD, Node, PARTLY_CLOSED};
-use super::merge::is_any;
-use super::union::{CHECKS, Kind, is_nullable, takes_null};
-use super::widest::{KEEP, property};
+use super::super::lower::Lower;
+use super::super::node::{
+    CHECKS, CLOSED, KEEP, Kind, NEEDED_FIELD, Node, PARTLY_CLOSED, append, is_any, is_nullable,
+    property, takes_null,
+};
 
 /// A pattern that no text matches.
 const NEVER: &str = r"[^\x00-\x{10FFFF}]";
@@ -45,7 +46,7 @@ impl Lower<'_> {
     }
 
     /// Translates `not`, and warns of keywords without a counterpart.
-    pub(super) fn unsupported(&mut self, raw: &Node, node: &mut Node) {
+    pub(in crate::crd::schema) fn unsupported(&mut self, raw: &Node, node: &mut Node) {
         for key in ["if", "dependentRequired", "dependentSchemas", "contains", "propertyNames"] {
             if raw.contains_key(key) {
                 self.warn(&format!(
@@ -352,7 +353,7 @@ fn put(checks: &mut Node, key: &str, value: Value) {
         Some(_) => {
             let more = if key == "allOf" { value } else { json!([{ key: value }]) };
             let all = checks.entry("allOf").or_insert_with(|| json!([]));
-            super::merge::append(all, more);
+            append(all, more);
         }
     }
 }
