@@ -1,5 +1,6 @@
 //! `#[derive(Controller)]`.
 
+mod arguments;
 pub(crate) mod attrs;
 mod check;
 mod durations;
