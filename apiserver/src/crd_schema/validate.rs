@@ -299,22 +299,46 @@ fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
         (_, "float") => float.abs() <= f64::from(f32::MAX),
         _ => true,
     };
+    (!fits).then(|| out_of_range("Checked", node, kind, path))
+}
+
+/// Returns the fault of a number that does not fit the type and format.
+fn out_of_range(what: &str, node: &Node, kind: &str, path: &str) -> Cause {
     let path = shown(path);
-    (!fits).then(|| match node.format.as_str() {
-        "" => plain(format!("Checked value must be of type {kind} (default format) in {path}")),
+    match node.format.as_str() {
+        "" => plain(format!("{what} value must be of type {kind} (default format) in {path}")),
         format => {
-            plain(format!("Checked value must be of type {kind} with format {format} in {path}"))
+            plain(format!("{what} value must be of type {kind} with format {format} in {path}"))
         }
-    })
+    }
+}
+
+/// Returns a fault if a limit of the schema does not fit its own type and format. Upstream reads
+/// the shortest text of the floating number: that of 2^63 - 1 is above all integers of 64 bits.
+fn limit_in_range(node: &Node, what: &str, limit: f64, path: &str) -> Option<Cause> {
+    let [kind] = node.types.as_slice() else { return None };
+    let text = limit.to_string();
+    let fits = match (kind.as_str(), node.format.as_str()) {
+        ("integer", "int32") => text.parse::<i32>().is_ok(),
+        ("integer", _) => text.parse::<i64>().is_ok(),
+        (_, "float") => limit.abs() <= f64::from(f32::MAX),
+        _ => true,
+    };
+    (!fits).then(|| out_of_range(what, node, kind, path))
 }
 
 /// Checks range, limits and divisor of a number.
 fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOutcome) {
     let value = Value::Number(number.clone());
     let float = number.as_f64().unwrap_or(f64::INFINITY);
-    if let Some(cause) = in_range(node, number, path) {
-        out.add(cause);
-    }
+    let limits = [
+        ("MultipleOf", node.multiple_of),
+        ("Minimum boundary", node.minimum),
+        ("Maximum boundary", node.maximum),
+    ];
+    let of_limits = limits.into_iter().filter_map(|(what, limit)| Some((what, limit?)));
+    let of_limits = of_limits.filter_map(|(what, limit)| limit_in_range(node, what, limit, path));
+    in_range(node, number, path).into_iter().chain(of_limits).for_each(|cause| out.add(cause));
     if let Some(factor) = node.multiple_of {
         let text = cause::float(factor);
         if number.is_i64() && factor.trunc() < 1.0 {

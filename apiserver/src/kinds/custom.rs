@@ -239,20 +239,22 @@ pub(crate) fn check_scale(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Returns the number at a path, if present; the error describes a value of another type.
+/// Returns the number at a path, if present; the error describes a value of another type. Null is
+/// one at the end of the path, where a definition with `nullable` keeps null, and absent above.
 fn seek(object: &Value, path: &str, whole: bool) -> Result<Option<i64>, String> {
     let mut held = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {
-        if held.is_null() {
-            return Ok(None);
-        }
-        if !held.is_object() {
-            return Err(is_of(held, "map[string]interface{}"));
-        }
-        held = &held[part];
+        held = match held {
+            Value::Null => return Ok(None),
+            Value::Object(members) => match members.get(part) {
+                Some(member) => member,
+                None => return Ok(None),
+            },
+            other => return Err(is_of(other, "map[string]interface{}")),
+        };
     }
     match (held, whole) {
-        (Value::Null, _) | (Value::String(_), false) => Ok(None),
+        (Value::String(_), false) => Ok(None),
         (Value::Number(number), true) if number.is_i64() => Ok(number.as_i64()),
         (other, true) => Err(is_of(other, "int64")),
         (other, false) => Err(is_of(other, "string")),

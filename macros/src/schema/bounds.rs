@@ -114,6 +114,12 @@ fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<
             format!("a value of `{name}` is a whole number, and `{text}` is not: multiples are those of a whole number")
         });
     }
+    if literal.fract() != 0.0 {
+        return Some(format!(
+            "a value of `{name}` is a whole number, and `{text}` is not: beside such a bound an API server refuses each \
+             value"
+        ));
+    }
     // Whole numbers are compared exactly: not each `u64` is an `f64`.
     let literal = whole(&expr).unwrap_or(literal as i128);
     let bound = match keyword {
@@ -121,13 +127,22 @@ fn value_fault(keyword: &str, value: &TokenStream, ty: Option<&Type>) -> Option<
         "exclusiveMaximum" => literal.saturating_sub(1),
         _ => literal,
     };
-    (bound < least || bound > most).then(|| {
-        format!(
+    if bound < least || bound > most {
+        return Some(format!(
             "`{name}` has the values {least} to {most}, so this bound has no effect or leaves none: write one of them, \
              or give the field a wider type"
+        ));
+    }
+    (literal.unsigned_abs() > MOST_BOUND).then(|| {
+        format!(
+            "API servers read bounds as floating numbers: this one becomes a number beyond the integers of 64 bits, and \
+             each value is refused then; write at most {MOST_BOUND}, or leave the bound out"
         )
     })
 }
+
+/// Largest bound of an integer: the floating number below 2^63.
+const MOST_BOUND: u128 = 9_223_372_036_854_774_784;
 
 /// The path of a float that is no number, as written.
 fn no_number(value: &Expr) -> Option<String> {

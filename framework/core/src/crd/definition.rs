@@ -186,6 +186,8 @@ pub fn version(definition: &Definition) -> Result<CustomResourceDefinitionVersio
     let mut faults = Faults::default();
     let (mut schema, marks) = root_schema(definition, &mut faults);
     let version = without_schema(definition, &schema, &marks, &mut faults);
+    let scale = version.subresources.as_ref().and_then(|all| all.scale.as_ref());
+    scale.into_iter().for_each(|scale| places::drop_nulls(scale, &mut schema));
     for (index, path) in definition.index_paths {
         if let Err(message) = places::indexed(&schema, path) {
             faults.add(format!("index `{index}`: {message}"));

@@ -4,6 +4,7 @@
 //! A single field is judged by [`schema`](super::schema); rules need the whole schema,
 //! because their cost counts the lists and maps around them.
 
+mod limits;
 mod version;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -39,6 +40,7 @@ pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Erro
             faults.add(rule(&violation));
         }
         self::version::judge(version, &mut faults);
+        limits::judge(&version["schema"]["openAPIV3Schema"], "", &mut faults);
     }
     size(&value, &mut faults);
     faults.into_result(&tried)

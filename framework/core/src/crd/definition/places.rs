@@ -219,6 +219,25 @@ impl Scale {
     }
 }
 
+/// Takes `nullable` from the fields of a scale. An API server refuses an object with a null there
+/// (`<nil> is of the type <nil>, expected int64`), and serde writes null for an option; without
+/// `nullable` the server drops the null.
+pub(super) fn drop_nulls(scale: &CustomResourceSubresourceScale, schema: &mut Object) {
+    let selector = scale.label_selector_path.as_deref();
+    let paths = [scale.spec_replicas_path.as_str(), scale.status_replicas_path.as_str()];
+    for path in paths.into_iter().chain(selector) {
+        let field = path.split('.').filter(|name| !name.is_empty()).try_fold(&mut *schema, member_mut);
+        if let Some(field) = field {
+            field.remove("nullable");
+        }
+    }
+}
+
+/// The schema of a listed field.
+fn member_mut<'a>(schema: &'a mut Object, name: &str) -> Option<&'a mut Object> {
+    schema.get_mut("properties")?.get_mut(name)?.as_object_mut()
+}
+
 /// A rule of the whole object, in CEL.
 #[derive(Debug)]
 pub struct Rule {

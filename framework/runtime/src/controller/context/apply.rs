@@ -39,7 +39,7 @@ use crate::controller::state::{
 use crate::controller::{Context, Reconciler};
 use crate::events::Normal;
 use windlass_cache::store::{Cached, FieldTree};
-use windlass_client::api::{Api, ApiFuture, Patch};
+use windlass_client::api::{Api, ApiFuture};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
