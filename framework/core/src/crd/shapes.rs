@@ -18,6 +18,9 @@ use serde_json::Value;
 /// value lists which values serde refuses.
 pub(super) const UNCHECKED: &str = "x-windlass-unchecked";
 
+/// Mark of a schema whose every value an API server refuses; the mark's value is the reason.
+pub(super) const REFUSED: &str = "x-windlass-refused";
+
 /// Mark of a field that may be absent or null, although the field's schema is written by hand.
 pub(super) const OPTIONAL: &str = "x-windlass-optional";
 

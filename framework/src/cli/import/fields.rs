@@ -274,7 +274,9 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
     } else if is_nullable {
         // An `Option` allows null.
     } else if types.exact {
-        field.schema.with = Some(inner);
+        // One key decides about the schema; `embedded` is that key already.
+        let is_embedded = field.schema.keywords.contains_key("x-kubernetes-embedded-resource");
+        field.schema.with = (!is_embedded).then_some(inner);
         field.schema.keywords.insert("nullable".to_owned(), false.into());
     } else {
         types.loosened.0 += 1;

@@ -133,7 +133,8 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
                         })
                     }
                 }
-                __deserializer.deserialize_struct(#kind, __FIELDS, __Fields)
+                const __NAMES: &[&str] = &["apiVersion", "kind", "metadata", #(#jsons),*];
+                __deserializer.deserialize_struct(#kind, __NAMES, __Fields)
             }
         }
     }

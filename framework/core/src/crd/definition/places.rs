@@ -226,7 +226,8 @@ pub(super) fn drop_nulls(scale: &CustomResourceSubresourceScale, schema: &mut Ob
     let selector = scale.label_selector_path.as_deref();
     let paths = [scale.spec_replicas_path.as_str(), scale.status_replicas_path.as_str()];
     for path in paths.into_iter().chain(selector) {
-        let field = path.split('.').filter(|name| !name.is_empty()).try_fold(&mut *schema, member_mut);
+        let field =
+            path.split('.').filter(|name| !name.is_empty()).try_fold(&mut *schema, member_mut);
         if let Some(field) = field {
             field.remove("nullable");
         }

@@ -23,8 +23,8 @@ pub(super) enum Form {
     /// A value of another form, or of several.
     #[default]
     Any,
-    /// Fields with names.
-    Object,
+    /// Fields with these names.
+    Object(&'static [&'static str]),
     List(Box<Self>),
     Map(Box<Self>),
     /// A value of that form, or null.
@@ -37,7 +37,7 @@ impl Form {
         match self {
             Self::Any => true,
             Self::Nullable(form) => form.is_any(),
-            Self::Object | Self::List(_) | Self::Map(_) => false,
+            Self::Object(_) | Self::List(_) | Self::Map(_) => false,
         }
     }
 }
@@ -128,10 +128,10 @@ impl<'de> Deserializer<'de> for Asked<'_> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        names: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, Error> {
-        *self.form.borrow_mut() = Form::Object;
+        *self.form.borrow_mut() = Form::Object(names);
         no_value()
     }
 

@@ -5,16 +5,19 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 
 use super::form::{self, Form};
-use crate::crd::shapes::UNCHECKED;
-use crate::crd::shapes::object;
+use crate::crd::shapes::{REFUSED, UNCHECKED, object};
 pub(super) use crate::crd::shapes::{embedded_object as embedded, int_or_string};
 
 /// Remark on a value of which the server checks nothing.
 const ANY: &str =
     "an API server stores any value here; serde refuses one that its type does not fit";
 
-/// A schema without parameters.
-type Kept = fn(&mut SchemaGenerator) -> Schema;
+/// The fault of an embedded type without the texts that make a value an object.
+const NO_OBJECT: &str = "`embedded` is for whole Kubernetes objects: an API server demands `apiVersion` and `kind` there, \
+     which this type does not have; leave the key out, or write `opaque`";
+
+/// The schema of a value whose fields have these names, if they are known.
+type Kept = fn(Option<&[&str]>, &mut SchemaGenerator) -> Schema;
 
 /// A list, replaced as a whole by server-side apply.
 fn list(items: &Schema) -> Schema {
@@ -55,7 +58,7 @@ pub(super) fn opaque_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) ->
 fn opaque(form: &Form, is_inside: bool, generator: &mut SchemaGenerator) -> Schema {
     match form {
         Form::Nullable(form) => null_if(is_inside, opaque(form, is_inside, generator)),
-        Form::Object => object(generator),
+        Form::Object(_) => object(generator),
         Form::List(items) => list(&opaque(items, true, generator)),
         Form::Map(values) => map(&opaque(values, true, generator)),
         Form::Any => any(is_inside),
@@ -86,13 +89,22 @@ pub fn unknown(_: &mut SchemaGenerator) -> Schema {
 
 /// A whole object, or those in the list or map that serde reads as `T`.
 pub(super) fn embedded_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
+    let object: Kept = |names, generator| {
+        let mut schema = embedded(generator);
+        let is_object = |names: &[&str]| ["apiVersion", "kind"].iter().all(|it| names.contains(it));
+        if names.is_some_and(|names| !is_object(names)) {
+            schema.insert(REFUSED.to_owned(), NO_OBJECT.into());
+        }
+        schema
+    };
     // A map to values of an unknown form may be the object itself.
-    inside(&form::of::<T>(), false, (embedded, |values| !values.is_any()), generator)
+    inside(&form::of::<T>(), false, (object, |values| !values.is_any()), generator)
 }
 
 /// A number or a text, or those in the list or map that serde reads as `T`.
 pub(super) fn int_or_string_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
-    inside(&form::of::<T>(), false, (int_or_string, |_| true), generator)
+    let number: Kept = |_, generator| int_or_string(generator);
+    inside(&form::of::<T>(), false, (number, |_| true), generator)
 }
 
 /// The schema in lists, and in maps whose values have a form that `is_map` accepts.
@@ -107,6 +119,7 @@ fn inside(
         Form::Nullable(form) => null_if(is_inside, below(form, is_inside)),
         Form::List(items) => list(&below(items, true)),
         Form::Map(values) if is_map(values) => map(&below(values, true)),
-        _ => schema(generator),
+        Form::Object(names) => schema(Some(*names), generator),
+        _ => schema(None, generator),
     }
 }

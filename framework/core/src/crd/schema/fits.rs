@@ -1,5 +1,7 @@
 //! Judgement of values by a structural schema, with the words of an API server.
 
+use std::cell::RefCell;
+
 use serde_json::Value;
 use windlass_cel::library::cidr::Cidr;
 use windlass_cel::library::named_format::NamedFormat;
@@ -111,7 +113,7 @@ fn text(value: &Value, schema: &Node) -> Result<(), String> {
     let keyword = |key: &str| schema.get(key).and_then(Value::as_str);
     if let Some(pattern) = keyword("pattern")
         // A pattern that does not compile is a separate error.
-        && Regex::compile(pattern).is_ok_and(|compiled| !compiled.is_match(text))
+        && compiled(pattern).is_some_and(|compiled| !compiled.is_match(text))
     {
         return Err(format!("should match '{pattern}'"));
     }
@@ -119,6 +121,31 @@ fn text(value: &Value, schema: &Node) -> Result<(), String> {
         Some(format) if !has_format(text, format) => Err(format!("must be of type {format}")),
         _ => Ok(()),
     }
+}
+
+/// Most compiled patterns that a thread keeps.
+const MOST_COMPILED: usize = 32;
+
+thread_local! {
+    /// Patterns with their compiled form, the last used one at the end. A test of a kind looks at
+    /// thousands of texts with few patterns, and compiling those of addresses takes milliseconds.
+    static COMPILED: RefCell<Vec<(String, Option<Regex>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the compiled pattern; `None` for one that does not compile.
+fn compiled(pattern: &str) -> Option<Regex> {
+    COMPILED.with_borrow_mut(|known| {
+        let entry = match known.iter().position(|(text, _)| text == pattern) {
+            Some(place) => known.remove(place),
+            None => (pattern.to_owned(), Regex::compile(pattern).ok()),
+        };
+        let found = entry.1.clone();
+        known.push(entry);
+        if known.len() > MOST_COMPILED {
+            known.remove(0);
+        }
+        found
+    })
 }
 
 /// Whether a text has a format. Formats of cards, books and colours are left to the server.
@@ -138,9 +165,30 @@ fn has_format(text: &str, format: &str) -> bool {
             text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
         }
         "hostname" => !text.is_empty() && text.split('.').all(|label| label.len() <= 63),
-        "duration" => text.chars().any(|c| c.is_ascii_digit()),
+        "duration" => is_duration(text),
+        "mac" => {
+            let mut groups = text.split(':');
+            let is_byte = |group: &str| group.len() == 2 && u8::from_str_radix(group, 16).is_ok();
+            text.len() == "00:00:00:00:00:00".len() && groups.all(is_byte)
+        }
         _ => true,
     }
+}
+
+/// Whether a text is a duration as Go writes durations: numbers, each followed by a unit.
+fn is_duration(text: &str) -> bool {
+    const UNITS: [&str; 9] = ["ns", "us", "µs", "ms", "s", "m", "h", "d", "w"];
+    let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(is_of_number);
+        let end = unit.find(is_of_number).unwrap_or(unit.len());
+        if unit.len() == rest.len() || !UNITS.contains(&&unit[..end]) {
+            return false;
+        }
+        rest = &unit[end..];
+    }
+    !text.is_empty()
 }
 
 /// Checks alternatives, which know no types.

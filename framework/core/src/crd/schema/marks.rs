@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lower::{Lower, Mark};
 use super::node::{Node, RULES};
-use crate::crd::shapes::UNCHECKED;
+use crate::crd::shapes::{REFUSED, UNCHECKED};
 
 /// Mark of a field with a column; its value has the column's keys.
 const COLUMN: &str = "x-windlass-column";
@@ -97,6 +97,9 @@ impl Lower<'_> {
                 "serde makes {name} of the value, and its schema does not say which values are refused: give it a \
                  `pattern` or a `rule`"
             ));
+        }
+        if let Some(Value::String(text)) = raw.get(REFUSED) {
+            self.fault(text);
         }
         if let Some(Value::String(text)) = raw.get(UNCHECKED) {
             self.note(text);

@@ -27,6 +27,9 @@ pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, SameAs, Walk
 
 use std::fmt;
 
+use serde::Serialize;
+use serde_json::Value;
+
 use crate::error::{Error, ErrorKind};
 
 /// Function that goes from an object to a field.
@@ -122,29 +125,46 @@ impl<K, V> FieldPath<K, V> {
     }
 }
 
-impl<K, V: fmt::Display> FieldPath<K, V> {
-    /// Returns a field selector for the objects that have `value` here: `spec.host=a.example`.
+impl<K, V: Serialize> FieldPath<K, V> {
+    /// Returns a field selector for the objects that have `value` here: `spec.host=a.example`. The
+    /// value is compared as serde writes it: a variant by its name in JSON.
     ///
     /// API servers select by the `selectable` fields of a kind only, and by `metadata.name` and
     /// `metadata.namespace`.
     ///
     /// # Errors
-    /// As [`segments`](Self::segments).
+    /// As [`segments`](Self::segments); [`ErrorKind::Usage`] for a value that is no text, number or
+    /// boolean in JSON.
     pub fn equals(&self, value: impl Into<V>) -> Result<String, Error> {
-        self.selector("=", &value.into().to_string())
+        self.selector("=", &value.into())
     }
 
     /// Returns a field selector for the objects that have another value here:
     /// `spec.host!=a.example`.
     ///
     /// # Errors
-    /// As [`segments`](Self::segments).
+    /// As [`equals`](Self::equals).
     pub fn not_equals(&self, value: impl Into<V>) -> Result<String, Error> {
-        self.selector("!=", &value.into().to_string())
+        self.selector("!=", &value.into())
     }
 
-    fn selector(&self, operator: &str, value: &str) -> Result<String, Error> {
+    fn selector(&self, operator: &str, value: &V) -> Result<String, Error> {
         let path = self.json_path()?;
+        let value = match serde_json::to_value(value) {
+            Ok(Value::String(text)) => text,
+            Ok(scalar @ (Value::Number(_) | Value::Bool(_))) => scalar.to_string(),
+            Ok(_) => {
+                let text = format!(
+                    "cannot select by `{path}`: the value is no text, number or boolean in JSON; select by a field \
+                     inside, which `selectable` names"
+                );
+                return Err(Error::new(ErrorKind::Usage, text));
+            }
+            Err(error) => {
+                let text = format!("cannot select by `{path}`: the value does not encode");
+                return Err(Error::new(ErrorKind::Usage, text).because(error));
+            }
+        };
         let mut text = format!("{}{operator}", path.trim_start_matches('.'));
         for c in value.chars() {
             // The characters that separate the parts of a selector.

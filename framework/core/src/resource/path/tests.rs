@@ -160,6 +160,36 @@ fn a_selector_escapes_the_characters_that_separate_its_parts() {
     assert_eq!(node.not_equals("a").unwrap(), "spec.nodeName!=a");
 }
 
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Mode {
+    VerySlow,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VerySlow")
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Moded {
+    mode: String,
+}
+
+#[test]
+fn a_selector_has_a_variant_by_its_name_in_json_and_refuses_what_is_no_scalar() {
+    let mode: FieldPath<Moded, Mode> =
+        FieldPath::of(|walk| walk.field(|_| Ok(Name::Named("mode")), "mode", |_| &Mode::VerySlow));
+    assert_eq!(mode.equals(Mode::VerySlow).unwrap(), "mode=very-slow");
+    static NUMBERS: Vec<i32> = Vec::new();
+    let list: FieldPath<Moded, Vec<i32>> =
+        FieldPath::of(|walk| walk.field(|_| Ok(Name::Named("mode")), "mode", |_| &NUMBERS));
+    let error = list.equals([1]).unwrap_err().to_string();
+    assert!(error.contains("`.mode`") && error.contains("no text, number or boolean"), "{error}");
+    assert_eq!(Moded { mode: String::new() }.mode, "");
+}
+
 #[test]
 fn a_short_name_keeps_parameters() {
     assert_eq!(short_name::<Option<Vec<String>>>(), "Option<Vec<String>>");

@@ -8,13 +8,16 @@ const LONGEST: usize = 4096;
 /// Most repetitions beyond those that the pattern demands.
 const MORE: u64 = 3;
 
-/// Returns a text that the pattern matches; assertions about neighbours (anchors, word borders) are
-/// ignored. `None` for a pattern that cannot be read, or that demands a text of more than 4,096
-/// bytes.
-pub(super) fn matching(pattern: &str, rng: &Rng) -> Option<String> {
-    let hir = regex_syntax::parse(pattern).ok()?;
+/// Returns the expression of a pattern; `None` for a pattern that cannot be read.
+pub(super) fn parsed(pattern: &str) -> Option<Hir> {
+    regex_syntax::parse(pattern).ok()
+}
+
+/// Returns a text that the expression matches; assertions about neighbours (anchors, word borders)
+/// are ignored. `None` for an expression that demands a text of more than 4,096 bytes.
+pub(super) fn matching(expression: &Hir, rng: &Rng) -> Option<String> {
     let mut text = String::new();
-    write(&hir, rng, &mut text).then_some(text)
+    write(expression, rng, &mut text).then_some(text)
 }
 
 /// Appends a text for an expression; returns whether a text was found.
@@ -94,8 +97,9 @@ mod tests {
         let rng = Rng::seeded(1);
         for pattern in patterns {
             let regex = windlass_cel::library::regex::Regex::compile(pattern).expect("a pattern");
+            let expression = parsed(pattern).expect("a pattern");
             for _ in 0..50 {
-                let text = matching(pattern, &rng).expect("a text");
+                let text = matching(&expression, &rng).expect("a text");
                 assert!(regex.is_match(&text), "{pattern}: {text:?}");
             }
         }
@@ -104,7 +108,8 @@ mod tests {
     #[test]
     fn a_pattern_of_endless_texts_gives_none() {
         let rng = Rng::seeded(1);
-        assert_eq!(matching("^((a{50}){50}){50}$", &rng), None);
-        assert_eq!(matching("[", &rng), None);
+        let endless = parsed("^((a{50}){50}){50}$").expect("a pattern");
+        assert_eq!(matching(&endless, &rng), None);
+        assert_eq!(parsed("["), None);
     }
 }

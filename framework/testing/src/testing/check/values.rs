@@ -1,5 +1,10 @@
 //! Values for a structural schema: some fit, others almost fit.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use regex_syntax::hir::Hir;
 use serde_json::{Map, Value, json};
 use windlass_core::crd::misfit;
 use windlass_core::rng::Rng;
@@ -25,6 +30,7 @@ const TEXTS: &[&str] = &[
     "2026-01-01T00:00:00Z",
     "100m",
     "1h",
+    "00:00:5e:00:53:01",
     "a.example.org",
     "a@example.org",
     "https://example.org/",
@@ -47,13 +53,26 @@ pub(in crate::testing) struct Values<'a> {
     rng: Rng,
     /// Values that the schema is known to allow; changes start from them.
     examples: &'a [Value],
+    /// Patterns that were parsed: each value of a schema looks at the same few.
+    expressions: Mutex<BTreeMap<String, Option<Arc<Hir>>>>,
 }
 
 impl<'e> Values<'e> {
     /// Returns a generator whose values follow from `rng`, half of them from `examples` if there
     /// are any.
     pub(in crate::testing) fn new(rng: Rng, examples: &'e [Value]) -> Self {
-        Self { rng, examples }
+        Self { rng, examples, expressions: Mutex::default() }
+    }
+
+    /// Returns the expression of a pattern; `None` for a pattern that cannot be read.
+    fn expression(&self, pattern: &str) -> Option<Arc<Hir>> {
+        let mut known = self.expressions.lock();
+        if let Some(expression) = known.get(pattern) {
+            return expression.clone();
+        }
+        let expression = texts::parsed(pattern).map(Arc::new);
+        known.insert(pattern.to_owned(), expression.clone());
+        expression
     }
 
     /// A value that fits the schema, as far as such a value is found.
@@ -194,8 +213,9 @@ impl<'e> Values<'e> {
         let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());
         let long = "a".repeat(usize::try_from(bound(nodes, "minLength")).unwrap_or_default());
         let patterns = nodes.iter().filter_map(|node| node.get("pattern")?.as_str());
-        let matching = patterns.flat_map(|pattern| {
-            (0..ATTEMPTS).filter_map(move |_| texts::matching(pattern, &self.rng))
+        let expressions = patterns.filter_map(|pattern| self.expression(pattern));
+        let matching = expressions.flat_map(|expression| {
+            (0..ATTEMPTS).filter_map(move |_| texts::matching(&expression, &self.rng))
         });
         let texts = texts.map(|text| (*text).to_owned());
         // First those of the pattern: each look at a text compiles the pattern.

@@ -14,7 +14,12 @@ use crate::crd::structural_schema;
 
 /// A type without a schema.
 #[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Foreign {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
     field: i32,
 }
 

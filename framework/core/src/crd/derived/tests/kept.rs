@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass_apiserver::crd_schema::check_crd;
@@ -14,7 +15,10 @@ use crate::crd::structural_schema;
 
 /// A type without a schema, with a form of its own.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Foreign {
+    api_version: String,
+    kind: String,
     field: i32,
 }
 
@@ -60,6 +64,21 @@ fn containers_inside_of_containers_are_those_that_serde_reads() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
+#[derive(Serialize, Deserialize, Schema)]
+struct Embedding {
+    #[schema(embedded)]
+    pod: Option<Pod>,
+    #[schema(embedded)]
+    template: Option<PodTemplateSpec>,
+}
+
+#[test]
+fn a_type_without_api_version_and_kind_is_no_embedded_object() {
+    let error = structural_schema::<Embedding>().unwrap_err().to_string();
+    assert!(error.contains("template: `embedded` is for whole Kubernetes objects"), "{error}");
+    assert!(!error.contains("pod"), "{error}");
+}
+
 mod as_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -71,7 +90,8 @@ mod as_text {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Foreign, D::Error> {
         let text = String::deserialize(from)?;
-        Ok(Foreign { field: text.parse().map_err(serde::de::Error::custom)? })
+        let field = text.parse().map_err(serde::de::Error::custom)?;
+        Ok(Foreign { field, ..Foreign::default() })
     }
 }
 
