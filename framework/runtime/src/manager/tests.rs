@@ -182,7 +182,7 @@ fn endpoints() -> Endpoints {
         runnables: Vec::new(),
         lease: None,
         elector: None,
-        recorder: Recorder::start("ops", &client, RecordingOptions::default()),
+        recorder: Recorder::start("ops", &client, Vec::new(), RecordingOptions::default()),
         installs: Default::default(),
         kept_definitions: Default::default(),
         starting: parking_lot::Mutex::new(None),

@@ -2,7 +2,7 @@
 //!
 //! | line | members |
 //! |---|---|
-//! | header | `recording` (the version of the format), `operator`, `framework`, `began`, `ended`, `seed`, `isWhole`, `flaw` |
+//! | header | `recording` (the version of the format), `operator`, `framework`, `namespace`, `namespaces`, `began`, `ended`, `seed`, `isWhole`, `flaw` |
 //! | answer of discovery | `document` (its path), `code`, `body` |
 //! | a cache | `cache` (its number), `path`, `selectors`, `isMetadata`, and `resourceVersion` and `objects`, or `code` and `body` |
 //! | list of a cache | `at`, `list`, and `resourceVersion` and `objects`, or `code` and `body` |
@@ -125,7 +125,9 @@ pub(super) fn answer(
     end: &ExchangeEnd,
     mask: &Mask,
 ) {
-    if *end != ExchangeEnd::Whole {
+    // The reader of a stream may leave it at any time.
+    let is_left = answer.is_stream && answer.code != 0;
+    if *end != ExchangeEnd::Whole && !is_left {
         line.number("lost", number);
         let (how, error) = match end {
             ExchangeEnd::Broken(BrokenExchange::NotSent, error) => ("notSent", error.as_str()),
@@ -204,6 +206,8 @@ fn header(recorder: &Recorder, window: &Window) -> Line {
     line.number("recording", FORMAT.into());
     line.text("operator", &recorder.operator);
     line.text("framework", concat!("windlass ", env!("CARGO_PKG_VERSION")));
+    line.text("namespace", &recorder.namespace);
+    line.raw("namespaces", &Value::from(recorder.namespaces.clone()).to_string());
     line.text("began", &time(recorder.wall(window.began)));
     line.text("ended", &time(recorder.wall(recorder.now())));
     // A text: readers of JSON may take numbers for floating-point ones.

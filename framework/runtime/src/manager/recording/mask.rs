@@ -69,7 +69,8 @@ impl Mask {
                     None => self.object(body),
                 }
             }
-            _ => {}
+            // No object that is known: all of it may be secret.
+            other => self.texts(other, false),
         }
     }
 

@@ -94,6 +94,10 @@ impl RecordingOptions {
 /// The recording of a running operator.
 pub(crate) struct Recorder {
     operator: String,
+    /// Default namespace of the client.
+    namespace: String,
+    /// Namespaces to which the operator is limited; empty for all.
+    namespaces: Vec<String>,
     clock: Clock,
     began: Instant,
     epoch: Timestamp,
@@ -124,7 +128,8 @@ impl Recorder {
     /// Starts the recording of an operator, if there is to be one.
     pub(crate) fn of(manager: &Manager, name: &str) -> Option<Arc<Self>> {
         let options = manager.recording.filter(|options| !options.time.is_zero())?;
-        let Some(recorder) = Self::start(name, &manager.client, options) else {
+        let namespaces = manager.namespaces.clone();
+        let Some(recorder) = Self::start(name, &manager.client, namespaces, options) else {
             warn!("no recording: another operator of this process records the same client");
             return None;
         };
@@ -138,11 +143,14 @@ impl Recorder {
     pub(in crate::manager) fn start(
         operator: &str,
         client: &Client,
+        namespaces: Vec<String>,
         options: RecordingOptions,
     ) -> Option<Arc<Self>> {
         let environment = client.environment();
         let recorder = Arc::new(Self {
             operator: operator.to_owned(),
+            namespace: client.default_namespace().to_owned(),
+            namespaces,
             clock: environment.clock.clone(),
             began: environment.clock.now(),
             epoch: environment.clock.wall(),

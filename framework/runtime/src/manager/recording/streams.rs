@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::mask::Mask;
 use windlass_client::client::{RequestOrigin, SentRequest};
 use windlass_core::wire::{
-    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, RawItem,
+    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Malformed, MetadataScan, RawItem,
 };
 
 /// Parameters of a query that select objects.
@@ -56,9 +56,14 @@ impl CacheState {
         match self {
             Self::Unknown => 0,
             Self::Refused { body, .. } => body.len(),
-            Self::Listed { objects, .. } => objects.values().map(|object| cost(object)).sum(),
+            Self::Listed { objects, .. } => total(objects),
         }
     }
+}
+
+/// Returns the memory of objects.
+pub(super) fn total(objects: &Objects) -> usize {
+    objects.values().map(|object| cost(object)).sum()
 }
 
 /// Returns the memory of an object.
@@ -73,8 +78,15 @@ pub(super) fn cost(object: &[u8]) -> usize {
 pub(super) enum OpenExchange {
     /// A page of a list of a cache.
     Page { cache: usize, body: Vec<u8>, code: u16 },
-    /// A watch of a cache; `listing` has the objects until the list in its beginning is complete.
-    Watch { cache: usize, decoder: SharedDecoder, listing: Option<Objects>, code: u16 },
+    /// A watch of a cache; `listing` has the objects until the list in its beginning is complete,
+    /// `body` an error.
+    Watch {
+        cache: usize,
+        decoder: SharedDecoder,
+        listing: Option<Objects>,
+        body: Vec<u8>,
+        code: u16,
+    },
     /// An answer of discovery.
     Document { path: String, body: Vec<u8>, code: u16 },
     /// Any other request.
@@ -113,7 +125,7 @@ impl OpenExchange {
             }
             let listing = parameter("sendInitialEvents=true").then(Objects::new);
             let decoder = SharedDecoder(FrameDecoder::new());
-            return Self::Watch { cache: 0, decoder, listing, code: 0 };
+            return Self::Watch { cache: 0, decoder, listing, body: Vec::new(), code: 0 };
         }
         if request.method == "GET" && !is_object && !request.is_stream {
             return Self::Document { path: request.path.clone(), body: Vec::new(), code: 0 };
@@ -150,22 +162,20 @@ pub(super) struct CacheEvent {
     pub(super) completes_list: bool,
 }
 
-/// Reads the frames that end in a piece. A frame that does not decode has no event, as in a cache.
-///
-/// # Errors
-/// The reason for which no cache can be followed any more.
+/// Reads the frames that end in a piece. Frames that do not decode, or are beyond the size that caches
+/// take, have no event.
 pub(super) fn events(
     decoder: &mut FrameDecoder,
     piece: &[u8],
     mask: Option<&Mask>,
-) -> Result<Vec<CacheEvent>, String> {
+) -> Vec<CacheEvent> {
     let mut found = Vec::new();
-    let mut flaw = None;
-    decoder.push(piece, &mut |part| match part {
-        RawItem::Whole(line) => found.extend(event(line, mask)),
-        RawItem::TooLarge(_) => flaw = Some("an event of a watch is too large".to_owned()),
+    decoder.push(piece, &mut |part| {
+        if let RawItem::Whole(line) = part {
+            found.extend(event(line, mask));
+        }
     });
-    flaw.map_or(Ok(found), Err)
+    found
 }
 
 /// Reads a frame.
@@ -184,27 +194,25 @@ fn event(line: &[u8], mask: Option<&Mask>) -> Option<CacheEvent> {
     })
 }
 
-/// Reads a page of a list: the objects, the version and the token of the next page.
+/// Reads a page of a list: the objects, the version and the token of the next page. Objects beyond
+/// the size that caches take are left out.
 ///
 /// # Errors
-/// The reason for which the body is no list.
+/// The body is no list.
 pub(super) fn page(
     body: &[u8],
     mask: Option<&Mask>,
     objects: &mut Objects,
-) -> Result<(String, Option<String>), String> {
+) -> Result<(String, Option<String>), Malformed> {
     let mut splitter = ListSplitter::with_limit(MAX_PIECE);
-    let mut flaw = None;
-    let pushed = splitter.push(body, &mut |part| match part {
-        RawItem::Whole(object) => {
+    splitter.push(body, &mut |part| {
+        if let RawItem::Whole(object) = part {
             let scan = MetadataScan::version_of(object).unwrap_or_default();
             objects.insert(id(&scan), kept(object, mask));
         }
-        RawItem::TooLarge(_) => flaw = Some("an object of a list is too large".to_owned()),
-    });
-    pushed.map_err(|error| error.to_string())?;
-    let meta = splitter.finish().map_err(|error| error.to_string())?;
-    flaw.map_or(Ok((meta.resource_version, meta.continue_token)), Err)
+    })?;
+    let meta = splitter.finish()?;
+    Ok((meta.resource_version, meta.continue_token))
 }
 
 fn id(scan: &MetadataScan<'_>) -> ObjectId {

@@ -14,7 +14,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
 
 fn recorder(options: RecordingOptions) -> Arc<Recorder> {
-    Recorder::start("shop", &Client::offline(), options).unwrap()
+    Recorder::start("shop", &Client::offline(), Vec::new(), options).unwrap()
 }
 
 fn request(method: &str, path: &str, query: &str, body: &Value) -> SentRequest {
@@ -168,6 +168,20 @@ async fn a_streamed_list_and_a_list_in_pages_are_one_entry_each() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_served_is_recorded_as_refused_also_by_a_streamed_list() {
+    for query in ["limit=500", "watch=true&sendInitialEvents=true"] {
+        let recorder = recorder(RecordingOptions::default());
+        let number = recorder.sent(of_cache(query)).unwrap();
+        recorder.answered(number, 404, &HeaderMap::new());
+        recorder.received(number, b"{\"reason\":\"NotFound\"}");
+        recorder.ended_exchange(number);
+        let lines = lines(&recorder);
+        assert_eq!((&lines[2]["list"], &lines[2]["code"]), (&json!(0), &json!(404)), "{query}");
+        assert_eq!(lines[2]["body"]["reason"], "NotFound");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn objects_larger_than_the_bound_end_the_recording_and_its_memory() {
     let recorder = recorder(RecordingOptions::default().bytes(1000));
     let list = json!({ "metadata": { "resourceVersion": "10" }, "items": [map("a", 1, &"x".repeat(2000))] });
@@ -264,7 +278,7 @@ async fn an_operator_records_nothing_unless_asked_to() {
         let running = manager.start();
         assert_eq!(running.recording().is_some(), is_recorded);
         // Without a recording nobody listens to the client, so that a listener can be set.
-        let another = Recorder::start("other", &client, RecordingOptions::default());
+        let another = Recorder::start("other", &client, Vec::new(), RecordingOptions::default());
         assert_eq!(another.is_none(), is_recorded);
     }
 }

@@ -105,6 +105,7 @@ impl Window {
                 *cache = self.cache(request);
                 let is_first = !request.query.split('&').any(|pair| pair.starts_with("continue="));
                 if let Some(cache) = self.caches.get_mut(*cache).filter(|_| is_first) {
+                    self.bytes = self.bytes.saturating_sub(streams::total(&cache.pages));
                     cache.pages.clear();
                 }
             }
@@ -162,17 +163,13 @@ impl Window {
             OpenExchange::Page { body, .. } | OpenExchange::Document { body, .. } => body,
             OpenExchange::Call { answer } if answer.is_stream => return,
             OpenExchange::Call { answer } => &mut answer.body,
-            OpenExchange::Watch { code, .. } if *code != 200 => return,
+            OpenExchange::Watch { code, body, .. } if *code != 200 => body,
             OpenExchange::Watch { cache, decoder, .. } => {
                 let cache = *cache;
                 let path = self.caches.get(cache).map(|cache| cache.path.as_str());
                 let mask = Some(mask).filter(|_| path.is_some_and(Mask::concerns));
-                match streams::events(&mut decoder.0, piece, mask) {
-                    Ok(events) => {
-                        events.into_iter().for_each(|event| self.watched(at, number, event));
-                    }
-                    Err(flaw) => self.end(flaw),
-                }
+                let events = streams::events(&mut decoder.0, piece, mask);
+                events.into_iter().for_each(|event| self.watched(at, number, event));
                 return;
             }
         };
@@ -232,10 +229,13 @@ impl Window {
                     self.listed(at, cache, code, body, mask);
                 }
             }
-            OpenExchange::Watch { listing, .. } => {
-                let listed = listing.unwrap_or_default();
-                let cost: usize = listed.values().map(|object| streams::cost(object)).sum();
-                self.bytes = self.bytes.saturating_sub(cost);
+            OpenExchange::Watch { cache, listing, body, code, .. } => {
+                self.bytes = self.bytes.saturating_sub(body.len());
+                if is_whole && listing.is_some() && code != 200 {
+                    self.listed(at, cache, code, body, mask);
+                }
+                let listed = streams::total(&listing.unwrap_or_default());
+                self.bytes = self.bytes.saturating_sub(listed);
             }
         }
         None
@@ -253,15 +253,15 @@ impl Window {
             return;
         }
         let mask = Mask::concerns(&cache.path).then_some(mask);
-        match streams::page(&body, mask, &mut cache.pages) {
-            // Objects of earlier pages are not counted until the last one: a page is small.
-            Ok((_, Some(_))) => {}
-            Ok((version, None)) => {
-                let objects = std::mem::take(&mut cache.pages);
-                let state = CacheState::Listed { version, objects };
-                self.push(at, Content::List { cache: number, state });
-            }
-            Err(flaw) => self.end(format!("a list cannot be read: {flaw}")),
+        self.bytes = self.bytes.saturating_sub(streams::total(&cache.pages));
+        // A body that is no list is none for the cache, either.
+        let end = streams::page(&body, mask, &mut cache.pages).ok();
+        if let Some((version, None)) = end {
+            let objects = std::mem::take(&mut cache.pages);
+            let state = CacheState::Listed { version, objects };
+            self.push(at, Content::List { cache: number, state });
+        } else {
+            self.bytes += streams::total(&cache.pages);
         }
     }
 

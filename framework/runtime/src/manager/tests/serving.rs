@@ -42,8 +42,9 @@ async fn the_recording_is_served_as_lines_and_its_absence_is_explained() {
     let answer = ask(&endpoints(), &get("/debug/recording")).await;
     assert!(answer.contains("application/x-ndjson"), "{answer}");
     assert!(answer.contains("\r\n\r\n{\"recording\":1,\"operator\":\"ops\""), "{answer}");
-    let far = ask_from(false, &Endpoints { debug: false, ..endpoints() }, &get("/debug/recording"));
-    assert!(far.await.starts_with("HTTP/1.1 404"), "only where the debug page is");
+    let elsewhere = Endpoints { debug: false, ..endpoints() };
+    let far = ask_from(false, &elsewhere, &get("/debug/recording")).await;
+    assert!(far.starts_with("HTTP/1.1 404"), "only where the debug page is: {far}");
     let manager = Manager::new(nowhere()).without_signals().without_health();
     let running = manager.metrics((Ipv4Addr::LOCALHOST, 0).into()).start();
     let answer = fetch(running.debug_addr().await.unwrap(), "/debug/recording").await;

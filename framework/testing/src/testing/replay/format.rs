@@ -13,6 +13,10 @@ const FORMAT: u64 = 1;
 pub(super) struct Header {
     pub(super) operator: String,
     pub(super) framework: String,
+    /// Default namespace of the operator's client.
+    pub(super) namespace: String,
+    /// Namespaces to which the operator is limited; empty for all.
+    pub(super) namespaces: Vec<String>,
     pub(super) began: Timestamp,
     pub(super) ended: Timestamp,
     pub(super) seed: u64,
@@ -134,6 +138,8 @@ fn header(fields: &Fields) -> Result<Header, Error> {
     Ok(Header {
         operator: fields.text("operator")?,
         framework: fields.text("framework")?,
+        namespace: fields.text("namespace")?,
+        namespaces: fields.texts("namespaces"),
         began: fields.time("began")?,
         ended: fields.time("ended")?,
         seed,
@@ -168,6 +174,11 @@ impl Fields {
 
     fn text(&self, name: &str) -> Result<String, Error> {
         self.optional(name).ok_or_else(|| refused(self.line, &format!("there is no text `{name}`")))
+    }
+
+    fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.value.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
     fn number(&self, name: &str) -> Result<u64, Error> {

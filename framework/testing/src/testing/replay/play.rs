@@ -54,11 +54,14 @@ pub(super) async fn play(
     };
     let (clock, rng) = (environment.clock.clone(), environment.rng.clone());
     // The name is never resolved: the script answers before a connection is opened.
-    let config = ClientConfig::new("http://in-process.windlass")?.with_namespace("default");
+    let config =
+        ClientConfig::new("http://in-process.windlass")?.with_namespace(&lines.header.namespace);
     let client = Client::builder().config(config).environment(environment).build()?;
     client.set_exchange_hook(Arc::clone(&script) as Arc<dyn ExchangeHook>);
     let observer = Arc::clone(&script) as Arc<dyn ReconcileObserver>;
-    let manager = make(client).replayed(&observer, workers(lines, &script));
+    let mut manager = make(client).replayed(&observer, workers(lines, &script));
+    // A flag may have limited the recorded operator.
+    manager.namespaces.clone_from(&lines.header.namespaces);
     // As it was when the recorded operator started.
     rng.restore(lines.header.seed);
     let course = Course {

@@ -87,6 +87,10 @@ impl Bench {
     async fn start(options: RecordingOptions) -> Self {
         let cluster = TestCluster::builder().embedded().start().await;
         let manager = operator(COPIES, cluster.client()).recording(options);
+        Self::over(cluster, manager).await
+    }
+
+    async fn over(cluster: TestCluster, manager: Manager) -> Self {
         let running = cluster.spawn_unrestricted(manager);
         let maps = cluster.client().namespace(cluster.namespace());
         let mut secret = Secret::default();
@@ -229,6 +233,16 @@ async fn a_failing_reconcile_fails_again_and_is_retried_at_its_recorded_times() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operator_that_a_flag_limited_to_namespaces_is_limited_in_the_replay() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let manager = operator(COPIES, cluster.client()).recording(RecordingOptions::default());
+    let manager = manager.namespaces([cluster.namespace()]);
+    let bench = Bench::over(cluster, manager).await;
+    incident(&bench).await;
+    assert_eq!(played(&bench.recorded(), COPIES).difference(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_copied_secret_is_masked_in_the_recording_and_equal_in_the_replay() {
     let bench = Bench::start(RecordingOptions::default()).await;
     bench.maps.create(&map("a", "1")).await.unwrap();
@@ -288,7 +302,7 @@ async fn a_workload_goes_on_from_the_end_of_a_recording_or_from_an_earlier_time(
 
 #[test]
 fn a_text_that_is_no_recording_is_refused_with_the_line_and_the_reason() {
-    let header = r#"{"recording":1,"operator":"a","framework":"w","began":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:01:00Z","seed":"1","isWhole":true}"#;
+    let header = r#"{"recording":1,"operator":"a","framework":"w","namespace":"a","namespaces":[],"began":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:01:00Z","seed":"1","isWhole":true}"#;
     assert!(Recording::parse(header).is_ok());
     let flawed = header.replace(":true}", r#":true,"flaw":"the caches are too large"}"#);
     let unknown = format!("{header}\n{{\"at\":\"2026-01-01T00:00:00Z\",\"event\":3}}");
