@@ -81,6 +81,18 @@ impl Rng {
         Self::seeded(self.next_u64() ^ name)
     }
 
+    /// Returns the state, from which [`restore`](Self::restore) goes on.
+    #[doc(hidden)]
+    pub fn state(&self) -> u64 {
+        *self.state.lock()
+    }
+
+    /// Replaces the state, of all clones.
+    #[doc(hidden)]
+    pub fn restore(&self, state: u64) {
+        *self.state.lock() = state;
+    }
+
     /// Returns the next number, uniform over all of `u64`.
     pub fn next_u64(&self) -> u64 {
         // The addition and the read of the new state are a single step: two clones that draw at the
@@ -136,6 +148,15 @@ mod tests {
             (0..9).map(|_| a.next_u64()).collect::<Vec<_>>(),
             (0..9).map(|_| b.next_u64()).collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn a_restored_state_goes_on_as_the_generator_of_the_state() {
+        let one = Rng::seeded(7);
+        one.next_u64();
+        let (state, other) = (one.state(), Rng::seeded(0));
+        other.restore(state);
+        assert_eq!(one.next_u64(), other.next_u64());
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl Options {
                 flag("graceful-shutdown-timeout", self.graceful_shutdown_timeout.map(duration)),
                 self.force_install.then(|| "--force-install".to_owned()),
                 flag("change-log", self.change_log.map(change_log)),
+                flag("record", self.record.map(duration)),
+                flag("record-memory", self.record_memory.map(|mebibytes| mebibytes.to_string())),
                 flag("log-level", level),
                 flag("log-format", log_format.map(str::to_owned)),
             ]

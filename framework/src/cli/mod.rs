@@ -57,8 +57,8 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Whole;
 use windlass_runtime::leader::LeaderElection;
 use windlass_runtime::manager::{
-    Manager, ManifestOptions, WebhookAccess, definition_of, exit_at_second_signal, exit_code,
-    serves_webhooks,
+    Manager, ManifestOptions, RecordingOptions, WebhookAccess, definition_of,
+    exit_at_second_signal, exit_code, serves_webhooks,
 };
 
 /// Creates the operator for a client.
@@ -373,6 +373,11 @@ impl Options {
         }
         if let Some(detail) = self.change_log {
             manager = manager.change_log(detail);
+        }
+        if let Some(time) = self.record {
+            let options = RecordingOptions::default().time(time);
+            let memory = self.record_memory.map(|mebibytes| usize::from(mebibytes) << 20);
+            manager = manager.recording(memory.map_or(options, |bytes| options.bytes(bytes)));
         }
         let namespaces: Vec<&str> = self
             .watch_namespace

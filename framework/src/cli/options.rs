@@ -69,6 +69,16 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "DETAIL", value_parser = change_log)]
     pub(super) change_log: Option<ChangeLog>,
 
+    /// Keep this much of the exchange with the API server in memory, such as 5m, for
+    /// /debug/recording; values of Secrets are masked; default: off, unless the program says otherwise
+    #[arg(long, global = true, value_name = "DURATION", env = "WINDLASS_RECORD")]
+    #[arg(value_parser = duration)]
+    pub(super) record: Option<Duration>,
+
+    /// Memory of --record, in MiB; default: 64
+    #[arg(long, global = true, value_name = "NUMBER", requires = "record")]
+    pub(super) record_memory: Option<u16>,
+
     /// Namespaces to watch, separated by commas; empty means all
     #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
     #[arg(hide_env_values = true, aliases = ["watch-namespaces", "namespaces"])]

@@ -163,6 +163,19 @@ fn flags_say_how_much_is_done_at_once_and_for_how_long_it_may_end() {
 }
 
 #[test]
+fn a_recording_is_off_unless_a_flag_asks_for_it() {
+    let manager = |flags: &[&str]| {
+        let options = parse(flags).unwrap();
+        format!("{:?}", options.apply(Manager::new(Client::offline())).unwrap())
+    };
+    assert!(manager(&[]).contains("recording: None"));
+    let recorded = manager(&["--record=2m", "--record-memory=8"]);
+    assert!(recorded.contains("time: 120s, bytes: 8388608"), "{recorded}");
+    assert!(manager(&["--record=2m"]).contains("time: 120s, bytes: 67108864"));
+    assert!(parse(&["--record-memory=8"]).is_err(), "it bounds nothing");
+}
+
+#[test]
 fn the_change_log_has_three_details() {
     for (text, detail) in [("off", "Off"), ("summary", "Summary"), ("full", "Full")] {
         let options = parse(&[&format!("--change-log={text}")]).unwrap();

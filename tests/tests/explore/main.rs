@@ -8,6 +8,7 @@ mod failures;
 mod fleet;
 mod members;
 mod records;
+mod replays;
 mod replicas;
 mod rotation;
 mod saved;

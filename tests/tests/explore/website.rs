@@ -10,7 +10,7 @@ use windlass::testing::World;
 // The example, with `main`: the exploration runs the users' own program.
 #[path = "../../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
-mod example;
+pub(crate) mod example;
 
 use example::Website;
 

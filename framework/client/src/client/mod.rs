@@ -36,7 +36,10 @@ pub use builder::ClientBuilder;
 #[cfg(feature = "ws")]
 pub(crate) use call::Upgraded;
 #[doc(hidden)]
-pub use call::{AnsweredDryRun, DryRunObserver, ObservedRequest, RequestObserver};
+pub use call::{
+    AnswerFuture, AnsweredDryRun, BrokenExchange, DryRunObserver, ExchangeEnd, ExchangeHook,
+    ObservedRequest, RequestObserver, RequestOrigin, SentRequest,
+};
 pub use config::{ClientConfig, Impersonation};
 #[doc(hidden)]
 pub use new_server::NewServer;

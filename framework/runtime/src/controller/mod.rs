@@ -51,9 +51,11 @@ pub use outcome::{Action, Failure, ResultExt};
 pub use planned::{
     PlannedAction, PlannedChange, PlannedEvent, PlannedField, PlannedObject, PlannedOutcome,
 };
-pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 #[doc(hidden)]
-pub use reconcile::{ObservedReconcile, ReconcileEnd, ReconcileObserver};
+pub use reconcile::{
+    AdmissionFuture, ObservedReconcile, ReconcileEnd, ReconcileObserver, current_reconcile,
+};
+pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 pub(crate) use reconcile::{records, soonest};
 #[doc(hidden)]
 pub use run::PlanRun;

@@ -16,7 +16,7 @@
 //!
 //! Not included: sharding.
 //!
-//! Files: `run` has the stages, `planning` the plan in their place, `runnable` the user's own work,
+//! Files: `run` has the stages, `recording` the last minutes for a replay, `planning` the plan in their place, `runnable` the user's own work,
 //! `install` the definitions, `foreign` the comparison with definitions of others, `endpoints` the
 //! servers, `manifests` the YAML, `signals` and `exit` the two ends of the process.
 
@@ -29,6 +29,7 @@ mod install;
 mod manifests;
 mod migration;
 mod planning;
+mod recording;
 mod run;
 mod runnable;
 mod running;
@@ -43,6 +44,9 @@ pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
 pub use migration::{MigratedKind, RefusedObject, StorageMigration};
 pub use planning::{Plan, PlanOptions};
+pub use recording::RecordingOptions;
+#[doc(hidden)]
+pub use recording::{Mask, outcome_text};
 #[doc(hidden)]
 pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
 pub use runnable::{RunContext, Runnable};
@@ -125,6 +129,7 @@ pub use signals::{exit_at_second_signal, first as first_signal};
 /// | [`drain`](Self::drain) | 25 s | `GracefulShutdownTimeout`: 30 s |
 /// | [`max_concurrent_reconciles`](Self::max_concurrent_reconciles) | by the builders | by the controllers |
 /// | [`memory_budget`](Self::memory_budget) | limit of the control group | none |
+/// | [`recording`](Self::recording) | off | none |
 #[derive(Debug)]
 #[must_use = "a manager does nothing until it is run"]
 pub struct Manager {
@@ -172,6 +177,8 @@ pub struct Manager {
     pub signals: bool,
     #[doc(hidden)]
     pub webhook_access: Option<WebhookAccess>,
+    /// Bounds of the recording, if there is one.
+    pub(crate) recording: Option<RecordingOptions>,
 }
 
 impl Manager {
@@ -203,6 +210,7 @@ impl Manager {
             memory: None,
             signals: true,
             webhook_access: None,
+            recording: None,
         }
     }
 
@@ -458,6 +466,19 @@ impl Manager {
         self
     }
 
+    /// Keeps the last minutes of the exchange with the API server in memory, for a test that replays
+    /// them: `/debug/recording` serves them where the debug page is served. Default: off; a time of
+    /// zero is off, too. The command line has this as `--record`.
+    ///
+    /// The recording has the requests of this operator's own client, their answers, the objects and
+    /// events of its caches, and the begin and end of each reconcile. Values of Secrets and tokens are
+    /// replaced by masks before they are kept; everything else is shown as it is, so that a recording is
+    /// as confidential as the objects in it.
+    pub fn recording(mut self, options: RecordingOptions) -> Self {
+        self.recording = Some(options);
+        self
+    }
+
     /// Leaves SIGTERM and SIGINT alone; stop the operator by [`Running::stop`].
     ///
     /// For an operator that is a part of a larger program, or of a test. The handlers of that
@@ -555,17 +576,6 @@ impl Manager {
     pub fn display_name(&self) -> &str {
         let lease = self.election.as_ref().map(|election| election.name.as_str());
         self.name.as_deref().or(lease).unwrap_or("operator")
-    }
-
-    /// Opens no socket and listens to no signal unless asked to: for operators inside a test.
-    #[doc(hidden)]
-    pub fn quiet(mut self) -> Self {
-        for bind in [&mut self.health, &mut self.metrics] {
-            if matches!(bind, Bind::Default(_)) {
-                *bind = Bind::Off;
-            }
-        }
-        self
     }
 
     /// Adapts the defaults to a developer's machine: no probes, and metrics, debug page and

@@ -28,6 +28,7 @@ use tracing::{debug, error, info, warn};
 
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
 use super::endpoints::{OperatorStatus, SharedStatus};
+use super::recording::Recorder;
 use super::runnable::{OperatorInfo, RunnableGroup, RunnableStage};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, checks, manifests, planning, signals};
@@ -171,6 +172,7 @@ fn set_up(
         planning::refuse_writes(&manager.clusters);
     }
     let name = manager.display_name().to_owned();
+    let recorder = Recorder::of(&manager, &name);
     let names = OperatorInfo {
         name: name.clone(),
         definitions: manifests::definition_names(&manager),
@@ -203,6 +205,7 @@ fn set_up(
         runnables: manager.runnables,
         lease,
         elector,
+        recorder,
         installs: definitions.iter().flatten().map(|one| one.name().to_owned()).collect(),
         kept_definitions: Mutex::default(),
         starting: Mutex::new(Some("starting".to_owned())),

@@ -98,6 +98,14 @@ impl Running {
         !self.task.is_finished()
     }
 
+    /// Returns the recording, in JSON lines as `/debug/recording` serves them; `None` if there is none.
+    ///
+    /// [`Manager::recording`](super::Manager::recording) has the contents and their bounds.
+    pub fn recording(&self) -> Option<String> {
+        let recorder = self.status.recorder.as_ref()?;
+        Some(String::from_utf8_lossy(&recorder.export()).into_owned())
+    }
+
     /// Returns the operator's caches.
     ///
     /// They run until the operator has ended, and then keep their last state.

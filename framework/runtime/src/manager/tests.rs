@@ -22,6 +22,7 @@ use super::endpoints::OperatorStatus;
 use super::endpoints::http::{
     ConnectionState, Endpoints, bind, is_one, reader_permits, serve, serve_connection,
 };
+use super::recording::Recorder;
 use super::*;
 use crate::controller::{ControllerRun, ControllerState};
 use windlass_cache::informer::InformerRegistry;
@@ -181,6 +182,7 @@ fn endpoints() -> Endpoints {
         runnables: Vec::new(),
         lease: None,
         elector: None,
+        recorder: Recorder::start("ops", &client, Vec::new(), RecordingOptions::default()),
         installs: Default::default(),
         kept_definitions: Default::default(),
         starting: parking_lot::Mutex::new(None),

@@ -11,7 +11,8 @@
 //!
 //! [`Table`] has cases of one reconcile each, which run with and without a server. [`explore`]
 //! makes a workload again and again, each time with another crash, lost answer or late event;
-//! [`simulate`] with seeded latencies and faults.
+//! [`simulate`] with seeded latencies and faults. [`replay`] runs the reconciles of a recorded
+//! operator again.
 //!
 //! Not included: a controller manager beside the real server.
 //!
@@ -46,6 +47,7 @@ mod namespaces;
 #[cfg(test)]
 mod operator_tests;
 mod real;
+mod replay;
 mod settle;
 mod tables;
 mod target;
@@ -60,6 +62,7 @@ pub use explore::{
 };
 pub use grants::GrantReport;
 pub use real::{ClientCertificate, RealServer};
+pub use replay::{Recording, Replay, ReplayReport, replay};
 pub use settle::RunningOperator;
 pub use tables::{Case, Table};
 

@@ -3,7 +3,7 @@
 mod defaults;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Uri};
@@ -389,6 +389,7 @@ impl ClientBuilder {
         let base = server.to_string().trim_end_matches('/').to_owned();
         let shared = Shared {
             stack,
+            hook: OnceLock::new(),
             #[cfg(any(test, feature = "ws"))]
             pool,
             #[cfg(feature = "ws")]

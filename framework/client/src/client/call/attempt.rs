@@ -7,7 +7,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
-use tower::ServiceExt;
 
 use super::trace;
 use super::{Call, Shared};
@@ -137,7 +136,7 @@ impl Call<'_> {
         &self,
         request: HttpRequest,
     ) -> Result<AttemptResponse, AttemptError> {
-        let response = self.shared.stack.clone().oneshot(request).await;
+        let response = self.answer(request).await;
         let response = response.map_err(|error| self.no_answer(error))?;
         let (parts, body) = response.into_parts();
         // Before the status is looked at: error answers carry warnings, too.

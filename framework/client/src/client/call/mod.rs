@@ -8,6 +8,7 @@
 
 mod attempt;
 mod defaults;
+mod exchange;
 mod observe;
 mod report;
 mod throttle;
@@ -17,13 +18,16 @@ mod upgrade;
 mod uri;
 
 pub(in crate::client) use defaults::Defaults;
+pub use exchange::{
+    AnswerFuture, BrokenExchange, ExchangeEnd, ExchangeHook, RequestOrigin, SentRequest,
+};
 pub use observe::{AnsweredDryRun, DryRunObserver, ObservedRequest, RequestObserver};
 pub(in crate::client) use trace::{SHOWN, curl};
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
 pub(in crate::client) use uri::uri;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderValue, Uri};
@@ -59,6 +63,8 @@ const ROUTINE: &str = "windlass_client::routine";
 pub(crate) struct Shared {
     /// Layers of the user around the transport.
     pub(super) stack: Stack,
+    /// Listener for all exchanges, or their other side.
+    pub(super) hook: OnceLock<Arc<dyn ExchangeHook>>,
     /// Source of connections for upgrades, which bypass the stack.
     #[cfg(any(test, feature = "ws"))]
     pub(super) pool: Arc<Pool>,

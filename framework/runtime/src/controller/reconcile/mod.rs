@@ -12,7 +12,9 @@ mod undriven;
 pub use self::object_task::ObjectTask;
 pub(super) use self::object_task::{Tasks, boxed_task};
 pub(super) use self::observed::ObservedStep;
-pub use self::observed::{ObservedReconcile, ReconcileEnd, ReconcileObserver};
+pub use self::observed::{
+    AdmissionFuture, ObservedReconcile, ReconcileEnd, ReconcileObserver, current_reconcile,
+};
 pub use self::report::OnFailure;
 pub(super) use self::report::boxed_report;
 pub(super) use self::shadow::{ShadowStep, show_wait};

@@ -1,10 +1,13 @@
-//! The step of a controller whose reconciles a test observes: their objects, their reasons and
-//! their ends.
+//! The step of a controller whose reconciles are observed, by a test or by a recording: their
+//! objects, their reasons, their requests and their ends.
 
 // DESIGN.md, 266: The reconcile behind a write is the one under way when the server stores it
+// DESIGN.md, 279: A replay decides when each reconcile begins
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::controller::outcome::action::Wait;
@@ -15,10 +18,26 @@ use crate::controller::worker::{
 };
 use windlass_core::resource::{ObjectKey, ResourceInfo};
 
+/// The number of the next reconcile of this process.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+tokio::task_local! {
+    /// Number of the reconcile that the task is in.
+    static CURRENT: u64;
+}
+
+/// Returns the number of the observed reconcile that the calling task is in, or reports the end of.
+#[doc(hidden)]
+pub fn current_reconcile() -> Option<u64> {
+    CURRENT.try_with(|number| *number).ok().filter(|number| *number != 0)
+}
+
 /// A reconcile that has begun.
 #[derive(Clone, Debug)]
 #[doc(hidden)]
 pub struct ObservedReconcile {
+    /// Number of the reconcile in this process.
+    pub number: u64,
     pub controller: Arc<str>,
     pub info: ResourceInfo,
     pub key: ObjectKey,
@@ -42,9 +61,20 @@ pub enum ReconcileEnd {
     Dropped,
 }
 
-/// A listener for the reconciles of controllers. Both methods must return quickly.
+/// A boxed wait before a reconcile.
+#[doc(hidden)]
+pub type AdmissionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A listener for the reconciles of controllers. All methods must return quickly.
 #[doc(hidden)]
 pub trait ReconcileObserver: fmt::Debug + Send + Sync {
+    /// Returns a wait before a reconcile that is due: until then nothing is read for it, and its
+    /// time does not count. Default: none.
+    fn admitted(&self, controller: &str, key: &ObjectKey) -> Option<AdmissionFuture> {
+        let _ = (controller, key);
+        None
+    }
+
     fn began(&self, reconcile: &ObservedReconcile);
     fn ended(&self, reconcile: &ObservedReconcile, end: ReconcileEnd);
 }
@@ -55,12 +85,12 @@ pub(crate) struct ObservedStep {
     pub(crate) controller: Arc<str>,
     pub(crate) info: ResourceInfo,
     pub(crate) trigger_names: Arc<TriggerNames>,
-    pub(crate) observer: Arc<dyn ReconcileObserver>,
+    pub(crate) observers: Vec<Arc<dyn ReconcileObserver>>,
 }
 
 /// Reports the end of a reconcile, also of one that is dropped.
 struct RunningReconcile<'a> {
-    observer: &'a Arc<dyn ReconcileObserver>,
+    observers: &'a [Arc<dyn ReconcileObserver>],
     reconcile: ObservedReconcile,
     end: ReconcileEnd,
 }
@@ -71,7 +101,9 @@ impl Drop for RunningReconcile<'_> {
         if std::thread::panicking() {
             self.end = ReconcileEnd::Failed;
         }
-        self.observer.ended(&self.reconcile, self.end.clone());
+        for observer in self.observers {
+            observer.ended(&self.reconcile, self.end.clone());
+        }
     }
 }
 
@@ -92,16 +124,20 @@ impl KeyHandler for ObservedStep {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> HandlerFuture<'a> {
         Box::pin(async move {
             let names = self.trigger_names.named_for(key, attempt.reasons);
+            // Relaxed: the number need only be unique.
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            attempt.cancel.observe(number);
             let reconcile = ObservedReconcile {
+                number,
                 controller: Arc::clone(&self.controller),
                 info: self.info.clone(),
                 key: key.clone(),
                 reasons: names.iter().collect::<Vec<_>>().join(", "),
             };
-            self.observer.began(&reconcile);
+            self.observers.iter().for_each(|observer| observer.began(&reconcile));
             let end = ReconcileEnd::Dropped;
-            let mut running = RunningReconcile { observer: &self.observer, reconcile, end };
-            let outcome = self.inner.run(key, attempt).await;
+            let mut running = RunningReconcile { observers: &self.observers, reconcile, end };
+            let outcome = CURRENT.scope(number, self.inner.run(key, attempt)).await;
             running.end = ReconcileEnd::of(&outcome);
             outcome
         })
@@ -125,7 +161,9 @@ impl KeyHandler for ObservedStep {
         reported: ReportedFailure<'a>,
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
-        self.inner.failed(key, reported, attempt)
+        let number = attempt.cancel.observed();
+        let report = self.inner.failed(key, reported, attempt)?;
+        Some(Box::pin(CURRENT.scope(number, report)))
     }
 
     fn waits<'a>(
@@ -134,7 +172,13 @@ impl KeyHandler for ObservedStep {
         wait: (&'a Wait, bool),
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
-        self.inner.waits(key, wait, attempt)
+        let number = attempt.cancel.observed();
+        let report = self.inner.waits(key, wait, attempt)?;
+        Some(Box::pin(CURRENT.scope(number, report)))
+    }
+
+    fn admitted(&self, key: &ObjectKey) -> Option<AdmissionFuture> {
+        self.observers.iter().find_map(|observer| observer.admitted(&self.controller, key))
     }
 
     fn keeps_conditions(&self) -> bool {

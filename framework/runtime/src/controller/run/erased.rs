@@ -16,7 +16,7 @@ use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
 use windlass_core::error::Error;
 use windlass_core::rbac::Rule;
-use windlass_core::resource::ResourceInfo;
+use windlass_core::resource::{ObjectKey, ResourceInfo};
 
 /// The environment that the manager passes to a controller when the controller may start working.
 #[derive(Clone, Debug)]
@@ -121,10 +121,13 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
 
-    /// Sets the listener of a test for the reconciles; called before the controller runs. Ignored
-    /// by default.
+    /// Adds a listener for the reconciles; called before the controller runs. Ignored by default.
     #[doc(hidden)]
     fn observe(&self, _observer: Arc<dyn ReconcileObserver>) {}
+
+    /// Makes an object due, for a replay; called while the controller runs. Ignored by default.
+    #[doc(hidden)]
+    fn enqueue(&self, _key: ObjectKey) {}
 
     /// Overrides the detail in which writes are logged; called before the controller runs. Ignored
     /// by default.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -66,8 +67,8 @@ pub(crate) struct Handle<C: Reconciler> {
     has_run: AtomicBool,
     /// Time for the running operator to settle, if this one is a shadow.
     shadow: OnceLock<Duration>,
-    /// Listener of a test for the reconciles.
-    observer: OnceLock<Arc<dyn ReconcileObserver>>,
+    /// Listeners for the reconciles.
+    observers: Mutex<Vec<Arc<dyn ReconcileObserver>>>,
 }
 
 /// The parts that need informers.
@@ -103,7 +104,7 @@ impl<C: Reconciler> Handle<C> {
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
             shadow: OnceLock::new(),
-            observer: OnceLock::new(),
+            observers: Mutex::default(),
         }
     }
 
@@ -221,16 +222,20 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Returns the handler of keys: the step, or its shadow; within an observed one in tests.
+    /// Returns the handler of keys: the step, or its shadow; within an observed one if there are
+    /// listeners.
     fn handler(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
         let inner = self.unobserved(step, environment);
-        let Some(observer) = self.observer.get() else { return inner };
+        let observers = self.observers.lock().clone();
+        if observers.is_empty() {
+            return inner;
+        }
         Arc::new(ObservedStep {
             inner,
             controller: Arc::clone(&self.plan.name),
             info: self.plan.info.clone(),
             trigger_names: Arc::clone(&self.trigger_names),
-            observer: Arc::clone(observer),
+            observers,
         })
     }
 
@@ -436,8 +441,13 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     }
 
     fn observe(&self, observer: Arc<dyn ReconcileObserver>) {
-        // The first one stays: a manager has one.
-        let _ = self.observer.set(observer);
+        self.observers.lock().push(observer);
+    }
+
+    fn enqueue(&self, key: ObjectKey) {
+        if let Some(attached) = self.attached.get() {
+            attached.enqueuer.enqueue_later(vec![(key, Duration::ZERO)], Reason::STARTED);
+        }
     }
 
     fn limit_workers(&self, workers: usize) {

@@ -54,6 +54,8 @@ struct Shared {
     collected: Collected,
     /// Whether the attempt's outcome is shown in the conditions of the object.
     is_shown: AtomicBool,
+    /// Number of the attempt as an observed reconcile; 0 while it is not observed.
+    observed: AtomicU64,
 }
 
 impl AttemptCancel {
@@ -67,6 +69,7 @@ impl AttemptCancel {
             generation: AtomicI64::new(0),
             collected: Collected::default(),
             is_shown: AtomicBool::new(false),
+            observed: AtomicU64::new(0),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -91,11 +94,23 @@ impl AttemptCancel {
         to.start_version.store(from.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
         to.generation.store(from.generation.load(Ordering::Relaxed), Ordering::Relaxed);
         to.collected.take_from(&from.collected);
+        to.observed.store(from.observed.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// The generation that the attempt reconciles, if the object has a generation.
     pub(crate) fn generation(&self) -> Option<i64> {
         Some(self.shared.generation.load(Ordering::Relaxed)).filter(|generation| *generation != 0)
+    }
+
+    /// Notes the number as an observed reconcile.
+    pub(crate) fn observe(&self, number: u64) {
+        // Relaxed: read by the task that runs the attempt.
+        self.shared.observed.store(number, Ordering::Relaxed);
+    }
+
+    /// The number as an observed reconcile; 0 if the attempt is not observed.
+    pub(crate) fn observed(&self) -> u64 {
+        self.shared.observed.load(Ordering::Relaxed)
     }
 
     /// Notes that the outcome is shown in the conditions of the object.
@@ -258,7 +273,9 @@ mod tests {
         let (attempt, report) =
             (AttemptCancel::new(&Arc::default()), AttemptCancel::new(&Arc::default()));
         attempt.set_start_version("7", Some(3));
+        attempt.observe(5);
         report.report_of(&attempt);
+        assert_eq!(report.observed(), 5);
         for one in [&attempt, &report] {
             assert_eq!(one.generation(), Some(3));
             assert!(one.has_start_version("7") && !one.has_start_version("8"));

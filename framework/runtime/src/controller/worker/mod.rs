@@ -83,6 +83,9 @@ pub(super) enum ReconcileOutcome {
 /// A boxed future of a step.
 pub(super) type HandlerFuture<'a> = Pin<Box<dyn Future<Output = ReconcileOutcome> + Send + 'a>>;
 
+/// A boxed wait before a step.
+pub(super) type AdmittedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A boxed report of a failure.
 pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
@@ -116,6 +119,12 @@ pub(super) trait KeyHandler: Send + Sync + 'static {
         wait: (&'a Wait, bool),
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>>;
+
+    /// Returns a wait before the key is handled; `None`, the default, handles it at once.
+    fn admitted(&self, key: &ObjectKey) -> Option<AdmittedFuture> {
+        let _ = key;
+        None
+    }
 
     /// Whether conditions are kept that show each failure.
     fn keeps_conditions(&self) -> bool {
@@ -290,6 +299,13 @@ impl Worker {
         // The reasons of a burst are known here only; an attempt that is dropped must return them
         // to the queue.
         let work = work.with_reasons(reasons).hold_on_drop();
+        let started = match self.step.admitted(work.key()) {
+            None => started,
+            Some(admitted) => {
+                admitted.await;
+                self.environment.clock.now()
+            }
+        };
         let busy = self.meter.busy();
         let attempt = self.new_attempt(&work, reasons);
         let cancel = attempt.cancel.clone();

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::manager::install::KeptDefinition;
+use crate::manager::recording::Recorder;
 use crate::manager::runnable::{OperatorInfo, Runnable, RunnableState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 use windlass_cache::reflector::State;
@@ -82,6 +83,7 @@ pub(crate) struct OperatorStatus {
     /// The lease's name.
     pub(crate) lease: Option<String>,
     pub(crate) elector: Option<Elector>,
+    pub(crate) recorder: Option<Arc<Recorder>>,
     /// The resources whose definitions this program installs.
     pub(crate) installs: BTreeSet<String>,
     /// Definitions of others that this program does not replace.

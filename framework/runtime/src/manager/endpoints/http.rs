@@ -290,6 +290,9 @@ impl Endpoints {
             ("debug", _) if self.debug && only.is_none() => {
                 limited(state, in_detail, || debug_page(&self.status, uri))
             }
+            ("debug", _) if self.debug && only.as_deref() == Some("recording") => {
+                limited(state, in_detail, || recording(&self.status))
+            }
             _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
         }
     }
@@ -380,6 +383,18 @@ fn debug_page(status: &OperatorStatus, uri: &Uri) -> FullResponse {
     };
     let body = format!("{:#}\n", debug::dump(status, limit));
     typed(StatusCode::OK, body, "application/json")
+}
+
+/// Returns the recording.
+fn recording(status: &OperatorStatus) -> FullResponse {
+    let Some(recorder) = &status.recorder else {
+        let why = "nothing is recorded: start the operator with --record=5m, or set `Manager::recording`\n";
+        return text(StatusCode::NOT_FOUND, why.to_owned());
+    };
+    let mut answer = Response::new(Full::new(recorder.export()));
+    let lines = HeaderValue::from_static("application/x-ndjson");
+    answer.headers_mut().insert(CONTENT_TYPE, lines);
+    answer
 }
 
 /// Answers with the metrics of the operator and of the process.

@@ -12,7 +12,7 @@ fn get_from(host: &str, path: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn the_debug_page_and_metrics_on_loopback_are_refused_to_a_foreign_name() {
     let endpoints = endpoints();
-    for path in ["/debug", "/metrics"] {
+    for path in ["/debug", "/debug/recording", "/metrics"] {
         for host in
             ["127.0.0.1:8080", "[::1]:8080", "[::1]", "10.1.2.3", "localhost:1", "LocalHost"]
         {
@@ -35,6 +35,20 @@ async fn the_debug_page_and_metrics_on_loopback_are_refused_to_a_foreign_name() 
     }
     // Probes are answered under any name.
     assert!(ask(&endpoints, &get_from("evil.example", "/healthz")).await.contains("200 OK"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_recording_is_served_as_lines_and_its_absence_is_explained() {
+    let answer = ask(&endpoints(), &get("/debug/recording")).await;
+    assert!(answer.contains("application/x-ndjson"), "{answer}");
+    assert!(answer.contains("\r\n\r\n{\"recording\":1,\"operator\":\"ops\""), "{answer}");
+    let elsewhere = Endpoints { debug: false, ..endpoints() };
+    let far = ask_from(false, &elsewhere, &get("/debug/recording")).await;
+    assert!(far.starts_with("HTTP/1.1 404"), "only where the debug page is: {far}");
+    let manager = Manager::new(nowhere()).without_signals().without_health();
+    let running = manager.metrics((Ipv4Addr::LOCALHOST, 0).into()).start();
+    let answer = fetch(running.debug_addr().await.unwrap(), "/debug/recording").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("--record=5m"), "{answer}");
 }
 
 /// S9: kubelets need the verdict; the reason, and the leader, are shown on this machine only.

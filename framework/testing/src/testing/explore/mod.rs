@@ -55,6 +55,9 @@ pub use self::report::{ExplorationReport, Finding};
 pub use self::simulate::{Simulation, SimulationReport, simulate};
 pub use self::world::World;
 
+pub(super) use self::run::runtime as paused_runtime;
+pub(super) use self::search::on_thread;
+
 use super::EPOCH;
 
 /// Variable that names one run, `SEED:PLAN`: it alone is made, and its writes are printed.

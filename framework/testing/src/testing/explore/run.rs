@@ -108,7 +108,8 @@ pub(super) fn prepared() -> Option<Backup> {
     Some(server(0).start().backup())
 }
 
-fn runtime() -> std::io::Result<Runtime> {
+/// Returns a runtime whose clock is paused.
+pub(in crate::testing) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
 }
 

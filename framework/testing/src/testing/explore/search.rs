@@ -241,7 +241,7 @@ pub(super) fn in_parallel(threads: usize, work: impl Fn() + Sync) {
 }
 
 /// Runs work on a thread with a large stack: a test's own one may be inside of a runtime.
-pub(super) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
+pub(in crate::testing) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("explore".to_owned()).stack_size(STACK);
         match thread.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {

@@ -15,7 +15,7 @@ use super::monitor::{LEASE, Monitor};
 use super::plan::RESTART;
 use super::run::Setting;
 use crate::embedded::{self, WebhookRoutes};
-use crate::testing::settle;
+use crate::testing::{Recording, settle};
 use windlass_client::client::{Client, ClientConfig};
 use windlass_core::clock::Clock;
 use windlass_core::crd::CustomResource;
@@ -175,6 +175,21 @@ impl World {
     /// pause may be seen as one.
     pub fn always(&self, text: &str, condition: impl Fn(&Self) -> bool + Send + Sync + 'static) {
         self.inner.invariants.lock().push((text.to_owned(), Arc::new(condition)));
+    }
+
+    /// Stores the objects that the caches of a recorded operator had at the recording's end, with their uids
+    /// and states, and the namespaces that they need: the workload goes on from there. To be called before
+    /// the [operator](Self::operator) starts, once the definitions are [installed](Self::install).
+    ///
+    /// [`Recording::until`] chooses an earlier end. Objects that no cache had whole are not there, and
+    /// references to owners among those are left out.
+    ///
+    /// # Panics
+    /// When the kind of an object is not served.
+    pub fn restore(&self, recording: &Recording) {
+        if let Err(text) = recording.place(&self.inner.server) {
+            panic!("{text}");
+        }
     }
 
     /// Returns all objects of a kind as they are stored; those that cannot be decoded are left out.
