@@ -11,6 +11,7 @@
 //! a mapper's signature) are left to the compiler and to `CustomResource::crd`.
 
 mod apply;
+mod cel;
 mod conditions;
 mod controller;
 mod convert;
@@ -74,6 +75,13 @@ pub fn projection(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn field_path(input: TokenStream) -> TokenStream {
     path::path(input.into()).into()
+}
+
+/// Implementation of `windlass::webhook::cel!`, which passes the path of the crate first.
+#[doc(hidden)]
+#[proc_macro]
+pub fn cel_expression(input: TokenStream) -> TokenStream {
+    cel::expression(input.into()).into()
 }
 
 #[doc = include_str!("../docs/schema.md")]

@@ -12,9 +12,11 @@
 //! | [`WebhookServer`] | the HTTPS server, a runnable of the manager |
 //! | [`CertificateSource`], [`MountedFiles`] | the serving certificate |
 //! | [`WebhookRegistration`], [`Configurations`] | the requests that API servers ask about |
+//! | [`AdmissionPolicy`], [`cel!`] | rules in CEL, which API servers evaluate without a webhook |
 //!
-//! A rule that CEL can express belongs to the schema of the kind, where it needs no webhook. Tests
-//! ask handlers without a socket: see [`AdmissionHandler::answer`].
+//! A rule that CEL can express belongs to the schema of an own kind, or to a policy about a kind of
+//! others: neither needs a webhook. Tests ask handlers without a socket: see
+//! [`AdmissionHandler::answer`].
 
 // DESIGN.md, 185: Admission is a crate below the manager, and answers without a socket
 // DESIGN.md, 186: The response of a handler is a value, and its errors are those of the API server
@@ -24,6 +26,12 @@
 #[doc(hidden)]
 pub mod webhook {
     pub use crate::*;
+}
+
+/// Items that `cel!` names. Not public API: they may change in any release.
+#[doc(hidden)]
+pub mod __private {
+    pub use windlass_runtime::__private::{cel_expression, path};
 }
 
 mod admission;
@@ -36,6 +44,7 @@ mod handlers;
 mod hook;
 mod meter;
 mod patch;
+mod policy;
 mod response;
 mod review;
 mod server;
@@ -52,6 +61,9 @@ pub use certificates::{
 pub use configuration::{ConfigurationOptions, Configurations, FailurePolicy, WebhookRegistration};
 pub use field::Field;
 pub use handlers::{Mutate, Validate};
+pub use policy::{
+    AdmissionPolicies, AdmissionPolicy, CelExpression, DenialReason, PolicyRule, ValidationAction,
+};
 pub use response::AdmissionResponse;
 pub use server::WebhookServer;
 pub use webhooks::{AdmissionHandler, MAX_BODY, MAX_CONVERTED, Webhooks};

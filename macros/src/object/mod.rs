@@ -13,6 +13,8 @@ mod known;
 mod names;
 mod syntax;
 
+pub(crate) use names::rust_name;
+
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Path, Token};

@@ -1,5 +1,6 @@
 //! Declarations of functions and variables, the type checker and the checked tree. No dependencies.
 
+mod admission;
 mod aggregates;
 mod bindings;
 mod calls;

@@ -119,6 +119,12 @@ impl ConfigurationOptions {
         format!("{}{suffix}", self.service())
     }
 
+    /// Returns the name of an admission policy and of its binding.
+    pub(crate) fn policy(&self, name: &str) -> String {
+        let suffix = if self.is_outside { "-outside" } else { "" };
+        format!("{}-{name}{suffix}", self.name)
+    }
+
     fn client(&self, path: &str) -> WebhookClientConfig {
         let ca_bundle = self.ca_bundle.clone().map(ByteString);
         match &self.url {
@@ -159,7 +165,8 @@ impl ConfigurationOptions {
         }
     }
 
-    fn metadata(&self) -> ObjectMeta {
+    /// Returns the metadata of the configurations.
+    pub(crate) fn metadata(&self) -> ObjectMeta {
         let labels = BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())]);
         ObjectMeta {
             name: Some(self.configuration()),
@@ -261,16 +268,18 @@ fn refused(hook: &Registered, why: &str) -> Error {
     Error::new(ErrorKind::Usage, text)
 }
 
+/// Whether a text is a label of DNS.
+pub(crate) fn is_dns_label(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.starts_with(is_plain)
+        && text.ends_with(is_plain)
+        && text.chars().all(|c| is_plain(c) || c == '-')
+}
+
 /// Checks a webhook, and returns what both kinds of entries share.
 fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Error> {
     let (name, keys) = (hook.name(), &hook.registration);
-    let is_label = |part: &str| {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        part.starts_with(is_plain)
-            && part.ends_with(is_plain)
-            && part.chars().all(|c| is_plain(c) || c == '-')
-    };
-    let is_name = name.split('.').count() >= 3 && name.split('.').all(is_label);
+    let is_name = name.split('.').count() >= 3 && name.split('.').all(is_dns_label);
     if !is_name || name.len() > LONGEST_NAME {
         let why =
             format!("{name:?} is no DNS name of three parts; set `WebhookRegistration::name`");
@@ -300,7 +309,10 @@ fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Err
 }
 
 /// Returns the selector of namespaces: without those that the operator needs to start.
-fn namespaces(hook: &Registered, options: &ConfigurationOptions) -> Option<LabelSelector> {
+pub(crate) fn namespaces(
+    hook: &Registered,
+    options: &ConfigurationOptions,
+) -> Option<LabelSelector> {
     let mut selector = hook.registration.namespaces.clone();
     let mut add = |operator: &str, names: Vec<String>| {
         let requirement = LabelSelectorRequirement {

@@ -19,7 +19,7 @@ pub enum FailurePolicy {
 
 impl FailurePolicy {
     /// Returns the word of the API.
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Fail => "Fail",
             Self::Ignore => "Ignore",
@@ -163,6 +163,11 @@ impl WebhookRegistration {
         self
     }
 
+    /// Returns the conditions.
+    pub(crate) fn conditions(&self) -> &[MatchCondition] {
+        &self.conditions
+    }
+
     /// Says that the handler acts outside of the answer, but not for dry runs (`NoneOnDryRun`).
     pub fn side_effects_outside(mut self) -> Self {
         self.side_effects = true;
@@ -212,7 +217,7 @@ impl Registered {
     }
 
     /// Returns the rules, without those of the registration's own kinds when there are none.
-    pub(super) fn rules(&self) -> Vec<RuleWithOperations> {
+    pub(crate) fn rules(&self) -> Vec<RuleWithOperations> {
         let operations = self.operations();
         let suffix = self.registration.sub_resource.as_ref();
         let resource = |plural: &str| match suffix {
@@ -235,6 +240,11 @@ impl Registered {
             ..rule.clone()
         });
         own.chain(others).collect()
+    }
+
+    /// Returns the selector of objects.
+    pub(crate) fn objects(&self) -> Option<&LabelSelector> {
+        self.registration.objects.as_ref()
     }
 
     fn operations(&self) -> Vec<String> {

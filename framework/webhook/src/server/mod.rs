@@ -41,6 +41,7 @@ use self::body::BodyMemory;
 use self::connection::Shared;
 use self::definition::Conversions;
 use self::opening::Opened;
+pub(crate) use self::outside::{put, remove};
 use self::repair::Repaired;
 use self::tls::{ServerTls, TlsSettings};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
@@ -388,7 +389,7 @@ fn service(place: &ManifestContext<'_>, name: &str) -> Value {
 }
 
 /// Returns an object as the manifests print it.
-fn printed(object: impl Serialize) -> Result<Value, Error> {
+pub(crate) fn printed(object: impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(object).map_err(|error| {
         Error::new(ErrorKind::Other, "cannot print a configuration of webhooks").because(error)
     })

@@ -209,7 +209,7 @@ fn report(resource: &str, name: &str, removed: Option<Result<(), Error>>) {
 }
 
 /// Writes an object; `None` removes one that an earlier run has left.
-async fn put<K>(client: &Client, name: &str, object: Option<&K>) -> Result<(), Error>
+pub(crate) async fn put<K>(client: &Client, name: &str, object: Option<&K>) -> Result<(), Error>
 where
     K: Whole,
 {
@@ -219,7 +219,11 @@ where
     }
 }
 
-async fn remove<K: Resource + DeserializeOwned>(client: &Client, name: &str) -> Result<(), Error> {
+/// Deletes an object; one that is gone is no error.
+pub(crate) async fn remove<K>(client: &Client, name: &str) -> Result<(), Error>
+where
+    K: Resource + DeserializeOwned,
+{
     match client.all::<K>().delete(name).await {
         Err(error) if error.is_not_found() => Ok(()),
         deleted => deleted.map(drop),

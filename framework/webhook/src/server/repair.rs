@@ -33,6 +33,25 @@ pub(super) enum Repaired {
     Conversions,
 }
 
+/// The faults that were logged and still last, by the name of their object.
+#[derive(Debug, Default)]
+struct LoggedFaults<'a>(BTreeMap<&'a str, String>);
+
+impl<'a> LoggedFaults<'a> {
+    /// Takes a fault in; returns whether it is to be logged: it began, or its text is another one.
+    fn begins(&mut self, object: &'a str, error: &Error) -> bool {
+        let text = error.to_string();
+        let is_new = self.0.get(object) != Some(&text);
+        self.0.insert(object, text);
+        is_new
+    }
+
+    /// Forgets the fault of an object that is right: the same fault is logged when it comes back.
+    fn ends(&mut self, object: &str) {
+        self.0.remove(object);
+    }
+}
+
 /// Keeps the configurations of these webhooks as they are to be, for ever.
 pub(super) async fn repair(
     webhooks: &Webhooks,
@@ -41,7 +60,8 @@ pub(super) async fn repair(
     mut conversions: Conversions<'_>,
     client: &Client,
 ) {
-    let mut told = String::new();
+    let name = options.service();
+    let mut faults = LoggedFaults::default();
     let mut looks = 0;
     loop {
         // The definitions may be installed or replaced by the leader, which starts at the same
@@ -55,16 +75,14 @@ pub(super) async fn repair(
         };
         if let Some(options) = options {
             match pass(webhooks, (&options, repaired), &mut conversions, client).await {
-                Ok(()) => told.clear(),
+                Ok(()) => faults.ends(&name),
                 // Another replica wrote the same, or somebody changed it again: the next look sees
                 // it.
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
                     pause = AGAIN;
-                    let text = error.to_string();
-                    if told != text {
+                    if faults.begins(&name, &error) {
                         tracing::warn!(%error, "the configurations of webhooks may be wrong");
-                        told = text;
                     }
                 }
             }
@@ -139,21 +157,19 @@ pub(super) async fn repair_conversions(
     conversions: &mut Conversions<'_>,
     client: &Client,
 ) {
-    let mut told = String::new();
+    let mut faults = LoggedFaults::default();
     let mut looks = 0;
     loop {
         let mut pause = if looks < EARLY { AGAIN } else { PERIOD };
         looks += 1;
         for (name, right) in right {
             match conversions.look(name, right).await {
-                Ok(()) => {}
+                Ok(()) => faults.ends(name),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
                     pause = AGAIN;
-                    let text = error.to_string();
-                    if told != text {
+                    if faults.begins(name, &error) {
                         tracing::warn!(%error, "the conversion of a definition may be wrong");
-                        told = text;
                     }
                 }
             }

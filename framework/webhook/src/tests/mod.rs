@@ -6,6 +6,7 @@ mod cluster;
 mod configurations;
 mod conversions;
 mod failures;
+mod policies;
 mod reviews;
 mod server;
 mod stricter;

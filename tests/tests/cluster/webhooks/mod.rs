@@ -1,5 +1,6 @@
 //! The webhook server, called by an API server over TLS: the embedded server, or a real server.
 
+mod policies;
 mod spawned;
 
 use std::net::Ipv4Addr;

@@ -8,6 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use windlass_apiserver::faults::{Action, Fault};
 use windlass_runtime::manager::WebhookAccess;
 
+use super::logs::Captured;
 use super::own::World;
 use super::*;
 use crate::tests::versions::v1;
@@ -174,4 +175,24 @@ async fn two_operators_that_own_one_conversion_write_it_seldom_and_show_it() {
     let contests: Vec<_> = shown.filter(|check| check.name == "webhook conversion").collect();
     assert!(!contests.is_empty() && contests.iter().all(|check| check.ok), "{contests:?}");
     assert!(contests[0].detail.contains("let one operator own the kind"), "{contests:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_of_a_conversion_is_logged_once_and_again_when_it_comes_back() {
+    let captured = Captured::default();
+    let _logs = tracing::subscriber::set_default(captured.clone());
+    let logged = || captured.text().matches("the conversion of a definition may be wrong").count();
+    let world = World::start().await;
+    let _laptop = Laptop::start(&world, "https://laptop.example").await;
+    let definitions = world.client.all::<CustomResourceDefinition>();
+    for faults in 1..=2 {
+        let mut removed = definition(&world).await;
+        definitions.delete(DEFINITION).await.unwrap();
+        pass(120).await;
+        assert_eq!(logged(), faults, "{}", captured.text());
+        removed.metadata.resource_version = None;
+        definitions.create(&removed).await.unwrap();
+        pass(16).await;
+        assert!(url(&conversion(&world).await).is_some(), "it is repaired");
+    }
 }

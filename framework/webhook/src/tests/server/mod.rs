@@ -3,6 +3,7 @@
 mod at_url;
 mod certificates;
 mod hostile;
+mod logs;
 mod missing;
 mod own;
 mod pki;

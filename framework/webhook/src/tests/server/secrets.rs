@@ -1,64 +1,12 @@
 //! Keys are in no log and in no `Debug`.
 
-use std::fmt;
-use std::sync::Mutex as StdMutex;
-
 use k8s_openapi::api::core::v1::Secret;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 use super::certificates::Folder;
+use super::logs::Captured;
 use super::own::World;
 use super::*;
 use crate::{MountedFiles, OwnCertificates};
-
-/// Keeps all texts of logs, at every level.
-#[derive(Clone, Default)]
-struct Captured(Arc<StdMutex<String>>);
-
-impl Captured {
-    fn add(&self, text: &str) {
-        self.0.lock().unwrap().push_str(text);
-    }
-
-    fn text(&self) -> String {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-struct Fields<'a>(&'a Captured);
-
-impl Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.add(&format!("{}={value:?}\n", field.name()));
-    }
-}
-
-impl Subscriber for Captured {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        span.record(&mut Fields(self));
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut Fields(self));
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut Fields(self));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
 
 /// Returns the lines of a key, without those around it.
 fn lines(pem: &str) -> impl Iterator<Item = &str> {
