@@ -67,7 +67,7 @@ pub(crate) fn expression(input: TokenStream) -> TokenStream {
             quote!({ #fault ::windlass::webhook::CelExpression::<#ty, _>::checked(#text) })
         }
     };
-    crate::keys::with_crate(code, Some(&krate))
+    crate::crate_path::with_crate(code, Some(&krate))
 }
 
 /// Checks an expression as the API server does at the creation of a policy, but for the types of
