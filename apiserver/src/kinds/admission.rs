@@ -1,5 +1,7 @@
 //! Fields that admission and strategies add to new built-in objects; they have no owner.
 
+// DESIGN.md, 286: What never changes is a row, and what is off is dropped late
+
 use serde_json::{Value, json};
 
 use super::Kind;
@@ -30,7 +32,8 @@ pub(crate) fn enter(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Removes fields of features that are off, and fields without effect. Senders own them nevertheless.
+/// Removes fields of features that are off, and fields without effect. Senders own them
+/// nevertheless.
 fn drop_disabled(kind: &Kind, old: &Value, object: &mut Value) {
     let is_external = object["spec"]["type"] == "ExternalName";
     let is_new = old["endpoints"] != object["endpoints"];
@@ -204,7 +207,8 @@ fn job(object: &mut Value) {
     }
 }
 
-/// Gives a Job without labels those of the template: as such a Job is read, and not as it is checked.
+/// Gives a Job without labels those of the template: as such a Job is read, and not as it is
+/// checked.
 pub(crate) fn label(kind: &Kind, object: &mut Value) {
     if kind.is("batch", "jobs") && object["metadata"]["labels"].is_null() {
         let labels = object["spec"]["template"]["metadata"]["labels"].clone();

@@ -23,8 +23,8 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// Sets `field` of `object` if absent or null: for fields behind a pointer in Go, whose empty text is
-/// a value, which validation refuses.
+/// Sets `field` of `object` if absent or null: for fields behind a pointer in Go, whose empty text
+/// is a value, which validation refuses.
 pub(crate) fn default_pointer(object: &mut Value, field: &str, value: Value) {
     if object.get(field).is_none_or(Value::is_null) {
         default(object, field, value);

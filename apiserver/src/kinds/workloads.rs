@@ -76,8 +76,8 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Returns the template of a `StatefulSet` as its Pods get it: with volumes of the claims, which replace
-/// those of the same name, and with names that the controller sets.
+/// Returns the template of a `StatefulSet` as its Pods get it: with volumes of the claims, which
+/// replace those of the same name, and with names that the controller sets.
 fn stateful_template(spec: &Value) -> Value {
     let mut template = spec["template"].clone();
     let Some(Value::Object(pod)) = template.get_mut("spec") else { return template };

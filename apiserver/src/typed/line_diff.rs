@@ -1,7 +1,7 @@
 //! The difference between two texts line by line, as kube-apiserver's library writes it.
 //!
-//! The library takes the longest common run of lines, and goes on before and behind that run; in texts of
-//! 200 lines or more, frequent lines begin no run.
+//! The library takes the longest common run of lines, and goes on before and behind that run; in
+//! texts of 200 lines or more, frequent lines begin no run.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,8 +29,8 @@ struct Part {
     new: Range<usize>,
 }
 
-/// Returns the changes from one text to another with the lines around them; empty without changes, and
-/// for texts of thousands of lines.
+/// Returns the changes from one text to another with the lines around them; empty without changes,
+/// and for texts of thousands of lines.
 pub(crate) fn unified(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     if old.len().max(new.len()) > MOST_LINES {

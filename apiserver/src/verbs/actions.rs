@@ -253,8 +253,8 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
     paths.iter().filter_map(|path| immutable(path)).collect()
 }
 
-/// Returns the fault of a change of the template of a Job that has not begun: only the choice of nodes
-/// and the resources of containers may change.
+/// Returns the fault of a change of the template of a Job that has not begun: only the choice of
+/// nodes and the resources of containers may change.
 fn suspended(old: &Value, new: &Value) -> Option<Cause> {
     let (mut before, after) = (old["spec"].clone(), &new["spec"]);
     let put = |spec: &mut Value, field: &str, value: Option<&Value>| {

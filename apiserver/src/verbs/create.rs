@@ -181,7 +181,8 @@ fn protection(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Removes the status that a client sent with a new object. Nodes keep theirs: they register themselves.
+/// Removes the status that a client sent with a new object. Nodes keep theirs: they register
+/// themselves.
 fn reset_status(call: &Call, object: &mut Value) {
     if call.kind.is("", "nodes") {
         return;

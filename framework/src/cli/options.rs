@@ -70,7 +70,8 @@ pub(super) struct Options {
     pub(super) change_log: Option<ChangeLog>,
 
     /// Keep this much of the exchange with the API server in memory, such as 5m, for
-    /// /debug/recording; values of Secrets are masked; default: off, unless the program says otherwise
+    /// /debug/recording; values of Secrets are masked; default: off, unless the program says
+    /// otherwise
     #[arg(long, global = true, value_name = "DURATION", env = "WINDLASS_RECORD")]
     #[arg(value_parser = duration)]
     pub(super) record: Option<Duration>,

@@ -1,10 +1,11 @@
 //! `cel!`: an expression of an admission policy, checked while the program is compiled.
 //!
 //! The text is checked with the API server's own functions and variables. Fields of `object` and
-//! `oldObject` become walks over the kind's type, one for each path in the expression (`places`), so
-//! that the compiler looks the fields up: a macro does not see the types of Kubernetes.
+//! `oldObject` become walks over the kind's type, one for each path in the expression (`places`),
+//! so that the compiler looks the fields up: a macro does not see the types of Kubernetes.
 
-// DESIGN.md, 262: Fields of an expression are checked by the compiler, as walks over the kind's type
+// DESIGN.md, 262: Fields of an expression are checked by the compiler, as walks over the kind's
+// type
 
 mod places;
 

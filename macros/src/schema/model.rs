@@ -12,8 +12,8 @@ use crate::errors::Errors;
 use crate::markers::{Subject, markers};
 
 /// Keywords that say which values there are. The same as in
-/// `framework/core/src/crd/schema/marks.rs`, which a crate of macros cannot import; rules are keys of
-/// their own here.
+/// `framework/core/src/crd/schema/marks.rs`, which a crate of macros cannot import; rules are keys
+/// of their own here.
 pub(super) const CONDITIONS: &[&str] = &[
     "pattern",
     "format",

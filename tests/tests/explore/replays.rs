@@ -1,5 +1,5 @@
-//! An incident of the website example: recorded on several threads in real time, replayed on a paused
-//! clock, and explored from its end.
+//! An incident of the website example: recorded on several threads in real time, replayed on a
+//! paused clock, and explored from its end.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ impl Incident {
         Self { cluster, sites, running }
     }
 
-    /// Sites come, one takes the host of another, one is scaled, a Deployment is edited by another user,
-    /// and a site goes.
+    /// Sites come, one takes the host of another, one is scaled, a Deployment is edited by another
+    /// user, and a site goes.
     async fn happens(&self) {
         for (name, host) in [("a", "a.example"), ("b", "b.example"), ("thief", "a.example")] {
             self.sites.create(&site(name, host)).await.unwrap();

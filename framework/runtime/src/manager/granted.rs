@@ -1,5 +1,5 @@
-//! Operators in tests: the printed roles as objects, the client that uses them, and the parts that a
-//! test leaves out.
+//! Operators in tests: the printed roles as objects, the client that uses them, and the parts that
+//! a test leaves out.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl Manager {
     }
 
     /// Prepares a replay: nothing is left that has no other side in a recording, which are servers,
-    /// signals, the election, definitions and runnables. `workers` is the number of objects that may
-    /// wait for their admission.
+    /// signals, the election, definitions and runnables. `workers` is the number of objects that
+    /// may wait for their admission.
     #[doc(hidden)]
     pub fn replayed(self, observer: &Arc<dyn ReconcileObserver>, workers: usize) -> Self {
         let mut manager = self.observed(observer).without_health().without_metrics();

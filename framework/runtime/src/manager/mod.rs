@@ -16,9 +16,10 @@
 //!
 //! Not included: sharding.
 //!
-//! Files: `run` has the stages, `recording` the last minutes for a replay, `planning` the plan in their place, `runnable` the user's own work,
-//! `install` the definitions, `foreign` the comparison with definitions of others, `endpoints` the
-//! servers, `manifests` the YAML, `signals` and `exit` the two ends of the process.
+//! Files: `run` has the stages, `recording` the last minutes for a replay, `planning` the plan in
+//! their place, `runnable` the user's own work, `install` the definitions, `foreign` the comparison
+//! with definitions of others, `endpoints` the servers, `manifests` the YAML, `signals` and `exit`
+//! the two ends of the process.
 
 mod checks;
 mod endpoints;
@@ -466,14 +467,14 @@ impl Manager {
         self
     }
 
-    /// Keeps the last minutes of the exchange with the API server in memory, for a test that replays
-    /// them: `/debug/recording` serves them where the debug page is served. Default: off; a time of
-    /// zero is off, too. The command line has this as `--record`.
+    /// Keeps the last minutes of the exchange with the API server in memory, for a test that
+    /// replays them: `/debug/recording` serves them where the debug page is served. Default: off; a
+    /// time of zero is off, too. The command line has this as `--record`.
     ///
     /// The recording has the requests of this operator's own client, their answers, the objects and
-    /// events of its caches, and the begin and end of each reconcile. Values of Secrets and tokens are
-    /// replaced by masks before they are kept; everything else is shown as it is, so that a recording is
-    /// as confidential as the objects in it.
+    /// events of its caches, and the begin and end of each reconcile. Values of Secrets and tokens
+    /// are replaced by masks before they are kept; everything else is shown as it is, so that a
+    /// recording is as confidential as the objects in it.
     pub fn recording(mut self, options: RecordingOptions) -> Self {
         self.recording = Some(options);
         self

@@ -98,7 +98,8 @@ impl Running {
         !self.task.is_finished()
     }
 
-    /// Returns the recording, in JSON lines as `/debug/recording` serves them; `None` if there is none.
+    /// Returns the recording, in JSON lines as `/debug/recording` serves them; `None` if there is
+    /// none.
     ///
     /// [`Manager::recording`](super::Manager::recording) has the contents and their bounds.
     pub fn recording(&self) -> Option<String> {

@@ -46,6 +46,7 @@ mod lock_tests;
 mod namespaces;
 #[cfg(test)]
 mod operator_tests;
+mod paused;
 mod real;
 mod replay;
 mod settle;

@@ -32,9 +32,9 @@ impl<K, T> CelExpression<K, T> {
         Self { text: Cow::Borrowed(text), of: PhantomData }
     }
 
-    /// Returns an expression that was made at run time, such as one with a number from the settings.
-    /// [`AdmissionPolicies::objects`](crate::AdmissionPolicies::objects) checks it. Values of others
-    /// have no place in the text: they would be code.
+    /// Returns an expression that was made at run time, such as one with a number from the
+    /// settings. [`AdmissionPolicies::objects`](crate::AdmissionPolicies::objects) checks it.
+    /// Values of others have no place in the text: they would be code.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self { text: Cow::Owned(text.into()), of: PhantomData }
     }
@@ -45,14 +45,14 @@ impl<K, T> CelExpression<K, T> {
     }
 }
 
-/// An expression of CEL for an [`AdmissionPolicy`](crate::AdmissionPolicy), checked by the compiler:
-/// `cel!(Deployment: "object.spec.replicas <= 5")` is a
+/// An expression of CEL for an [`AdmissionPolicy`](crate::AdmissionPolicy), checked by the
+/// compiler: `cel!(Deployment: "object.spec.replicas <= 5")` is a
 /// [`CelExpression<Deployment, bool>`](crate::CelExpression).
 ///
-/// The text is parsed and its types are checked as the API server does: functions, and the variables
-/// `object`, `oldObject`, `request`, `namespaceObject`, `authorizer` and `variables`. Fields of
-/// `object` and `oldObject` are looked up in the type, by their names in JSON; keys of a map stand in
-/// brackets.
+/// The text is parsed and its types are checked as the API server does: functions, and the
+/// variables `object`, `oldObject`, `request`, `namespaceObject`, `authorizer` and `variables`.
+/// Fields of `object` and `oldObject` are looked up in the type, by their names in JSON; keys of a
+/// map stand in brackets.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;
@@ -77,8 +77,9 @@ impl<K, T> CelExpression<K, T> {
 /// let few: CelExpression<Deployment, bool> = cel!(Deployment: "object.spec.replica <= 5");
 /// ```
 ///
-/// Without a type no field is looked up: for objects that are not of the kind, such as the `Scale` of
-/// `deployments/scale`, and for fields that a type renames by other rules than Kubernetes' types.
+/// Without a type no field is looked up: for objects that are not of the kind, such as the `Scale`
+/// of `deployments/scale`, and for fields that a type renames by other rules than Kubernetes'
+/// types.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;

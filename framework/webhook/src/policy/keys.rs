@@ -63,8 +63,8 @@ pub struct PolicyRule<K> {
 }
 
 impl<K> PolicyRule<K> {
-    /// Returns a rule: a request for which the expression is false breaks it, and the client gets the
-    /// message, of one line.
+    /// Returns a rule: a request for which the expression is false breaks it, and the client gets
+    /// the message, of one line.
     pub fn new(expression: CelExpression<K, bool>, message: impl Into<String>) -> Self {
         Self {
             expression,
@@ -74,8 +74,8 @@ impl<K> PolicyRule<K> {
         }
     }
 
-    /// Makes the message from the object; the message of [`new`](Self::new) stays for a value that is
-    /// empty, and for an expression that fails. `authorizer` is not known here.
+    /// Makes the message from the object; the message of [`new`](Self::new) stays for a value that
+    /// is empty, and for an expression that fails. `authorizer` is not known here.
     pub fn message_expression(mut self, expression: CelExpression<K, String>) -> Self {
         self.message_expression = Some(expression);
         self
@@ -88,7 +88,8 @@ impl<K> PolicyRule<K> {
     }
 }
 
-/// Rules in CEL about a kind, which API servers evaluate: a `ValidatingAdmissionPolicy` and its binding.
+/// Rules in CEL about a kind, which API servers evaluate: a `ValidatingAdmissionPolicy` and its
+/// binding.
 ///
 /// For kinds of others, such as `Deployment`. Rules about the fields of an own kind belong to its
 /// schema (`#[schema(rule(…))]`), where they also hold in `kube-system`; rules about the user of a
@@ -137,8 +138,8 @@ pub struct AdmissionPolicy<K> {
 }
 
 impl<K: Resource> AdmissionPolicy<K> {
-    /// Returns a policy without rules. The objects are called `<operator>-<name>`, and refusals have
-    /// that name: letters in lower case, digits and dashes.
+    /// Returns a policy without rules. The objects are called `<operator>-<name>`, and refusals
+    /// have that name: letters in lower case, digits and dashes.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -161,8 +162,8 @@ impl<K: Resource> AdmissionPolicy<K> {
         self
     }
 
-    /// Adds a value that rules, messages and later variables read as `variables.<name>`; evaluated at
-    /// the first use, once a request.
+    /// Adds a value that rules, messages and later variables read as `variables.<name>`; evaluated
+    /// at the first use, once a request.
     pub fn variable<T>(mut self, name: impl Into<String>, expression: CelExpression<K, T>) -> Self {
         self.variables.push((name.into(), expression.text().to_owned()));
         self
@@ -185,14 +186,15 @@ impl<K: Resource> AdmissionPolicy<K> {
         self
     }
 
-    /// Judges requests to a sub-resource, such as `status` or `scale`, in place of the object itself.
+    /// Judges requests to a sub-resource, such as `status` or `scale`, in place of the object
+    /// itself.
     pub fn sub_resource(mut self, name: impl Into<String>) -> Self {
         self.registration = self.registration.sub_resource(name);
         self
     }
 
-    /// Adds a kind to those that are judged: its group (empty for the core group), version and plural,
-    /// `*` for all. Required for policies of any kind; the kind of a typed policy is known.
+    /// Adds a kind to those that are judged: its group (empty for the core group), version and
+    /// plural, `*` for all. Required for policies of any kind; the kind of a typed policy is known.
     pub fn resource(mut self, group: &str, version: &str, plural: &str) -> Self {
         self.registration = self.registration.resource(group, version, plural);
         self
@@ -206,8 +208,8 @@ impl<K: Resource> AdmissionPolicy<K> {
         self
     }
 
-    /// Sets the consequences of a rule that is broken. Default: [`ValidationAction::Deny`]. A rule about
-    /// objects that are there already can begin with [`ValidationAction::Warn`] or `Audit`.
+    /// Sets the consequences of a rule that is broken. Default: [`ValidationAction::Deny`]. A rule
+    /// about objects that are there already can begin with [`ValidationAction::Warn`] or `Audit`.
     pub fn actions(mut self, actions: impl IntoIterator<Item = ValidationAction>) -> Self {
         self.actions = actions.into_iter().collect();
         self

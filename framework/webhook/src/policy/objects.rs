@@ -22,7 +22,8 @@ const LONGEST_NAME: usize = 253;
 ///
 /// `manifests` prints them with their bindings; the operator needs no right for them and does not
 /// change them. In tests, in the quickstart and with `--webhook-url` they are written at the start,
-/// under names that end with `-outside`; outside of a test's own server they are deleted at the stop.
+/// under names that end with `-outside`; outside of a test's own server they are deleted at the
+/// stop.
 ///
 /// ```no_run
 /// # extern crate windlass_webhook as windlass;
@@ -100,8 +101,8 @@ impl AdmissionPolicies {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for two policies of one name, a policy of any kind without a resource,
-    /// actions that exclude each other, and what an API server would refuse: an expression that is no
-    /// CEL of the required type, a policy without a rule, a message of several lines.
+    /// actions that exclude each other, and what an API server would refuse: an expression that is
+    /// no CEL of the required type, a policy without a rule, a message of several lines.
     pub fn objects(
         &self,
         options: &ConfigurationOptions,

@@ -35,8 +35,8 @@ impl AdmissionPolicies {
         Ok(parts)
     }
 
-    /// Writes the policies outside of a cluster, and waits for the stop. In a cluster they are those
-    /// that were printed.
+    /// Writes the policies outside of a cluster, and waits for the stop. In a cluster they are
+    /// those that were printed.
     async fn run(&self, cx: &RunContext) -> Result<(), Error> {
         let names = cx.names();
         let Some(access) = &names.webhooks else {

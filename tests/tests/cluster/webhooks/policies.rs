@@ -66,8 +66,8 @@ fn text(error: &Error) -> String {
     format!("{error:?}")
 }
 
-/// Creates Deployments with too many replicas until one is refused: a real API server takes a moment
-/// to read policies.
+/// Creates Deployments with too many replicas until one is refused: a real API server takes a
+/// moment to read policies.
 async fn until_judged(client: &Client, namespace: &str) -> Error {
     let api = client.namespace::<Deployment>(namespace);
     let (mut made, mut refused) = (0, None);

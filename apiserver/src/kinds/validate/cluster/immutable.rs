@@ -1,5 +1,7 @@
 //! Checks of changes: fields that keep the value of the creation.
 
+// DESIGN.md, 286: What never changes is a row, and what is off is dropped late
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -18,8 +20,8 @@ const FIXED: &str = "field is immutable";
 /// Annotation with the storage class, from before there was a field.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// Fields that keep their value, by group and kind: the path, the path in the fault, and the server's
-/// own type of the value if that is a structure.
+/// Fields that keep their value, by group and kind: the path, the path in the fault, and the
+/// server's own type of the value if that is a structure.
 const FIELDS: [(&str, &str, &[(&str, &str, &str)]); 15] = [
     ("", "PersistentVolume", &[("spec.volumeMode", "volumeMode", "")]),
     ("", "PersistentVolumeClaim", &[("spec.volumeMode", "volumeMode", "")]),
@@ -240,7 +242,8 @@ fn stateful(old: &Value, new: &Value) -> Option<Cause> {
     (rest(old) != rest(new)).then(|| forbidden_field("spec", why))
 }
 
-/// Appends the faults of a change of blocks of addresses, to which one of the other family may be added.
+/// Appends the faults of a change of blocks of addresses, to which one of the other family may be
+/// added.
 fn blocks(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let count = |list: &Value| list.as_array().map_or(0, Vec::len);
     let at = "spec.cidrs";

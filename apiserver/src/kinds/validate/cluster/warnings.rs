@@ -1,5 +1,5 @@
-//! Warnings about objects that describe the cluster, and about fields and labels that have others in
-//! their place.
+//! Warnings about objects that describe the cluster, and about fields and labels that have others
+//! in their place.
 
 use serde_json::Value;
 

@@ -55,7 +55,8 @@ pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Appends the faults of changes of annotations that are fixed at creation, and once more those of all.
+/// Appends the faults of changes of annotations that are fixed at creation, and once more those of
+/// all.
 fn annotated(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     const MIRROR: &str = "kubernetes.io/config.mirror";
     const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";

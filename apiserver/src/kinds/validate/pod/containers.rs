@@ -137,7 +137,8 @@ fn lively(container: &Value, at: &str, grace: Option<i64>, causes: &mut Vec<Caus
     }
 }
 
-/// Appends the faults of what a change of resources means for a container; the paths lack the position.
+/// Appends the faults of what a change of resources means for a container; the paths lack the
+/// position.
 fn resize(list: &Value, at: &str, restart: &str, causes: &mut Vec<Cause>) {
     let mut seen = BTreeSet::new();
     for (index, policy) in items(list) {

@@ -48,8 +48,8 @@ pub(super) fn probe(
     }
 }
 
-/// Appends the faults of a handler, of which there is exactly one; `grace` is the time for an orderly
-/// end of the Pod.
+/// Appends the faults of a handler, of which there is exactly one; `grace` is the time for an
+/// orderly end of the Pod.
 pub(super) fn check(handler: &Value, grace: Option<i64>, at: &str, causes: &mut Vec<Cause>) {
     let mut held = HANDLERS.into_iter().filter(|name| handler[*name].is_object());
     let Some(first) = held.next() else {

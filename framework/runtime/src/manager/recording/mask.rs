@@ -1,7 +1,7 @@
 //! Masks in place of secrets, before anything is kept.
 //!
-//! Equal values of a recording have equal masks, so that a copied value is still seen to be equal. A
-//! mask is a hash under a random key of the process, which no recording has: a mask does not tell
+//! Equal values of a recording have equal masks, so that a copied value is still seen to be equal.
+//! A mask is a hash under a random key of the process, which no recording has: a mask does not tell
 //! a short value to somebody who tries all of them. A mask of a mask is that mask, because a replay
 //! masks the requests of an operator that has read masks.
 

@@ -1,14 +1,14 @@
 //! The recording of an operator's last minutes: its exchange with the API server, its reconciles,
 //! and the objects that its caches had at the beginning.
 //!
-//! A [`Recorder`] listens to the exchanges of the client and to the reconciles of the controllers. A
-//! test replays the recording against the reconcilers, or loads its objects.
+//! A [`Recorder`] listens to the exchanges of the client and to the reconciles of the controllers.
+//! A test replays the recording against the reconcilers, or loads its objects.
 //!
-//! Files: `window` keeps the entries within the bounds, `streams` reads lists and watches of caches,
-//! `mask` replaces secrets, `lines` writes the format.
+//! Files: `window` keeps the entries within the bounds, `streams` reads lists and watches of
+//! caches, `mask` replaces secrets, `lines` writes the format.
 //!
-//! Not included: other clusters, WebSockets, answers that a reconciler reads as a stream, renewals of
-//! leases, Events, and calls of systems outside of Kubernetes.
+//! Not included: other clusters, WebSockets, answers that a reconciler reads as a stream, renewals
+//! of leases, Events, and calls of systems outside of Kubernetes.
 
 // DESIGN.md, 278: A recording taps the attempts of the client, above retries of connections
 // DESIGN.md, 280: Entries that leave a recording change its first lists
@@ -82,8 +82,8 @@ impl RecordingOptions {
 
     /// Sets the memory of the recording, in bytes. Default: 64 MiB.
     ///
-    /// A part of it are the objects of all caches as the API server sends them, which is more than a
-    /// cache needs for them; the rest is for the exchange, whose oldest parts make room. When the
+    /// A part of it are the objects of all caches as the API server sends them, which is more than
+    /// a cache needs for them; the rest is for the exchange, whose oldest parts make room. When the
     /// objects alone are larger, the recording ends with a warning.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;

@@ -162,8 +162,8 @@ pub(super) struct CacheEvent {
     pub(super) completes_list: bool,
 }
 
-/// Reads the frames that end in a piece. Frames that do not decode, or are beyond the size that caches
-/// take, have no event.
+/// Reads the frames that end in a piece. Frames that do not decode, or are beyond the size that
+/// caches take, have no event.
 pub(super) fn events(
     decoder: &mut FrameDecoder,
     piece: &[u8],

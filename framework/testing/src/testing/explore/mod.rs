@@ -55,10 +55,8 @@ pub use self::report::{ExplorationReport, Finding};
 pub use self::simulate::{Simulation, SimulationReport, simulate};
 pub use self::world::World;
 
-pub(super) use self::run::runtime as paused_runtime;
-pub(super) use self::search::on_thread;
-
 use super::EPOCH;
+use super::paused::on_thread;
 
 /// Variable that names one run, `SEED:PLAN`: it alone is made, and its writes are printed.
 const REPLAY: &str = "WINDLASS_EXPLORE";
@@ -231,7 +229,7 @@ impl Exploration {
     {
         let began = now();
         let mut report = ExplorationReport { seed: self.seed, ..ExplorationReport::default() };
-        let prepared = search::on_thread(run::prepared).ok().flatten();
+        let prepared = on_thread(run::prepared).ok().flatten();
         let shared = Shared { workload: &workload, prepared };
         if let Some((seed, plan)) = replayed() {
             report.seed = seed;

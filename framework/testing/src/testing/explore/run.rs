@@ -9,7 +9,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
 use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
@@ -19,6 +18,7 @@ use super::plan::Plan;
 use super::state::{self, End};
 use super::world::World;
 use crate::embedded::WebhookRoutes;
+use crate::testing::paused::paused_runtime;
 
 /// Virtual time without a change after which a world counts as quiet.
 const QUIET: Duration = Duration::from_secs(60);
@@ -103,14 +103,9 @@ fn started(seed: u64, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
 
 /// Returns the objects of a server that has just started; making them takes longer than many a run.
 pub(super) fn prepared() -> Option<Backup> {
-    let runtime = runtime().ok()?;
+    let runtime = paused_runtime().ok()?;
     let _inside = runtime.enter();
     Some(server(0).start().backup())
-}
-
-/// Returns a runtime whose clock is paused.
-pub(in crate::testing) fn runtime() -> std::io::Result<Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
 }
 
 /// Makes a run on the calling thread. `expected` is `None` for undisturbed runs.
@@ -123,7 +118,7 @@ where
     F: Fn(World) -> W,
     W: Future<Output = ()>,
 {
-    let runtime = match runtime() {
+    let runtime = match paused_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             let failure = Some(format!("cannot start a runtime: {error}"));

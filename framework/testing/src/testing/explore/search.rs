@@ -15,13 +15,12 @@ use super::plan::Plan;
 use super::report::{ExplorationReport, Finding};
 use super::run::{self, Outcome, Setting, Shared};
 use super::{Exploration, REPLAY, World, saved, state};
+use crate::testing::paused::{STACK, on_thread};
 
 /// Delay of events in the undisturbed run that shows how many writes lateness alone can cause.
 const LATENESS: Duration = Duration::from_millis(100);
 /// Plan of two replicas whose hand-over never comes.
 const UNDISTURBED: &str = "hand-over@4294967295";
-/// Stack of a thread, in bytes: futures of operators without optimization are large.
-const STACK: usize = 16 << 20;
 
 /// Results of undisturbed runs.
 pub(super) struct Reference {
@@ -238,18 +237,6 @@ pub(super) fn in_parallel(threads: usize, work: impl Fn() + Sync) {
             drop(thread.spawn_scoped(scope, &work));
         }
     });
-}
-
-/// Runs work on a thread with a large stack: a test's own one may be inside of a runtime.
-pub(in crate::testing) fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("explore".to_owned()).stack_size(STACK);
-        match thread.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(_)) => Err("the run panicked outside of its workload".to_owned()),
-            Err(error) => Err(format!("cannot start a thread: {error}")),
-        }
-    })
 }
 
 /// Prints the requests and changes of a run that is replayed, in their order.

@@ -16,6 +16,7 @@ use super::report::{ExplorationReport, Finding};
 use super::run::{self, Outcome, Setting, Shared};
 use super::search::{self, Reference};
 use super::{World, now, state};
+use crate::testing::paused::on_thread;
 
 /// Variable that names one run, `SEED` or `SEED:FAULTS`: it alone is made, and its exchange is
 /// printed.
@@ -115,7 +116,7 @@ impl Simulation {
             None => (seeds.into_iter().collect(), self.faults),
         };
         let settings = Self { faults, ..self };
-        let prepared = search::on_thread(run::prepared).ok().flatten();
+        let prepared = on_thread(run::prepared).ok().flatten();
         let shared = Shared { workload: &workload, prepared };
         let mut reference = ExplorationReport::default();
         let within = super::REST;

@@ -177,12 +177,13 @@ impl World {
         self.inner.invariants.lock().push((text.to_owned(), Arc::new(condition)));
     }
 
-    /// Stores the objects that the caches of a recorded operator had at the recording's end, with their uids
-    /// and states, and the namespaces that they need: the workload goes on from there. To be called before
-    /// the [operator](Self::operator) starts, once the definitions are [installed](Self::install).
+    /// Stores the objects that the caches of a recorded operator had at the recording's end, with
+    /// their uids and states, and the namespaces that they need: the workload goes on from there.
+    /// To be called before the [operator](Self::operator) starts, once the definitions are
+    /// [installed](Self::install).
     ///
-    /// [`Recording::until`] chooses an earlier end. Objects that no cache had whole are not there, and
-    /// references to owners among those are left out.
+    /// [`Recording::until`] chooses an earlier end. Objects that no cache had whole are not there,
+    /// and references to owners among those are left out.
     ///
     /// # Panics
     /// When the kind of an object is not served.

@@ -1,5 +1,5 @@
-//! Reading of recordings; `windlass_runtime`'s `recording/lines.rs` writes them and has the table of
-//! lines.
+//! Reading of recordings; `windlass_runtime`'s `recording/lines.rs` writes them and has the table
+//! of lines.
 
 use jiff::Timestamp;
 use serde_json::Value;

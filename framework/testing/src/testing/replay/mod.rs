@@ -1,9 +1,9 @@
-//! Replays of recordings: an operator's reconciles are run again with the objects, events and answers
-//! of a running operator, and their requests are compared with the recorded ones.
+//! Replays of recordings: an operator's reconciles are run again with the objects, events and
+//! answers of a running operator, and their requests are compared with the recorded ones.
 //!
-//! Files: `format` reads recordings, `script` is the other side of the operator, with `caches` for lists
-//! and watches; `play` goes through the entries, `compare` finds differences, `objects` puts the recorded
-//! objects on a server.
+//! Files: `format` reads recordings, `script` is the other side of the operator, with `caches` for
+//! lists and watches; `play` goes through the entries, `compare` finds differences, `objects` puts
+//! the recorded objects on a server.
 //!
 //! Not included: sources of reconciles other than the recorded begins, Events, webhooks, runnables,
 //! other clusters.
@@ -30,15 +30,15 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_runtime::manager::Manager;
 
 use self::format::Lines;
-use super::explore::{on_thread, paused_runtime};
+use super::paused::{on_thread, paused_runtime};
 
 /// Difference of times that the recorded operator needed for its work.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
 /// A recording of a running operator, from `/debug/recording`.
 ///
-/// A replay needs the objects from before the first entry, and recordings have them. Secrets are masked:
-/// an operator that computes something of a secret sends something else in a replay.
+/// A replay needs the objects from before the first entry, and recordings have them. Secrets are
+/// masked: an operator that computes something of a secret sends something else in a replay.
 ///
 /// ```no_run
 /// # extern crate windlass_testing as windlass;
@@ -101,8 +101,8 @@ impl Recording {
         self.lines.header.ended
     }
 
-    /// Whether the recording goes back to the start of the operator. Then the operator's randomness is that
-    /// of the recorded one, too.
+    /// Whether the recording goes back to the start of the operator. Then the operator's randomness
+    /// is that of the recorded one, too.
     pub fn is_whole(&self) -> bool {
         self.lines.header.is_whole
     }
@@ -117,13 +117,13 @@ impl Recording {
     }
 }
 
-/// Replays a recording against the operator that `make` builds, with the default settings, and fails
-/// the test at the first difference.
+/// Replays a recording against the operator that `make` builds, with the default settings, and
+/// fails the test at the first difference.
 ///
-/// Each recorded reconcile is run again, at its place among the events and answers: the operator's caches
-/// have the objects that the recorded one's had then. Its requests and its end must be the recorded
-/// ones. The clock is paused and begins at the recorded time. In a `#[tokio::test]` the call blocks that
-/// test's thread.
+/// Each recorded reconcile is run again, at its place among the events and answers: the operator's
+/// caches have the objects that the recorded one's had then. Its requests and its end must be the
+/// recorded ones. The clock is paused and begins at the recorded time. In a `#[tokio::test]` the
+/// call blocks that test's thread.
 ///
 /// The operator runs without servers, election, definitions and runnables.
 ///
@@ -152,8 +152,8 @@ impl<'a> Replay<'a> {
         Self { recording, tolerance: TOLERANCE }
     }
 
-    /// Sets the difference up to which two times in requests are equal. Default: 2 s. A replayed reconcile
-    /// computes in no time, and the recorded one did not.
+    /// Sets the difference up to which two times in requests are equal. Default: 2 s. A replayed
+    /// reconcile computes in no time, and the recorded one did not.
     pub fn time_tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;
         self
@@ -195,8 +195,8 @@ pub struct ReplayReport {
 }
 
 impl ReplayReport {
-    /// Returns the first difference: the reconcile, the request, and the paths with both values; `None` if there
-    /// is none.
+    /// Returns the first difference: the reconcile, the request, and the paths with both values;
+    /// `None` if there is none.
     pub fn difference(&self) -> Option<&str> {
         self.difference.as_deref()
     }

@@ -14,8 +14,8 @@ use crate::testing::target::Target;
 type Place = (String, String, String, String);
 
 impl Recording {
-    /// Returns the cached objects at the end, by their places. Caches of metadata alone have no objects to
-    /// store.
+    /// Returns the cached objects at the end, by their places. Caches of metadata alone have no
+    /// objects to store.
     fn objects(&self) -> BTreeMap<Place, Value> {
         let mut caches: Vec<ReplayedCache> =
             self.lines.caches.iter().map(ReplayedCache::new).collect();
@@ -44,8 +44,9 @@ impl Recording {
         objects
     }
 
-    /// Stores the objects as they were, with their uids, and the namespaces that they need. References to
-    /// owners that the recording does not have are left out: a garbage collector would delete such objects.
+    /// Stores the objects as they were, with their uids, and the namespaces that they need.
+    /// References to owners that the recording does not have are left out: a garbage collector
+    /// would delete such objects.
     ///
     /// # Errors
     /// A sentence about an object whose kind is not served.

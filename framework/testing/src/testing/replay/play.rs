@@ -1,5 +1,5 @@
-//! The course of a replay: each entry of the recording at its time, and none before the operator has
-//! done what belongs before it.
+//! The course of a replay: each entry of the recording at its time, and none before the operator
+//! has done what belongs before it.
 
 // DESIGN.md, 279: A replay decides when each reconcile begins
 
@@ -38,7 +38,8 @@ pub(super) struct Played {
     pub(super) requests: usize,
 }
 
-/// Makes an operator, and replays a recording against it on the paused clock of the current runtime.
+/// Makes an operator, and replays a recording against it on the paused clock of the current
+/// runtime.
 pub(super) async fn play(
     lines: &Lines,
     tolerance: Duration,

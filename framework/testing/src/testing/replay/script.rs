@@ -195,8 +195,8 @@ impl Script {
         Some(receiver)
     }
 
-    /// Returns the answer to a request outside of the recorded reconciles, at once: that of the next
-    /// recorded one of this kind.
+    /// Returns the answer to a request outside of the recorded reconciles, at once: that of the
+    /// next recorded one of this kind.
     fn outside(&self, request: &SentRequest) -> RecordedAnswer {
         let mut state = self.state.lock();
         let State { requests, reconciles, .. } = &mut *state;
