@@ -44,7 +44,7 @@ impl Incident {
         self.running.settled().await;
         let deployments = self.cluster.client().namespace::<Deployment>(self.cluster.namespace());
         let edit = Patch::Merge(json!({ "spec": { "replicas": 9 } }));
-        deployments.patch("a", edit).await.unwrap();
+        deployments.patch("b", edit).await.unwrap();
         self.running.settled().await;
         self.sites.delete("a").await.unwrap();
         self.running.settled().await;

@@ -181,14 +181,8 @@ impl Course {
     /// Answers a request, once the operator has sent it.
     async fn answer(&self, number: u64) {
         let Some(reconcile) = self.script.reconcile_of(number) else { return };
-        let is_over = || {
-            let state = self.script.state.lock();
-            state.reconciles.get(&reconcile).is_some_and(|it| it.ended.is_some())
-        };
-        self.until(|| self.script.is_sent(number) || is_over()).await;
-        // The report of a failure is sent behind the end.
-        settle().await;
-        if self.script.is_sent(number) {
+        // Also behind the end, where failures and waits are reported.
+        if self.until(|| self.script.is_sent(number)).await {
             self.script.deliver(number);
             return;
         }
