@@ -9,6 +9,8 @@ pub(crate) enum NameRule {
     Label,
     /// Any text that fits into a path.
     Path,
+    /// An IP address in the usual spelling; judged by the kind.
+    Address,
     /// Any text but an empty text.
     Any,
     /// Any text.
@@ -21,7 +23,7 @@ pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
         NameRule::Subdomain => subdomain(name),
         NameRule::Label => label(name),
         NameRule::Path => path(name),
-        NameRule::Any | NameRule::Unchecked => Vec::new(),
+        NameRule::Any | NameRule::Unchecked | NameRule::Address => Vec::new(),
     }
 }
 

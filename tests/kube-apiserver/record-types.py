@@ -24,6 +24,8 @@ REF = "#/components/schemas/"
 # them from others; they were found by creating such objects (see the conditions rule in `field`).
 WRITTEN = {
     ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentMetrics"),
+    ("io.k8s.api.core.v1.AzureFilePersistentVolumeSource", "secretNamespace"),
+    ("io.k8s.api.core.v1.ContainerImage", "names"),
     ("io.k8s.api.core.v1.ContainerStateRunning", "startedAt"),
     ("io.k8s.api.core.v1.ContainerStateTerminated", "finishedAt"),
     ("io.k8s.api.core.v1.ContainerStateTerminated", "startedAt"),
@@ -32,8 +34,14 @@ WRITTEN = {
     ("io.k8s.api.core.v1.Event", "lastTimestamp"),
     ("io.k8s.api.core.v1.EventSeries", "lastObservedTime"),
     ("io.k8s.api.core.v1.ProjectedVolumeSource", "sources"),
+    ("io.k8s.api.core.v1.TypedLocalObjectReference", "apiGroup"),
+    ("io.k8s.api.core.v1.TypedObjectReference", "apiGroup"),
+    ("io.k8s.api.discovery.v1.EndpointSlice", "endpoints"),
+    ("io.k8s.api.discovery.v1.EndpointSlice", "ports"),
     ("io.k8s.api.events.v1.Event", "deprecatedFirstTimestamp"),
     ("io.k8s.api.events.v1.Event", "deprecatedLastTimestamp"),
+    ("io.k8s.api.flowcontrol.v1.ResourcePolicyRule", "namespaces"),
+    ("io.k8s.api.storage.v1.CSINodeDriver", "topologyKeys"),
     ("io.k8s.api.storage.v1.VolumeError", "time"),
 }
 

@@ -23,6 +23,14 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
+/// Sets `field` of `object` if absent or null: for fields behind a pointer in Go, whose empty text is
+/// a value, which validation refuses.
+pub(crate) fn default_pointer(object: &mut Value, field: &str, value: Value) {
+    if object.get(field).is_none_or(Value::is_null) {
+        default(object, field, value);
+    }
+}
+
 /// Sets the list `field` of `object` if absent, null or empty.
 ///
 /// For defaults that upstream sets by the list's length. Where upstream distinguishes an empty list
@@ -90,6 +98,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("", "PersistentVolume") => volume(object),
         ("", "PodTemplate") => pods::template(object),
         ("", "Endpoints") => endpoints(object),
+        ("", "Node") => settings::node(object),
         ("" | "apps", "ReplicationController" | "ReplicaSet") => replicas(object),
         ("apps", "Deployment") => deployment(object),
         ("apps", "StatefulSet") => stateful_set(object),
@@ -103,12 +112,12 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("networking.k8s.io", "IngressClass") if object["spec"]["parameters"].is_object() => {
-            default(&mut object["spec"]["parameters"], "scope", json!("Cluster"));
+            default_pointer(&mut object["spec"]["parameters"], "scope", json!("Cluster"));
         }
         ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
         ("rbac.authorization.k8s.io", _) => rbac(object),
         ("scheduling.k8s.io", _) => {
-            default(object, "preemptionPolicy", json!("PreemptLowerPriority"))
+            default_pointer(object, "preemptionPolicy", json!("PreemptLowerPriority"))
         }
         ("storage.k8s.io", name) => settings::storage(name, object),
         ("flowcontrol.apiserver.k8s.io", name) => settings::flow(name, object),
@@ -116,9 +125,10 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("discovery.k8s.io", _) => {
             for port in items(object, "ports") {
                 default(port, "name", json!(""));
-                default(port, "protocol", json!("TCP"));
+                default_pointer(port, "protocol", json!("TCP"));
             }
         }
+        ("resource.k8s.io", _) => settings::devices(object),
         ("apiextensions.k8s.io", _) => definition(object),
         _ => {}
     }
@@ -154,10 +164,10 @@ fn scaling(behavior: &mut Value) {
     let by = |kind: &str, value: u32| json!({"type": kind, "value": value, "periodSeconds": 15});
     let up = child(behavior, "scaleUp");
     default(up, "stabilizationWindowSeconds", json!(0));
-    default(up, "selectPolicy", json!("Max"));
+    default_pointer(up, "selectPolicy", json!("Max"));
     default(up, "policies", json!([by("Pods", 4), by("Percent", 100)]));
     let down = child(behavior, "scaleDown");
-    default(down, "selectPolicy", json!("Max"));
+    default_pointer(down, "selectPolicy", json!("Max"));
     default(down, "policies", json!([by("Percent", 100)]));
 }
 
@@ -185,7 +195,7 @@ fn namespace(object: &mut Value) {
 
 /// Defaults of claims to volumes.
 fn claim(object: &mut Value) {
-    default(child(object, "spec"), "volumeMode", json!("Filesystem"));
+    default_pointer(child(object, "spec"), "volumeMode", json!("Filesystem"));
     default(child(object, "status"), "phase", json!("Pending"));
 }
 
@@ -193,26 +203,27 @@ fn claim(object: &mut Value) {
 fn volume(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "persistentVolumeReclaimPolicy", json!("Retain"));
-    default(spec, "volumeMode", json!("Filesystem"));
+    default_pointer(spec, "volumeMode", json!("Filesystem"));
     if spec["hostPath"].is_object() && spec["hostPath"]["type"].is_null() {
         spec["hostPath"]["type"] = json!("");
     }
+    pods::sources(spec);
     default(child(object, "status"), "phase", json!("Pending"));
 }
 
 /// Defaults of webhook configurations.
 fn webhooks(kind: &Kind, object: &mut Value) {
     for webhook in items(object, "webhooks") {
-        default(webhook, "failurePolicy", json!("Fail"));
-        default(webhook, "matchPolicy", json!("Equivalent"));
+        default_pointer(webhook, "failurePolicy", json!("Fail"));
+        default_pointer(webhook, "matchPolicy", json!("Equivalent"));
         default(webhook, "timeoutSeconds", json!(10));
         child(webhook, "namespaceSelector");
         child(webhook, "objectSelector");
         if kind.name() == "MutatingWebhookConfiguration" {
-            default(webhook, "reinvocationPolicy", json!("Never"));
+            default_pointer(webhook, "reinvocationPolicy", json!("Never"));
         }
         for rule in items(webhook, "rules") {
-            default(rule, "scope", json!("*"));
+            default_pointer(rule, "scope", json!("*"));
         }
         if webhook["clientConfig"]["service"].is_object() {
             default(&mut webhook["clientConfig"]["service"], "port", json!(443));
@@ -225,8 +236,8 @@ fn replicas(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     // Only this oldest kind takes the selector from the template.
     if labels.is_object() && object["kind"] == "ReplicationController" {
-        default(child(object, "spec"), "selector", labels.clone());
-        default(child(object, "metadata"), "labels", labels);
+        default_map(child(object, "spec"), "selector", &labels);
+        default_map(child(object, "metadata"), "labels", &labels);
     }
     let is_oldest = object["kind"] == "ReplicationController";
     let spec = child(object, "spec");
@@ -236,6 +247,13 @@ fn replicas(object: &mut Value) {
         pods::template(spec);
     }
     default(child(object, "status"), "replicas", json!(0));
+}
+
+/// Sets the map `field` of `object` if absent, null or empty.
+fn default_map(object: &mut Value, field: &str, value: &Value) {
+    if object[field].as_object().is_none_or(serde_json::Map::is_empty) {
+        object[field] = value.clone();
+    }
 }
 
 /// Defaults of Deployments.
@@ -263,16 +281,12 @@ fn stateful_set(object: &mut Value) {
     default(spec, "podManagementPolicy", json!("OrderedReady"));
     let strategy = child(spec, "updateStrategy");
     // A strategy with a type but without parameters stays without them.
-    if strategy.get("type").is_none() {
+    if strategy["type"].as_str().is_none_or(str::is_empty) {
         default(strategy, "type", json!("RollingUpdate"));
         child(strategy, "rollingUpdate");
     }
     if strategy["type"] == "RollingUpdate" && strategy["rollingUpdate"].is_object() {
         default(&mut strategy["rollingUpdate"], "partition", json!(0));
-    }
-    // A field of a feature that is off by default.
-    if let Some(Value::Object(rolling)) = strategy.get_mut("rollingUpdate") {
-        rolling.remove("maxUnavailable");
     }
     let retention = child(spec, "persistentVolumeClaimRetentionPolicy");
     default(retention, "whenDeleted", json!("Retain"));
@@ -321,11 +335,11 @@ fn job_spec(spec: &mut Value) {
     // With a limit per index there is no limit for the Job as a whole.
     let many = !spec["backoffLimitPerIndex"].is_null();
     default(spec, "backoffLimit", json!(if many { i32::MAX } else { 6 }));
-    default(spec, "completionMode", json!("NonIndexed"));
+    default_pointer(spec, "completionMode", json!("NonIndexed"));
     default(spec, "suspend", json!(false));
     let failed = !spec["podFailurePolicy"].is_null();
     let replace = if failed { "Failed" } else { "TerminatingOrFailed" };
-    default(spec, "podReplacementPolicy", json!(replace));
+    default_pointer(spec, "podReplacementPolicy", json!(replace));
     default(spec, "manualSelector", json!(false));
     if failed {
         for rule in items(&mut spec["podFailurePolicy"], "rules") {
@@ -369,7 +383,7 @@ fn network_policy(object: &mut Value) {
     for direction in ["ingress", "egress"] {
         for rule in items(spec, direction) {
             for port in items(rule, "ports") {
-                default(port, "protocol", json!("TCP"));
+                default_pointer(port, "protocol", json!("TCP"));
             }
         }
     }

@@ -56,6 +56,8 @@ pub(crate) enum Generation {
     Unmanaged,
     /// With changes outside metadata and status.
     Spec,
+    /// Absent at creation, then with changes outside metadata and status.
+    Late,
     /// With changes outside metadata and status, and with changed annotations.
     SpecOrAnnotations,
     /// With changes outside metadata and status, and with changed labels.

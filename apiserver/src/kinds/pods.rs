@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::defaults::{child, default, items};
+use super::defaults::{child, default, default_pointer, items};
 use super::quantity::Quantity;
 
 /// Fills in the defaults of a Pod.
@@ -15,12 +15,37 @@ pub(crate) fn pod(object: &mut Value) {
             requests(container);
         }
     }
+    if spec["resources"].is_object() {
+        whole(spec);
+    }
     if spec["hostNetwork"] == true {
         for list in ["containers", "initContainers"] {
             items(spec, list).for_each(host_ports);
         }
     }
     child(object, "status");
+}
+
+/// Requests each resource that a Pod limits as a whole: as much as its containers do, or the limit.
+fn whole(spec: &mut Value) {
+    let names: Vec<String> = match spec["resources"]["limits"].as_object() {
+        Some(limits) => limits.keys().cloned().collect(),
+        None => return,
+    };
+    let is_of_pod = |name: &String| {
+        ["cpu", "memory"].contains(&name.as_str()) || name.starts_with("hugepages-")
+    };
+    for name in names.into_iter().filter(is_of_pod) {
+        if !spec["resources"]["requests"][&name].is_null() {
+            continue;
+        }
+        let amounts = spec["containers"].as_array().into_iter().flatten();
+        let amounts = amounts.map(|one| Quantity::parse(&one["resources"]["requests"][&name]));
+        let sum = amounts.flatten().reduce(|sum, more| sum + more);
+        let limit = spec["resources"]["limits"][&name].clone();
+        let value = sum.map_or(limit, |sum| json!(sum.to_string()));
+        child(child(spec, "resources"), "requests")[&name] = value;
+    }
 }
 
 /// Opens the ports of a container on the node.
@@ -131,6 +156,10 @@ fn strip_absent(container: &mut Value) {
 
 /// Whether the image names the latest version: by tag, or by naming no version.
 fn latest(image: &str) -> bool {
+    // What cannot be read has no tag.
+    if image.is_empty() {
+        return false;
+    }
     // A digest always names the same version.
     if image.contains('@') {
         return false;
@@ -184,8 +213,45 @@ fn volume(volume: &mut Value) {
     if let Some(source) = fields.get_mut("downwardAPI") {
         references(source);
     }
+    if fields.keys().any(|key| SOURCES.iter().any(|(source, ..)| source == key)) {
+        sources(volume);
+    }
+    let Value::Object(fields) = volume else { return };
     for source in fields.get_mut("projected").into_iter().flat_map(|held| items(held, "sources")) {
         references(&mut source["downwardAPI"]);
+        if source["serviceAccountToken"].is_object() {
+            default(&mut source["serviceAccountToken"], "expirationSeconds", json!(3600));
+        }
+        super::defaults::strip_nulls(source);
+    }
+    let claim = fields.get_mut("ephemeral").and_then(|held| held.get_mut("volumeClaimTemplate"));
+    if let Some(claim) = claim.filter(|claim| claim.is_object()) {
+        default_pointer(child(claim, "spec"), "volumeMode", json!("Filesystem"));
+    }
+}
+
+/// Defaults of sources of volumes, by source and field.
+const SOURCES: [(&str, &str, &str); 9] = [
+    ("rbd", "pool", "rbd"),
+    ("rbd", "user", "admin"),
+    ("rbd", "keyring", "/etc/ceph/keyring"),
+    ("iscsi", "iscsiInterface", "default"),
+    ("azureDisk", "cachingMode", "ReadWrite"),
+    ("azureDisk", "fsType", "ext4"),
+    ("azureDisk", "kind", "Shared"),
+    ("scaleIO", "storageMode", "ThinProvisioned"),
+    ("scaleIO", "fsType", "xfs"),
+];
+
+/// Fills in the defaults of the source of a volume.
+pub(super) fn sources(volume: &mut Value) {
+    for (source, field, value) in SOURCES {
+        if let Some(held) = volume.get_mut(source).filter(|held| held.is_object()) {
+            default(held, field, json!(value));
+        }
+    }
+    if let Some(disk) = volume.get_mut("azureDisk").filter(|disk| disk.is_object()) {
+        default(disk, "readOnly", json!(false));
     }
 }
 

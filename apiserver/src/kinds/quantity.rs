@@ -45,6 +45,17 @@ impl Quantity {
         self.thousandths % 1000 == 0
     }
 
+    /// Whether the quantity is a whole number of parts of a positive size.
+    pub(crate) fn is_multiple_of(self, part: Self) -> bool {
+        part.thousandths > 0 && self.thousandths % part.thousandths == 0
+    }
+
+    /// Returns the ratio to another quantity.
+    #[expect(clippy::cast_precision_loss)]
+    pub(crate) fn share_of(self, whole: Self) -> f64 {
+        self.thousandths as f64 / whole.thousandths as f64
+    }
+
     /// Reads a text.
     fn read(text: &str) -> Option<Self> {
         let end = text.find(|letter: char| letter.is_ascii_alphabetic());

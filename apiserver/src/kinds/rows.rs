@@ -213,7 +213,7 @@ pub(super) const ROWS: &[Row] = &[
         .spec()
         .fields(POD_FIELDS)
         .returned(),
-    row("v1", "PodTemplate", "podtemplates", "").generation(Generation::Fixed).returned(),
+    row("v1", "PodTemplate", "podtemplates", "").spec().returned(),
     row("v1", "ReplicationController", "replicationcontrollers", "rc")
         .all()
         .with(&[SCALE, STATUS])
@@ -372,7 +372,9 @@ pub(super) const ROWS: &[Row] = &[
     .spec(),
     row("networking.k8s.io/v1", "IngressClass", "ingressclasses", "").cluster().spec(),
     row("networking.k8s.io/v1", "Ingress", "ingresses", "ing").with(&[STATUS]).spec(),
-    row("networking.k8s.io/v1", "IPAddress", "ipaddresses", "ip").cluster().spec(),
+    row("networking.k8s.io/v1", "IPAddress", "ipaddresses", "ip")
+        .cluster()
+        .names(NameRule::Address),
     row("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol").spec(),
     row("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", "").cluster().with(&[STATUS]),
     row("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", "").cluster().conditional(),
@@ -401,8 +403,14 @@ pub(super) const ROWS: &[Row] = &[
         .spec()
         .fields(&["spec.nodeName", "spec.driver"])
         .returned(),
-    row("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc").cluster().spec(),
-    row("storage.k8s.io/v1", "CSIDriver", "csidrivers", "").cluster().conditional().returned(),
+    row("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc")
+        .cluster()
+        .generation(Generation::Fixed),
+    row("storage.k8s.io/v1", "CSIDriver", "csidrivers", "")
+        .cluster()
+        .generation(Generation::Late)
+        .conditional()
+        .returned(),
     row("storage.k8s.io/v1", "CSINode", "csinodes", "").cluster().conditional().returned(),
     row("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities", "").conditional(),
     row("storage.k8s.io/v1", "StorageClass", "storageclasses", "sc").cluster().returned(),

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Kind;
-use super::defaults::{child, default, items};
+use super::defaults::{child, default, default_pointer, items};
+use super::validate::ip_warning;
 
 /// Fills in the defaults.
 pub(crate) fn defaults(object: &mut Value) {
@@ -19,7 +20,7 @@ pub(crate) fn defaults(object: &mut Value) {
     for port in items(spec, "ports") {
         default(port, "protocol", json!("TCP"));
         // The target port is that of the Service unless given.
-        let number = port["port"].clone();
+        let number = json!(port["port"].as_i64().unwrap_or_default());
         if port["targetPort"] == 0 || port["targetPort"] == "" {
             port["targetPort"] = Value::Null;
         }
@@ -31,10 +32,7 @@ pub(crate) fn defaults(object: &mut Value) {
         default(spec, "externalTrafficPolicy", json!("Cluster"));
     }
     if kind != "ExternalName" {
-        default(spec, "internalTrafficPolicy", json!("Cluster"));
-    } else if let Value::Object(fields) = spec {
-        // Nothing routes to the Pods of such a Service.
-        fields.remove("internalTrafficPolicy");
+        default_pointer(spec, "internalTrafficPolicy", json!("Cluster"));
     }
     if kind == "LoadBalancer" {
         default(spec, "allocateLoadBalancerNodePorts", json!(true));
@@ -43,7 +41,7 @@ pub(crate) fn defaults(object: &mut Value) {
     if kind == "LoadBalancer" {
         for point in items(balancer, "ingress") {
             if point["ip"].as_str().is_some_and(|address| !address.is_empty()) {
-                default(point, "ipMode", json!("VIP"));
+                default_pointer(point, "ipMode", json!("VIP"));
             }
         }
     }
@@ -93,7 +91,16 @@ pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
             "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
         ),
     ];
-    found.iter().filter(|(holds, _)| *holds).map(|(_, text)| (*text).to_owned()).collect()
+    let mut found: Vec<String> =
+        found.iter().filter(|(holds, _)| *holds).map(|(_, text)| (*text).to_owned()).collect();
+    for field in ["clusterIPs", "externalIPs"] {
+        for (index, address) in spec[field].as_array().into_iter().flatten().enumerate() {
+            let address = address.as_str().unwrap_or_default();
+            found.extend(ip_warning(&format!("spec.{field}[{index}]"), address));
+        }
+    }
+    found.extend(ip_warning("spec.loadBalancerIP", text("loadBalancerIP")));
+    found
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Validation of workloads with a selector and a template, and of the ports of Services.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::{Kind, validate};
 use crate::selectors;
@@ -60,7 +62,9 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
     }
     // With a bad selector only a DaemonSet's template is looked at.
     if is_selector || kind.name() == "DaemonSet" {
-        validate::pod::template(template, "spec.template", &mut causes);
+        let with_claims = is_stateful.then(|| stateful_template(spec));
+        let judged = with_claims.as_ref().unwrap_or(template);
+        validate::pod::template(judged, "spec.template", &mut causes);
         if is_stateful {
             // Upstream checks the labels of this kind once more.
             validate::pod::labels(template, "spec.template", &mut causes);
@@ -70,6 +74,31 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
         endless(kind, &template["spec"], &mut causes);
     }
     causes
+}
+
+/// Returns the template of a `StatefulSet` as its Pods get it: with volumes of the claims, which replace
+/// those of the same name, and with names that the controller sets.
+fn stateful_template(spec: &Value) -> Value {
+    let mut template = spec["template"].clone();
+    let Some(Value::Object(pod)) = template.get_mut("spec") else { return template };
+    for field in ["hostname", "subdomain"] {
+        pod.remove(field);
+    }
+    let claims = spec["volumeClaimTemplates"].as_array().map_or(&[][..], Vec::as_slice);
+    let name = |claim: &Value| claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let names: BTreeSet<String> = claims.iter().map(name).collect();
+    if names.is_empty() {
+        return template;
+    }
+    let made = names
+        .iter()
+        .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    let own = pod.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
+    let kept =
+        own.into_iter().filter(|one| one["name"].as_str().is_none_or(|name| !names.contains(name)));
+    let volumes: Vec<Value> = made.chain(kept).collect();
+    pod.insert("volumes".to_owned(), volumes.into());
+    template
 }
 
 /// Appends the faults of a template whose Pods would end.
@@ -107,7 +136,6 @@ fn service(spec: &Value) -> Vec<Cause> {
 mod tests {
     use super::*;
     use crate::kinds::builtin;
-    use serde_json::json;
 
     fn faults(object: Value) -> Vec<String> {
         let kind = builtin::kinds().into_iter().find(|kind| kind.name() == "Deployment").unwrap();

@@ -14,6 +14,44 @@ pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
     walk(schema.table(), schema.root(), value);
 }
 
+/// Replaces null items of lists by Go's zero values, as decoding into lists of structures does.
+pub(super) fn fill(schema: &TypeSchema, value: &mut Value) {
+    fill_items(schema.table(), schema.root(), value);
+}
+
+/// Replaces null items of lists below a value.
+fn fill_items(table: &Table, id: Id, value: &mut Value) {
+    match (table.shape(id), value) {
+        (TypeShape::Object(object), Value::Object(map)) => {
+            for (key, value) in map.iter_mut() {
+                if let Some(id) = Table::child(object, key) {
+                    fill_items(table, id, value);
+                }
+            }
+        }
+        (TypeShape::List(_, items), Value::Array(list)) => {
+            for item in list {
+                if item.is_null() {
+                    *item = zero(table.shape(*items));
+                }
+                fill_items(table, *items, item);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns Go's zero value of an item of a list.
+fn zero(shape: &TypeShape) -> Value {
+    match shape {
+        TypeShape::Object(_) => Value::Object(Map::new()),
+        TypeShape::Scalar(Scalar::String, _) => Value::from(""),
+        TypeShape::Scalar(Scalar::Integer, _) => Value::from(0),
+        TypeShape::Scalar(Scalar::Boolean, _) => Value::from(false),
+        _ => Value::Null,
+    }
+}
+
 /// Replaces empty lists of fields that are always written by null.
 pub(super) fn persist(schema: &TypeSchema, value: &mut Value) {
     empty(schema.table(), schema.root(), value);
@@ -141,9 +179,14 @@ fn always_written(table: &Table, field: &Field) -> Option<Value> {
             Some(Value::Object(map))
         }
         (TypeShape::Scalar(..), Some(zero)) if is_zero(zero) => Some(zero.clone()),
-        (TypeShape::Scalar(Scalar::Quantity, _), _) => field.required.then(|| Value::from("0")),
+        (TypeShape::Scalar(Scalar::Quantity, _), _) => {
+            // No pointer: Go's `omitempty` leaves out no structure.
+            let is_value = field.wire.ends_with("-q");
+            (field.required || is_value).then(|| Value::from("0"))
+        }
         (TypeShape::Scalar(Scalar::IntOrString, _), _) => field.required.then(|| Value::from(0)),
-        _ => field.required.then_some(Value::Null),
+        // A pointer that is left out when unset, although an object without it is refused.
+        _ => (field.required && !field.wire.contains("-*")).then_some(Value::Null),
     }
 }
 

@@ -11,6 +11,8 @@ mod canonical;
 mod check;
 pub(crate) mod descriptions;
 mod fields;
+pub(crate) mod internal;
+pub(crate) mod line_diff;
 mod openapi;
 pub(crate) mod quantity;
 mod table;
@@ -77,6 +79,11 @@ impl TypeSchema {
     /// does.
     pub(crate) fn persist(&self, value: &mut Value) {
         canonical::persist(self, value);
+    }
+
+    /// Replaces null items of lists by Go's zero values, as decoding does.
+    pub(crate) fn fill(&self, value: &mut Value) {
+        canonical::fill(self, value);
     }
 
     /// Returns the first value that the converter of strategic merge patches cannot convert, in the

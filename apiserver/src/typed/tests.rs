@@ -300,3 +300,25 @@ fn the_converter_cuts_no_fraction_and_makes_bytes_of_texts_only() {
     let found = types.unconvertible(&json!({"binaryData": {"k": 4}})).unwrap();
     assert_eq!(found, "cannot restore slice from int64");
 }
+
+#[test]
+fn a_null_item_of_a_list_is_gos_zero_value() {
+    let pod = TypeSchema::builtin("v1", "Pod").unwrap();
+    let mut object = json!({"spec": {"containers": [null, {"name": "c", "args": [null, "a"]}]}});
+    pod.fill(&mut object);
+    let containers = json!([{}, {"name": "c", "args": ["", "a"]}]);
+    assert_eq!(object["spec"]["containers"], containers);
+}
+
+#[test]
+fn a_divisor_is_written_and_a_pointer_that_is_unset_is_not() {
+    let pod = TypeSchema::builtin("v1", "Pod").unwrap();
+    let source = json!({"resourceFieldRef": {"resource": "limits.cpu"}});
+    let mut object = json!({"spec": {"containers": [{"name": "c", "env": [
+        {"name": "A", "valueFrom": source}]}]}});
+    pod.canonicalize(&mut object);
+    let path = "/spec/containers/0/env/0/valueFrom/resourceFieldRef/divisor";
+    assert_eq!(object.pointer(path), Some(&json!("0")));
+    let address = TypeSchema::builtin("networking.k8s.io/v1", "IPAddress").unwrap();
+    assert_eq!(address.empty_object()["spec"].get("parentRef"), None);
+}

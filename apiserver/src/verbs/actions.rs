@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::kinds::{Kind, meta, validate};
 use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
+use crate::typed::internal;
 
 const MEBIBYTE: usize = 1024 * 1024;
 /// Fields of a Job that never change.
@@ -20,6 +21,13 @@ const JOB: &[&str] = &[
     "spec.backoffLimitPerIndex",
     "spec.managedBy",
     "spec.successPolicy",
+];
+
+/// The server's own types of such fields, by the path.
+const TYPES: [(&str, &str); 3] = [
+    ("spec.podFailurePolicy", "batch.PodFailurePolicy"),
+    ("spec.successPolicy", "batch.SuccessPolicy"),
+    ("spec.template", "core.PodTemplateSpec"),
 ];
 
 /// Executes a POST to a subresource of an object.
@@ -186,8 +194,12 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));
         let value = after.cloned().unwrap_or(Value::Null);
         let why = "field is immutable";
-        (before != after).then(|| match path {
-            "spec.selector" => validate::invalid_selector(path, &value, why),
+        (before != after).then(|| match TYPES.iter().find(|(known, _)| *known == path) {
+            _ if path == "spec.selector" => validate::invalid_selector(path, &value, why),
+            Some((_, kind)) if !value.is_null() => {
+                let shown = internal::compact(kind, &value);
+                cause("FieldValueInvalid", path, format!("Invalid value: {shown}: {why}"))
+            }
             _ => invalid_value(path, &value, why),
         })
     };
@@ -197,11 +209,15 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         ("batch", "Job") => {
             let is_indexed = new["spec"]["completionMode"] == "Indexed";
             // A Job that has not begun may still be given other nodes and resources.
-            let is_fixed = old["spec"]["suspend"] != true;
+            let status = &old["status"];
+            let is_fixed = old["spec"]["suspend"] != true
+                || !status["startTime"].is_null() && status["active"].as_i64().unwrap_or(0) > 0;
             let paths: [(bool, &[&str]); 3] =
                 [(true, JOB), (!is_indexed, &["spec.completions"]), (is_fixed, &["spec.template"])];
             let paths = paths.iter().filter(|(holds, _)| *holds).flat_map(|(_, paths)| *paths);
-            return paths.filter_map(|path| immutable(path)).collect();
+            let causes = paths.filter_map(|path| immutable(path));
+            let template = suspended(&old["spec"]["template"], &new["spec"]["template"]);
+            return causes.chain(template.filter(|_| !is_fixed)).collect();
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             return immutable("roleRef")
@@ -235,6 +251,48 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         _ => &[],
     };
     paths.iter().filter_map(|path| immutable(path)).collect()
+}
+
+/// Returns the fault of a change of the template of a Job that has not begun: only the choice of nodes
+/// and the resources of containers may change.
+fn suspended(old: &Value, new: &Value) -> Option<Cause> {
+    let (mut before, after) = (old["spec"].clone(), &new["spec"]);
+    let put = |spec: &mut Value, field: &str, value: Option<&Value>| {
+        let Value::Object(fields) = spec else { return };
+        match value.filter(|value| !value.is_null()) {
+            Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
+            None => drop(fields.remove(field)),
+        }
+    };
+    for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+        put(&mut before, field, after.get(field));
+    }
+    let nodes = after["affinity"].get("nodeAffinity");
+    if before["affinity"].is_null() && !nodes.is_none_or(Value::is_null) {
+        before["affinity"] = json!({});
+    }
+    if let Some(affinity) = before.get_mut("affinity") {
+        put(affinity, "nodeAffinity", nodes);
+        if affinity.as_object().is_none_or(serde_json::Map::is_empty) {
+            put(&mut before, "affinity", after.get("affinity").filter(|held| *held == &json!({})));
+        }
+    }
+    for list in ["containers", "initContainers"] {
+        let sent = after[list].as_array().map_or(&[][..], Vec::as_slice);
+        let held = before.get_mut(list).and_then(Value::as_array_mut);
+        for (held, sent) in
+            held.filter(|held| held.len() == sent.len()).into_iter().flatten().zip(sent)
+        {
+            if held["name"] == sent["name"] {
+                put(held, "resources", sent.get("resources"));
+            }
+        }
+    }
+    (before != *after).then(|| {
+        let shown = internal::compact("core.PodSpec", after);
+        let message = format!("Invalid value: {shown}: field is immutable");
+        cause("FieldValueInvalid", "spec.template.spec", message)
+    })
 }
 
 /// Returns the faults of changes of fields that an object has made immutable.

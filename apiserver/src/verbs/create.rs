@@ -128,7 +128,7 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
         let base: String = meta::text(object, "generateName").chars().take(58).collect();
         meta::set(object, "name", format!("{base}{suffix}").into());
     }
-    if kind.facts.generation != Generation::Unmanaged {
+    if !matches!(kind.facts.generation, Generation::Unmanaged | Generation::Late) {
         meta::set(object, "generation", json!(1));
     }
     if kind.has_status() && kind.custom.is_none() {
@@ -159,6 +159,14 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
     {
         gated["lastTransitionTime"] = call.now(core).into();
     }
+    if kind.is("resource.k8s.io", "resourceslices") {
+        let devices = object["spec"].get_mut("devices").and_then(Value::as_array_mut);
+        for device in devices.into_iter().flatten() {
+            for taint in defaults::items(device, "taints") {
+                defaults::default(taint, "timeAdded", call.now(core).into());
+            }
+        }
+    }
     admission::enter(kind, object);
     certificates::enter(call, object);
 }
@@ -173,8 +181,11 @@ fn protection(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Removes the status that a client sent with a new object.
+/// Removes the status that a client sent with a new object. Nodes keep theirs: they register themselves.
 fn reset_status(call: &Call, object: &mut Value) {
+    if call.kind.is("", "nodes") {
+        return;
+    }
     if let Value::Object(fields) = object {
         fields.remove("status");
     }
@@ -218,7 +229,7 @@ fn store(
     warnings.extend(hostname_warning(kind, &name));
     warnings.extend(certificate_warning(kind, &object));
     warnings.extend(services::warnings(kind, &object));
-    warnings.extend(validate::pod::warnings(kind, &object));
+    warnings.extend(validate::pod::warnings(kind, None, &object));
     warnings.extend(meta::finalizer_warnings(kind, None, &object));
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         warnings.extend(format_warnings(&object, None));
@@ -313,6 +324,7 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     causes.extend(super::actions::check_namespace(&call.kind, object));
     causes.extend(workloads::check(&call.kind, object));
     causes.extend(validate::check(&call.kind, object));
+    causes.extend(validate::check_new(&call.kind, object));
     causes.extend(pods::check_new(call, object));
     causes
 }

@@ -256,6 +256,9 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         if kind.served.group != "apiextensions.k8s.io" {
             defaults::empty_texts(kind, object);
             defaults::strip_nulls(object);
+            let metadata = object["metadata"].take();
+            kind.types.fill(object);
+            object["metadata"] = metadata;
         }
         // Before `stringData` becomes data.
         let empty = empty_data(kind, object).filter(|_| !call.name.is_empty());
@@ -307,6 +310,7 @@ pub(crate) fn persist(kind: &Kind, object: &mut Value) {
         spec.remove("strategy");
         spec.remove("preferredHolder");
     }
+    crate::kinds::admission::label(kind, object);
     let metadata = object["metadata"].take();
     kind.types.persist(object);
     object["metadata"] = metadata;

@@ -210,7 +210,7 @@ fn attempt(
     }
     if call.subresource.is_empty() {
         warnings.extend(services::warnings(kind, &object));
-        warnings.extend(validate::pod::warnings(kind, &object));
+        warnings.extend(validate::pod::warnings(kind, Some(shown), &object));
         warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
@@ -390,7 +390,7 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
             return;
         }
         Generation::Fixed => false,
-        Generation::Spec => differs(kind, old, new),
+        Generation::Spec | Generation::Late => differs(kind, old, new),
         Generation::SpecOrAnnotations => differs(kind, old, new) || other("annotations"),
         Generation::SpecOrLabels => differs(kind, old, new) || other("labels"),
     };
@@ -427,12 +427,23 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     }
     if call.subresource != "status" {
         let mut found = workloads::check(&call.kind, new);
-        found.extend(validate::check(&call.kind, new));
-        if call.kind.is("batch", "jobs") {
-            // Upstream checks the spec of a Job like a new Job's, and once more like an update's.
+        if validate::judges_changes(&call.kind) {
+            found.extend(validate::check(&call.kind, new));
+            // Endpoints that were there before are not judged again.
+            let is_kept = old["endpoints"] == new["endpoints"];
+            if is_kept && call.kind.is("discovery.k8s.io", "endpointslices") {
+                found.retain(|cause| !cause.field.starts_with("endpoints"));
+            }
+        }
+        if call.kind.is("batch", "jobs") || call.kind.is("", "persistentvolumes") {
+            // Upstream checks the spec of these like that of a new object, and once more like an
+            // update's.
             causes.extend(found.iter().cloned());
         }
         causes.extend(found);
+    }
+    if call.subresource.is_empty() {
+        causes.extend(validate::change(&call.kind, old, new));
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));

@@ -11,6 +11,7 @@ import rights  # noqa: F401
 import accounts  # noqa: F401
 import sequences  # noqa: F401
 import values  # noqa: F401
+import changes  # noqa: F401
 import probes  # noqa: F401
 
 steps.write()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::fields::is_empty;
-use super::volumes;
+use super::{pod, volumes};
 use crate::kinds::quantity::Quantity;
 use crate::names;
 use crate::served::Cause;
@@ -54,6 +54,7 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
         "PersistentVolume" => {
             volume(&object["spec"], causes);
             volumes::volume(&object["spec"], causes);
+            volumes::options(object, causes);
         }
         "PersistentVolumeClaim" => volumes::claim(&object["spec"], "spec", causes),
         _ => {}
@@ -209,6 +210,18 @@ fn limits(spec: &Value, causes: &mut Vec<Cause>) {
                 "either minimum or maximum storage value is required, but neither was provided";
             causes.push(required(&format!("{at}.limits"), why));
         }
+        for field in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            if kind == "Pod" && field.starts_with("default") {
+                continue;
+            }
+            for (name, _) in limit[field].as_object().into_iter().flatten() {
+                let at = format!("{at}.{field}[{name}]");
+                match kind {
+                    "Pod" | "Container" => pod::resource(name, &at, causes),
+                    _ => pod::any_resource(name, &at, causes),
+                }
+            }
+        }
         order(limit, &at, causes);
     }
 }
@@ -245,6 +258,23 @@ fn order(limit: &Value, at: &str, causes: &mut Vec<Cause>) {
             let at = format!("{at}.maxLimitRequestRatio[{name}]");
             let why = format!("ratio {ratio} is less than 1");
             causes.push(invalid_value(&at, &ratio.to_string().into(), &why));
+        }
+        if let (Some(ratio), Some(min), Some(max)) = (ratio, min, max) {
+            let most = max.share_of(min);
+            if ratio.share_of(Quantity::whole(1)) > most {
+                let at = format!("{at}.maxLimitRequestRatio[{name}]");
+                let why = format!("ratio {ratio} is greater than max/min = {most:.6}");
+                causes.push(invalid_value(&at, &ratio.to_string().into(), &why));
+            }
+        }
+        if let Some((wanted, default)) =
+            request.zip(default).filter(|(one, other)| one != other && !pod::may_exceed(name))
+        {
+            let at = format!("{at}.defaultRequest[{name}]");
+            let why = format!(
+                "default value {default} must equal to defaultRequest value {wanted} in {name}"
+            );
+            causes.push(invalid_value(&at, &wanted.to_string().into(), &why));
         }
     }
 }

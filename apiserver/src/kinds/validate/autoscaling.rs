@@ -126,12 +126,14 @@ fn one_source(field: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
             }
             identifier(&source["metric"], &format!("{at}.metric"), causes);
             target(&source["target"], &format!("{at}.target"), causes);
-            any_value(&source["target"], at, causes);
+            let why = "must set either a target value or averageValue";
+            any_value(&source["target"], at, why, causes);
         }
         "external" => {
             identifier(&source["metric"], &format!("{at}.metric"), causes);
             target(&source["target"], &format!("{at}.target"), causes);
-            any_value(&source["target"], at, causes);
+            let why = "must set either a target value for metric or a per-pod target";
+            any_value(&source["target"], at, why, causes);
             let (value, average) = (&source["target"]["value"], &source["target"]["averageValue"]);
             if !value.is_null() && !average.is_null() {
                 let why = "may not set both a target value for metric and a per-pod target";
@@ -141,8 +143,7 @@ fn one_source(field: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
         "pods" => {
             identifier(&source["metric"], &format!("{at}.metric"), causes);
             target(&source["target"], &format!("{at}.target"), causes);
-            let average = Quantity::parse(&source["target"]["averageValue"]);
-            if average.is_none_or(|held| held.is_negative() || held.is_zero()) {
+            if source["target"]["averageValue"].is_null() {
                 let why = "must specify a positive target averageValue";
                 causes.push(required(&format!("{at}.target.averageValue"), why));
             }
@@ -174,9 +175,8 @@ fn resource(field: &str, source: &Value, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the fault of a target without a value for all and without a value for each Pod.
-fn any_value(target: &Value, at: &str, causes: &mut Vec<Cause>) {
+fn any_value(target: &Value, at: &str, why: &str, causes: &mut Vec<Cause>) {
     if target["value"].is_null() && target["averageValue"].is_null() {
-        let why = "must set either a target value for metric or a per-pod target";
         causes.push(required(&format!("{at}.target.averageValue"), why));
     }
 }

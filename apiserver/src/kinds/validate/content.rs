@@ -17,6 +17,9 @@ use crate::status::{cause, forbidden_field, invalid_value, required, unsupported
 /// Key of the credentials of registries in a Secret.
 const DOCKER: &str = ".dockerconfigjson";
 
+/// Key of the credentials of registries in an older form.
+const OLD_DOCKER: &str = ".dockercfg";
+
 /// Appends the faults of an object.
 pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     match kind.name() {
@@ -25,7 +28,7 @@ pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
             keys(object, causes);
             secret(object, causes);
         }
-        "Service" => services::check(&object["spec"], causes),
+        "Service" => services::check(object, causes),
         "Event" if kind.served.group.is_empty() => event(object, causes),
         "Event" => new_event(object, causes),
         _ => {}
@@ -85,9 +88,8 @@ pub(super) fn signing(spec: &Value, causes: &mut Vec<Cause>) {
     if signer == "kubernetes.io/legacy-unknown" {
         let why = "the legacy signerName is not allowed via this API version";
         causes.push(invalid_value(at, &signer.into(), why));
-    } else if !signer.is_empty() && signer.matches('/').count() != 1 {
-        let why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-        causes.push(invalid_value(at, &signer.into(), why));
+    } else if !signer.is_empty() {
+        signer_name(signer, at, causes);
     }
     let time = &spec["expirationSeconds"];
     if time.as_i64().is_some_and(|seconds| seconds < 600) {
@@ -96,18 +98,31 @@ pub(super) fn signing(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the fault of a slice of devices that does not say of which nodes they are.
-pub(super) fn slice(spec: &Value, causes: &mut Vec<Cause>) {
-    let names = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
-    let set: Vec<&str> = names.into_iter().filter(|name| !spec[*name].is_null()).collect();
-    let detail = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is \
-                  required";
-    if set.is_empty() {
-        causes.push(required("spec", detail));
-    } else if set.len() > 1 {
-        let shown = format!("{{{}}}", set.join(", "));
-        let detail = format!("{detail}, but multiple fields are set");
-        causes.push(invalid_value("spec", &shown.into(), &detail));
+/// Appends the faults of the name of a signer: a domain, a slash and a name.
+pub(super) fn signer_name(signer: &str, at: &str, causes: &mut Vec<Cause>) {
+    let (domain, path) = match signer.split_once('/') {
+        Some((domain, path)) if !path.contains('/') => (domain, path),
+        _ => {
+            let why =
+                "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+            causes.push(invalid_value(at, &signer.into(), why));
+            return;
+        }
+    };
+    let parts: [(&str, fn(&str) -> Vec<String>); 2] =
+        [(domain, names::label), (path, names::subdomain)];
+    for (part, faults) in parts {
+        // The first bad label is told, and no other.
+        let bad = part.split('.').find(|label| !faults(label).is_empty());
+        for why in bad.map(faults).unwrap_or_default() {
+            let label = bad.unwrap_or_default();
+            let why = format!("validating label {label:?}: {why}");
+            causes.push(invalid_value(at, &part.into(), &why));
+        }
+    }
+    if !domain.contains('.') {
+        let why = "should be a domain with at least two segments separated by dots";
+        causes.push(invalid_value(at, &domain.into(), why));
     }
 }
 
@@ -140,9 +155,12 @@ pub(super) fn priority_class(object: &Value, causes: &mut Vec<Cause>) {
         causes.push(forbidden_field("value", &why));
     }
     let known = ["PreemptLowerPriority", "Never"];
-    let policy = object["preemptionPolicy"].as_str().filter(|policy| !policy.is_empty());
-    if let Some(policy) = policy.filter(|policy| !known.contains(policy)) {
-        causes.push(unsupported("preemptionPolicy", policy, &known));
+    match object["preemptionPolicy"].as_str() {
+        Some("") => causes.push(required("preemptionPolicy", "")),
+        Some(policy) if !known.contains(&policy) => {
+            causes.push(unsupported("preemptionPolicy", policy, &known));
+        }
+        _ => {}
     }
 }
 
@@ -192,6 +210,7 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
     let needed: &[&str] = match object["type"].as_str().unwrap_or_default() {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],
         "kubernetes.io/dockerconfigjson" => &[DOCKER],
+        "kubernetes.io/dockercfg" => &[OLD_DOCKER],
         "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             &["username", "password"]
@@ -207,12 +226,12 @@ fn secret(object: &Value, causes: &mut Vec<Cause>) {
     };
     let missing = needed.iter().filter(|key| !has(key));
     causes.extend(missing.map(|key| required(&format!("data[{key}]"), "")));
-    if needed == [DOCKER] && has(DOCKER) {
-        let text = object["data"][DOCKER].as_str().unwrap_or_default();
+    if let Some(key) = needed.first().filter(|key| [DOCKER, OLD_DOCKER].contains(key) && has(key)) {
+        let text = object["data"][*key].as_str().unwrap_or_default();
         let bytes = STANDARD.decode(text).unwrap_or_default();
         if let Err(error) = serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes) {
             let why = go::json_error(&error, &bytes);
-            let at = format!("data[{DOCKER}]");
+            let at = format!("data[{key}]");
             causes.push(invalid_value(&at, &"<secret contents redacted>".into(), &why));
         }
     }
@@ -297,7 +316,17 @@ fn new_event(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(required("series.lastObservedTime", ""));
         }
     }
-    if !is_empty(&object["deprecatedCount"]) {
-        causes.push(invalid_value("count", &"".into(), "needs to be unset"));
+    for (field, shown) in [
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+    ] {
+        if !is_empty(&object[field]) {
+            causes.push(invalid_value(shown, &"".into(), "needs to be unset"));
+        }
+    }
+    let source = &object["deprecatedSource"];
+    if !is_empty(&source["component"]) || !is_empty(&source["host"]) {
+        causes.push(invalid_value("source", &"".into(), "needs to be unset"));
     }
 }

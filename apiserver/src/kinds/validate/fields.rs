@@ -1,10 +1,8 @@
 //! Checks of single fields.
 
-use std::net::IpAddr;
-
 use serde_json::Value;
 
-use super::pod;
+use super::{cluster, pod};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
@@ -16,6 +14,8 @@ pub(super) enum Check {
     Required(&'static str),
     /// A text is among these.
     OneOf(Vec<&'static str>),
+    /// A text is among these, and an empty text is not.
+    SetOneOf(Vec<&'static str>),
     /// A text is among these, and must be present.
     NeededOneOf(Vec<&'static str>),
     /// A number is this or more.
@@ -59,6 +59,7 @@ impl Check {
         Some(match name {
             "required" => Self::Required(arguments),
             "one-of" => Self::OneOf(words()),
+            "set-one-of" => Self::SetOneOf(words()),
             "needed-one-of" => Self::NeededOneOf(words()),
             "min" => Self::Min(arguments.parse().ok()?),
             "above" => {
@@ -161,8 +162,9 @@ pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cau
             }
         }
         Check::OneOf(known) if text.is_empty() || known.contains(&text) => {}
-        Check::NeededOneOf(known) if known.contains(&text) => {}
-        Check::OneOf(known) | Check::NeededOneOf(known) => {
+        Check::SetOneOf(_) if !value.is_string() => {}
+        Check::SetOneOf(known) | Check::NeededOneOf(known) if known.contains(&text) => {}
+        Check::OneOf(known) | Check::SetOneOf(known) | Check::NeededOneOf(known) => {
             causes.push(unsupported(at, text, known));
         }
         Check::Min(_) | Check::Above(..) | Check::Range(..) => number(check, value, at, causes),
@@ -175,11 +177,7 @@ pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cau
         Check::Label | Check::Subdomain => {}
         Check::Labels => labels(value, at, causes),
         Check::Selector => selector(value, at, causes),
-        Check::Address if text.parse::<IpAddr>().is_err() => {
-            let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-            causes.push(invalid_value(at, value, detail));
-        }
-        Check::Address => {}
+        Check::Address => named(cluster::ip_faults(text), value, at, causes),
         Check::Amount => amount(value, at, causes),
         Check::Line if text.contains(['\n', '\r']) => {
             causes.push(invalid_value(at, value, "must not contain line breaks"));

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::fields::{self, Check, is_empty, named};
-use super::{content, pod};
+use super::{cluster, content, pod};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
@@ -260,10 +260,10 @@ pub(super) fn policy(spec: &Value, causes: &mut Vec<Cause>) {
 
 /// Appends the faults of a port, or of a range of ports.
 fn policy_port(port: &Value, at: &str, causes: &mut Vec<Cause>) {
-    let protocol = port["protocol"].as_str().unwrap_or_default();
-    if !protocol.is_empty() && !["TCP", "UDP", "SCTP"].contains(&protocol) {
-        let at = format!("{at}.protocol");
-        causes.push(unsupported(&at, protocol, &["TCP", "UDP", "SCTP"]));
+    let known = ["TCP", "UDP", "SCTP"];
+    let protocol = port["protocol"].as_str();
+    if let Some(protocol) = protocol.filter(|protocol| !known.contains(protocol)) {
+        causes.push(unsupported(&format!("{at}.protocol"), protocol, &known));
     }
     let (held, end) = (&port["port"], &port["endPort"]);
     let at_end = format!("{at}.endPort");
@@ -332,16 +332,9 @@ fn block(block: &Value, at: &str, causes: &mut Vec<Cause>) {
 
 /// Reads a block of addresses, and appends its faults.
 pub(super) fn blocked(value: &Value, at: &str, causes: &mut Vec<Cause>) -> Option<Network> {
-    let Some(found) = network(value.as_str().unwrap_or_default()) else {
-        let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-        causes.push(invalid_value(at, value, why));
-        return None;
-    };
-    if !found.is_exact() {
-        let why = "must not have bits set beyond the prefix length";
-        causes.push(invalid_value(at, value, why));
-    }
-    Some(found)
+    let text = value.as_str().unwrap_or_default();
+    named(cluster::block_faults(text), value, at, causes);
+    network(text)
 }
 
 /// A block of addresses: the family's bits, the address and the length of the prefix.
@@ -357,11 +350,6 @@ impl Network {
     /// Whether another block is a smaller part of this one.
     fn holds(self, other: Network) -> bool {
         self.0 == other.0 && self.2 < other.2 && self.cut(self.1) == self.cut(other.1)
-    }
-
-    /// Whether the address has no bits behind the prefix.
-    fn is_exact(self) -> bool {
-        self.cut(self.1).checked_shl(self.0 - self.2).unwrap_or(0) == self.1
     }
 }
 

@@ -6,11 +6,12 @@ use serde_json::Value;
 use windlass_cel::admission::{check_mutating_policy, check_policy};
 use windlass_cel::rules::Violation;
 
-use super::fields::is_empty;
+use super::fields::{self, Check, is_empty};
 use super::webhooks;
 use crate::kinds::meta::text;
+use crate::names;
 use crate::served::Cause;
-use crate::status::{cause, forbidden_field, invalid_value, required};
+use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
 /// Appends the faults of a configuration, a policy or a binding.
 pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
@@ -34,8 +35,41 @@ pub(super) fn broken(found: &Violation) -> Cause {
     cause(found.reason.name(), &found.path.to_string(), found.body())
 }
 
+/// Appends the faults of the resources that a binding is about.
+fn resources(matched: &Value, causes: &mut Vec<Cause>) {
+    let at = "spec.matchResources";
+    let policy = matched["matchPolicy"].as_str();
+    let known = ["Equivalent", "Exact"];
+    if let Some(policy) = policy.filter(|policy| !known.contains(policy)) {
+        causes.push(unsupported(&format!("{at}.matchPolicy"), policy, &known));
+    }
+    for field in ["namespaceSelector", "objectSelector"] {
+        fields::judge(&Check::Selector, &matched[field], &format!("{at}.{field}"), causes);
+    }
+    for list in ["resourceRules", "excludeResourceRules"] {
+        for (index, rule) in matched[list].as_array().into_iter().flatten().enumerate() {
+            let at = format!("{at}.{list}[{index}]");
+            let mut seen = BTreeSet::new();
+            for (number, one) in rule["resourceNames"].as_array().into_iter().flatten().enumerate()
+            {
+                let (at, name) =
+                    (format!("{at}.resourceNames[{number}]"), one.as_str().unwrap_or_default());
+                fields::named(names::path(name), one, &at, causes);
+                if !seen.insert(name) {
+                    let message = format!("Duplicate value: {one}");
+                    causes.push(cause("FieldValueDuplicate", &at, message));
+                }
+            }
+            webhooks::check_rule(rule, &at, causes);
+        }
+    }
+}
+
 /// Appends the faults of a policy's binding.
 fn binding(spec: &Value, causes: &mut Vec<Cause>) {
+    if spec["matchResources"].is_object() {
+        resources(&spec["matchResources"], causes);
+    }
     let params = &spec["paramRef"];
     if params.is_object() {
         match (is_empty(&params["name"]), params["selector"].is_null()) {

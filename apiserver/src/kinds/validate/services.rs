@@ -5,14 +5,18 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::fields::is_empty;
-use super::networking;
+use super::fields::{is_empty, named};
+use super::{cluster, networking};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
+/// Annotation with the blocks of addresses of clients, from before there was a field.
+const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+
 /// Appends the faults of a Service's type and ports.
-pub(super) fn check(spec: &Value, causes: &mut Vec<Cause>) {
+pub(super) fn check(object: &Value, causes: &mut Vec<Cause>) {
+    let spec = &object["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     match kind {
         "ExternalName" => {
@@ -43,6 +47,9 @@ pub(super) fn check(spec: &Value, causes: &mut Vec<Cause>) {
     external(spec, causes);
     ports(spec, causes);
     balancing(spec, causes);
+    if is_empty(&spec["loadBalancerSourceRanges"]) {
+        ranges(object, causes);
+    }
     traffic(spec, causes);
     distribution(spec, causes);
 }
@@ -52,37 +59,24 @@ fn external(spec: &Value, causes: &mut Vec<Cause>) {
     for (index, value) in spec["externalIPs"].as_array().into_iter().flatten().enumerate() {
         let at = format!("spec.externalIPs[{index}]");
         let text = value.as_str().unwrap_or_default();
-        let Ok(address) = text.parse::<IpAddr>() else {
-            let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-            causes.push(invalid_value(&at, value, why));
-            continue;
-        };
-        causes.extend(special(address).map(|why| invalid_value(&at, value, &why)));
+        let faults = cluster::ip_faults(text);
+        if faults.is_empty() {
+            named(cluster::endpoint_faults(text), value, &at, causes);
+        }
+        named(faults, value, &at, causes);
     }
 }
 
-/// Returns the fault of an address that no other machine can route to.
-fn special(address: IpAddr) -> Option<String> {
-    let (is_link, is_link_multicast) = match address {
-        IpAddr::V4(address) => (address.is_link_local(), address.octets()[..3] == [224, 0, 0]),
-        IpAddr::V6(address) => {
-            let first = address.segments()[0];
-            (first & 0xffc0 == 0xfe80, first == 0xff02)
-        }
-    };
-    if address.is_unspecified() {
-        return Some(format!("may not be unspecified ({address})"));
+/// Appends the faults of the annotation with the blocks of addresses of clients.
+fn ranges(object: &Value, causes: &mut Vec<Cause>) {
+    let Some(list) = object["metadata"]["annotations"][RANGES].as_str() else { return };
+    let at = format!("metadata.annotations[{RANGES}]");
+    if object["spec"]["type"] != "LoadBalancer" {
+        causes.push(forbidden_field(&at, "may only be used when `type` is 'LoadBalancer'"));
     }
-    let why = if address.is_loopback() {
-        "may not be in the loopback range (127.0.0.0/8, ::1/128)"
-    } else if is_link {
-        "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-    } else if is_link_multicast {
-        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-    } else {
-        return None;
-    };
-    Some(why.to_owned())
+    for block in list.trim().split(',').map(str::trim).filter(|_| !list.trim().is_empty()) {
+        networking::blocked(&block.into(), &at, causes);
+    }
 }
 
 /// Appends the faults of the fields that only load balancers have.
@@ -96,7 +90,9 @@ fn balancing(spec: &Value, causes: &mut Vec<Cause>) {
         causes.push(forbidden_field(at, ONLY));
     }
     for (index, range) in ranges.iter().enumerate() {
-        networking::blocked(range, &format!("{at}[{index}]"), causes);
+        // Blanks around are allowed, as they were in the annotation.
+        let range = range.as_str().unwrap_or_default().trim();
+        networking::blocked(&range.into(), &format!("{at}[{index}]"), causes);
     }
     let allocate = &spec["allocateLoadBalancerNodePorts"];
     if !is_balanced && allocate.is_boolean() {
@@ -186,9 +182,8 @@ fn given_address(at: &str, point: &Value, causes: &mut Vec<Cause>) {
     let text = |field: &str| point[field].as_str().unwrap_or_default();
     let at = |field: &str| format!("{at}.{field}");
     let (address, host) = (text("ip"), text("hostname"));
-    if !address.is_empty() && !is_address(address) {
-        let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        causes.push(invalid_value(&at("ip"), &address.into(), why));
+    if !address.is_empty() {
+        named(cluster::ip_faults(address), &address.into(), &at("ip"), causes);
     }
     match (point["ipMode"].as_str(), address) {
         (None, "") => {}
@@ -262,7 +257,7 @@ mod tests {
 
     fn faults(spec: Value) -> Vec<String> {
         let mut causes = Vec::new();
-        check(&spec, &mut causes);
+        check(&json!({ "spec": spec }), &mut causes);
         causes.into_iter().map(|cause| cause.field).collect()
     }
 

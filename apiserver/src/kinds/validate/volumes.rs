@@ -39,9 +39,41 @@ pub(super) fn claim(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
         named(names::subdomain(name), &spec["storageClassName"], &at, causes);
     }
     mode(spec, at, causes);
+    sources(spec, at, causes);
     if let Some(name) = spec["volumeAttributesClassName"].as_str().filter(|name| !name.is_empty()) {
         let at = format!("{at}.volumeAttributesClassName");
         named(names::subdomain(name), &spec["volumeAttributesClassName"], &at, causes);
+    }
+}
+
+/// Appends the faults of the source of a claim's data, which two fields name.
+fn sources(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
+    for field in ["dataSource", "dataSourceRef"] {
+        let source = &spec[field];
+        if !source.is_object() {
+            continue;
+        }
+        let at = format!("{at}.{field}");
+        let text = |field: &str| source[field].as_str().unwrap_or_default();
+        for part in ["name", "kind"] {
+            if text(part).is_empty() {
+                causes.push(required(&format!("{at}.{part}"), ""));
+            }
+        }
+        if text("apiGroup").is_empty() && text("kind") != "PersistentVolumeClaim" {
+            let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            causes.push(invalid_value(&at, &text("kind").into(), why));
+        }
+        if !text("apiGroup").is_empty() {
+            let faults = names::subdomain(text("apiGroup"));
+            named(faults, &source["apiGroup"], &format!("{at}.apiGroup"), causes);
+        }
+    }
+    let (older, newer) = (&spec["dataSource"], &spec["dataSourceRef"]);
+    let differs = ["apiGroup", "kind", "name"].iter().any(|field| older[*field] != newer[*field]);
+    if older.is_object() && newer.is_object() && differs {
+        // The value is a path, which is printed as an object without fields.
+        causes.push(invalid_value(at, &serde_json::json!({}), "must match dataSourceRef"));
     }
 }
 
@@ -86,6 +118,11 @@ pub(super) fn volume(spec: &Value, causes: &mut Vec<Cause>) {
         let at = "spec.storageClassName";
         named(names::subdomain(class), &spec["storageClassName"], at, causes);
     }
+    let attributes = &spec["volumeAttributesClassName"];
+    if attributes.is_string() && !spec["csi"].is_object() {
+        let why = "has to be specified when using volumeAttributesClassName";
+        causes.push(required("spec.csi", why));
+    }
     let affinity = &spec["nodeAffinity"];
     if affinity.is_object() && !affinity["required"].is_object() {
         let why = "must specify required node constraints";
@@ -109,21 +146,42 @@ pub(super) fn volume(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Appends the fault of options for mounts in the annotation, which some sources do not have.
+pub(super) fn options(object: &Value, causes: &mut Vec<Cause>) {
+    const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+    const WITH: [&str; 13] = [
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "glusterfs",
+        "nfs",
+        "rbd",
+        "quobyte",
+        "iscsi",
+        "cinder",
+        "cephfs",
+        "azureFile",
+        "vsphereVolume",
+        "azureDisk",
+        "photonPersistentDisk",
+    ];
+    let has_options = WITH.iter().any(|source| object["spec"][*source].is_object());
+    if object["metadata"]["annotations"][OPTIONS].is_string() && !has_options {
+        let at = format!("metadata.annotations.{OPTIONS}");
+        causes.push(forbidden_field(&at, "may not specify mount options for this volume type"));
+    }
+}
+
 /// Appends the faults of a storage class.
 pub(super) fn class(object: &Value, causes: &mut Vec<Cause>) {
-    for key in object["parameters"].as_object().into_iter().flatten().map(|(key, _)| key) {
-        if key.is_empty() {
-            causes.push(invalid_value("parameters", &"".into(), "field can not be empty."));
-        }
+    let known = ["Delete", "Retain"];
+    let policy = object["reclaimPolicy"].as_str().filter(|held| !held.is_empty());
+    if let Some(policy) = policy.filter(|policy| !known.contains(policy)) {
+        causes.push(unsupported("reclaimPolicy", policy, &known));
     }
-    for (field, known) in [
-        ("reclaimPolicy", ["Delete", "Retain"]),
-        ("volumeBindingMode", ["Immediate", "WaitForFirstConsumer"]),
-    ] {
-        let held = object[field].as_str().filter(|held| !held.is_empty());
-        if let Some(held) = held.filter(|held| !known.contains(held)) {
-            causes.push(unsupported(field, held, &known));
-        }
+    let known = ["Immediate", "WaitForFirstConsumer"];
+    let mode = object["volumeBindingMode"].as_str();
+    if let Some(mode) = mode.filter(|mode| !known.contains(mode)) {
+        causes.push(unsupported("volumeBindingMode", mode, &known));
     }
     for (index, term) in object["allowedTopologies"].as_array().into_iter().flatten().enumerate() {
         let at = format!("allowedTopologies[{index}].matchLabelExpressions");
@@ -142,11 +200,22 @@ pub(super) fn class(object: &Value, causes: &mut Vec<Cause>) {
                     causes.push(duplicate(&format!("{at}.values[{place}]"), value));
                 }
             }
+            named(names::qualified(key), &key.into(), &format!("{at}.key"), causes);
             if !keys.insert(key) {
                 causes.push(duplicate(&format!("{at}.key"), &one["key"]));
             }
         }
     }
+}
+
+/// Appends the faults of the time for which a token is valid.
+pub(super) fn token_time(seconds: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let why = match seconds.as_i64() {
+        Some(held) if held < 600 => "may not specify a duration less than 10 minutes",
+        Some(held) if held > 1 << 32 => "may not specify a duration larger than 2^32 seconds",
+        _ => return,
+    };
+    causes.push(invalid_value(&format!("{at}.expirationSeconds"), seconds, why));
 }
 
 /// Returns the fault of a value that is there twice.

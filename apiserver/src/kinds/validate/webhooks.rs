@@ -89,7 +89,7 @@ fn texts(list: &Value) -> Vec<&str> {
 }
 
 /// Appends the faults of a rule.
-fn check_rule(rule: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(super) fn check_rule(rule: &Value, at: &str, causes: &mut Vec<Cause>) {
     let parts = [
         ("operations", "operations"),
         ("apiGroups", "API groups"),

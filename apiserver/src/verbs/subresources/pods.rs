@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::kinds::pods::{qos, qos_of};
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
+use crate::typed::{internal, line_diff};
 use crate::verbs::Call;
 
 /// Annotation of Pods that mirror a file of their node.
@@ -101,11 +102,15 @@ fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
     for held in before {
         // Patches do not keep the order.
         let why = match kept.get(held["name"].as_str().unwrap_or_default()).copied() {
-            None => "removed",
-            Some(one) if one != held => "changed",
+            None => "removed\n".to_owned(),
+            Some(one) if one != held => {
+                let [before, after] =
+                    [held, one].map(|one| internal::lines("core.EphemeralContainer", one));
+                format!("changed\n{}", line_diff::unified(&before, &after))
+            }
             Some(_) => continue,
         };
-        let text = format!("existing ephemeral containers {} may not be {why}\n", held["name"]);
+        let text = format!("existing ephemeral containers {} may not be {why}", held["name"]);
         causes.push(forbidden_field(&field, &text));
     }
     causes

@@ -9,10 +9,8 @@ use crate::normal::pattern;
 use crate::script::Answer;
 
 /// Patterns of texts, and the texts instead of them.
-static KNOWN: LazyLock<[(Regex, &str); 2]> = LazyLock::new(|| {
+static KNOWN: LazyLock<[(Regex, &str); 1]> = LazyLock::new(|| {
     [
-        // The difference between two Pods in the form of the server's own Go types.
-        (pattern(r"(?s)(previously negative\)).*"), "$1 DIFF"),
         // A patched object that does not decode: the fields have the order of Go's types.
         (pattern(r#"(?s)Invalid value: "\{.*\}": "#), "Invalid value: OBJECT: "),
     ]

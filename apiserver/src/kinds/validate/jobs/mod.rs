@@ -50,6 +50,9 @@ fn selection(job: &Value, causes: &mut Vec<Cause>) {
         "job-name": name, "batch.kubernetes.io/job-name": name,
     }}});
     let is_given = selector.is_null() || spec["manualSelector"] == true;
+    if !is_given {
+        generated(&spec["template"], &own["metadata"]["labels"], causes);
+    }
     if !is_given && !selectors::selects(selector, &own) {
         causes.push(invalid_value("spec.selector", selector, "`selector` not auto-generated"));
     }
@@ -58,6 +61,20 @@ fn selection(job: &Value, causes: &mut Vec<Cause>) {
         let labels = &spec["template"]["metadata"]["labels"];
         let why = "`selector` does not match template `labels`";
         causes.push(invalid_value("spec.template.metadata.labels", labels, why));
+    }
+}
+
+/// Appends the faults of the labels that tie Pods to their Job.
+fn generated(template: &Value, wanted: &Value, causes: &mut Vec<Cause>) {
+    let labels = &template["metadata"]["labels"];
+    for (key, value) in wanted.as_object().into_iter().flatten() {
+        let at = format!("spec.template.metadata.labels[{key}]");
+        let why = format!("must be '{}'", value.as_str().unwrap_or_default());
+        match labels.get(key) {
+            None => causes.push(required(&at, &why)),
+            Some(held) if held != value => causes.push(invalid_value(&at, labels, &why)),
+            Some(_) => {}
+        }
     }
 }
 
@@ -72,11 +89,12 @@ fn run(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
         success_policy(spec, &format!("{at}.successPolicy"), causes);
     }
     let policy = spec["podReplacementPolicy"].as_str();
-    if let Some(policy) =
-        policy.filter(|policy| !["Failed", "TerminatingOrFailed"].contains(policy))
-    {
-        let at = format!("{at}.podReplacementPolicy");
-        causes.push(unsupported(&at, policy, &["Failed", "TerminatingOrFailed"]));
+    let known: &[&str] = match spec["podFailurePolicy"].is_object() {
+        true => &["Failed"],
+        false => &["Failed", "TerminatingOrFailed"],
+    };
+    if let Some(policy) = policy.filter(|policy| !known.contains(policy)) {
+        causes.push(unsupported(&format!("{at}.podReplacementPolicy"), policy, known));
     }
 }
 
@@ -370,6 +388,11 @@ fn zone(spec: &Value, causes: &mut Vec<Cause>) {
     let why = if zone.is_empty() {
         "timeZone must be nil or non-empty string".to_owned()
     } else if zone.eq_ignore_ascii_case("Local") {
+        if zone != "Local" {
+            // Only this spelling is a zone to Go.
+            let why = format!("unknown time zone {zone}");
+            causes.push(invalid_value("spec.timeZone", &zone.into(), &why));
+        }
         "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
             .to_owned()
     } else if zone.trim() != zone || knows_zones && !is_zone(zone) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{items, padded, text, tolerations};
 use crate::served::Cause;
 use crate::status::{forbidden_field, invalid_value, required};
+use crate::typed::{internal, line_diff};
 
 /// Returns the faults of a Pod whose update changes more than allowed.
 pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
@@ -35,6 +36,7 @@ pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
         return causes;
     }
     added(old, new, &mut causes);
+    annotated(old, new, &mut causes);
     let mut allowed = new["spec"].clone();
     take_mutable(old, &mut allowed);
     if count(old, "schedulingGates") > 0 {
@@ -45,9 +47,39 @@ pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
                    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
                    (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
                    (allow it to be set to 1 if it was previously negative)";
-        causes.push(forbidden_field("spec", why));
+        let [before, after] =
+            [&old["spec"], &allowed].map(|spec| internal::lines("core.PodSpec", spec));
+        let why = format!("{why}\n{}", line_diff::unified(&before, &after));
+        causes.push(forbidden_field("spec", &why));
     }
     causes
+}
+
+/// Appends the faults of changes of annotations that are fixed at creation, and once more those of all.
+fn annotated(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    const MIRROR: &str = "kubernetes.io/config.mirror";
+    const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+    let held =
+        |pod: &Value| pod["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+    let (before, after) = (held(old), held(new));
+    let mut refuse = |key: &String, how: &str| {
+        let what = match key.as_str() {
+            MIRROR => "mirror pod annotation",
+            key if key.starts_with(APP_ARMOR) => "AppArmor annotations",
+            _ => return,
+        };
+        let at = format!("metadata.annotations[{key}]");
+        causes.push(forbidden_field(&at, &format!("may not {how} {what}")));
+    };
+    for (key, value) in &before {
+        if after.get(key) != Some(value) {
+            refuse(key, "remove or update");
+        }
+    }
+    for key in after.keys().filter(|key| !before.contains_key(*key)) {
+        refuse(key, "add");
+    }
+    super::annotations(new, "metadata", causes);
 }
 
 /// Returns the number of items of a list of a Pod's spec.

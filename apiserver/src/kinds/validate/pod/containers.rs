@@ -1,11 +1,12 @@
 //! Checks of the containers of a pod spec.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::{
-    duplicate, handlers, identities, integer, items, named, resources, security, text, volumes,
+    claims, duplicate, handlers, identities, integer, items, mounts, named, resources, security,
+    text, volumes,
 };
 use crate::kinds::validate::content;
 use crate::kinds::validate::fields::is_empty;
@@ -18,9 +19,31 @@ const RESTARTS: [&str; 3] = ["Always", "Never", "OnFailure"];
 /// Probes of containers.
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 
-/// Appends the faults of the containers of a pod spec; `volumes` has the names of the valid
-/// volumes.
-pub(super) fn check(spec: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Vec<Cause>) {
+/// The parts of a pod spec to which containers refer.
+struct Pod<'a> {
+    /// The valid volumes.
+    volumes: &'a BTreeMap<&'a str, &'a Value>,
+    /// Names of the claims for devices.
+    claims: BTreeSet<&'a str>,
+    /// Time for an orderly end, in seconds.
+    grace: Option<i64>,
+    /// What is done with containers that have ended.
+    restart: &'a str,
+}
+
+/// Appends the faults of the containers of a pod spec; `volumes` has the valid volumes by name.
+pub(super) fn check(
+    spec: &Value,
+    at: &str,
+    volumes: &BTreeMap<&str, &Value>,
+    causes: &mut Vec<Cause>,
+) {
+    let pod = Pod {
+        volumes,
+        claims: claims::names_of(spec),
+        grace: spec["terminationGracePeriodSeconds"].as_i64(),
+        restart: text(spec, "restartPolicy"),
+    };
     let mut names = BTreeSet::new();
     let at_containers = format!("{at}.containers");
     if is_empty(&spec["containers"]) {
@@ -29,22 +52,22 @@ pub(super) fn check(spec: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &m
     let mut ports = BTreeSet::new();
     for (index, container) in items(&spec["containers"]) {
         let at = format!("{at_containers}[{index}]");
-        common(container, &at, volumes, causes);
+        common(container, &at, &pod, causes);
         unique(container, &at, &mut names, causes);
-        lively(container, &at, causes);
+        lively(container, &at, pod.grace, causes);
         restarts(container, &at, causes);
         taken(container, &at, &mut ports, causes);
     }
     let at_first = format!("{at}.initContainers[0]");
     for (index, container) in items(&spec["initContainers"]) {
         let at = format!("{at}.initContainers[{index}]");
-        common(container, &at, volumes, causes);
+        common(container, &at, &pod, causes);
         restarts(container, &at, causes);
         unique(container, &at, &mut names, causes);
         // Init containers run in sequence, so each has all ports; the fault names the first.
         taken(container, &at_first, &mut BTreeSet::new(), causes);
         if container["restartPolicy"] == "Always" {
-            lively(container, &at, causes);
+            lively(container, &at, pod.grace, causes);
             continue;
         }
         for field in ["lifecycle"].into_iter().chain(PROBES) {
@@ -70,7 +93,7 @@ fn unique<'a>(
 }
 
 /// Appends the faults that containers of all kinds have.
-fn common(container: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Vec<Cause>) {
+fn common(container: &Value, at: &str, pod: &Pod<'_>, causes: &mut Vec<Cause>) {
     let (at_name, name) = (format!("{at}.name"), text(container, "name"));
     if name.is_empty() {
         causes.push(required(&at_name, ""));
@@ -88,8 +111,12 @@ fn common(container: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Ve
     ports(&container["ports"], &format!("{at}.ports"), causes);
     variables(&container["env"], &format!("{at}.env"), causes);
     sources(&container["envFrom"], &format!("{at}.envFrom"), causes);
-    mounts(container, &format!("{at}.volumeMounts"), volumes, causes);
-    resources::check(&container["resources"], &format!("{at}.resources"), causes);
+    mounts::check(container, at, pod.volumes, causes);
+    resize(&container["resizePolicy"], &format!("{at}.resizePolicy"), pod.restart, causes);
+    let at_resources = format!("{at}.resources");
+    resources::check(&container["resources"], &at_resources, causes);
+    let claims = &container["resources"]["claims"];
+    claims::of_container(claims, &format!("{at_resources}.claims"), &pod.claims, causes);
     let context = &container["securityContext"];
     let at = format!("{at}.securityContext");
     security::profiles(context, &at, causes);
@@ -98,20 +125,46 @@ fn common(container: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Ve
 }
 
 /// Appends the faults of probes and of handlers of a container's start and end.
-fn lively(container: &Value, at: &str, causes: &mut Vec<Cause>) {
+fn lively(container: &Value, at: &str, grace: Option<i64>, causes: &mut Vec<Cause>) {
     for event in ["postStart", "preStop"] {
         let handler = &container["lifecycle"][event];
         if handler.is_object() {
-            handlers::check(handler, &format!("{at}.lifecycle.{event}"), causes);
+            handlers::check(handler, grace, &format!("{at}.lifecycle.{event}"), causes);
         }
     }
     for probe in PROBES.iter().filter(|probe| container[**probe].is_object()) {
-        handlers::probe(probe, &container[*probe], &format!("{at}.{probe}"), causes);
+        handlers::probe(probe, &container[*probe], grace, &format!("{at}.{probe}"), causes);
+    }
+}
+
+/// Appends the faults of what a change of resources means for a container; the paths lack the position.
+fn resize(list: &Value, at: &str, restart: &str, causes: &mut Vec<Cause>) {
+    let mut seen = BTreeSet::new();
+    for (index, policy) in items(list) {
+        let name = text(policy, "resourceName");
+        if !seen.insert(name) {
+            causes.push(duplicate(&format!("{at}[{index}]"), name));
+        }
+        let action = text(policy, "restartPolicy");
+        for (held, known) in
+            [(name, ["cpu", "memory"]), (action, ["NotRequired", "RestartContainer"])]
+        {
+            if held.is_empty() {
+                causes.push(required(at, ""));
+            } else if !known.contains(&held) {
+                causes.push(unsupported(at, held, &known));
+            }
+        }
+        if restart == "Never" && action != "NotRequired" {
+            let why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            causes.push(invalid_value(at, &action.into(), why));
+        }
     }
 }
 
 /// Appends the fault of the policy for a container that has ended.
 fn restarts(container: &Value, at: &str, causes: &mut Vec<Cause>) {
+    restart_rules(&container["restartPolicyRules"], at, causes);
     let at = format!("{at}.restartPolicy");
     match container["restartPolicy"].as_str() {
         Some(policy) if !RESTARTS.contains(&policy) => {
@@ -123,6 +176,47 @@ fn restarts(container: &Value, at: &str, causes: &mut Vec<Cause>) {
         }
         _ => {}
     }
+}
+
+/// Appends the faults of rules about the exit codes of a container.
+fn restart_rules(rules: &Value, at: &str, causes: &mut Vec<Cause>) {
+    /// Most rules of a container.
+    const MOST: usize = 20;
+    /// Most exit codes of a rule.
+    const MOST_CODES: usize = 255;
+    let at = format!("{at}.restartPolicyRules");
+    let count = rules.as_array().map_or(0, Vec::len);
+    if count > MOST {
+        causes.push(too_many(&at, count, MOST));
+    }
+    for (index, rule) in items(rules) {
+        let at = format!("{at}[{index}]");
+        let action = text(rule, "action");
+        // The second action is a feature that is on by default.
+        let known = ["Restart", "RestartAllContainers"];
+        if !known.contains(&action) {
+            causes.push(unsupported(&format!("{at}.action"), action, &known));
+        }
+        let (codes, at) = (&rule["exitCodes"], format!("{at}.exitCodes"));
+        if !codes.is_object() {
+            causes.push(required(&at, "must be specified"));
+            continue;
+        }
+        let operator = text(codes, "operator");
+        if !["In", "NotIn"].contains(&operator) {
+            causes.push(unsupported(&format!("{at}.operator"), operator, &["In", "NotIn"]));
+        }
+        let count = codes["values"].as_array().map_or(0, Vec::len);
+        if count > MOST_CODES {
+            causes.push(too_many(&format!("{at}.values"), count, MOST_CODES));
+        }
+    }
+}
+
+/// Returns the fault of a list with too many items.
+fn too_many(at: &str, held: usize, most: usize) -> Cause {
+    let message = format!("Too many: {held}: must have at most {most} items");
+    cause("FieldValueTooMany", at, message)
 }
 
 /// Appends the faults of the ports of a container.
@@ -197,6 +291,10 @@ fn value_source(source: &Value, value: &str, at: &str, causes: &mut Vec<Cause>) 
     if reference.is_object() {
         volumes::variable(reference, &format!("{at}.fieldRef"), causes);
     }
+    let reference = &source["resourceFieldRef"];
+    if reference.is_object() {
+        claims::resource_field(reference, &format!("{at}.resourceFieldRef"), false, causes);
+    }
     for field in ["configMapKeyRef", "secretKeyRef"] {
         let reference = &source[field];
         if !reference.is_object() {
@@ -250,52 +348,6 @@ fn sources(sources: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the mounts of a container.
-fn mounts(container: &Value, at: &str, volumes: &BTreeSet<&str>, causes: &mut Vec<Cause>) {
-    let mut seen = BTreeSet::new();
-    for (index, mount) in items(&container["volumeMounts"]) {
-        let (name, path) = (text(mount, "name"), text(mount, "mountPath"));
-        let at_name = format!("{at}[{index}].name");
-        if name.is_empty() {
-            causes.push(required(&at_name, ""));
-        }
-        if !volumes.contains(name) {
-            let message = format!("Not found: {}", Value::from(name));
-            causes.push(cause("FieldValueNotFound", &at_name, message));
-        }
-        let at_path = format!("{at}[{index}].mountPath");
-        if path.is_empty() {
-            causes.push(required(&at_path, ""));
-        }
-        if !seen.insert(path) {
-            causes.push(invalid_value(&at_path, &path.into(), "must be unique"));
-        }
-        // The paths of these faults lack the position.
-        for field in ["subPath", "subPathExpr"] {
-            volumes::descending(text(mount, field), &format!("{at}.{field}"), causes);
-        }
-        if !text(mount, "subPath").is_empty() && !text(mount, "subPathExpr").is_empty() {
-            let why = "subPathExpr and subPath are mutually exclusive";
-            let at = format!("{at}[{index}].subPathExpr");
-            causes.push(invalid_value(&at, &mount["subPathExpr"], why));
-        }
-        propagation(mount, container, &format!("{at}.mountPropagation"), causes);
-    }
-}
-
-/// Appends the faults of a mount that others see, too.
-fn propagation(mount: &Value, container: &Value, at: &str, causes: &mut Vec<Cause>) {
-    let Some(mode) = mount["mountPropagation"].as_str() else { return };
-    let known = ["Bidirectional", "HostToContainer", "None"];
-    if !known.contains(&mode) {
-        causes.push(unsupported(at, mode, &known));
-    }
-    if mode == "Bidirectional" && container["securityContext"]["privileged"] != true {
-        let why = "Bidirectional mount propagation is available only to privileged containers";
-        causes.push(forbidden_field(at, why));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -304,26 +356,13 @@ mod tests {
 
     fn faults(spec: &Value) -> Vec<String> {
         let mut causes = Vec::new();
-        check(spec, "spec", &BTreeSet::from(["v"]), &mut causes);
+        let volume = json!({"emptyDir": {}});
+        check(spec, "spec", &BTreeMap::from([("v", &volume)]), &mut causes);
         causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
     }
 
     fn container(field: &str, value: Value) -> Value {
         json!({"containers": [{"name": "c", "image": "i", field: value}]})
-    }
-
-    #[test]
-    fn mounts_are_of_volumes_and_at_places_of_their_own() {
-        let good = json!([{"name": "v", "mountPath": "/a"}]);
-        assert_eq!(faults(&container("volumeMounts", good)), [""; 0]);
-        let twice = json!([{"name": "v", "mountPath": "/a"}, {"name": "w", "mountPath": "/a"}]);
-        assert_eq!(
-            faults(&container("volumeMounts", twice)),
-            [
-                "spec.containers[0].volumeMounts[1].name: Not found: \"w\"",
-                "spec.containers[0].volumeMounts[1].mountPath: Invalid value: \"/a\": must be unique",
-            ]
-        );
     }
 
     #[test]

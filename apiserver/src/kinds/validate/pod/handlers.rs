@@ -13,8 +13,14 @@ const HANDLERS: [&str; 5] = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 const LONGEST: usize = 15;
 
 /// Appends the faults of a probe of a kind, such as `livenessProbe`.
-pub(super) fn probe(kind: &str, probe: &Value, at: &str, causes: &mut Vec<Cause>) {
-    check(probe, at, causes);
+pub(super) fn probe(
+    kind: &str,
+    probe: &Value,
+    grace_of_pod: Option<i64>,
+    at: &str,
+    causes: &mut Vec<Cause>,
+) {
+    check(probe, grace_of_pod, at, causes);
     for field in [
         "initialDelaySeconds",
         "timeoutSeconds",
@@ -42,14 +48,22 @@ pub(super) fn probe(kind: &str, probe: &Value, at: &str, causes: &mut Vec<Cause>
     }
 }
 
-/// Appends the faults of a handler, of which there is exactly one.
-pub(super) fn check(handler: &Value, at: &str, causes: &mut Vec<Cause>) {
+/// Appends the faults of a handler, of which there is exactly one; `grace` is the time for an orderly
+/// end of the Pod.
+pub(super) fn check(handler: &Value, grace: Option<i64>, at: &str, causes: &mut Vec<Cause>) {
     let mut held = HANDLERS.into_iter().filter(|name| handler[*name].is_object());
     let Some(first) = held.next() else {
         causes.push(required(at, "must specify a handler type"));
         return;
     };
     one(first, &handler[first], &format!("{at}.{first}"), causes);
+    let seconds = integer(&handler[first], "seconds");
+    if let Some(grace) = grace.filter(|grace| first == "sleep" && !(0..=*grace).contains(&seconds))
+    {
+        let why =
+            format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+        causes.push(invalid_value(&format!("{at}.sleep"), &seconds.into(), &why));
+    }
     for more in held {
         let why = "may not specify more than 1 handler type";
         causes.push(forbidden_field(&format!("{at}.{more}"), why));
@@ -127,7 +141,7 @@ mod tests {
 
     fn fields(kind: &str, value: Value) -> Vec<String> {
         let mut causes = Vec::new();
-        probe(kind, &value, "p", &mut causes);
+        probe(kind, &value, Some(30), "p", &mut causes);
         causes.into_iter().map(|cause| cause.field).collect()
     }
 

@@ -2,9 +2,12 @@
 
 // DESIGN.md, 170: Pods and templates share one check, at the path where the spec stands
 
+mod annotations;
 mod change;
+mod claims;
 mod containers;
 mod handlers;
+mod mounts;
 mod placement;
 mod resources;
 mod security;
@@ -17,8 +20,10 @@ use serde_json::Value;
 
 pub(crate) use change::change;
 pub(super) use handlers::port_name;
-pub(super) use placement::node_selector;
-use placement::tolerations;
+pub(super) use placement::{node_selector, tolerations};
+pub(super) use resources::{
+    any_resource, check as requirements, may_exceed, quantity as amount, resource,
+};
 pub(super) use volumes::{SOURCES, source as volume_source};
 pub(crate) use warnings::warnings;
 
@@ -34,12 +39,19 @@ const MOST_ID: i64 = i32::MAX as i64;
 /// Appends the faults of a Pod's template at a path.
 pub(crate) fn template(template: &Value, at: &str, causes: &mut Vec<Cause>) {
     labels(template, at, causes);
+    annotations(template, at, causes);
     let spec = &template["spec"];
     check(spec, &format!("{at}.spec"), false, causes);
     if !fields::is_empty(&spec["ephemeralContainers"]) {
         let why = "ephemeral containers not allowed in pod template";
         causes.push(forbidden_field(&format!("{at}.spec.ephemeralContainers"), why));
     }
+}
+
+/// Appends the faults of the annotations of a Pod that became fields.
+pub(super) fn annotations(object: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let at = format!("{at}.annotations");
+    annotations::check(&object["metadata"]["annotations"], &object["spec"], &at, causes);
 }
 
 /// Appends the faults of the labels and annotations of a template; their paths lack the metadata.
@@ -57,6 +69,8 @@ pub(crate) fn labels(template: &Value, at: &str, causes: &mut Vec<Cause>) {
 pub(super) fn check(spec: &Value, at: &str, is_pod: bool, causes: &mut Vec<Cause>) {
     let volumes = volumes::check(&spec["volumes"], &format!("{at}.volumes"), causes);
     containers::check(spec, at, &volumes, causes);
+    claims::of_pod(&spec["resourceClaims"], &format!("{at}.resourceClaims"), causes);
+    resources::of_pod(spec, at, causes);
     host_ports(spec, at, is_pod, causes);
     table::pod(spec, at, causes);
     identities(&spec["securityContext"], &format!("{at}.securityContext"), causes);

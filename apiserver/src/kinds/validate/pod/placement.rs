@@ -15,7 +15,7 @@ use crate::status::{forbidden_field, invalid_value, required, unsupported};
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Appends the faults of a list of tolerations.
-pub(super) fn tolerations(list: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(in crate::kinds::validate) fn tolerations(list: &Value, at: &str, causes: &mut Vec<Cause>) {
     for (index, toleration) in items(list) {
         one(toleration, &format!("{at}[{index}]"), causes);
     }

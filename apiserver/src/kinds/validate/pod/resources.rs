@@ -7,19 +7,39 @@ use crate::kinds::quantity::Quantity;
 use crate::kinds::validate::amounts;
 use crate::names;
 use crate::served::Cause;
-use crate::status::{invalid_value, required};
+use crate::status::{forbidden_field, invalid_value, required, unsupported};
 
 /// Resources of containers without a domain.
 const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
+/// Resources of Pods as a whole.
+const OF_POD: [&str; 3] = ["cpu", "hugepages-", "memory"];
+
 /// Appends the faults of the resources of a container.
-pub(super) fn check(resources: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(in crate::kinds::validate) fn check(resources: &Value, at: &str, causes: &mut Vec<Cause>) {
+    requirements(resources, at, resource, causes);
+}
+
+/// Appends the faults of requests and limits, whose names `judge` checks.
+fn requirements(
+    resources: &Value,
+    at: &str,
+    judge: fn(&str, &str, &mut Vec<Cause>),
+    causes: &mut Vec<Cause>,
+) {
+    let (mut has_huge, mut has_basic) = (false, false);
     for part in ["limits", "requests"] {
         for (name, amount) in resources[part].as_object().into_iter().flatten() {
             let at = format!("{at}.{part}[{name}]");
-            resource(name, &at, causes);
+            judge(name, &at, causes);
             quantity(name, amount, &at, causes);
+            pages(name, amount, &at, causes);
+            has_huge |= name.starts_with("hugepages-");
+            has_basic |= ["cpu", "memory"].contains(&name.as_str());
         }
+    }
+    if has_huge && !has_basic {
+        causes.push(forbidden_field(at, "HugePages require cpu or memory"));
     }
     let limits = &resources["limits"];
     for (name, request) in resources["requests"].as_object().into_iter().flatten() {
@@ -41,8 +61,82 @@ pub(super) fn check(resources: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Appends the fault of an amount that is not made of whole pages.
+fn pages(name: &str, amount: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let Some(size) = name.strip_prefix("hugepages-") else { return };
+    let (Some(held), Some(page)) = (Quantity::parse(amount), Quantity::parse(&size.into())) else {
+        return;
+    };
+    if page.is_zero() || !held.is_multiple_of(page) {
+        let why = format!("{held} is not positive integer multiple of {name}");
+        causes.push(invalid_value(at, &held.to_string().into(), &why));
+    }
+}
+
+/// Appends the faults of the resources of a Pod as a whole.
+pub(super) fn of_pod(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let resources = &spec["resources"];
+    if !resources.is_object() {
+        return;
+    }
+    let at = format!("{at}.resources");
+    if spec["os"]["name"] == "windows" {
+        causes.push(forbidden_field(&at, "may not be set for a windows pod"));
+        return;
+    }
+    if !resources["claims"].is_null() {
+        let why = "claims may not be set for Resources at pod-level";
+        causes.push(forbidden_field(&format!("{at}.claims"), why));
+    }
+    requirements(resources, &at, resource_of_pod, causes);
+    for (name, amount) in resources["requests"].as_object().into_iter().flatten() {
+        let containers = super::items(&spec["containers"]);
+        let requests = containers
+            .filter_map(|(_, one)| Quantity::parse(&one["resources"]["requests"][name.as_str()]));
+        let Some(sum) = requests.reduce(|sum, more| sum + more) else { continue };
+        if let Some(held) = Quantity::parse(amount).filter(|held| sum > *held) {
+            let why =
+                format!("must be greater than or equal to aggregate container requests of {sum}");
+            let at = format!("{at}.requests[{name}]");
+            causes.push(invalid_value(&at, &held.to_string().into(), &why));
+        }
+    }
+    for (index, one) in super::items(&spec["containers"]) {
+        for (name, amount) in one["resources"]["limits"].as_object().into_iter().flatten() {
+            let pair =
+                Quantity::parse(amount).zip(Quantity::parse(&resources["limits"][name.as_str()]));
+            if let Some((held, most)) = pair.filter(|(held, most)| held > most) {
+                let at = format!("{at}.containers[{index}][{name}].limits");
+                let why = format!("must be less than or equal to pod limits of {most}");
+                causes.push(invalid_value(&at, &held.to_string().into(), &why));
+            }
+        }
+    }
+}
+
+/// Appends the faults of the name of a resource of a Pod as a whole.
+fn resource_of_pod(name: &str, at: &str, causes: &mut Vec<Cause>) {
+    let before = causes.len();
+    any_resource(name, at, causes);
+    let is_known = ["cpu", "memory"].contains(&name) || name.starts_with("hugepages-");
+    if causes.len() == before && !is_known {
+        causes.push(unsupported(at, name, &OF_POD));
+    }
+}
+
+/// Appends the faults of the name of a resource of any kind.
+pub(in crate::kinds::validate) fn any_resource(name: &str, at: &str, causes: &mut Vec<Cause>) {
+    let faults = names::qualified(name);
+    let is_named = faults.is_empty();
+    named(faults, name, at, causes);
+    if is_named && !name.contains('/') && !amounts::is_known(name) {
+        let why = "must be a standard resource type or fully qualified";
+        causes.push(invalid_value(at, &name.into(), why));
+    }
+}
+
 /// Whether all containers of a node together may be promised more of a resource than there is.
-fn may_exceed(name: &str) -> bool {
+pub(in crate::kinds::validate) fn may_exceed(name: &str) -> bool {
     is_native(name) && !name.starts_with("hugepages-")
 }
 
@@ -51,11 +145,9 @@ fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Appends the faults of the name of a resource.
-fn resource(name: &str, at: &str, causes: &mut Vec<Cause>) {
-    let faults = names::qualified(name);
-    let is_named = faults.is_empty();
-    named(faults, name, at, causes);
+/// Appends the faults of the name of a resource of a container.
+pub(in crate::kinds::validate) fn resource(name: &str, at: &str, causes: &mut Vec<Cause>) {
+    any_resource(name, at, causes);
     let mut refuse = |why: &str| causes.push(invalid_value(at, &name.into(), why));
     if name.contains('/') {
         let is_short = names::qualified(&format!("requests.{name}")).is_empty();
@@ -64,16 +156,18 @@ fn resource(name: &str, at: &str, causes: &mut Vec<Cause>) {
         }
         return;
     }
-    if is_named && !amounts::is_known(name) {
-        refuse("must be a standard resource type or fully qualified");
-    }
     if !STANDARD.contains(&name) && !name.starts_with("hugepages-") {
         refuse("must be a standard resource for containers");
     }
 }
 
 /// Appends the faults of an amount.
-fn quantity(name: &str, amount: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(in crate::kinds::validate) fn quantity(
+    name: &str,
+    amount: &Value,
+    at: &str,
+    causes: &mut Vec<Cause>,
+) {
     let Some(held) = Quantity::parse(amount) else { return };
     // Shown as a text, also where an apply sent a number.
     let amount = match amount {

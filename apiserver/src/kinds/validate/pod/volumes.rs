@@ -1,16 +1,17 @@
 //! Checks of the volumes of Pods, of references to fields of the Pod, and of security contexts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{duplicate, items, named, text};
+use super::{claims as devices, duplicate, items, named, text};
 use crate::kinds::quantity::Quantity;
 use crate::kinds::validate::fields::is_empty;
 use crate::kinds::validate::volumes as claims;
 use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
+use crate::typed::internal;
 
 /// Sources of volumes, in the order in which the server looks at them.
 pub(in crate::kinds::validate) const SOURCES: [&str; 30] = [
@@ -83,13 +84,13 @@ const PATHS: [&str; 8] = [
 /// Other fields that have a name in references, although nothing can refer to them.
 const KNOWN: [&str; 4] = ["spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.host"];
 
-/// Appends the faults of a list of volumes, and returns the names of the valid volumes.
+/// Appends the faults of a list of volumes, and returns the valid volumes by name.
 pub(super) fn check<'a>(
     volumes: &'a Value,
     at: &str,
     causes: &mut Vec<Cause>,
-) -> BTreeSet<&'a str> {
-    let mut good = BTreeSet::new();
+) -> BTreeMap<&'a str, &'a Value> {
+    let mut good = BTreeMap::new();
     for (index, volume) in items(volumes) {
         let at = format!("{at}[{index}]");
         let before = causes.len();
@@ -100,12 +101,12 @@ pub(super) fn check<'a>(
         } else {
             named(names::label(name), name, &at, causes);
         }
-        if good.contains(name) {
+        if good.contains_key(name) {
             causes.push(duplicate(&at, name));
         }
         // Mounts of a bad volume are refused like mounts of a missing volume.
         if causes.len() == before {
-            good.insert(name);
+            good.insert(name, volume);
         }
     }
     good
@@ -257,6 +258,29 @@ fn projected(volume: &Value, at: &str, causes: &mut Vec<Cause>) {
                 }
             }
         }
+        let token = &source["serviceAccountToken"];
+        if token.is_object() {
+            let at_token = format!("{at_source}.serviceAccountToken");
+            claims::token_time(&token["expirationSeconds"], &at_token, causes);
+            // The path of this fault lacks the source.
+            let at_path = format!("{at}.path");
+            match text(token, "path") {
+                "" => causes.push(required(&at_path, "")),
+                path => local(path, &at_path, causes),
+            }
+        }
+        let kinds = [
+            "secret",
+            "configMap",
+            "downwardAPI",
+            "serviceAccountToken",
+            "clusterTrustBundle",
+            "podCertificate",
+        ];
+        if kinds.iter().filter(|kind| source[**kind].is_object()).count() > 1 {
+            let why = "may not specify more than 1 volume type per source";
+            causes.push(forbidden_field(&at_source, why));
+        }
         for (_, item) in items(&source["downwardAPI"]["items"]) {
             file(item, &format!("{at_source}.downwardAPI"), causes);
             let path = text(item, "path");
@@ -291,7 +315,10 @@ fn file(item: &Value, at: &str, causes: &mut Vec<Cause>) {
             let why = "fieldRef and resourceFieldRef can not be specified simultaneously";
             causes.push(invalid_value(at, &"resource".into(), why));
         }
-    } else if !item["resourceFieldRef"].is_object() {
+    } else if item["resourceFieldRef"].is_object() {
+        let at = format!("{at}.resourceFieldRef");
+        devices::resource_field(&item["resourceFieldRef"], &at, true, causes);
+    } else {
         causes.push(required(at, "one of fieldRef and resourceFieldRef is required"));
     }
     mode(&item["mode"], &format!("{at}.mode"), causes);
@@ -340,7 +367,8 @@ pub(super) fn escalation(context: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
     let mut refuse = |what: &str| {
         let detail = format!("cannot set `allowPrivilegeEscalation` to false and {what}");
-        let message = format!("Invalid value: {}: {detail}", shown(context));
+        let shown = internal::compact("core.SecurityContext", context);
+        let message = format!("Invalid value: {shown}: {detail}");
         causes.push(cause("FieldValueInvalid", at, message));
     };
     if context["privileged"] == true {
@@ -377,53 +405,10 @@ fn reference(source: &Value, at: &str, allowed: &[&str], causes: &mut Vec<Cause>
     }
 }
 
-/// Returns a security context as Go prints the server's own type.
-fn shown(context: &Value) -> String {
-    let capabilities = match &context["capabilities"] {
-        Value::Null => "null".to_owned(),
-        held => format!("{{\"Add\":{},\"Drop\":{}}}", held["add"], held["drop"]),
-    };
-    let options = |field: &str, names: &[(&str, &str, Value)]| {
-        let held = &context[field];
-        let part = |(name, key, zero): &(&str, &str, Value)| {
-            let value = held.get(*key).unwrap_or(zero);
-            format!("{name:?}:{value}")
-        };
-        let parts: Vec<String> = names.iter().map(part).collect();
-        if held.is_null() { "null".to_owned() } else { format!("{{{}}}", parts.join(",")) }
-    };
-    let text = |name, key| (name, key, json!(""));
-    let none = |name, key| (name, key, Value::Null);
-    let linux =
-        [text("User", "user"), text("Role", "role"), text("Type", "type"), text("Level", "level")];
-    let windows = [
-        none("GMSACredentialSpecName", "gmsaCredentialSpecName"),
-        none("GMSACredentialSpec", "gmsaCredentialSpec"),
-        none("RunAsUserName", "runAsUserName"),
-        none("HostProcess", "hostProcess"),
-    ];
-    let profile = [text("Type", "type"), none("LocalhostProfile", "localhostProfile")];
-    let plain = |field: &str| context[field].to_string();
-    let parts = [
-        ("Capabilities", capabilities),
-        ("Privileged", plain("privileged")),
-        ("SELinuxOptions", options("seLinuxOptions", &linux)),
-        ("WindowsOptions", options("windowsOptions", &windows)),
-        ("RunAsUser", plain("runAsUser")),
-        ("RunAsGroup", plain("runAsGroup")),
-        ("RunAsNonRoot", plain("runAsNonRoot")),
-        ("ReadOnlyRootFilesystem", plain("readOnlyRootFilesystem")),
-        ("AllowPrivilegeEscalation", plain("allowPrivilegeEscalation")),
-        ("ProcMount", plain("procMount")),
-        ("SeccompProfile", options("seccompProfile", &profile)),
-        ("AppArmorProfile", options("appArmorProfile", &profile)),
-    ];
-    let parts: Vec<String> = parts.iter().map(|(name, text)| format!("{name:?}:{text}")).collect();
-    format!("{{{}}}", parts.join(","))
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn faults(volumes: Value) -> Vec<String> {

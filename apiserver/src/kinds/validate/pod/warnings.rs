@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::{integer, items, text};
 use crate::kinds::quantity::Quantity;
-use crate::kinds::validate::networking;
+use crate::kinds::validate::{cluster, networking};
 use crate::kinds::{Kind, meta};
 use crate::names;
 
-/// Returns the warnings about an object that is written.
-pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
-    let mut found = Vec::new();
+/// Returns the warnings about an object that is written; `old` is the present state, if any.
+pub(crate) fn warnings(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<String> {
+    let mut found = cluster::warnings(kind, old, object);
     let template = ["spec", "template", "spec"];
     let path: &[&str] = match (kind.served.group.as_str(), kind.name()) {
         ("", "Pod") => &["spec"],
@@ -24,10 +24,17 @@ pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
         }
         ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template", "spec"],
         ("networking.k8s.io", "Ingress") => {
-            return networking::warning(object).into_iter().collect();
+            found.extend(networking::warning(object));
+            return found;
         }
-        ("", "PersistentVolume") => return volume(object),
-        ("", "PersistentVolumeClaim") => return older_class(object).into_iter().collect(),
+        ("", "PersistentVolume") => {
+            found.extend(volume(object));
+            return found;
+        }
+        ("", "PersistentVolumeClaim") => {
+            found.extend(older_class(object));
+            return found;
+        }
         _ => return found,
     };
     let makers = ["Deployment", "ReplicaSet", "ReplicationController", "Job", "CronJob"];
@@ -35,8 +42,122 @@ pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
         found.extend(odd_name(object));
     }
     let spec = path.iter().fold(object, |held, field| &held[*field]);
+    let parent = path[..path.len() - 1].iter().fold(object, |held, field| &held[*field]);
+    let above = path[..path.len() - 1].join(".");
+    annotations(parent, spec, &above, &mut found);
     pod(spec, &path.join("."), &mut found);
     found
+}
+
+/// Appends the warnings about annotations that fields have replaced.
+fn annotations(parent: &Value, spec: &Value, above: &str, found: &mut Vec<String>) {
+    const OLD: [(&str, &str); 3] = [
+        (
+            "scheduler.alpha.kubernetes.io/critical-pod",
+            "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+        ),
+        (
+            "security.alpha.kubernetes.io/sysctls",
+            "non-functional in v1.11+; use the \"sysctls\" field instead",
+        ),
+        (
+            "security.alpha.kubernetes.io/unsafe-sysctls",
+            "non-functional in v1.11+; use the \"sysctls\" field instead",
+        ),
+    ];
+    const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
+    let held = &parent["metadata"]["annotations"];
+    let dot = if above.is_empty() { "" } else { "." };
+    let at = |key: &str| format!("{above}{dot}metadata.annotations[{key}]");
+    for (key, text) in OLD.iter().filter(|(key, _)| held[*key].is_string()) {
+        found.push(format!("{}: {text}", at(key)));
+    }
+    let text = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
+    if spec["securityContext"]["seccompProfile"].is_null() && held[SECCOMP].is_string() {
+        found.push(format!("{}: {text}", at(SECCOMP)));
+    }
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for (_, one) in items(&spec[list]) {
+            let name = self::text(one, "name");
+            let key = format!("container.seccomp.security.alpha.kubernetes.io/{name}");
+            if one["securityContext"]["seccompProfile"].is_null() && held[&key].is_string() {
+                found.push(format!("{}: {text}", at(&key)));
+            }
+            let key = format!("container.apparmor.security.beta.kubernetes.io/{name}");
+            let has_field = [spec, one]
+                .iter()
+                .any(|held| held["securityContext"]["appArmorProfile"].is_object());
+            if held[&key].is_string() && !has_field {
+                let text = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+                found.push(format!("{}: {text}", at(&key)));
+            }
+        }
+    }
+}
+
+/// Appends the warnings about labels of nodes that have others in their place.
+fn node_labels(spec: &Value, at: &str, found: &mut Vec<String>) {
+    const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+    const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+    for (key, _) in spec["nodeSelector"].as_object().into_iter().flatten() {
+        let told = cluster::node_label(key);
+        found.extend(told.map(|text| format!("{at}.nodeSelector[{key}]: {text}")));
+    }
+    let (nodes, at_nodes) =
+        (&spec["affinity"]["nodeAffinity"], format!("{at}.affinity.nodeAffinity"));
+    for (index, one) in items(&nodes[REQUIRED]["nodeSelectorTerms"]) {
+        cluster::term(one, &format!("{at_nodes}.{REQUIRED}.nodeSelectorTerms[{index}]"), found);
+    }
+    for (index, one) in items(&nodes[PREFERRED]) {
+        let at = format!("{at_nodes}.{PREFERRED}[{index}].preference");
+        cluster::term(&one["preference"], &at, found);
+    }
+    for (index, one) in items(&spec["topologySpreadConstraints"]) {
+        let key = text(one, "topologyKey");
+        let told = cluster::node_label(key);
+        found.extend(told.map(|text| {
+            format!("{at}.topologySpreadConstraints[{index}].topologyKey: {key} is {text}")
+        }));
+    }
+    let null = "a null labelSelector results in matching no pod";
+    for field in ["podAffinity", "podAntiAffinity"] {
+        let (pods, at) = (&spec["affinity"][field], format!("{at}.affinity.{field}"));
+        for (index, one) in items(&pods[REQUIRED]) {
+            if one["labelSelector"].is_null() {
+                found.push(format!("{at}.{REQUIRED}[{index}].labelSelector: {null}"));
+            }
+        }
+        for (index, one) in items(&pods[PREFERRED]) {
+            if one["podAffinityTerm"]["labelSelector"].is_null() {
+                let at = format!("{at}.{PREFERRED}[{index}].podAffinityTerm.labelSelector");
+                found.push(format!("{at}: {null}"));
+            }
+        }
+    }
+}
+
+/// Appends the warnings about volumes that nothing provides any more.
+fn volumes(spec: &Value, at: &str, found: &mut Vec<String>) {
+    const OLD: [(&str, &str, &str); 9] = [
+        ("photonPersistentDisk", "", "deprecated in v1.11, non-functional in v1.16+"),
+        ("gitRepo", "", "deprecated in v1.11, and disabled by default in v1.33+"),
+        ("scaleIO", "", "deprecated in v1.16, non-functional in v1.22+"),
+        ("flocker", "", "deprecated in v1.22, non-functional in v1.25+"),
+        ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+        ("quobyte", "", "deprecated in v1.22, non-functional in v1.25+"),
+        ("glusterfs", "", "deprecated in v1.25, non-functional in v1.26+"),
+        ("cephfs", "", "deprecated in v1.28, non-functional in v1.31+"),
+        ("rbd", "", "deprecated in v1.28, non-functional in v1.31+"),
+    ];
+    for (index, volume) in items(&spec["volumes"]) {
+        let at = format!("{at}.volumes[{index}]");
+        for (field, shown, text) in OLD.iter().filter(|(field, ..)| volume[*field].is_object()) {
+            let shown = if shown.is_empty() { field } else { shown };
+            found.push(format!("{at}.{shown}: {text}"));
+        }
+        let claim = &volume["ephemeral"]["volumeClaimTemplate"]["spec"];
+        cluster::claim(claim, &format!("{at}.ephemeral.volumeClaimTemplate.spec"), found);
+    }
 }
 
 /// Returns the warning about a name that becomes a part of names of hosts.
@@ -70,6 +191,15 @@ fn older_class(object: &Value) -> Option<String> {
 
 /// Appends the warnings about a pod spec at a path.
 fn pod(spec: &Value, at: &str, found: &mut Vec<String>) {
+    node_labels(spec, at, found);
+    volumes(spec, at, found);
+    let mut addresses = BTreeSet::new();
+    for (index, alias) in items(&spec["hostAliases"]) {
+        let address = text(alias, "ip");
+        if !addresses.insert(address) {
+            found.push(format!("{at}.hostAliases[{index}].ip: duplicate ip {address:?}"));
+        }
+    }
     let constraints = items(&spec["topologySpreadConstraints"]);
     for (index, _) in constraints.filter(|(_, one)| one["labelSelector"].is_null()) {
         found.push(format!(
@@ -99,6 +229,15 @@ fn pod(spec: &Value, at: &str, found: &mut Vec<String>) {
             container(one, &format!("{at}.{list}[{index}]"), found);
         }
     }
+    ports(spec, at, found);
+    for (index, server) in items(&spec["dnsConfig"]["nameservers"]) {
+        let at = format!("{at}.dnsConfig.nameservers[{index}]");
+        found.extend(cluster::ip_warning(&at, server.as_str().unwrap_or_default()));
+    }
+    for (index, alias) in items(&spec["hostAliases"]) {
+        let at = format!("{at}.hostAliases[{index}].ip");
+        found.extend(cluster::ip_warning(&at, text(alias, "ip")));
+    }
 }
 
 /// Appends the warnings about a container.
@@ -125,22 +264,52 @@ fn container(container: &Value, at: &str, found: &mut Vec<String>) {
             ));
         }
     }
-    let mut ports: BTreeMap<(i64, i64, &str, &str), usize> = BTreeMap::new();
-    for (index, port) in items(&container["ports"]) {
-        let key = (
-            integer(port, "containerPort"),
-            integer(port, "hostPort"),
-            text(port, "protocol"),
-            text(port, "hostIP"),
-        );
-        if let Some(first) = ports.get(&key) {
-            found.push(format!(
-                "{at}.ports[{index}]: duplicate port definition with {at}.ports[{first}]"
-            ));
-        } else {
-            ports.insert(key, index);
+}
+
+/// Appends the warnings about ports of all containers, and about their names.
+fn ports(spec: &Value, at: &str, found: &mut Vec<String>) {
+    let mut seen: BTreeMap<(i64, &str), Vec<(String, &Value)>> = BTreeMap::new();
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let mut named = Vec::new();
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for (index, container) in items(&spec[list]) {
+            for (number, port) in items(&container["ports"]) {
+                let at = format!("{at}.{list}[{index}].ports[{number}]");
+                let (host, address) = (integer(port, "hostPort"), text(port, "hostIP"));
+                let (own, protocol) = (integer(port, "containerPort"), text(port, "protocol"));
+                let name = text(port, "name");
+                if !address.is_empty() && host == 0 {
+                    found.push(format!(
+                        "{at}: hostIP set without hostPort: {{Name:{name} HostPort:{host} ContainerPort:{own} Protocol:{protocol} HostIP:{address}}}"
+                    ));
+                }
+                let others = seen.entry((own, protocol)).or_default();
+                for (other_at, other) in &*others {
+                    let (its_host, its_address) =
+                        (integer(other, "hostPort"), text(other, "hostIP"));
+                    let how = if address == its_address && host == its_host {
+                        "duplicate"
+                    } else if host == 0 || its_host == 0 {
+                        "overlapping"
+                    } else if host == its_host && address.is_empty() != its_address.is_empty() {
+                        "dangerously ambiguous"
+                    } else {
+                        continue;
+                    };
+                    found.push(format!("{at}: {how} port definition with {other_at}"));
+                }
+                others.push((at.clone(), port));
+                match names.get(name) {
+                    _ if name.is_empty() => {}
+                    Some(other) => named.push(format!(
+                        "{at}: duplicate port name {name:?} with {other}, services and probes that select ports by name will use {other}"
+                    )),
+                    None => drop(names.insert(name, at)),
+                }
+            }
         }
     }
+    found.extend(named);
 }
 
 #[cfg(test)]
