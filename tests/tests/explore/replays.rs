@@ -1,5 +1,5 @@
-//! An incident of the website example: recorded on several threads in real time, replayed on a
-//! paused clock, and explored from its end.
+//! Incidents of the website example: recorded, also on several threads in real time, replayed on a
+//! paused clock, and explored from their ends.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 use windlass::api::{Api, Patch};
 use windlass::manager::RecordingOptions;
-use windlass::testing::{Exploration, Recording, Replay, RunningOperator, TestCluster};
+use windlass::testing::{
+    Exploration, Recording, Replay, RunningOperator, TestCluster, TestClusterBuilder,
+};
 
 use crate::website::example::{self, Website};
 
@@ -24,8 +26,8 @@ fn site(name: &str, host: &str) -> Website {
 }
 
 impl Incident {
-    async fn start(options: RecordingOptions) -> Self {
-        let cluster = TestCluster::builder().stand_ins(true).start().await;
+    async fn start(cluster: TestClusterBuilder, options: RecordingOptions) -> Self {
+        let cluster = cluster.stand_ins(true).start().await;
         cluster.install::<Website>().await;
         let running = cluster.spawn(example::operator(cluster.client()).recording(options));
         let sites = cluster.client().namespace(cluster.namespace());
@@ -55,9 +57,10 @@ impl Incident {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_incident_of_the_website_is_replayed_request_by_request() {
-    let incident = Incident::start(RecordingOptions::default()).await;
+    let embedded = TestCluster::builder().embedded();
+    let incident = Incident::start(embedded, RecordingOptions::default()).await;
     incident.happens().await;
     let text = incident.recorded();
     let recording = Recording::parse(&text).unwrap();
@@ -84,7 +87,7 @@ async fn an_incident_of_the_website_is_replayed_request_by_request() {
 async fn a_recording_that_lost_its_beginning_is_replayed_and_explored_from_its_end() {
     // The exchange before the last few seconds leaves the recording.
     let options = RecordingOptions::default().time(Duration::from_secs(2));
-    let incident = Incident::start(options).await;
+    let incident = Incident::start(TestCluster::builder(), options).await;
     incident.happens().await;
     let clock = incident.cluster.client().environment().clock.clone();
     while incident.recorded().contains("\"start\":") {
