@@ -295,7 +295,7 @@ async fn a_volume_goes_at_once_unless_it_is_bound_and_a_class_unless_it_is_named
     assert_eq!(client.post(classes, class).await.code, 201);
     let volume = json!({"metadata": {"name": "v"}, "spec": {
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-        "hostPath": {"path": "/x"}, "volumeAttributesClassName": "c"}});
+        "csi": {"driver": "d", "volumeHandle": "h"}, "volumeAttributesClassName": "c"}});
     assert_eq!(client.post(volumes, volume).await.code, 201);
     let bound = |phase: &str| json!({"status": {"phase": phase}});
     client.merge(&format!("{volumes}/v/status"), bound("Bound")).await;

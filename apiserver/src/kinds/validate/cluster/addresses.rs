@@ -83,6 +83,9 @@ pub(super) fn block_warning(at: &str, text: &str) -> Option<String> {
     })
 }
 
+/// Fault of an address of loopback.
+pub(super) const LOOPBACK: &str = "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+
 /// Returns the faults of an address to which traffic of Services goes.
 pub(in crate::kinds::validate) fn endpoint_faults(text: &str) -> Vec<String> {
     let Some(address) = sloppy(text) else { return vec!["must be a valid IP address".to_owned()] };
@@ -96,10 +99,7 @@ pub(in crate::kinds::validate) fn endpoint_faults(text: &str) -> Vec<String> {
     };
     let rules = [
         (address.is_unspecified(), format!("may not be unspecified ({text})")),
-        (
-            address.is_loopback(),
-            "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned(),
-        ),
+        (address.is_loopback(), LOOPBACK.to_owned()),
         (is_link, "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()),
         (
             is_link_multicast,

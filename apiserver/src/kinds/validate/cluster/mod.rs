@@ -38,6 +38,16 @@ pub(super) fn check(group: &str, kind: &str, object: &Value, causes: &mut Vec<Ca
         ("resource.k8s.io", _) => devices::check(kind, object, causes),
         _ => {}
     }
+    if matches!(kind, "Endpoints" | "EndpointSlice") && is_of_server(object) {
+        causes.retain(|cause| !cause.message.contains(addresses::LOOPBACK));
+    }
+}
+
+/// Whether an object has the address of the server itself, which clients on this machine reach by
+/// loopback (`advertise`); kube-apiserver advertises no such address.
+fn is_of_server(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    metadata["namespace"] == "default" && metadata["name"] == "kubernetes"
 }
 
 /// Appends the faults of the status of a Node.
