@@ -26,11 +26,8 @@ pub mod webhook {
     pub use crate::*;
 }
 
-/// Items that `cel!` names. Not public API: they may change in any release.
 #[doc(hidden)]
-pub mod __private {
-    pub use windlass_runtime::__private::{cel_expression, path};
-}
+pub use windlass_runtime::expansion;
 
 mod admission;
 mod certificates;
