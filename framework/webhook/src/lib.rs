@@ -37,6 +37,7 @@ mod conversion;
 mod field;
 mod handlers;
 mod hook;
+mod judge;
 mod meter;
 mod patch;
 mod policy;
