@@ -1,7 +1,7 @@
 //! Functions for the derive macros. Not public API: they may change in any release.
 
 pub use windlass_core::__private::*;
-pub use windlass_macros::{cel_expression, field_path, object_literal};
+pub use windlass_macros::{field_path, object_literal};
 
 /// The parts of a graph of children.
 pub mod dependents {

@@ -31,6 +31,15 @@ pub use windlass_macros::{
     Projection, Schema,
 };
 
+/// Items that the code of `windlass::webhook::cel!` names. Not public API: they may change in any
+/// release.
+#[doc(hidden)]
+pub mod expansion {
+    pub use windlass_macros::cel_expression;
+
+    pub use crate::__private::path;
+}
+
 #[doc = include_str!("../../../macros/docs/object.md")]
 #[macro_export]
 macro_rules! object {

@@ -28,11 +28,8 @@ pub mod webhook {
     pub use crate::*;
 }
 
-/// Items that `cel!` names. Not public API: they may change in any release.
 #[doc(hidden)]
-pub mod __private {
-    pub use windlass_runtime::__private::{cel_expression, path};
-}
+pub use windlass_runtime::expansion;
 
 mod admission;
 mod certificates;
@@ -42,6 +39,7 @@ mod conversion;
 mod field;
 mod handlers;
 mod hook;
+mod judge;
 mod meter;
 mod patch;
 mod policy;

@@ -15,7 +15,7 @@ use windlass_core::clock::Clock;
 use windlass_core::crd::CustomResource;
 use windlass_core::environment::Environment;
 use windlass_core::panics::{caught, panic_text};
-use windlass_core::resource::{ApiDuration, Resource};
+use windlass_core::resource::{ApiDuration, Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
@@ -161,6 +161,9 @@ impl Webhooks {
     /// kind with one version is to be converted.
     pub fn build(self, environment: &Environment) -> Result<AdmissionHandler, Error> {
         let mut hooks = BTreeMap::new();
+        let judges = self.registered();
+        let judges = judges.filter_map(|it| Some((it.judged_kind()?.clone(), it.path.clone())));
+        let judges = judges.collect();
         // One object of all kinds: a server has one handler.
         let turns = LargeTurns::new();
         let conversions = self.conversions.into_iter().map(|conversion| {
@@ -187,7 +190,7 @@ impl Webhooks {
         }
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let meters = hooks.keys().map(|path| (path.clone(), Meter::new(&metrics, path))).collect();
-        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, meters, clock }) })
+        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, judges, meters, clock }) })
     }
 }
 
@@ -260,6 +263,8 @@ pub struct AdmissionHandler {
 
 struct Shared {
     hooks: BTreeMap<String, Answering>,
+    /// The validating webhooks of creations: kind and path.
+    judges: Vec<(ResourceInfo, String)>,
     meters: BTreeMap<String, Meter>,
     clock: Clock,
 }
@@ -274,6 +279,12 @@ impl AdmissionHandler {
     /// Returns the paths with a webhook, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.shared.hooks.keys().map(String::as_str)
+    }
+
+    /// Returns the paths of the validating webhooks that judge creations of a kind.
+    pub(crate) fn judges(&self, kind: &ResourceInfo) -> impl Iterator<Item = &str> {
+        let judges = self.shared.judges.iter().filter(move |(info, _)| info == kind);
+        judges.map(|(_, path)| path.as_str())
     }
 
     /// Answers a request: `200` with a review, or another status, after which the failure policy of

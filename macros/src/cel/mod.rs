@@ -121,7 +121,7 @@ fn expand(checked: &Checked, ty: Option<&Type>, text: &LitStr) -> TokenStream {
     let Some(ty) = ty else {
         return quote!(::windlass::webhook::CelExpression::<_, #value>::checked(#text));
     };
-    let p = quote!(::windlass::__private::path);
+    let p = quote!(::windlass::expansion::path);
     let place = located(text.span());
     let paths = places::of(&checked.ast.root, place);
     let walks = paths.iter().map(|segments| {

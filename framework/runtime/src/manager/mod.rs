@@ -53,7 +53,10 @@ pub use runnable::{ManifestContext, OperatorInfo, RunnableManifest};
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 #[doc(hidden)]
-pub use webhook_access::{AcceptFuture, WebhookAccess, WebhookListener, serves_webhooks};
+pub use webhook_access::{
+    AcceptFuture, AdmissionCheck, AdmissionCheckFuture, WebhookAccess, WebhookListener,
+    serves_webhooks,
+};
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -8,9 +8,12 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::Manager;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use windlass_client::client::{BoxIo, Client};
+use windlass_core::resource::ResourceInfo;
+
+use super::Manager;
 
 /// Future of [`WebhookListener::accept`].
 pub type AcceptFuture<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + 'a>>;
@@ -66,6 +69,24 @@ impl WebhookAccess {
     pub fn at(url: impl Into<String>) -> Self {
         Self { url: url.into(), in_process: None, client: None, namespaces: Vec::new() }
     }
+}
+
+/// Future of [`AdmissionCheck::refused_fields`].
+#[doc(hidden)]
+pub type AdmissionCheckFuture<'a> = Pin<Box<dyn Future<Output = Option<Vec<String>>> + Send + 'a>>;
+
+/// Judges creations without an API server: the handlers of webhooks, for tests that name no
+/// webhooks.
+#[doc(hidden)]
+pub trait AdmissionCheck: Send + Sync {
+    /// Returns the fields of which the validating handlers of a kind refuse the creation of an
+    /// object; empty when they allow it, `None` when it was not judged by its fields: there is no
+    /// handler, or its answer names no field.
+    fn refused_fields<'a>(
+        &'a self,
+        info: &'a ResourceInfo,
+        object: &'a Value,
+    ) -> AdmissionCheckFuture<'a>;
 }
 
 /// Whether a manager has a server of webhooks.

@@ -56,7 +56,9 @@ mod target;
 mod tests;
 
 pub use activity::CoverageReport;
-pub use check::{CheckReport, check, check_from, try_check, try_check_from};
+pub use check::{
+    CheckReport, check, check_from, check_webhooks, try_check, try_check_from, try_check_webhooks,
+};
 pub use explore::{
     Exploration, ExplorationReport, ExternalWorld, Finding, Simulation, SimulationReport, World,
     explore, simulate,

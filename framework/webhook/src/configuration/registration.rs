@@ -200,6 +200,15 @@ impl Registered {
         Self { path, is_mutating, info: K::static_info(), registration }
     }
 
+    /// Returns the kind whose creations a validating webhook judges.
+    pub(crate) fn judged_kind(&self) -> Option<&ResourceInfo> {
+        let keys = &self.registration;
+        let operations = keys.operations.as_deref();
+        let is_of_creations = operations.is_none_or(|all| all.contains(&Operation::Create));
+        let is_judge = !self.is_mutating && keys.sub_resource.is_none() && is_of_creations;
+        self.info.as_ref().filter(|_| is_judge)
+    }
+
     /// Returns the name of the webhook.
     pub(super) fn name(&self) -> String {
         if let Some(name) = &self.registration.name {

@@ -90,6 +90,6 @@ impl<K, T> CelExpression<K, T> {
 #[macro_export]
 macro_rules! cel {
     ($($expression:tt)*) => {
-        $crate::__private::cel_expression!($crate; $($expression)*)
+        $crate::expansion::cel_expression!($crate; $($expression)*)
     };
 }

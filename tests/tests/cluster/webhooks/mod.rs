@@ -1,6 +1,7 @@
 //! The webhook server, called by an API server over TLS: the embedded server, or a real server.
 
 mod policies;
+mod repeats;
 mod spawned;
 
 use std::net::Ipv4Addr;

@@ -1,7 +1,9 @@
 //! A test for free: a kind's definition, with defaults and rules, against an API server.
 
+mod changes;
 mod examples;
 pub mod judge;
+mod repeats;
 mod report;
 mod status;
 #[cfg(test)]
@@ -20,10 +22,11 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass_core::rng::Rng;
 use windlass_core::wire::Undecodable;
-use windlass_runtime::manager::install_all;
+use windlass_runtime::manager::{AdmissionCheck, install_all};
 
 use super::TestCluster;
 use judge::{CheckTarget, judge};
+use repeats::Experiment;
 pub use report::CheckReport;
 pub(in crate::testing) use values::{Path, Values};
 
@@ -95,15 +98,55 @@ pub async fn try_check<K: CustomResource>() -> Result<CheckReport, Error> {
 pub async fn try_check_from<K: CustomResource>(
     examples: impl IntoIterator<Item = K>,
 ) -> Result<CheckReport, Error> {
-    let examples = examples::as_json(examples)?;
+    checked::<K>(examples::as_json(examples)?, None).await
+}
+
+/// Checks a kind as [`check_from`] does, and finds the rules of its schema that its validating
+/// webhooks repeat: [`CheckReport::repeated`]. `handler` is an `AdmissionHandler`, which
+/// `Webhooks::build` returns.
+///
+/// The API server checks the schema before it asks a webhook, so a handler is never asked about an
+/// object that breaks the schema. Stored objects are changed at one place each. Those that then
+/// break exactly one rule of the schema, whether a bound or CEL, are judged by the handlers too, as
+/// are those that the server stores. A rule is repeated at a field if the handlers refused such
+/// objects there, and none that the server stores.
+///
+/// That is a remark and no proof: the handlers are asked about creations by a user without groups.
+/// A rule about users, updates or other objects may stand behind the same field, and a bound that
+/// is a little stricter than the schema's may not have been met. A refusal that names no field is
+/// not compared.
+///
+/// # Panics
+/// As [`check_from`].
+pub async fn check_webhooks<K: CustomResource>(
+    examples: impl IntoIterator<Item = K>,
+    handler: &impl AdmissionCheck,
+) -> CheckReport {
+    match try_check_webhooks(examples, handler).await {
+        Ok(report) => report,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Checks a kind as [`check_webhooks`] does.
+///
+/// # Errors
+/// As [`try_check_from`].
+pub async fn try_check_webhooks<K: CustomResource>(
+    examples: impl IntoIterator<Item = K>,
+    handler: &impl AdmissionCheck,
+) -> Result<CheckReport, Error> {
+    checked::<K>(examples::as_json(examples)?, Some(handler)).await
+}
+
+/// Checks a kind with examples, and the handlers of its webhooks if there are any.
+async fn checked<K: CustomResource>(
+    examples: Vec<Value>,
+    handler: Option<&dyn AdmissionCheck>,
+) -> Result<CheckReport, Error> {
     let definition = K::crd()?;
     let unchecked = windlass_core::crd::warnings::<K>()?;
-    let info = K::static_info().ok_or_else(|| {
-        Error::new(
-            ErrorKind::Usage,
-            "cannot check a kind whose type is a value; derive `CustomResource`",
-        )
-    })?;
+    let info = info_of::<K>()?;
     let cluster = TestCluster::builder().try_start().await?;
     let alone = alone::<K>(&definition, &info.version);
     install_all(&cluster.client(), &[alone], true).await?;
@@ -131,10 +174,25 @@ pub async fn try_check_from<K: CustomResource>(
     let status = status::judge_status::<K>(&api, &definition, &target, &head, &statuses).await?;
     let bytes = serde_json::to_vec(&definition).map_or(0, |text| text.len());
     let rules = count_rules(&whole_schema(&definition, &info.version));
-    let report = CheckReport::new(&info.kind, bytes, rules, tally, status, unchecked.clone());
+    let mut report = CheckReport::new(&info.kind, bytes, rules, tally, status, unchecked.clone());
+    if let Some(handler) = handler {
+        let namespace = (info.scope == Scope::Namespaced).then(|| cluster.namespace());
+        let (api, head, schema) = (&api, &head, &schema);
+        let experiment = Experiment { api, namespace, head, schema, handler };
+        report = report.with_repeats(experiment.run(&values).await?);
+    }
     let versions = Versions::of::<K>();
     let versions = versions.map(|all| versions::judge_versions(&all, &definition, &examples));
     report.with_versions(versions).into_result()
+}
+
+fn info_of<K: CustomResource>() -> Result<ResourceInfo, Error> {
+    K::static_info().ok_or_else(|| {
+        Error::new(
+            ErrorKind::Usage,
+            "cannot check a kind whose type is a value; derive `CustomResource`",
+        )
+    })
 }
 
 /// The remarks which say that an API server checks the values of a field less strictly than serde.

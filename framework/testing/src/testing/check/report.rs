@@ -5,6 +5,7 @@ use std::fmt;
 use windlass_core::error::{Error, ErrorKind};
 
 use super::judge::ValueTally;
+use super::repeats::RepeatTally;
 use super::status::StatusTally;
 use super::versions::VersionTally;
 
@@ -28,6 +29,8 @@ pub struct CheckReport {
     unchecked: Vec<String>,
     /// Counts of conversions; `None` for a kind with a single version.
     versions: Option<VersionTally>,
+    /// Rules that webhooks repeat; `None` without a handler.
+    repeats: Option<RepeatTally>,
 }
 
 impl CheckReport {
@@ -40,7 +43,13 @@ impl CheckReport {
         status: StatusTally,
         unchecked: Vec<String>,
     ) -> Self {
-        Self { kind: kind.to_owned(), bytes, rules, tally, status, unchecked, versions: None }
+        let (versions, repeats) = (None, None);
+        Self { kind: kind.to_owned(), bytes, rules, tally, status, unchecked, versions, repeats }
+    }
+
+    /// Adds the rules that webhooks repeat.
+    pub(super) fn with_repeats(self, repeats: RepeatTally) -> Self {
+        Self { repeats: Some(repeats), ..self }
     }
 
     /// Adds the conversions between versions.
@@ -125,6 +134,12 @@ impl CheckReport {
         &self.unchecked
     }
 
+    /// Returns the fields at which the webhooks seem to repeat a rule of the schema, with the rule
+    /// and the remedy; empty without [`check_webhooks`](super::check_webhooks).
+    pub fn repeated(&self) -> &[String] {
+        self.repeats.as_ref().map_or(&[], |tally| &tally.remarks)
+    }
+
     /// Returns the bytes of the definition; `kubectl apply` fails above 262,144.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -175,6 +190,16 @@ impl fmt::Display for CheckReport {
                 "{} objects came back from another version as they were, {} had no equal there",
                 tally.converted, tally.refused
             )?;
+        }
+        if let Some(tally) = &self.repeats {
+            writeln!(
+                f,
+                "{} objects that break one rule each were judged by the webhooks, which seem to repeat \
+                 {} of the rules",
+                tally.broken,
+                tally.remarks.len()
+            )?;
+            tally.remarks.iter().try_for_each(|remark| writeln!(f, "- {remark}"))?;
         }
         if self.unchecked.is_empty() {
             return write!(f, "checked by the API server: all that serde checks");
