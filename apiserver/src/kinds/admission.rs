@@ -151,7 +151,7 @@ fn pod(object: &mut Value) {
     spec["tolerations"] = Value::Array(tolerations);
 }
 
-/// Gives a container the AppArmor profile of an annotation, from before there was a field.
+/// Gives a container the `AppArmor` profile of an annotation, from before there was a field.
 fn confine(container: &mut Value, annotations: &Value, own: &Value) {
     let name = container["name"].as_str().unwrap_or_default();
     let key = format!("container.apparmor.security.beta.kubernetes.io/{name}");

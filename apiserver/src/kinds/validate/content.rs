@@ -109,9 +109,9 @@ pub(super) fn signer_name(signer: &str, at: &str, causes: &mut Vec<Cause>) {
             return;
         }
     };
-    let parts: [(&str, fn(&str) -> Vec<String>); 2] =
-        [(domain, names::label), (path, names::subdomain)];
-    for (part, faults) in parts {
+    type NameFaults = fn(&str) -> Vec<String>;
+    let of_domain: (&str, NameFaults) = (domain, names::label);
+    for (part, faults) in [of_domain, (path, names::subdomain)] {
         // The first bad label is told, and no other.
         let bad = part.split('.').find(|label| !faults(label).is_empty());
         for why in bad.map(faults).unwrap_or_default() {

@@ -119,9 +119,9 @@ fn endpoint(one: &Value, kind: &str, at: &str, causes: &mut Vec<Cause>) {
     if let Some(name) = one["hostname"].as_str() {
         named(names::label(name), &one["hostname"], &format!("{at}.hostname"), causes);
     }
-    let name_faults: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", names::label_value), ("forNodes", names::subdomain)];
-    for (field, faults) in name_faults {
+    type NameFaults = fn(&str) -> Vec<String>;
+    let of_zones: (&str, NameFaults) = ("forZones", names::label_value);
+    for (field, faults) in [of_zones, ("forNodes", names::subdomain)] {
         if !hints(&one["hints"][field], &format!("{at}.hints.{field}"), faults, causes) {
             return;
         }

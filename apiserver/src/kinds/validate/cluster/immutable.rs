@@ -20,9 +20,12 @@ const FIXED: &str = "field is immutable";
 /// Annotation with the storage class, from before there was a field.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// Fields that keep their value, by group and kind: the path, the path in the fault, and the
-/// server's own type of the value if that is a structure.
-const FIELDS: [(&str, &str, &[(&str, &str, &str)]); 15] = [
+/// Fields that keep their value: the path, the path in the fault, and the server's own type of the
+/// value if that is a structure.
+type FixedFields = &'static [(&'static str, &'static str, &'static str)];
+
+/// Fields that keep their value, by group and kind.
+const FIELDS: [(&str, &str, FixedFields); 15] = [
     ("", "PersistentVolume", &[("spec.volumeMode", "volumeMode", "")]),
     ("", "PersistentVolumeClaim", &[("spec.volumeMode", "volumeMode", "")]),
     ("apps", "ControllerRevision", &[("data", "data", "")]),

@@ -56,11 +56,9 @@ pub(in crate::kinds::validate) fn warnings(
     let spec = &object["spec"];
     let mut found = Vec::new();
     match (kind.served.group.as_str(), kind.name()) {
-        ("", "Node") => {
-            if !text(spec, "externalID").is_empty() {
-                let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
-                found.push(text.to_owned());
-            }
+        ("", "Node") if !text(spec, "externalID").is_empty() => {
+            let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+            found.push(text.to_owned());
         }
         ("", "ServiceAccount") => {
             let has = |object: &Value| object["metadata"]["annotations"][MOUNTABLE].is_string();

@@ -2,7 +2,7 @@
 //! recording; or answers in place of a server, for a replay.
 //!
 //! The hook belongs to the connections, so that handles that a program made before it was set are
-//! covered as well. WebSockets bypass it.
+//! covered as well. A `WebSocket` bypasses the hook.
 
 // DESIGN.md, 278: A recording taps the attempts of the client, above retries of connections
 
