@@ -7,7 +7,7 @@
 //! Files: `window` keeps the entries within the bounds, `streams` reads lists and watches of
 //! caches, `mask` replaces secrets, `lines` writes the format.
 //!
-//! Not included: other clusters, WebSockets, answers that a reconciler reads as a stream, renewals
+//! Not included: other clusters, web sockets, answers that a reconciler reads as a stream, renewals
 //! of leases, Events, and calls of systems outside of Kubernetes.
 
 // DESIGN.md, 278: A recording taps the attempts of the client, above retries of connections
