@@ -48,13 +48,13 @@ impl Mask {
     /// Whether requests to a path, or their answers, have secrets.
     pub fn concerns(path: &str) -> bool {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        match parts.as_slice() {
+        matches!(
+            parts.as_slice(),
             ["api", _, "secrets", ..]
-            | ["api", _, "namespaces", _, "secrets", ..]
-            | ["apis", "authentication.k8s.io", ..] => true,
-            [.., "serviceaccounts", _, "token"] => true,
-            _ => false,
-        }
+                | ["api", _, "namespaces", _, "secrets", ..]
+                | ["apis", "authentication.k8s.io", ..]
+                | [.., "serviceaccounts", _, "token"]
+        )
     }
 
     /// Masks the secrets in a body: an object, a list, an event of a watch, or a patch.
@@ -86,7 +86,7 @@ impl Mask {
         }
     }
 
-    /// Masks a Secret, a TokenRequest or a TokenReview.
+    /// Masks a Secret, a `TokenRequest` or a `TokenReview`.
     fn object(&self, object: &mut Value) {
         for member in MEMBERS {
             if let Some(values) = object.get_mut(member) {
