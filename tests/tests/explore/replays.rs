@@ -77,7 +77,7 @@ async fn an_incident_of_the_website_is_replayed_request_by_request() {
     let expected = "image: \"nginx:1.28\" in the recording, \"nginx:1.29\" now";
     assert!(difference.contains(expected), "{difference}");
     assert!(
-        difference.contains("by \"sites\"") && difference.contains("/deployments/"),
+        difference.contains("by \"website\"") && difference.contains("/deployments/"),
         "{difference}"
     );
     incident.running.stop().await;
