@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass::resource::ApiTime;
 use windlass::{CustomResource, Schema};
 
@@ -44,6 +44,9 @@ pub struct ValueObjectSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(with = ValueObjectEither, extend("nullable" = false))]
     pub either: Option<ValueObjectEither>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(embedded, extend("nullable" = false))]
+    pub embedded: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(
         with = i64,

@@ -1,7 +1,7 @@
 // Rust types of values.shapes.example.dev, version v1, printed by `windlass import`.
 //
 // Differences from the imported definition:
-// - 21 optional fields accept null as well (`--exact` prevents it)
+// - 22 optional fields accept null as well (`--exact` prevents it)
 // - 4 numbers get the format of their Rust type (`--exact` prevents it)
 // - .spec.either: `anyOf` is left out
 // - .spec.odd: the format "int-or-string" is left out: API servers do not know it
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass::resource::ApiTime;
 use windlass::{CustomResource, Schema};
 
@@ -45,6 +45,9 @@ pub struct ValueObjectSpec {
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub either: Option<ValueObjectEither>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(embedded)]
+    pub embedded: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_min = 0, max = 5_000_000_000_i64)]
     pub exclusive: Option<i64>,
