@@ -112,7 +112,7 @@ pub(super) fn signer_name(signer: &str, at: &str, causes: &mut Vec<Cause>) {
     type NameFaults = fn(&str) -> Vec<String>;
     let of_domain: (&str, NameFaults) = (domain, names::label);
     for (part, faults) in [of_domain, (path, names::subdomain)] {
-        // The first bad label is told, and no other.
+        // Upstream names the first bad label only.
         let bad = part.split('.').find(|label| !faults(label).is_empty());
         for why in bad.map(faults).unwrap_or_default() {
             let label = bad.unwrap_or_default();

@@ -35,7 +35,7 @@ const FIELDS: [(&str, &str, FixedFields); 15] = [
         "Event",
         &[
             ("regarding", "involvedObject", "core.ObjectReference"),
-            // Told twice, upstream too.
+            // Upstream reports the fault twice, too.
             ("reason", "reason", ""),
             ("reason", "reason", ""),
             ("note", "message", ""),

@@ -7,7 +7,7 @@ use super::{addresses, items, text};
 use crate::kinds::Kind;
 use crate::kinds::quantity::Quantity;
 
-/// Labels of nodes with others in their place, and what is told about them.
+/// Labels of nodes with others in their place, and the warnings about them.
 const LABELS: [(&str, &str); 8] = [
     ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
     ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
@@ -32,7 +32,7 @@ const LABELS: [(&str, &str); 8] = [
 ];
 /// Annotation that binds accounts to Secrets.
 const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
-/// Sources of volumes that nothing provides any more, and what is told about them.
+/// Sources of volumes that nothing provides any more, and the warnings about them.
 const SOURCES: [(&str, &str); 6] = [
     ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
@@ -42,7 +42,7 @@ const SOURCES: [(&str, &str); 6] = [
     ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
 ];
 
-/// Returns what is told about a label of nodes that has another in its place.
+/// Returns the warning about a label of nodes that has another in its place.
 pub(in crate::kinds::validate) fn node_label(key: &str) -> Option<&'static str> {
     LABELS.iter().find(|(label, _)| *label == key).map(|(_, text)| *text)
 }

@@ -27,7 +27,7 @@ struct Pod<'a> {
     claims: BTreeSet<&'a str>,
     /// Time for an orderly end, in seconds.
     grace: Option<i64>,
-    /// What is done with containers that have ended.
+    /// Restart policy: `Always`, `OnFailure` or `Never`.
     restart: &'a str,
 }
 
