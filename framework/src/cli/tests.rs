@@ -215,7 +215,7 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
 
 /// Flags that configure the operator, each in a single form; then those that do not concern a
 /// container.
-const SAID: [&str; 20] = [
+const SAID: [&str; 22] = [
     "--kube-api-qps=20.5",
     "--kube-api-burst=30",
     "--metrics-bind-address=127.0.0.1:9090",
@@ -236,6 +236,8 @@ const SAID: [&str; 20] = [
     "--log-format=json",
     "--zap-devel=true",
     "--watch-namespace=a,b",
+    "--record=2m",
+    "--record-memory=8",
 ];
 const LOCAL: [&str; 10] = [
     "ask-for-lease",
@@ -254,8 +256,11 @@ const LOCAL: [&str; 10] = [
 fn a_container_is_given_each_flag_that_its_manifests_were_printed_for() {
     for said in SAID {
         let mut flags = vec![said];
+        // The flags that clap refuses alone.
         if said.starts_with("--kube-api-burst") {
             flags.push("--kube-api-qps=1");
+        } else if said.starts_with("--record-memory") {
+            flags.push("--record=2m");
         }
         let options = parse(&flags).unwrap();
         let given = options.arguments().unwrap();
