@@ -28,7 +28,6 @@ const STANDING: &[(&str, &str)] = &[
     ("framework/runtime controller::run", "dump erased handle planning"),
     ("framework/runtime external", "call driver dry_run pass"),
     ("framework/runtime manager", "endpoints runnable"),
-    ("framework/runtime workqueue::core", "slot slots"),
     ("framework/testing testing::explore", "monitor oracle run state world"),
     ("framework/testing testing::tables", "answers connection"),
     ("framework/testing testing::tables", "expected given"),

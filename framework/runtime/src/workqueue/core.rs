@@ -9,9 +9,10 @@ use std::time::Duration;
 use self::lanes::PriorityLanes;
 use self::slot::{Again, Stage, Working, apply_completion};
 pub(super) use self::slot::{Nanos, nanos};
+pub(super) use self::slots::Discarded;
 pub(crate) use self::slots::SlotHint;
 use self::slots::Slots;
-pub(super) use self::slots::{Discarded, NO_SLOT, Ticket};
+pub(super) use self::ticket::{NO_SLOT, Ticket};
 use self::timers::{TimerEntry, Timers};
 use super::{AddOptions, Priority, RetryPolicy};
 
@@ -22,6 +23,7 @@ mod slot;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod ticket;
 mod timers;
 
 /// Most delayed keys that become ready in a call: less than half a millisecond.
