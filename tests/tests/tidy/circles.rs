@@ -23,7 +23,6 @@ const STANDING: &[(&str, &str)] = &[
     ("framework/core crd::compat", "rules schema values"),
     ("framework/fifo ", "closed shared"),
     ("framework/runtime controller", "conditions context worker"),
-    ("framework/runtime controller::conditions", "collected summary"),
     ("framework/runtime controller::context", "apply children"),
     ("framework/runtime controller::run", "dump erased handle planning"),
     ("framework/runtime external", "call driver dry_run pass"),

@@ -11,12 +11,14 @@
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 
+mod accepted;
 mod collected;
 mod declares;
 mod parts;
 pub(super) mod reasons;
 pub(super) mod summary;
 
+pub(super) use accepted::accepted;
 pub(super) use collected::{Collected, ConditionChange};
 pub use declares::{OwnsConditions, SetCondition};
 pub(super) use parts::{PartCondition, failed, succeeded};
