@@ -5,6 +5,10 @@
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 
+mod declares;
+
+pub use self::declares::{OwnsConditions, SetCondition};
+
 use parking_lot::Mutex;
 
 use super::status::unreadable_conditions;
