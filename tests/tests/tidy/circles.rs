@@ -22,7 +22,6 @@ const STANDING: &[(&str, &str)] = &[
     ("framework/core crd::compat", "change rule"),
     ("framework/core crd::compat", "rules schema values"),
     ("framework/fifo ", "closed shared"),
-    ("framework/runtime manager", "endpoints runnable"),
     ("framework/testing testing::explore", "monitor oracle run state world"),
     ("framework/testing testing::tables", "answers connection"),
     ("framework/testing testing::tables", "expected given"),

@@ -28,7 +28,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error_span, info, warn};
 
-use super::{Check, WebhookAccess};
+use super::WebhookAccess;
+use super::probe::Check;
 use crate::controller::Failure;
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
