@@ -12,7 +12,6 @@ use crate::source::{Source, imports, sources};
 const STANDING: &[(&str, &str)] = &[
     ("framework cli::import", "attributes keys rules"),
     ("framework cli::import", "defaults fields types"),
-    ("framework/cache reflector", "reflector rollback"),
     ("framework/cache store::object", "invalid object"),
     ("framework/client api", "decode read"),
     ("framework/client api::read::watch", "resume rollback"),
