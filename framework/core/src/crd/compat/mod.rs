@@ -27,7 +27,8 @@ mod versions;
 #[doc(hidden)]
 pub use node::plain_numbers;
 
-pub use change::{ChangeKind, DefinitionChange, DefinitionChanges};
+pub use change::{DefinitionChange, DefinitionChanges};
+pub use rule::ChangeKind;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 

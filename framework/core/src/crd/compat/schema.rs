@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::change::{ChangeKind, DefinitionChange};
+use super::change::DefinitionChange;
 use super::node::{COMMON_FIELDS, Node, list, text};
-use super::rule::Rule;
+use super::rule::{ChangeKind, Rule};
 use super::{rules, values};
 
 /// Compares two schemas of a whole object.
