@@ -16,7 +16,6 @@ const STANDING: &[(&str, &str)] = &[
     ("framework/client api", "decode read"),
     ("framework/client api::read::watch", "resume rollback"),
     ("framework/client discovery", "document fetch version"),
-    ("framework/core crd::compat", "rules schema values"),
     ("framework/fifo ", "closed shared"),
     ("framework/testing testing::explore", "monitor oracle run state world"),
     ("framework/testing testing::tables", "answers connection"),
