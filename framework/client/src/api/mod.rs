@@ -43,6 +43,7 @@
 
 mod decode;
 mod draft;
+mod object_list;
 mod ownership;
 mod patch;
 mod read;
@@ -54,11 +55,11 @@ mod subresource;
 mod tests;
 mod write;
 
+pub use object_list::ObjectList;
 pub use ownership::{owned_fields, upgrade_to_apply};
 pub use patch::Patch;
 pub use read::{
-    Condition, Get, List, ListStream, ObjectList, ResumingWatch, VersionMatch, Watch, WatchEvent,
-    WatchStream,
+    Condition, Get, List, ListStream, ResumingWatch, VersionMatch, Watch, WatchEvent, WatchStream,
 };
 pub use subresource::{Evict, Log, LogStream, Subresource, Token, TokenRequest};
 pub use write::{
