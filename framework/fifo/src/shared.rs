@@ -15,7 +15,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::closed::Closed;
+use super::closed::{Closed, Synced};
 use super::contract::{Admitted, ProcessOutcome, Queue, QueueItem, Replacement};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
@@ -96,6 +96,15 @@ impl<Q: Queue> State<Q> {
     fn has_synced(&self) -> bool {
         let is_in_flight = self.in_process.as_ref().is_some_and(|in_process| in_process.is_initial);
         self.queue.has_synced() && !is_in_flight
+    }
+}
+
+impl<Q: Queue> Synced for Shared<Q> {
+    fn name(&self) -> &str {
+        Shared::name(self)
+    }
+    fn has_synced(&self) -> bool {
+        Shared::has_synced(self)
     }
 }
 

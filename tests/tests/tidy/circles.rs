@@ -13,7 +13,6 @@ const STANDING: &[(&str, &str)] = &[
     ("framework cli::import", "attributes keys rules"),
     ("framework cli::import", "defaults fields types"),
     ("framework/cache store::object", "invalid object"),
-    ("framework/fifo ", "closed shared"),
     ("framework/testing testing::explore", "monitor oracle run state world"),
     ("framework/testing testing::tables", "answers connection"),
     ("framework/testing testing::tables", "expected given"),
