@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::attributes::{DERIVE, FieldName, SchemaAttributes};
+use super::attributes::{DERIVE, SchemaAttributes};
 use super::documentation::Documentation;
 use super::fields;
 use super::keys::{Class, EACH};
-use super::names::{Names, pascal, singular};
+use super::names::{FieldName, Names, pascal, singular};
 
 /// Deepest nesting of types; values below are `serde_json::Value`, with an unchanged schema.
 const MOST_LEVELS: usize = 24;
