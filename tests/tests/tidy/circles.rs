@@ -10,7 +10,6 @@ use crate::source::{Source, imports, sources};
 /// Circles that stand: the module, and the files and folders of a circle. The list only gets
 /// shorter; DESIGN.md, 283, has the reason.
 const STANDING: &[(&str, &str)] = &[
-    ("framework cli::import", "defaults fields types"),
     ("framework/cache store::object", "invalid object"),
     ("framework/testing testing::explore", "monitor oracle run state world"),
     ("framework/testing testing::tables", "answers connection"),

@@ -7,8 +7,8 @@ use super::defaults::{Default, key_value, of_field};
 use super::documentation::Documentation;
 use super::keys::{Class, Key};
 use super::literals::string;
+use super::module::{Node, Place, Printed, Shape, Types, implied_format};
 use super::names::{FieldName, Names, camel};
-use super::types::{Node, Place, Printed, Shape, Types, implied_format};
 
 /// A field before the source is printed.
 struct Field {

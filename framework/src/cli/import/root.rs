@@ -11,10 +11,10 @@ use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::documentation::Documentation;
 use super::keys::Key;
 use super::literals::string;
+use super::module::{Node, Place, Types};
 use super::names::{FieldName, Names, camel, pascal};
 use super::places::Places;
 use super::simplify::simplify;
-use super::types::{Node, Place, Types};
 use windlass_core::crd::compat::plain_numbers;
 use windlass_core::resource::ResourceExt;
 
