@@ -288,7 +288,7 @@ impl Table {
 
     /// Runs a case over answers from its given objects.
     async fn without_server(&self, case: &Case) -> Result<PlannedObject, Error> {
-        let client = answers::client(given::stored(case))?.dry_run();
+        let client = connection::client(given::stored(case))?.dry_run();
         planned((self.make)(client), case, &Places::default()).await
     }
 
