@@ -11,7 +11,6 @@ use crate::source::{Source, imports, sources};
 /// shorter; DESIGN.md, 283, has the reason.
 const STANDING: &[(&str, &str)] = &[
     ("framework/cache store::object", "invalid object"),
-    ("framework/testing testing::tables", "expected given"),
     ("framework/webhook ", "configuration conversion webhooks"),
     ("framework/webhook ", "field response"),
     ("framework/webhook certificates::own", "issue material"),

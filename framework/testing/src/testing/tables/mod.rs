@@ -155,7 +155,7 @@ impl Case {
     /// # Panics
     /// When `status` is not written as JSON.
     pub fn status(mut self, status: impl Serialize) -> Self {
-        self.expected.status = Some(expected::json_of(&status));
+        self.expected.status = Some(given::json_of(&status));
         self
     }
 
