@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use windlass_core::crd::{CustomResource, Versions, conversion_path};
 
 use crate::admission::Failure;
-use crate::response::cut;
+use crate::cut::cut;
 use crate::review::LONGEST_NAME;
 use crate::webhooks::{AnswerMemory, MAX_BODY};
 

@@ -36,6 +36,7 @@ mod certificates;
 mod change;
 mod configuration;
 mod conversion;
+mod cut;
 mod field;
 mod handlers;
 mod hook;
