@@ -12,7 +12,6 @@ use crate::source::{Source, imports, sources};
 const STANDING: &[(&str, &str)] = &[
     ("framework/cache store::object", "invalid object"),
     ("framework/webhook ", "configuration conversion webhooks"),
-    ("framework/webhook certificates::own", "issue material"),
 ];
 
 /// The imports between the files and folders of a module.
