@@ -11,7 +11,6 @@ use crate::source::{Source, imports, sources};
 /// shorter; DESIGN.md, 283, has the reason.
 const STANDING: &[(&str, &str)] = &[
     ("framework/cache store::object", "invalid object"),
-    ("framework/webhook ", "configuration conversion webhooks"),
 ];
 
 /// The imports between the files and folders of a module.
