@@ -7,9 +7,11 @@ use std::path::Path;
 
 use crate::source::{Source, imports, sources};
 
-/// Circles that stand: the module, and the files and folders of a circle. The list only gets
-/// shorter; DESIGN.md, 283, has the reason.
+/// Circles that stand: the module, and the files and folders of a circle, with the reason. The list
+/// only gets shorter; DESIGN.md, 283.
 const STANDING: &[(&str, &str)] = &[
+    // The data refer to each other: an object has the findings of its store, and a finding keeps
+    // the object that does not decode.
     ("framework/cache store::object", "invalid object"),
 ];
 
