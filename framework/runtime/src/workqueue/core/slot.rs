@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Completion;
+use super::completion::Completion;
 use super::ticket::Ticket;
 use crate::workqueue::{Priority, RetryPolicy};
 
