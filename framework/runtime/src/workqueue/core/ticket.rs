@@ -1,5 +1,7 @@
 //! The number of a slot, as workers, lanes and timers keep it.
 
+// DESIGN.md, 64: A worker's attempt moves its state once
+
 /// The number of no slot: the guess for a key without a slot.
 pub(in crate::workqueue) const NO_SLOT: u32 = u32::MAX;
 
