@@ -24,14 +24,14 @@ mod external;
 mod line;
 mod monitor;
 mod oracle;
-#[cfg(test)]
-mod outside_tests;
+mod outcome;
 mod patterns;
 mod plan;
 mod report;
 mod run;
 mod saved;
 mod search;
+mod setting;
 mod simulate;
 mod state;
 #[cfg(test)]
@@ -46,8 +46,9 @@ use jiff::Timestamp;
 
 use self::oracle::Verdict;
 use self::plan::Plan;
-use self::run::{Setting, Shared};
+use self::run::Shared;
 use self::search::{Reference, Search, SearchTally};
+use self::setting::Setting;
 use windlass_core::rng::Rng;
 
 pub use self::external::ExternalWorld;

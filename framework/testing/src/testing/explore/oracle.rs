@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::monitor::{Change, Observed};
+use super::outcome::Outcome;
 use super::plan::{Disturbance, Step};
-use super::run::Outcome;
 use super::state::{self, Difference, End, Masks};
 
 /// Updates of one object that a disturbance may add.

@@ -13,7 +13,7 @@ use windlass_apiserver::ApiServer;
 use super::line::Line;
 use super::monitor::{LEASE, Monitor};
 use super::plan::RESTART;
-use super::run::Setting;
+use super::setting::Setting;
 use crate::embedded::{self, WebhookRoutes};
 use crate::testing::{Recording, settle};
 use windlass_client::client::{Client, ClientConfig};

@@ -6,6 +6,7 @@ mod lease;
 mod outside;
 mod recording;
 mod recreation;
+pub(super) mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use super::line::{self, Trace};
 use super::plan::{Disturbance, Step};
-use super::run::Setting;
+use super::setting::Setting;
 use super::state;
 use crate::testing::activity::Work;
 
