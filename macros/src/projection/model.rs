@@ -196,7 +196,7 @@ impl Field {
     }
 }
 
-// DESIGN.md, 287: A field without a path is the field of that name of the kind
+// DESIGN.md, 287: A field of a projection without a path is the field of that name of the kind
 
 /// Returns the path of a field without `path`. Metadata are read apart; a word of Rust has another
 /// name in types of k8s-openapi.

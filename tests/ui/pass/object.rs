@@ -106,7 +106,7 @@ pub fn main() {
     assert!(serde_json::to_string(&apply).is_ok_and(|text| text.contains("\"new\":5")));
     // A value of the option's type, and one of the type inside.
     let limits = LimitsApply::new().low(1u16).high(2u16);
-    assert!(serde_json::to_string(&limits).is_ok_and(|text| text == r#"{"low":1,"high":2}"#));
+    assert!(serde_json::to_string(&limits).is_ok_and(|text| text == r#"{"high":2,"low":1}"#));
     let limits = LimitsApply::new().high(::core::option::Option::Some(3));
     assert!(serde_json::to_string(&limits).is_ok_and(|text| text == r#"{"high":3}"#));
 }
