@@ -130,6 +130,11 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
             && (input.peek2(Ident) || input.peek2(LitStr) || input.peek2(Token![use])))
     {
         let verb = input.call(Ident::parse_any)?;
+        if let Some(message) = missing_comma(&verbs, &verb, input) {
+            let place = input.span();
+            let _ = left_over(input);
+            return Err(syn::Error::new(place, message));
+        }
         verbs.push(WithSpan { value: verb.to_string(), span: verb.span() });
     }
     if let Some(last) = verbs.last().filter(|_| input.is_empty() || input.peek(Token![,])) {
@@ -141,6 +146,22 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
     }
     let names = if input.peek(syn::token::Bracket) { names(input)? } else { Vec::new() };
     Ok(Grant { verbs, target, names })
+}
+
+/// Returns the text against a verb behind a kind; `None` for another word than a kind before it.
+fn missing_comma(
+    verbs: &[WithSpan<String>],
+    kind: &Ident,
+    input: ParseStream<'_>,
+) -> Option<String> {
+    let kind = kind.to_string();
+    let next = input.fork().call(Ident::parse_any).ok()?.to_string();
+    let is_kind = kind.starts_with(|c: char| c.is_ascii_uppercase());
+    let verbs: Vec<&str> = verbs.iter().map(|verb| verb.value.as_str()).collect();
+    (is_kind && !verbs.is_empty()).then(|| {
+        let first = format!("{} {kind}", verbs.join(" "));
+        format!("a comma is missing between two grants: `{first}, {next} …`")
+    })
 }
 
 /// Returns the text against a target without verbs.
