@@ -230,8 +230,11 @@ impl Walk<'_> {
             }
             if old.keeps_unknown() {
                 if !Node::of(field).is_free() {
-                    let text = "the field, which was kept without a schema, gets one";
-                    self.add(Rule::FieldDescribed, &below, text);
+                    let text = "the field, which was kept without a schema, gets one".to_owned();
+                    let prunes = Node::of(field).prunes();
+                    let lost = prunes.then(|| format!("{below}.* (fields of any name)"));
+                    let subject = lost.unwrap_or_default();
+                    self.add_part(Rule::FieldDescribed, &below, subject, text);
                 }
             } else if !is_required(name) {
                 self.add(Rule::FieldAdded, &below, "the field is new");
