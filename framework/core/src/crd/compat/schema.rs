@@ -213,14 +213,22 @@ impl Walk<'_> {
                 continue;
             }
             if old.keeps_unknown() {
-                if !Node::of(field).is_free() {
-                    let text = "the field, which was kept without a schema, gets one";
-                    self.add(Rule::FieldDescribed, &below, text);
-                }
+                self.described(Node::of(field), &below);
             } else if !is_required(name) {
                 self.add(Rule::FieldAdded, &below, "the field is new");
             }
         }
+    }
+
+    /// Adds the schema of a field that was kept without one; the subject is the loss, if the schema
+    /// prunes.
+    fn described(&mut self, field: Node<'_>, path: &str) {
+        if field.is_free() {
+            return;
+        }
+        let text = "the field, which was kept without a schema, gets one".to_owned();
+        let lost = field.prunes().then(|| format!("{path}.* (fields of any name)"));
+        self.add_part(Rule::FieldDescribed, path, lost.unwrap_or_default(), text);
     }
 
     /// Compares the constraints of an object's name. The rest of the metadata has no schema of a

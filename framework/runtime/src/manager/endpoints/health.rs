@@ -157,8 +157,8 @@ impl OperatorStatus {
                         self.elector.as_ref().and_then(Elector::leads_in).unwrap_or_default();
                     let left = left.as_secs_f64().ceil();
                     format!(
-                        "made the lease and leads in {left} s; a previous holder of a deleted lock \
-                         may still write until then"
+                        "created the lock and becomes leader in {left} s; a previous holder of a deleted \
+                         lock may still write until then"
                     )
                 }
                 Leadership::Ended => "ended".to_owned(),
