@@ -112,6 +112,7 @@ impl OwnRecords {
         kept.iter_mut().filter(|(print, _)| *print == sought).for_each(|kept| kept.1 = wait);
     }
 
+    // DESIGN.md, 288: A lock whose version went back was restored, and is waited for
     /// Takes note of the version in which the lock was read or written. After a version below the
     /// last one, `lasts` is the time for which the last known holder may write.
     pub(in crate::leader) fn note_version(
