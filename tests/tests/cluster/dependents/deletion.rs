@@ -107,14 +107,14 @@ async fn a_clean_up_that_waits_names_the_first_of_the_children_that_are_left() {
     running.settled().await;
     let at = |name: &str| format!("ConfigMap \"{}/{name}\"", world.cluster.namespace());
     let first = format!("{}, {}, {}", at("a"), at("b"), at("c"));
-    let all = format!("goods: {first} and 2 more left");
+    let all = format!("Deleting: goods: {first} and 2 more left");
     assert_eq!(world.told("shop").await, all);
     let free = json!({ "metadata": { "finalizers": null } });
     for name in ["a", "b", "d"] {
         world.api::<ConfigMap>().patch(name, Patch::Merge(free.clone())).await.unwrap();
     }
     running.settled().await;
-    assert_eq!(world.told("shop").await, format!("goods: {}, {} left", at("c"), at("e")));
+    assert_eq!(world.told("shop").await, format!("Deleting: goods: {}, {} left", at("c"), at("e")));
     for name in ["c", "e"] {
         world.api::<ConfigMap>().patch(name, Patch::Merge(free.clone())).await.unwrap();
     }
