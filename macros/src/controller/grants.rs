@@ -277,14 +277,33 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         if grant.names[..i].iter().any(|before| before.value == name.value) {
             errors.at(name.span, format_args!("the name {:?} is written twice", name.value));
             is_good = false;
-        } else if is_wildcard(&name.value, &grant.target) {
-            let message = "names have no wildcard: RBAC would permit an object of exactly this name only; write the names \
-                           of the objects, or no names for all of them";
+        } else if let Some(message) = name_fault(&name.value, &grant.target) {
             errors.at(name.span, message);
             is_good = false;
         }
     }
     is_good
+}
+
+/// Returns the text against a name that no object has: an API server takes the rule, which permits
+/// nothing.
+fn name_fault(name: &str, target: &Target) -> Option<&'static str> {
+    if is_wildcard(name, target) {
+        Some(
+            "names have no wildcard: RBAC would permit an object of exactly this name only; write the names of the \
+             objects, or no names for all of them",
+        )
+    } else if name.is_empty() {
+        Some(
+            "no object has an empty name: write the names of the objects, or no names for all of them",
+        )
+    } else if matches!(target, Target::Kind(..)) && name.contains('/') {
+        Some(
+            "no name has a `/`: write the name alone; the Role of a namespace says in which namespace it counts",
+        )
+    } else {
+        None
+    }
 }
 
 /// Whether a name is meant to stand for several objects. Signers have such names.
