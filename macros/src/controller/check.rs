@@ -148,7 +148,12 @@ fn twice(verb: &str, before: &Grant, grant: &Grant) -> String {
         (false, false) => {
             format!("`{verb} {target}` is granted by name above: write all names there")
         }
-        _ => format!("`{verb} {target}` is granted for all objects already: names add nothing"),
+        (true, false) => {
+            format!("`{verb} {target}` is granted for all objects already: names add nothing")
+        }
+        (false, true) => format!(
+            "`{verb} {target}` is granted for all objects here, and by name above: leave one of them out"
+        ),
     }
 }
 

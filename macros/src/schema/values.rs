@@ -389,6 +389,8 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
                 return Err(syn::Error::new(text.span(), message));
             }
             let name = content.call(Ident::parse_any)?;
+            // The keys of items are fields in the expansion, the other names are compared only.
+            let name = if key.name == "keys" { in_code(&name) } else { name.unraw() };
             // Lists of one_of(…) are checked with their other rules.
             if key.name == "keys" && names.contains(&name) {
                 return Err(syn::Error::new(name.span(), format!("`{name}` is named twice")));
@@ -454,7 +456,14 @@ fn rule_path(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<RulePath> {
         let text = keys::text(key, input)?;
         return Ok(RulePath::Json(LitStr::new(&text.value, text.span)));
     }
-    keys::value(key, input, "field").map(RulePath::Field)
+    keys::needs_value(key, input, "field")?;
+    Ok(RulePath::Field(input.call(Ident::parse_any)?.unraw()))
+}
+
+/// Returns the name of a field as code has it: a word of Rust is written `r#type` there.
+fn in_code(name: &Ident) -> Ident {
+    let is_word = syn::parse_str::<Ident>(&name.to_string()).is_err();
+    if is_word { Ident::new_raw(&name.to_string(), name.span()) } else { name.clone() }
 }
 
 /// The rule of a value that never changes.

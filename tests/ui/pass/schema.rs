@@ -53,6 +53,23 @@ where
     pub list: Option<Vec<T>>,
 }
 
+/// Fields that are words of Rust, named in keys with and without `r#`.
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[schema(one_of(r#in, type))]
+#[schema(rule("!has(self.type) || self.type != 'x'", path = r#type))]
+pub struct Words {
+    pub r#in: Option<String>,
+    pub r#type: Option<String>,
+    #[schema(list(map, keys(type, r#match)))]
+    pub items: Vec<Word>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Word {
+    pub r#type: String,
+    pub r#match: String,
+}
+
 pub fn main() -> Result<(), windlass::Error> {
     #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
     struct Local {
@@ -70,5 +87,11 @@ pub fn main() -> Result<(), windlass::Error> {
         "^a"
     );
     assert!(properties["absent"].is_null());
+
+    let words = structural_schema::<Words>()?.schema;
+    let rules = words["x-kubernetes-validations"].to_string();
+    assert!(rules.contains("[in type]") && rules.contains(r#""fieldPath":".type""#), "{rules}");
+    let keys = &words["properties"]["items"]["x-kubernetes-list-map-keys"];
+    assert_eq!(*keys, serde_json::json!(["type", "match"]));
     Ok(())
 }
