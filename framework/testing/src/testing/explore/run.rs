@@ -9,13 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde_json::json;
 use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
 use super::monitor::{Monitor, Observed, Recording};
+use super::names::Snapshot;
 use super::oracle::Expectation;
 use super::plan::Plan;
-use super::state::{self, End};
 use super::world::World;
 use crate::embedded::WebhookRoutes;
 use crate::testing::paused::paused_runtime;
@@ -26,6 +27,12 @@ const QUIET: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(3600);
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
+
+/// Starts of simulated time. The second one, 2032-01-01T00:00:00Z, has the day of the year and of the
+/// week of the first one, since schedules depend on these.
+pub(super) const EPOCHS: [i64; 2] = [EPOCH, 1_956_528_000];
+/// Writes by which resourceVersions of another start are higher.
+const OTHER_REVISION: u64 = 7;
 
 /// Number of replicas in runs with hand-overs.
 pub(super) const REPLICAS: usize = 2;
@@ -41,6 +48,8 @@ pub(super) struct Setting {
     pub(super) replicas: usize,
     /// Most seeded faults; `None` without them and without latencies.
     pub(super) chaos: Option<usize>,
+    /// Whether time and resourceVersions begin elsewhere than in other runs.
+    pub(super) is_elsewhere: bool,
 }
 
 impl Setting {
@@ -49,6 +58,11 @@ impl Setting {
         let replicas = if plan.is_replicated() { REPLICAS } else { 1 };
         Self { seed, plan: plan.clone(), replicas, ..Self::default() }
     }
+
+    /// Returns the start of simulated time.
+    pub(super) fn epoch(&self) -> i64 {
+        EPOCHS[usize::from(self.is_elsewhere)]
+    }
 }
 
 /// Outcome of a run.
@@ -56,7 +70,7 @@ impl Setting {
 pub(super) struct Outcome {
     pub(super) recording: Recording,
     /// Objects at the end, before the last restart.
-    pub(super) end: End,
+    pub(super) end: Snapshot,
     /// Whether each object's parts are about its generation, at that end.
     pub(super) observed: Observed,
     /// Number of the first change after the last restart.
@@ -86,18 +100,27 @@ pub(super) struct Shared<'a, F> {
 }
 
 /// Returns the settings of each run's server.
-fn server(seed: u64) -> Builder {
-    ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true)
+fn server(seed: u64, epoch: i64) -> Builder {
+    ApiServer::builder().seed(seed).epoch(epoch).stand_ins(true)
 }
 
 /// Returns the server of a run, and the way to webhooks of its operator.
-fn started(seed: u64, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
+fn started(setting: &Setting, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
     let webhooks = WebhookRoutes::default();
-    let builder = server(seed).connector(webhooks.clone());
+    let builder = server(setting.seed, setting.epoch()).connector(webhooks.clone());
     let server = match prepared {
         Some(prepared) => builder.start_from(prepared),
         None => builder.start(),
     };
+    if setting.is_elsewhere {
+        for number in 0..OTHER_REVISION {
+            let metadata = json!({ "name": "revision", "namespace": "kube-system" });
+            let data = json!({ "number": number.to_string() });
+            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data });
+            server.commit("", "configmaps", "kube-system", "revision", Some(map));
+        }
+        server.commit("", "configmaps", "kube-system", "revision", None);
+    }
     (server, webhooks)
 }
 
@@ -105,7 +128,7 @@ fn started(seed: u64, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
 pub(super) fn prepared() -> Option<Backup> {
     let runtime = paused_runtime().ok()?;
     let _inside = runtime.enter();
-    Some(server(0).start().backup())
+    Some(server(0, EPOCH).start().backup())
 }
 
 /// Makes a run on the calling thread. `expected` is `None` for undisturbed runs.
@@ -157,7 +180,7 @@ where
     F: Fn(World) -> W,
     W: Future<Output = ()>,
 {
-    let (server, webhooks) = started(setting.seed, shared.prepared.as_ref());
+    let (server, webhooks) = started(setting, shared.prepared.as_ref());
     let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting)));
     let world = match World::new((server.clone(), webhooks), monitor, setting) {
         Ok(world) => world,
@@ -188,7 +211,7 @@ where
 /// Waits for the end, and then for the fixpoint after a restart.
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
-    outcome.end = state::end(&world.state());
+    outcome.end = world.snapshot();
     outcome.unrest = world.unrest().await;
     let differs = |outcome: &Outcome| {
         let is_other = |expected: &Expectation| {
@@ -199,7 +222,7 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     if outcome.failure.is_none() && differs(&outcome) {
         world.clock().sleep(PATIENCE).await;
         outcome.failure = quiet(world).await.err();
-        outcome.end = state::end(&world.state());
+        outcome.end = world.snapshot();
         outcome.unrest = world.unrest().await;
     }
     world.monitor().calm();
