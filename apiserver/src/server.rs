@@ -1,5 +1,9 @@
 //! Public interface of the server: configure, start, connect, inspect, stop.
 
+mod kept;
+
+pub(crate) use self::kept::Kept;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,8 +18,6 @@ use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
 use crate::core::Core;
-#[cfg(feature = "data-file")]
-use crate::data::Writer;
 use crate::faults::{Faults, ObservedChange, Observer};
 use crate::hooks::Connector;
 use crate::requests::Request;
@@ -70,54 +72,6 @@ pub struct ApiServer {
     access: Arc<Access>,
     /// The data file and its content beside objects; `None` for a server in memory.
     pub(crate) kept: Option<Arc<Kept>>,
-}
-
-/// Data file of a server, and its content beside objects.
-#[cfg(feature = "data-file")]
-pub(crate) struct Kept {
-    /// The authority that signs all certificates.
-    pub(crate) authority: tls::PemIdentity,
-    /// The administrator's token.
-    pub(crate) token: String,
-    /// The thread that writes the file.
-    pub(crate) writer: Writer,
-}
-
-#[cfg(feature = "data-file")]
-impl Kept {
-    /// Returns the authority and the administrator's token.
-    fn identity(&self) -> (tls::PemIdentity, String) {
-        (self.authority.clone(), self.token.clone())
-    }
-
-    /// Waits until the file is closed.
-    async fn closed(&self) {
-        self.writer.closed().await;
-    }
-}
-
-/// Shows no key and no token.
-#[cfg(feature = "data-file")]
-impl fmt::Debug for Kept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("writer", &self.writer).finish_non_exhaustive()
-    }
-}
-
-/// Data file of a server that is built without files: there is none.
-#[cfg(not(feature = "data-file"))]
-#[derive(Debug)]
-pub(crate) enum Kept {}
-
-#[cfg(not(feature = "data-file"))]
-impl Kept {
-    fn identity(&self) -> (tls::PemIdentity, String) {
-        match *self {}
-    }
-
-    async fn closed(&self) {
-        match *self {}
-    }
 }
 
 impl fmt::Debug for Builder {

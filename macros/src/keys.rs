@@ -120,9 +120,12 @@ pub(crate) fn each_item(
             Ok(()) => {
                 errors.at(input.span(), "expected `,`");
                 let _ = input.parse::<Option<Token![;]>>();
-                // Only the comma is missing: the next key is read.
+                // Only the comma is missing: the next key or value is read.
                 if is_key(input, known) {
                     continue;
+                }
+                if let Some(Err(_)) = other(input, errors) {
+                    tried.extend(known.keys.iter().map(ToString::to_string));
                 }
             }
             Err(fault) => errors.add(fault),
@@ -228,6 +231,17 @@ pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<St
         return Err(syn::Error::new(found.span(), message));
     }
     Ok(WithSpan::text(&input.parse()?))
+}
+
+/// Reads the address of a page, which OpenAPI demands for `externalDocs`.
+pub(crate) fn url(key: &Key, input: ParseStream<'_>) -> syn::Result<String> {
+    let text = text(key, input)?;
+    let rest = ["https://", "http://"].iter().find_map(|scheme| text.value.strip_prefix(scheme));
+    if rest.is_none_or(|rest| rest.is_empty() || rest.contains(char::is_whitespace)) {
+        let message = "`docs` is the address of a page: `docs = \"https://…\"`; a text about the field is its doc comment";
+        return Err(syn::Error::new(text.span, message));
+    }
+    Ok(text.value)
 }
 
 /// Reads `= "text"` or `= ["text", "text"]` behind `key`.

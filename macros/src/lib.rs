@@ -35,8 +35,11 @@ mod schema;
 use proc_macro::TokenStream;
 
 #[doc = include_str!("../docs/custom_resource.md")]
-// `serde` and `kube` are registered to answer them with a text of their own.
-#[proc_macro_derive(CustomResource, attributes(resource, index, convert, serde, kube))]
+// From `serde` on they are registered to answer them with a text of their own.
+#[proc_macro_derive(
+    CustomResource,
+    attributes(resource, index, convert, serde, kube, schema, schemars, validate, garde)
+)]
 pub fn custom_resource(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     resource::derive(&input).into()
@@ -85,7 +88,8 @@ pub fn cel_expression(input: TokenStream) -> TokenStream {
 }
 
 #[doc = include_str!("../docs/schema.md")]
-#[proc_macro_derive(Schema, attributes(schema, serde, schemars, kube, x_kube))]
+// The others are registered to answer them with a text of their own.
+#[proc_macro_derive(Schema, attributes(schema, serde, schemars, kube, x_kube, validate, garde))]
 pub fn schema(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     schema::derive(&input).into()

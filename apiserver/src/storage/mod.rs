@@ -14,58 +14,23 @@ use serde_json::{Value, json};
 
 use crate::signal::{Receiver, Signal};
 
+mod backup;
 mod journal;
+mod object;
 mod resource;
 #[cfg(test)]
 mod tests;
 mod written;
 
+pub(crate) use backup::Backup;
 pub(crate) use journal::{Batch, Journal};
+pub(crate) use object::{Object, size};
 pub(crate) use resource::Change;
 use resource::Resource;
 pub(crate) use written::{Listener, Written, by_user, collect};
 
 /// Objects of a resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
-
-/// A stored object; immutable.
-pub(crate) struct Object {
-    /// The whole object in the storage version, with the resourceVersion.
-    pub(crate) value: Value,
-    /// Revision of the write that made this state.
-    pub(crate) revision: u64,
-    /// Bytes of memory, about.
-    pub(super) size: usize,
-}
-
-impl Object {
-    /// Returns an object with its size.
-    pub(crate) fn new(value: Value, revision: u64) -> Self {
-        let size = size(&value);
-        Self { value, revision, size }
-    }
-}
-
-/// Returns the bytes of memory of a value, about. The recursion is as deep as the value, whose
-/// depth the parsers bound.
-pub(crate) fn size(value: &Value) -> usize {
-    const SLOT: usize = size_of::<Value>();
-    match value {
-        Value::String(text) => SLOT + text.len(),
-        Value::Array(items) => SLOT + items.iter().map(size).sum::<usize>(),
-        Value::Object(fields) => {
-            SLOT + fields.iter().map(|(key, value)| 24 + key.len() + size(value)).sum::<usize>()
-        }
-        _ => SLOT,
-    }
-}
-
-/// Shows the revision only: the value may be a Secret's, and backups hold all of them.
-impl std::fmt::Debug for Object {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Object").field("revision", &self.revision).finish_non_exhaustive()
-    }
-}
 
 /// A batch of changes of a resource.
 #[derive(Debug)]
@@ -85,30 +50,6 @@ pub(crate) struct Raced;
 pub(crate) struct Compacted {
     /// The newest revision.
     pub(crate) current: u64,
-}
-
-/// All objects at one revision.
-#[derive(Clone, Debug)]
-pub(crate) struct Backup {
-    revision: u64,
-    resources: BTreeMap<String, Snapshot>,
-}
-
-impl Backup {
-    /// Returns a backup of objects at a revision.
-    pub(crate) fn new(revision: u64, resources: BTreeMap<String, Snapshot>) -> Self {
-        Self { revision, resources }
-    }
-
-    /// Returns the objects of each resource.
-    pub(crate) fn resources(&self) -> &BTreeMap<String, Snapshot> {
-        &self.resources
-    }
-
-    /// Returns the newest revision in the backup.
-    pub(crate) fn revision(&self) -> u64 {
-        self.revision
-    }
 }
 
 /// Revision of an empty store; etcd's first.

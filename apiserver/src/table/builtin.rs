@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::human::{duration, labels, selector, since};
-use super::{Definition, autoscaler, plain, pod, stored, workload};
+use super::{Definition, autoscaler, network, plain, pod, stored, workload};
 use crate::served::Served;
 
 /// Column of the name.
@@ -214,7 +214,7 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
             then(own, more)
         }
         "HorizontalPodAutoscaler" => around(autoscaler::cells(o)),
-        "Service" => then(service(o), vec![json!(labels(&spec["selector"]))]),
+        "Service" => then(network::service(o), vec![json!(labels(&spec["selector"]))]),
         "Event" => event(o, now),
         "Node" => node(o, name, age),
         "RoleBinding" | "ClusterRoleBinding" => {
@@ -233,9 +233,9 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
         "Secret" => around(vec![json!(or(&o["type"], "")), json!(size(&o["data"]))]),
         "Namespace" => around(vec![json!(or(&status["phase"], ""))]),
         "Lease" => around(vec![json!(or(&spec["holderIdentity"], ""))]),
-        "Ingress" => around(ingress(o)),
-        "Endpoints" => around(vec![json!(endpoints(o))]),
-        "EndpointSlice" => around(endpoint_slice(o)),
+        "Ingress" => around(network::ingress(o)),
+        "Endpoints" => around(vec![json!(network::endpoints(o))]),
+        "EndpointSlice" => around(network::endpoint_slice(o)),
         "NetworkPolicy" => around(vec![json!(selector(&spec["podSelector"]))]),
         "PodDisruptionBudget" => {
             let show = |v: &Value| match v {
@@ -310,46 +310,8 @@ fn certificate(o: &Value) -> Vec<Value> {
 }
 
 /// Joins items, or returns `none` without any.
-fn joined(items: Vec<String>, separator: &str, none: &str) -> String {
+pub(super) fn joined(items: Vec<String>, separator: &str, none: &str) -> String {
     if items.is_empty() { none.to_owned() } else { items.join(separator) }
-}
-
-/// Joins at most three items, followed by the number of the others.
-fn some(items: Vec<String>, none: &str) -> String {
-    match items.len() {
-        0 => none.to_owned(),
-        n if n > 3 => format!("{} + {} more...", items[..3].join(","), n - 3),
-        _ => items.join(","),
-    }
-}
-
-/// Returns the IP or host name of every ingress point of a load balancer.
-fn load_balancer(o: &Value) -> Vec<String> {
-    let points = list(&o["status"]["loadBalancer"]["ingress"]);
-    points.iter().map(|p| or(&p["ip"], or(&p["hostname"], "")).to_owned()).collect()
-}
-
-/// Returns the cells of a Service: type, cluster IP, external IP, ports.
-fn service(o: &Value) -> Vec<Value> {
-    let spec = &o["spec"];
-    let kind = or(&spec["type"], "ClusterIP");
-    // The older field, if the list is missing.
-    let ip = or(&spec["clusterIPs"][0], or(&spec["clusterIP"], "<none>"));
-    let own = list(&spec["externalIPs"]).iter().filter_map(Value::as_str).map(str::to_owned);
-    let external = match kind {
-        "ExternalName" => or(&spec["externalName"], "").to_owned(),
-        "LoadBalancer" => {
-            joined(load_balancer(o).into_iter().chain(own).collect(), ",", "<pending>")
-        }
-        _ => joined(own.collect(), ",", "<none>"),
-    };
-    let ports = list(&spec["ports"]).iter().map(|p| {
-        let node = p["nodePort"].as_i64().filter(|n| *n > 0);
-        let node = node.map(|n| format!(":{n}")).unwrap_or_default();
-        format!("{}{node}/{}", p["port"], or(&p["protocol"], "TCP"))
-    });
-    let ports = joined(ports.collect(), ",", "<none>");
-    vec![json!(kind), json!(ip), json!(external), json!(ports)]
 }
 
 /// Returns the cells of an Event, in either API version.
@@ -460,51 +422,6 @@ fn subjects(o: &Value) -> Vec<Value> {
         json!(joined(found.collect(), ", ", ""))
     };
     vec![of("User"), of("Group"), of("ServiceAccount")]
-}
-
-/// Returns the cells of an Ingress.
-fn ingress(o: &Value) -> Vec<Value> {
-    let rules = list(&o["spec"]["rules"]);
-    let hosts = rules.iter().map(|r| or(&r["host"], "")).filter(|h| !h.is_empty());
-    let hosts = some(hosts.map(str::to_owned).collect(), "*");
-    // An Ingress has no ports: the shown ports follow from TLS.
-    let ports = if list(&o["spec"]["tls"]).is_empty() { "80" } else { "80, 443" };
-    vec![
-        json!(or(&o["spec"]["ingressClassName"], "<none>")),
-        json!(hosts),
-        json!(load_balancer(o).join(",")),
-        json!(ports),
-    ]
-}
-
-/// Returns the addresses of Endpoints with their ports.
-fn endpoints(o: &Value) -> String {
-    let mut all = Vec::new();
-    for subset in list(&o["subsets"]) {
-        let addresses = || list(&subset["addresses"]).iter().map(|a| or(&a["ip"], ""));
-        let ports = list(&subset["ports"]);
-        if ports.is_empty() {
-            all.extend(addresses().map(str::to_owned));
-        }
-        for port in ports {
-            all.extend(addresses().map(|ip| format!("{ip}:{}", port["port"])));
-        }
-    }
-    some(all, "<none>")
-}
-
-/// Returns the cells of an `EndpointSlice`.
-fn endpoint_slice(o: &Value) -> Vec<Value> {
-    let ports = list(&o["ports"]).iter().map(|p| match &p["port"] {
-        Value::Null => "*".to_owned(),
-        port => port.to_string(),
-    });
-    let addresses = list(&o["endpoints"]).iter().flat_map(|e| list(&e["addresses"]));
-    vec![
-        json!(or(&o["addressType"], "")),
-        json!(some(ports.collect(), "<unset>")),
-        json!(some(addresses.filter_map(Value::as_str).map(str::to_owned).collect(), "<unset>")),
-    ]
 }
 
 /// Returns the cells of a `PersistentVolumeClaim`.

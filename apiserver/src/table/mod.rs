@@ -9,6 +9,7 @@ mod builtin;
 mod descriptions;
 mod human;
 mod jsonpath;
+mod network;
 mod plain;
 mod pod;
 mod stored;

@@ -114,7 +114,10 @@ mod tests {
         object!(Deployment { metadata: { name: "shop", namespace: "b" }, spec: {
             replicas: 2,
             selector: { matchLabels: { app: "shop" } },
-            template: { metadata: { labels: { app: "shop" } }, spec: { containers: [{ name: "nginx", image }] } },
+            template: {
+                metadata: { labels: { app: "shop" } },
+                spec: { containers: [{ name: "nginx", image, ports: [{ containerPort: 80 }] }] },
+            },
         } })
     }
 

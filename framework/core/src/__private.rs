@@ -30,7 +30,7 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
-pub use apply::{Applied, ApplyValue};
+pub use apply::{Applied, ApplyAlias, ApplyValue};
 pub use conditions::{ConditionList, condition_list};
 pub use embedded::embedded_schema;
 pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
@@ -41,8 +41,8 @@ pub use projected::{
 };
 
 pub use root::{
-    AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
-    check_version, index_values, required_or, write_unless,
+    AbsentValue, AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
+    check_version, default_of, index_values, required_or, write_unless,
 };
 pub use same_kind::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};

@@ -4,9 +4,6 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use super::contract::Queue;
-use super::shared::Shared;
-
 /// Error of a queue that is closed.
 ///
 /// A closed queue stays closed. Queued items are handed out before pops return this error.
@@ -32,15 +29,6 @@ pub trait Synced {
     fn name(&self) -> &str;
     /// Whether the component's first list was processed.
     fn has_synced(&self) -> bool;
-}
-
-impl<Q: Queue> Synced for Shared<Q> {
-    fn name(&self) -> &str {
-        Shared::name(self)
-    }
-    fn has_synced(&self) -> bool {
-        Shared::has_synced(self)
-    }
 }
 
 /// Returns the names of the components that have not synced, in the order given.

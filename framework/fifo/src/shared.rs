@@ -10,13 +10,15 @@
 
 // DESIGN.md, 29: `fifo::Shared` counts an item in processing as processed
 
+mod popping;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::closed::Closed;
-use super::contract::{Admitted, ProcessOutcome, Queue, QueueItem, Replacement};
+use super::closed::{Closed, Synced};
+use super::contract::{Admitted, ProcessOutcome, Queue, Replacement};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
@@ -80,9 +82,6 @@ struct State<Q: Queue> {
 /// States by key; `None` for deleted objects.
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
-/// The item that is being processed, and the guard of the processing.
-pub(super) type TakenItem<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
-
 /// The item in process: its effect once processing is done.
 struct InProcess<Q: Queue> {
     /// Whether the item belongs to the first list.
@@ -96,6 +95,15 @@ impl<Q: Queue> State<Q> {
     fn has_synced(&self) -> bool {
         let is_in_flight = self.in_process.as_ref().is_some_and(|in_process| in_process.is_initial);
         self.queue.has_synced() && !is_in_flight
+    }
+}
+
+impl<Q: Queue> Synced for Shared<Q> {
+    fn name(&self) -> &str {
+        Shared::name(self)
+    }
+    fn has_synced(&self) -> bool {
+        Shared::has_synced(self)
     }
 }
 
@@ -429,52 +437,6 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// Waits until `take` returns an item and no other item is in process.
-    pub(super) async fn taken<P>(
-        &self,
-        take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
-        states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
-    ) -> Result<TakenItem<'_, Q, P>, Closed> {
-        loop {
-            let mut filled = pin!(self.filled.notified());
-            // Registered before the state is read, so that no wake-up is lost in between.
-            filled.as_mut().enable();
-            if let Some(taken) = self.try_take(&take, &states)? {
-                return Ok(taken);
-            }
-            filled.await;
-        }
-    }
-
-    /// A single attempt of `taken`; `None` if there is nothing to take.
-    fn try_take<P>(
-        &self,
-        take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
-        states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
-    ) -> Result<Option<TakenItem<'_, Q, P>>, Closed> {
-        let mut state = self.state.lock();
-        // One item at a time: `in_process` describes the effects of a single item.
-        let taken = if state.in_process.is_none() { take(&mut state.queue) } else { None };
-        if let Some(taken) = taken {
-            // Recorded in the same step as the take: a list that is compared in between would find
-            // the object neither queued nor known, and take the object for deleted.
-            let states = states(&taken.item).into_iter().collect();
-            state.in_process = Some(InProcess { is_initial: taken.is_initial, states });
-            drop(state);
-            // All producers: each checks for room on its own.
-            self.room.notify_waiters();
-            return Ok(Some((taken, Popping { shared: self, is_over: false })));
-        }
-        let is_over = state.is_closed && state.queue.is_empty();
-        // The entries that were skipped may have been the last of the first list.
-        let has_synced = state.has_synced();
-        drop(state);
-        if has_synced {
-            self.synced.notify_waiters();
-        }
-        if is_over { Err(self.closed()) } else { Ok(None) }
-    }
-
     fn closed(&self) -> Closed {
         Closed { name: Arc::clone(&self.name) }
     }
@@ -492,51 +454,6 @@ impl<Q: Queue> Drop for StoreReadGuard<'_, Q> {
         // The last reader is done: no view will be overlaid with these states any more.
         if state.readers == 0 {
             state.settled.clear();
-        }
-    }
-}
-
-/// Guard of an item in process; if the guard is dropped early, the item counts as processed.
-pub(super) struct Popping<'a, Q: Queue> {
-    shared: &'a Shared<Q>,
-    is_over: bool,
-}
-
-impl<Q: Queue> Popping<'_, Q> {
-    /// Ends the processing, and runs `step` on the queue under the same lock.
-    pub(super) fn end(mut self, step: impl FnOnce(&mut Q)) {
-        self.is_over = true;
-        self.shared.processed(step);
-    }
-}
-
-impl<Q: Queue> Drop for Popping<'_, Q> {
-    fn drop(&mut self) {
-        // A panic of the processing comes here: without the end, no other item could ever be taken.
-        if !self.is_over {
-            self.shared.processed(|_| {});
-        }
-    }
-}
-
-impl<Q: Queue> Shared<Q> {
-    /// Ends the processing of the item in process.
-    fn processed(&self, step: impl FnOnce(&mut Q)) {
-        let mut state = self.state.lock();
-        // A reader may have read the store before this item changed the store: the reader overlays
-        // these states.
-        if let Some(in_process) = state.in_process.take()
-            && state.readers > 0
-        {
-            state.settled.extend(in_process.states);
-        }
-        // Before the wake-up below: the woken consumer finds a requeued item in the queue.
-        step(&mut state.queue);
-        let is_over = state.is_closed && state.queue.is_empty();
-        self.entered(state);
-        // Other consumers find the queue closed and empty, and end.
-        if is_over {
-            self.filled.notify_waiters();
         }
     }
 }

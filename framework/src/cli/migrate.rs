@@ -1,8 +1,10 @@
 //! `migrate`: stored objects in the storage versions of their kinds.
 
+use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use super::escape::indented;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
@@ -21,11 +23,8 @@ pub(super) async fn run(
     for definition in definitions {
         manager = manager.describes(definition?);
     }
-    let mut text = String::new();
     let kinds = StorageMigration::of(&manager)?.run(client).await?;
-    for kind in &kinds {
-        text.push_str(&format!("{kind}\n"));
-    }
+    let mut text = printed(&kinds);
     if text.is_empty() {
         text.push_str("the operator installs and prints no definition\n");
     }
@@ -35,9 +34,26 @@ pub(super) async fn run(
     Ok(if has_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Returns the lines of all kinds. Refusals have words of the API server, which may quote objects.
+fn printed(kinds: &[impl fmt::Display]) -> String {
+    kinds.iter().map(|kind| format!("{}\n", indented(kind))).collect()
+}
+
 /// The error of a migration without a cluster.
 pub(super) fn no_cluster() -> Error {
     let text =
         "migrate needs a cluster, and none is configured: set KUBECONFIG, or give --kubeconfig";
     Error::new(ErrorKind::Config, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_refusal_steer_no_terminal_and_forge_no_line_of_a_kind() {
+        let kinds = ["jobs: 2 are refused:\n  a/b: \u{1b}[2J\nsites: all", "sites: all"];
+        let text = "jobs: 2 are refused:\n      a/b: \\u{1b}[2J\n    sites: all\nsites: all\n";
+        assert_eq!(printed(&kinds), text);
+    }
 }

@@ -96,6 +96,7 @@ pub(super) struct Options {
 
     /// Longest wait of --until-ready, such as 90s or 2m
     #[arg(long, global = true, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(requires = "until_ready")]
     #[cfg_attr(not(feature = "local"), allow(dead_code))]
     pub(super) ready_timeout: Duration,
 

@@ -176,6 +176,13 @@ fn a_recording_is_off_unless_a_flag_asks_for_it() {
 }
 
 #[test]
+fn the_limit_of_a_wait_that_was_not_asked_for_is_refused() {
+    assert_eq!(parse(&["--until-ready"]).unwrap().ready_timeout.as_secs(), 60);
+    let error = parse(&["--ready-timeout=5s"]).unwrap_err().to_string();
+    assert!(error.contains("--until-ready"), "{error}");
+}
+
+#[test]
 fn the_change_log_has_three_details() {
     for (text, detail) in [("off", "Off"), ("summary", "Summary"), ("full", "Full")] {
         let options = parse(&[&format!("--change-log={text}")]).unwrap();

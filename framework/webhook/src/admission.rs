@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::{Deserialize, Deserializer};
 use windlass_core::resource::ResourceInfo;
 
-use crate::response::{LONGEST, cut};
+use crate::cut::{LONGEST, cut};
 
 /// The write that the API server asks about: operation, place, user.
 ///

@@ -21,9 +21,9 @@ use tokio::sync::Semaphore;
 use windlass_core::crd::{CustomResource, Versions, conversion_path};
 
 use crate::admission::Failure;
-use crate::response::cut;
+use crate::cut::cut;
 use crate::review::LONGEST_NAME;
-use crate::webhooks::{AnswerMemory, MAX_BODY};
+use crate::size::{AnswerMemory, MAX_BODY};
 
 /// Version of the reviews.
 const VERSION: &str = "apiextensions.k8s.io/v1";

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 use windlass_core::resource::{FieldPath, Segment};
 
-use crate::response::cut;
+use crate::cut::cut;
 
 /// Most characters of a path, and of a message: the value that it shows may be a whole object.
 const LONGEST: usize = 1024;

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::resource::{DynamicObject, Resource};
-use windlass_core::wire::Undecodable;
+use windlass_core::wire::{Undecodable, times};
 
 use crate::admission::{Admission, Failure, Operation};
 use crate::change::carry;
@@ -182,7 +182,7 @@ fn decode_json<T: serde::de::DeserializeOwned>(
         let text = format!("cannot judge the request: it has no {field}");
         return Err(Unread::Failed(Failure::new(StatusCode::BAD_REQUEST, text)));
     };
-    serde_json::from_str(sent).map_err(|error| {
+    times::from_slice(sent.as_bytes()).map_err(|error| {
         let why = Undecodable::explain::<T>(sent.as_bytes(), &error);
         Unread::Denied(format!("the webhook cannot read the {field}: {why}"))
     })
@@ -190,8 +190,10 @@ fn decode_json<T: serde::de::DeserializeOwned>(
 
 /// Returns an object as JSON.
 fn written<K: Resource>(object: &K) -> Result<Value, Unread> {
-    serde_json::to_value(object).map_err(|error| {
+    let mut value = serde_json::to_value(object).map_err(|error| {
         let text = format!("cannot write the object as JSON: {error}; correct its Serialize");
         Unread::Failed(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
-    })
+    })?;
+    times::encode_value(&mut value);
+    Ok(value)
 }

@@ -36,6 +36,7 @@ mod certificates;
 mod change;
 mod configuration;
 mod conversion;
+mod cut;
 mod field;
 mod handlers;
 mod hook;
@@ -46,6 +47,7 @@ mod policy;
 mod response;
 mod review;
 mod server;
+mod size;
 #[cfg(test)]
 mod tests;
 mod webhooks;
@@ -64,6 +66,7 @@ pub use policy::{
 };
 pub use response::AdmissionResponse;
 pub use server::WebhookServer;
-pub use webhooks::{AdmissionHandler, MAX_BODY, MAX_CONVERTED, Webhooks};
+pub use size::{MAX_BODY, MAX_CONVERTED};
+pub use webhooks::{AdmissionHandler, Webhooks};
 #[doc(inline)]
 pub use windlass_runtime::manager::{AcceptFuture, WebhookListener};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::cut::{LONGEST, cut};
 use crate::field::{Fault, Field, FieldError};
 
 /// The answer of a handler. Default: allowed.
@@ -36,14 +37,6 @@ pub struct AdmissionResponse {
 
 /// Most errors of an answer; more are counted. API servers have no such limit: lists are long.
 const MOST_ERRORS: usize = 1000;
-/// Most characters of a text that denies or fails.
-pub(crate) const LONGEST: usize = 4 * 1024;
-
-/// Returns the first `most` characters of a text.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
-    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
-}
-
 impl AdmissionResponse {
     /// Returns a response without an error: the request is allowed.
     pub fn allowed() -> Self {

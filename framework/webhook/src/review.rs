@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::admission::{Admission, Failure, Operation};
+use crate::cut::cut;
 use crate::patch::PatchOperation;
-use crate::response::{AdmissionResponse, cut};
+use crate::response::AdmissionResponse;
 
 /// Version of the reviews.
 const VERSION: &str = "admission.k8s.io/v1";

@@ -19,17 +19,16 @@ use windlass_core::resource::{ApiDuration, Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
 use crate::admission::Failure;
-use crate::configuration::{Registered, WebhookRegistration};
+use crate::configuration::{
+    ConfigurationOptions, Configurations, Registered, WebhookRegistration, configurations,
+};
 use crate::conversion::{Conversion, Converter, LargeTurns};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
 use crate::review::Question;
+use crate::size::{AnswerMemory, MAX_BODY, MAX_CONVERTED, ReviewSize};
 
-/// Longest body of a request, in bytes: two objects of 3 MiB and the review around them.
-pub const MAX_BODY: usize = 7 * 1024 * 1024;
-/// Longest body of a conversion, in bytes: API servers convert a whole list at once.
-pub const MAX_CONVERTED: usize = 24 * 1024 * 1024;
 /// Time for an answer when the request names none: the default of webhook configurations.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time for an answer: the largest that webhook configurations may have.
@@ -144,6 +143,36 @@ impl Webhooks {
         self
     }
 
+    /// Returns the configurations that let API servers ask these webhooks, sorted by path.
+    ///
+    /// ```
+    /// # extern crate windlass_webhook as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::webhook::{Admission, AdmissionResponse, Validate};
+    /// # struct SettingsRules;
+    /// # impl Validate for SettingsRules {
+    /// #     type Object = ConfigMap;
+    /// #     async fn validate(&self, _: &ConfigMap, _: &Admission) -> AdmissionResponse {
+    /// #         AdmissionResponse::allowed()
+    /// #     }
+    /// # }
+    /// use windlass::webhook::{ConfigurationOptions, Webhooks};
+    ///
+    /// let options = ConfigurationOptions::new("shop-operator", "shop-system");
+    /// let made = Webhooks::new().validating(SettingsRules).configurations(&options)?;
+    /// let entry = &made.validating.unwrap().webhooks.unwrap()[0];
+    /// assert_eq!(entry.name, "validate.configmaps.core.k8s.io");
+    /// assert_eq!(entry.failure_policy.as_deref(), Some("Ignore"));
+    /// # Ok::<(), windlass_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for two webhooks of one name, a name that is no DNS name of three
+    /// parts, a handler of any kind without a resource, a time-out that API servers refuse.
+    pub fn configurations(&self, options: &ConfigurationOptions) -> Result<Configurations, Error> {
+        configurations(self.registered().collect(), &self.conversions, options)
+    }
+
     /// Returns the conversions.
     pub(crate) fn conversions(&self) -> &[Conversion] {
         &self.conversions
@@ -228,28 +257,6 @@ impl Answering {
             }
             Self::Conversion(converter) => converter.answer(body, memory).await,
         }
-    }
-}
-
-/// The size of the reviews at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReviewSize {
-    /// Longest body of a request.
-    pub(crate) longest: usize,
-    /// Whether an answer is about as long as its request.
-    pub(crate) is_answered_in_kind: bool,
-}
-
-/// The part of the server's memory that a body and its answer have; kept until the answer is sent.
-pub(crate) trait AnswerMemory: Send + 'static {
-    /// Takes as many more bytes for an answer; false when there are none.
-    fn grow(&mut self, bytes: usize) -> bool;
-}
-
-/// Memory without a bound, for requests whose body was read already.
-impl AnswerMemory for () {
-    fn grow(&mut self, _: usize) -> bool {
-        true
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Field<'a> {
 #[derive(Debug)]
 pub(super) enum Shape<'a> {
     One(&'a Type),
+    /// A type that may be another name of an option.
+    Named(&'a Type),
     List(&'a Type),
     Map(&'a Type, &'a Type),
     /// `#[serde(flatten)]`
@@ -80,12 +82,24 @@ impl<'a> Field<'a> {
 fn shape(ty: &Type) -> Shape<'_> {
     match arguments(ty) {
         Some((name, arguments)) => match (name.as_str(), arguments.as_slice()) {
-            ("Option" | "Box", [inner]) => shape(inner),
+            ("Option" | "Box", [inner]) => match shape(inner) {
+                Shape::Named(inner) => Shape::One(inner),
+                inner => inner,
+            },
             ("Vec" | "BTreeSet" | "HashSet" | "VecDeque", [item, ..]) => Shape::List(item),
             ("BTreeMap" | "HashMap" | "IndexMap", [key, value, ..]) => Shape::Map(key, value),
-            _ => Shape::One(ty),
+            _ => one(ty),
         },
-        None => Shape::One(ty),
+        None => one(ty),
+    }
+}
+
+/// Returns the shape of a type that is no container.
+fn one(ty: &Type) -> Shape<'_> {
+    if matches!(ty, Type::Path(_)) && !crate::schema::is_scalar(ty) {
+        Shape::Named(ty)
+    } else {
+        Shape::One(ty)
     }
 }
 

@@ -118,8 +118,16 @@ pub(crate) fn expand_root<'a>(
             #setters
         }
 
+        // A kind without `Clone` is reported by `CustomResource`; with the lifetime the bound is a
+        // condition.
         #[automatically_derived]
-        impl ::windlass::resource::ApplyObject for #apply {
+        impl ::windlass::resource::ApplyObject for #apply
+        where
+            for<'__kind> #ident: ::core::clone::Clone
+                + ::core::fmt::Debug
+                + ::core::marker::Send
+                + ::core::marker::Sync,
+        {
             type Object = #ident;
         }
 
@@ -236,6 +244,10 @@ fn setters(vis: &Visibility, fields: &[Field<'_>]) -> TokenStream {
         let method = method(ident);
         let (argument, call) = match shape {
             Shape::One(ty) => (quote!(impl #p::ApplyValue<#ty>), quote!(with::<#ty>(#json, value))),
+            Shape::Named(ty) => (
+                quote!(impl #p::ApplyAlias<#ty, __How>),
+                quote!(with_alias::<#ty, __How>(#json, value)),
+            ),
             Shape::List(ty) => (
                 quote!(impl #list<Item = impl #p::ApplyValue<#ty>>),
                 quote!(with_list::<#ty, _>(#json, value)),
@@ -251,13 +263,14 @@ fn setters(vis: &Visibility, fields: &[Field<'_>]) -> TokenStream {
                 (quote!(#p::serde_json::Value), quote!(with::<#p::serde_json::Value>(#json, value)))
             }
         };
+        let how = matches!(shape, Shape::Named(_)).then(|| quote!(<__How>));
         let doc = docs.is_empty().then(|| format!("Sets `{json}`."));
         let doc = doc.map(|doc| quote!(#[doc = #doc]));
         quote! {
             #doc
             #(#docs)*
             #[must_use]
-            #vis fn #method(self, value: #argument) -> Self {
+            #vis fn #method #how (self, value: #argument) -> Self {
                 Self(self.0.#call)
             }
         }

@@ -125,7 +125,7 @@ fn expand(checked: &Checked, ty: Option<&Type>, text: &LitStr) -> TokenStream {
     let place = located(text.span());
     let paths = places::of(&checked.ast.root, place);
     let walks = paths.iter().map(|segments| {
-        let steps = statements(&FieldPath { segments: segments.clone() }, Names::Ignored);
+        let steps = statements(&FieldPath::new(segments.clone()), Names::Ignored);
         quote_spanned! {place=>
             let _ = |__w: #p::Walk<'_, #ty>| {
                 #steps

@@ -169,7 +169,7 @@ mod tests {
     fn paths(text: &str) -> Vec<String> {
         let checked = compile(text).unwrap();
         let found = of(&checked.ast.root, Span::call_site());
-        found.into_iter().map(|segments| crate::path::FieldPath { segments }.text()).collect()
+        found.into_iter().map(|segments| crate::path::FieldPath::new(segments).text()).collect()
     }
 
     #[test]

@@ -130,6 +130,11 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
             && (input.peek2(Ident) || input.peek2(LitStr) || input.peek2(Token![use])))
     {
         let verb = input.call(Ident::parse_any)?;
+        if let Some(message) = missing_comma(&verbs, &verb, input) {
+            let place = input.span();
+            let _ = left_over(input);
+            return Err(syn::Error::new(place, message));
+        }
         verbs.push(WithSpan { value: verb.to_string(), span: verb.span() });
     }
     if let Some(last) = verbs.last().filter(|_| input.is_empty() || input.peek(Token![,])) {
@@ -141,6 +146,22 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
     }
     let names = if input.peek(syn::token::Bracket) { names(input)? } else { Vec::new() };
     Ok(Grant { verbs, target, names })
+}
+
+/// Returns the text against a verb behind a kind; `None` for another word than a kind before it.
+fn missing_comma(
+    verbs: &[WithSpan<String>],
+    kind: &Ident,
+    input: ParseStream<'_>,
+) -> Option<String> {
+    let kind = kind.to_string();
+    let next = input.fork().call(Ident::parse_any).ok()?.to_string();
+    let is_kind = kind.starts_with(|c: char| c.is_ascii_uppercase());
+    let verbs: Vec<&str> = verbs.iter().map(|verb| verb.value.as_str()).collect();
+    (is_kind && !verbs.is_empty()).then(|| {
+        let first = format!("{} {kind}", verbs.join(" "));
+        format!("a comma is missing between two grants: `{first}, {next} …`")
+    })
 }
 
 /// Returns the text against a target without verbs.
@@ -256,14 +277,33 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         if grant.names[..i].iter().any(|before| before.value == name.value) {
             errors.at(name.span, format_args!("the name {:?} is written twice", name.value));
             is_good = false;
-        } else if is_wildcard(&name.value, &grant.target) {
-            let message = "names have no wildcard: RBAC would permit an object of exactly this name only; write the names \
-                           of the objects, or no names for all of them";
+        } else if let Some(message) = name_fault(&name.value, &grant.target) {
             errors.at(name.span, message);
             is_good = false;
         }
     }
     is_good
+}
+
+/// Returns the text against a name that no object has: an API server takes the rule, which permits
+/// nothing.
+fn name_fault(name: &str, target: &Target) -> Option<&'static str> {
+    if is_wildcard(name, target) {
+        Some(
+            "names have no wildcard: RBAC would permit an object of exactly this name only; write the names of the \
+             objects, or no names for all of them",
+        )
+    } else if name.is_empty() {
+        Some(
+            "no object has an empty name: write the names of the objects, or no names for all of them",
+        )
+    } else if matches!(target, Target::Kind(..)) && name.contains('/') {
+        Some(
+            "no name has a `/`: write the name alone; the Role of a namespace says in which namespace it counts",
+        )
+    } else {
+        None
+    }
 }
 
 /// Whether a name is meant to stand for several objects. Signers have such names.

@@ -291,7 +291,7 @@ mod tests {
             ("can(get Pod [log])", "names of objects are texts"),
             ("can(get Pod 1)", "`1` stands behind"),
             ("can(get|list Pod)", "needs a kind behind it, and no comma"),
-            ("can(get Pod get Pod)", "unknown verb `Pod`"),
+            ("can(get Pod get Pod)", "a comma is missing between two grants: `get Pod, get …`"),
             ("can(get Pod,, list Pod)", ""),
             ("owns(Pod/status)", "expected `,`"),
             ("owns(Pod; Service)", "expected `,`"),

@@ -146,6 +146,10 @@ fn fill(place: &TokenStream, span: Span, name: &str, value: &Value) -> TokenStre
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #place = #p::integer(#number);)
         }
+        Value::Fraction(number) => {
+            let (span, p) = (at(number.span()), private(at(number.span())));
+            quote_spanned!(span=> #p::Slot(&mut #place).set_fraction(#number);)
+        }
         Value::None(none) => quote_spanned!(at(*none)=> #place = ::core::option::Option::None;),
         Value::Object(_, object) => {
             let base = object.base.as_ref().map(|base| set(place, base));
@@ -370,6 +374,10 @@ fn map_entry(map: &Ident, field: &Field) -> TokenStream {
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #p::put_integer(#map, #key, #number);)
         }
+        Value::Fraction(number) => {
+            let p = private(at(number.span()));
+            quote_spanned!(at(number.span())=> #p::put_fraction(#map, #key, #number);)
+        }
         value => {
             let item = local("item", span);
             let body = fill(&quote!(#item), span, "", value);
@@ -402,7 +410,13 @@ fn list_item(list: &Ident, item: &Item) -> TokenStream {
         }
         Item::Value(Value::Integer(number)) => {
             let p = private(at(number.span()));
-            quote_spanned!(at(number.span())=> #p::add_item(#list, #p::integer(#number));)
+            // The place at which the compiler reports a type that is no number.
+            let list = Ident::new("list", list.span().located_at(number.span()));
+            quote_spanned!(at(number.span())=> #p::add_integer(#list, #number);)
+        }
+        Item::Value(Value::Fraction(number)) => {
+            let p = private(at(number.span()));
+            quote_spanned!(at(number.span())=> #p::add_fraction(#list, #number);)
         }
         Item::Value(Value::None(span)) => {
             let p = private(at(*span));

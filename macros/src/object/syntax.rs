@@ -64,6 +64,8 @@ pub(super) enum Value {
     List(Span, Vec<Item>),
     /// A literal without suffix, which becomes the type that the field has.
     Integer(Expr),
+    /// A literal with a fraction and without suffix.
+    Fraction(Expr),
     /// `None`, which says nothing about the type.
     None(Span),
     Expr(Expr),
@@ -266,7 +268,7 @@ fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(Entry, boo
         input.parse::<Token![:]>()?;
         value(input, errors)?
     };
-    if let (Some(mark), Value::Object(..) | Value::List(..) | Value::Integer(_)) = (mark, &value) {
+    if let (Some(mark), false) = (mark, matches!(value, Value::Expr(_) | Value::None(_))) {
         errors.at(mark.span(), "`?` is for values that are an `Option`");
     }
     Ok((Entry::Field(Field { name, if_some: mark.is_some(), value }), true))
@@ -331,7 +333,26 @@ fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Value> {
         let message = "there is no `null`: leave the name out, or write `None`";
         return Err(syn::Error::new_spanned(value, message));
     }
+    if let Some(method) = conversion(&value) {
+        let message = "`object!` converts values by itself, so nothing says the type of `.into()`: leave it out, or name the \
+                       type, as in `String::from(…)`";
+        return Err(syn::Error::new(method.span(), message));
+    }
     Ok(expression(value))
+}
+
+/// Returns the method of `value.into()` and of `Some(value.into())`, whose type is unknown.
+fn conversion(value: &Expr) -> Option<&Ident> {
+    match value {
+        Expr::MethodCall(call) if call.args.is_empty() && call.method == "into" => {
+            Some(&call.method)
+        }
+        Expr::Call(call) if matches!(&*call.func, Expr::Path(it) if it.path.is_ident("Some")) => {
+            call.args.first().and_then(conversion)
+        }
+        Expr::Paren(paren) => conversion(&paren.expr),
+        _ => None,
+    }
 }
 
 /// Whether the brackets are all of the value: `[1, 2].concat()` is an expression.
@@ -351,10 +372,18 @@ fn expression(expr: Expr) -> Value {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.suffix().is_empty(),
         _ => false,
     };
+    let is_fraction = |expr: &Expr| match expr {
+        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => number.suffix().is_empty(),
+        _ => false,
+    };
     match &expr {
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr: number, .. }) if is_integer(number) => {
             Value::Integer(expr)
         }
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr: number, .. }) if is_fraction(number) => {
+            Value::Fraction(expr)
+        }
+        expr if is_fraction(expr) => Value::Fraction(expr.clone()),
         expr if is_integer(expr) => Value::Integer(expr.clone()),
         Expr::Path(path) if path.path.is_ident("None") => Value::None(path.span()),
         _ => Value::Expr(expr),
@@ -373,6 +402,12 @@ fn items(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Item> {
         }
         if input.peek(Token![for]) {
             return Ok((Some(Item::For(for_(input, errors, items)?)), false));
+        }
+        if input.peek(Ident::peek_any) && input.peek2(Token![:]) && !input.peek2(Token![::]) {
+            let fault = input
+                .error("the fields of an item stand in braces of their own: `[{ name: value }]`");
+            skip(input, |_| false);
+            return Err(fault);
         }
         Ok((Some(Item::Value(value(input, errors)?)), true))
     })

@@ -1,7 +1,7 @@
 //! Generated walk along a path.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote_spanned;
+use quote::{quote, quote_spanned};
 
 use super::{FieldPath, Segment, plain};
 
@@ -29,7 +29,7 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
             0 => quote_spanned!(place=> __w),
             _ => quote_spanned!(place=> __w.inner().inner().inner()),
         };
-        match segment {
+        let step = match segment {
             Segment::Field(ident) if names == Names::Collected => {
                 let rust = plain(ident);
                 // Bound first: the type is asked for names before the walk goes on.
@@ -48,7 +48,10 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
             Segment::Key(key) => quote_spanned!(place=> let __w = #inner.key(#key);),
             Segment::Keys(_) => quote_spanned!(place=> let __w = #inner.keys();),
             Segment::Values(_) => quote_spanned!(place=> let __w = #inner.values();),
-        }
+        };
+        let marks = path.marks.iter().filter(|(before, _)| *before == number + 1);
+        let marks = marks.map(|(_, mark)| quote_spanned!(located(*mark)=> let __w = __w.marked();));
+        quote!(#step #(#marks)*)
     });
     steps.collect()
 }

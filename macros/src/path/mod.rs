@@ -21,6 +21,8 @@ use syn::{LitStr, Token, Type};
 pub(crate) struct FieldPath {
     /// At least one segment; the first is a field.
     pub(crate) segments: Vec<Segment>,
+    /// Each `?`, with the number of segments before it.
+    marks: Vec<(usize, Span)>,
 }
 
 /// A step of a path.
@@ -50,6 +52,11 @@ impl Segment {
 }
 
 impl FieldPath {
+    /// Makes a path of segments, of which the first is a field.
+    pub(crate) fn new(segments: Vec<Segment>) -> Self {
+        Self { segments, marks: Vec::new() }
+    }
+
     /// Returns the first field.
     pub(crate) fn root(&self) -> &Ident {
         match &self.segments[0] {

@@ -7,30 +7,34 @@ use syn::{Ident, LitInt, LitStr, Token};
 use super::{FieldPath, Segment};
 
 impl FieldPath {
-    /// Reads fields joined by dots. A `?` behind a field is taken and has no effect: options are
+    /// Reads fields joined by dots. A `?` stands behind an option and has no effect: options are
     /// passed by themselves.
     pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.peek(Token![&]) {
+            let message = "a path names fields, and takes no reference: write `spec.host`";
+            return Err(syn::Error::new(input.span(), message));
+        }
         input.fork().call(Ident::parse_any).map_err(|fault| {
             syn::Error::new(
                 fault.span(),
                 "expected fields, such as `spec.host`, or a JSON path, such as `\".spec.host\"`",
             )
         })?;
-        let mut segments = Vec::new();
-        step(input, &mut segments)?;
+        let mut path = Self::new(Vec::new());
+        step(input, &mut path)?;
         while let Some(dot) = input.parse::<Option<Token![.]>>()? {
             if input.is_empty() || input.peek(Token![,]) {
                 let message = "expected the name of a field behind the dot";
                 return Err(syn::Error::new(dot.span, message));
             }
-            step(input, &mut segments)?;
+            step(input, &mut path)?;
         }
-        Ok(Self { segments })
+        Ok(path)
     }
 }
 
 /// Reads a field with the marks behind.
-fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
+fn step(input: ParseStream<'_>, into: &mut FieldPath) -> syn::Result<()> {
     if input.peek(LitInt) {
         return Err(
             input.error("a field of a tuple has no name in JSON: name the fields of structs")
@@ -38,6 +42,10 @@ fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
     }
     let is_word = !input.peek(Ident);
     let ident: Ident = input.call(Ident::parse_any)?;
+    if ident == "self" || ident == "Self" {
+        let message = "a path begins with a field of the object: write `spec.host`, without `self`";
+        return Err(syn::Error::new(ident.span(), message));
+    }
     if is_word {
         let message = format!(
             "`{ident}` is a word of Rust: the field is `{ident}_` in types of k8s-openapi, and mostly \
@@ -45,19 +53,24 @@ fn step(input: ParseStream<'_>, into: &mut Vec<Segment>) -> syn::Result<()> {
         );
         return Err(syn::Error::new(ident.span(), message));
     }
+    if input.peek(Token![::]) {
+        let message = "a path begins with a field of the object, without a type: `spec.host`";
+        return Err(syn::Error::new(ident.span(), message));
+    }
     if input.peek(syn::token::Paren) {
-        into.push(call(&ident, input)?);
+        into.segments.push(call(&ident, input)?);
     } else {
-        into.push(Segment::Field(ident));
+        into.segments.push(Segment::Field(ident));
     }
     loop {
-        if input.parse::<Option<Token![?]>>()?.is_some() {
+        if let Some(mark) = input.parse::<Option<Token![?]>>()? {
+            into.marks.push((into.segments.len(), mark.span));
             continue;
         }
         if !input.peek(syn::token::Bracket) {
             return Ok(());
         }
-        into.push(bracket(input)?);
+        into.segments.push(bracket(input)?);
     }
 }
 

@@ -222,7 +222,7 @@ fn node(
     let number = *count;
     *count += 1;
     let names = names::Names::of(model, tree, depth, number);
-    out.extend(names.function());
+    out.extend(names.function(model));
     out.extend(reader(model, tree, number, &below, &names));
     out.extend(writer(model, tree, number, &below, &names));
     number

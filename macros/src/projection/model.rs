@@ -34,8 +34,10 @@ pub(super) struct Field {
     /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase:
     /// generated code finds the true names.
     pub(super) path: Vec<String>,
-    /// The path, if written as Rust fields.
+    /// The path, if written as Rust fields, or as the name of this field alone.
     pub(super) fields: Option<FieldPath>,
+    /// Whether the path is the name of this field.
+    pub(super) is_own: bool,
     /// Position of the path, or of the field.
     pub(super) span: Span,
     pub(super) absent: Absent,
@@ -163,6 +165,11 @@ impl Field {
             pick = Some("annotations");
             selected("annotations", key)
         } else {
+            fields = own(&ident);
+            let name = match &fields {
+                Some(path) => guessed(path, errors).remove(0),
+                None => name,
+            };
             (vec![name], ident.span())
         };
         let outer = outer(&field.ty);
@@ -174,8 +181,28 @@ impl Field {
             _ => Absent::Fault,
         };
         let is_list = outer.as_deref() == Some("Vec");
-        Some(Self { ident, ty: field.ty.clone(), path, fields, span, absent, is_list, pick })
+        let is_own = given.iter().all(Option::is_none);
+        Some(Self {
+            ident,
+            ty: field.ty.clone(),
+            path,
+            fields,
+            is_own,
+            span,
+            absent,
+            is_list,
+            pick,
+        })
     }
+}
+
+// DESIGN.md, 287: A field of a projection without a path is the field of that name of the kind
+
+/// Returns the path of a field without `path`. Metadata are read apart; a word of Rust has another
+/// name in types of k8s-openapi.
+fn own(ident: &Ident) -> Option<FieldPath> {
+    let is_word = ident.to_string().starts_with("r#");
+    (ident != "metadata" && !is_word).then(|| FieldPath::new(vec![Segment::Field(ident.clone())]))
 }
 
 /// Returns the names of Rust fields in camelCase: those in JSON for nearly all types.

@@ -30,7 +30,7 @@ impl Names {
     }
 
     /// Generates the function that finds names which are no literals.
-    pub(super) fn function(&self) -> TokenStream {
+    pub(super) fn function(&self, model: &Model) -> TokenStream {
         if self.are_literals() {
             return TokenStream::new();
         }
@@ -38,6 +38,10 @@ impl Names {
         let (function, depth) = (format_ident!("__names{}", self.number), self.depth);
         let members = self.members.iter().map(|(name, field)| match field {
             None => quote!(#p::MemberName::Text(#name)),
+            Some(field) if model.fields[*field].is_own => {
+                let walk = format_ident!("__walk{field}");
+                quote!(#p::MemberName::Own(#walk, #name))
+            }
             Some(field) => {
                 let walk = format_ident!("__walk{field}");
                 quote!(#p::MemberName::Field(#walk, #depth))

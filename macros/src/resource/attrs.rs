@@ -192,6 +192,7 @@ impl Attrs {
         });
         attrs.rename_all = serde::rename_all(attributes, errors);
         attrs.foreign(attributes, errors);
+        no_schema(attributes, "a rule of a kind is written `#[resource(rule(\"…\"))]`", errors);
         attrs
     }
 
@@ -274,6 +275,19 @@ impl Attrs {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses attributes for the schema of nested types on the root and its fields.
+pub(super) fn no_schema(attributes: &[Attribute], instead: &str, errors: &mut Errors) {
+    for path in attributes.iter().map(Attribute::path) {
+        let name = path.get_ident().map(ToString::to_string).unwrap_or_default();
+        if matches!(name.as_str(), "schema" | "schemars" | "validate" | "garde") {
+            let message = format!(
+                "`#[{name}(…)]` has no effect on the object itself: write `#[schema(…)]` in the types of its fields; {instead}"
+            );
+            errors.at(syn::spanned::Spanned::span(path), message);
+        }
     }
 }
 

@@ -91,8 +91,9 @@ impl ResourceModel {
     }
 
     /// Fills in the defaults; a missing key is a fault, and gets a placeholder.
-    pub(super) fn new(input: &DeriveInput, attrs: Attrs, errors: &mut Errors) -> Self {
+    pub(super) fn new(input: &DeriveInput, mut attrs: Attrs, errors: &mut Errors) -> Self {
         let here = input.ident.span();
+        not_itself(&mut attrs, &input.ident, errors);
         let kind =
             attrs.kind.unwrap_or_else(|| WithSpan { value: plain(&input.ident), span: here });
         let lower = WithSpan { value: kind.value.to_lowercase(), span: kind.span };
@@ -254,6 +255,23 @@ fn of_the_hub(tried: &[String], hub: &syn::Path, errors: &mut Errors) {
     }
 }
 
+/// Refuses the type itself as hub and among the versions; both keys name other types.
+fn not_itself(attrs: &mut Attrs, ident: &Ident, errors: &mut Errors) {
+    let is_itself = |path: &syn::Path| path.is_ident(ident) || path.is_ident("Self");
+    if let Some(hub) = attrs.hub.take_if(|hub| is_itself(hub)) {
+        let message = "this is the type itself: a version names another type as its hub, `hub = v1::Website`; the hub \
+                       has `versions(…)` alone";
+        errors.at(hub.span(), message);
+    }
+    attrs.versions.retain(|version| {
+        if is_itself(version) {
+            let message = "this is the type itself, which is a version already: list the others";
+            errors.at(version.span(), message);
+        }
+        !is_itself(version)
+    });
+}
+
 /// Refuses `#[convert(…)]` on a kind without a hub.
 fn no_conversion(input: &DeriveInput, errors: &mut Errors) {
     let fields = match &input.data {
@@ -323,6 +341,8 @@ impl Field {
     fn new(field: &syn::Field, rule: Rename, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
         markers(&field.attrs, OF_FIELD, errors);
+        let instead = "a rule about a field is written `#[resource(rule(\"…\", path = spec))]`";
+        attrs::no_schema(&field.attrs, instead, errors);
         let own = WithSpan { value: serde::json_name(&plain(&ident), rule), span: ident.span() };
         let mut serde = serde::OfField::read(&field.attrs, errors);
         let json = serde.rename.take().unwrap_or(own);
@@ -346,7 +366,7 @@ impl Field {
         let (ty, place) = (&self.ty, located(self.ty.span()));
         Some(match self.default.as_ref()? {
             FieldDefault::Trait => {
-                quote_spanned!(place=> <#ty as ::core::default::Default>::default)
+                quote_spanned!(place=> ::windlass::__private::default_of::<#ty>)
             }
             FieldDefault::Function(function) => quote!(#function),
         })

@@ -58,13 +58,15 @@ fn is_place(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     let has_name = ahead.call(Ident::parse_any).is_ok();
     input.peek(LitStr)
-        // A JSON path without quotation marks: the fault says so.
+        // A JSON path without quotation marks, and a reference: the fault says so.
         || input.peek(Token![.])
+        || input.peek(Token![&])
         || has_name
             && (ahead.is_empty()
                 || ahead.peek(Token![,])
                 || ahead.peek(Token![.])
                 || ahead.peek(Token![?])
+                || ahead.peek(Token![::])
                 || ahead.peek(syn::token::Bracket))
 }
 
@@ -187,10 +189,15 @@ impl ScaleAttr {
     pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
         let mut scale =
             Self { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
-        let mut unnamed = Vec::new();
+        // A fault stands for its field.
+        let mut unnamed: Vec<Option<Place>> = Vec::new();
         let known = Known::new(SCALE_KEYS, SCALE_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
-            is_place(input).then(|| Place::parse(input).map(|place| unnamed.push(place)))
+            is_place(input).then(|| {
+                let place = Place::parse(input);
+                unnamed.push(None);
+                place.map(|place| unnamed.last_mut().map_or((), |last| *last = Some(place)))
+            })
         };
         let tried = keys::each_item(input, known, errors, other, |key, input, errors| {
             let place = Place::value(key, input)?;
@@ -203,17 +210,23 @@ impl ScaleAttr {
             Ok(())
         });
         scale.tried = tried;
+        scale.take(unnamed, errors);
+        scale
+    }
+
+    /// Takes the fields without a key, in order.
+    fn take(&mut self, unnamed: Vec<Option<Place>>, errors: &mut Errors) {
+        let mut free = [&mut self.spec, &mut self.status].into_iter().filter(|it| it.is_none());
         for place in unnamed {
-            let slots = [&mut scale.spec, &mut scale.status];
-            match slots.into_iter().find(|slot| slot.is_none()) {
-                Some(slot) => *slot = Some(place),
-                None => {
+            match (free.next(), place) {
+                (Some(slot), place) => *slot = place,
+                (None, Some(place)) => {
                     let message = "`scale` has two counts; write the third field as `selector = status.selector`";
                     errors.at(place.span(), message);
                 }
+                (None, None) => {}
             }
         }
-        scale
     }
 }
 

@@ -7,7 +7,7 @@ use syn::parse::ParseStream;
 use syn::{Attribute, ExprPath, LitStr, Token};
 
 use crate::errors::Errors;
-use crate::keys::{self, Known, WithSpan, set};
+use crate::keys::{self, Key, Known, WithSpan, set};
 use crate::schema::{FieldDefault, Rename};
 
 /// Serde's attributes of a field of the root.
@@ -80,7 +80,7 @@ pub(super) fn rename_all(attributes: &[Attribute], errors: &mut Errors) -> Renam
             errors,
             |_, _| None,
             |key, input, errors| {
-                let text = keys::text(key, input)?;
+                let Some(text) = both_ways(key, input, errors)? else { return Ok(()) };
                 let names: Vec<&str> = Rename::RULES.iter().map(|(name, _)| *name).collect();
                 let found = Rename::RULES.iter().find(|(name, _)| *name == text.value);
                 let found = found.ok_or_else(|| {
@@ -92,6 +92,38 @@ pub(super) fn rename_all(attributes: &[Attribute], errors: &mut Errors) -> Renam
         );
     });
     rule.unwrap_or_default()
+}
+
+/// Reads `= "name"`, or `(serialize = "name", deserialize = "name")`; `None` for names that are no
+/// single name, a fault that is reported.
+fn both_ways(
+    key: &Key,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Option<WithSpan<String>>> {
+    if !input.peek(syn::token::Paren) {
+        return keys::text(key, input).map(Some);
+    }
+    let (mut written, mut read) = (None, None);
+    let example = format!("{} = \"…\"", key.name);
+    let tried = keys::group(key, input, &example, |content| {
+        let ways = &["serialize", "deserialize"];
+        Ok(keys::each_key(content, ways, errors, |way, content, errors| {
+            let slot = if way.name == "serialize" { &mut written } else { &mut read };
+            set(slot, way, keys::text(way, content)?, errors);
+            Ok(())
+        }))
+    })?;
+    let is_set = [&written, &read].into_iter().flatten().count() == tried.len();
+    let same = written.zip(read).filter(|(written, read)| written.value == read.value);
+    // Another fault is reported already.
+    if same.is_none() && is_set {
+        let message = format!(
+            "an object is read by the names that it is written with, and a definition has one: `{example}`"
+        );
+        errors.at(key.span, message);
+    }
+    Ok(same.map(|(written, _)| written))
 }
 
 /// Returns the name in JSON of a field of that name in Rust: in camelCase without a rule.
@@ -117,7 +149,11 @@ impl OfField {
                 |_, _| None,
                 |key, input, errors| {
                     match key.name.as_str() {
-                        "rename" => set(&mut read.rename, key, keys::text(key, input)?, errors),
+                        "rename" => {
+                            if let Some(name) = both_ways(key, input, errors)? {
+                                set(&mut read.rename, key, name, errors);
+                            }
+                        }
                         "default" => {
                             set(&mut read.default, key, (default(input)?, key.span), errors);
                         }

@@ -137,6 +137,23 @@ fn the_root_takes_the_attributes_of_serde_that_a_definition_can_say() {
 }
 
 #[test]
+fn a_name_for_both_ways_is_one_name() {
+    let (model, faults) = model(&parse_quote! {
+        #[resource(group = "example.dev", version = "v1", namespaced)]
+        #[serde(rename_all(serialize = "snake_case", deserialize = "snake_case"))]
+        struct Website {
+            metadata: ObjectMeta,
+            #[serde(rename(serialize = "data", deserialize = "data"))]
+            spec: Spec,
+            most_of: u8,
+        }
+    });
+    assert!(faults.is_empty(), "{faults:?}");
+    let names: Vec<&str> = model.fields.iter().map(|field| field.json.value.as_str()).collect();
+    assert_eq!(names, ["data", "most_of"]);
+}
+
+#[test]
 fn a_function_that_leaves_out_more_than_none_stays() {
     let (model, faults) = model(&parse_quote! {
         #[resource(group = "example.dev", version = "v1", namespaced)]

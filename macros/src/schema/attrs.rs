@@ -116,15 +116,7 @@ impl Attrs {
         let mut read = Self::default();
         for attribute in attributes {
             let path = attribute.path();
-            // `#[kube(…)]` on a type is answered by `CustomResource`, or is that of kube-rs'
-            // derive.
-            if path.is_ident("schemars") || path.is_ident("validate") {
-                let message = "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
-                               `#[schema(range(min = 1, max = 9))]`";
-                errors.at(syn::spanned::Spanned::span(path), message);
-            } else if (path.is_ident("kube") && place != Place::Type) || path.is_ident("x_kube") {
-                let message = "this derive is windlass's: write `#[schema(…)]` on fields and nested types, \
-                               `#[resource(…)]` on the kind";
+            if let Some(message) = foreign(path, place) {
                 errors.at(syn::spanned::Spanned::span(path), message);
             }
         }
@@ -196,6 +188,29 @@ impl Attrs {
         }
     }
 }
+
+/// The answer to an attribute of another tool.
+fn foreign(path: &Path, place: Place) -> Option<&'static str> {
+    let name = path.get_ident()?.to_string();
+    match name.as_str() {
+        "schemars" => Some(
+            "this derive reads `#[schema(…)]`, whose keys are nearly the same: \
+             `#[schema(range(min = 1, max = 9))]`",
+        ),
+        "validate" | "garde" => Some(
+            "an API server knows no validation in Rust: write the bounds as `#[schema(range(min = 1, max = 9))]`, \
+             `length(…)`, `pattern = \"…\"` or `rule(\"…\")`, which the schema has",
+        ),
+        "x_kube" => Some(OF_KUBE),
+        // On a type it is answered by `CustomResource`, or is that of kube-rs' derive.
+        "kube" if place != Place::Type => Some(OF_KUBE),
+        _ => None,
+    }
+}
+
+/// The answer to attributes of kube-rs.
+const OF_KUBE: &str = "this derive is windlass's: write `#[schema(…)]` on fields and nested types, `#[resource(…)]` on \
+     the kind";
 
 /// The answer to a key that this place does not have.
 fn not_here(name: &str, place: Place) -> String {

@@ -265,6 +265,9 @@ fn contradictions(field: &Field, errors: &mut Errors) {
             Kind::Opaque if is_scalar => {
                 errors.at(key.span, not_for("opaque", "objects", of_type));
             }
+            Kind::Full if is_scalar => {
+                errors.at(key.span, not_for("full", "types of Kubernetes", of_type));
+            }
             Kind::Embedded if is_scalar => {
                 errors.at(key.span, not_for("embedded", "whole Kubernetes objects", of_type));
             }

@@ -46,6 +46,11 @@ pub(super) fn class(ty: &Type) -> Class {
     }
 }
 
+/// Whether the type is written as a text, a number or a bool of std.
+pub(crate) fn is_scalar(ty: &Type) -> bool {
+    matches!(class(ty), Class::Text | Class::Integer | Class::Number | Class::Bool)
+}
+
 /// Returns the name, the least and the greatest value of an integer type.
 pub(super) fn integers(ty: &Type) -> Option<(&'static str, i128, i128)> {
     let name = last_segment(peeled(ty))?;

@@ -50,7 +50,8 @@ fn items(model: &Model, body: &TokenStream, references: &TokenStream) -> TokenSt
         const _: () = {
             #[allow(unused_imports)]
             use #krate::__private::schema::{
-                self as __s, GuessedNames as _, KeyNames as _, Keys as _, NoSchemaInside as _, Probe as _,
+                self as __s, GuessedNames as _, KeyNames as _, Keys as _, NoSchemaInside as _,
+                NoSchemaItself as _, Probe as _,
                 ProbeAbsence as _,
             };
             #references

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit, Member, Type};
 
-use super::class::{Class, class, element, is_option, peeled};
+use super::class::{Class, argument, class, element, is_option, is_scalar, peeled};
 use super::key::{Key, Kind, Many, Rule, RulePath};
 use super::model::{Field, Remarks};
 use super::serde::Default;
@@ -27,8 +27,8 @@ pub(super) fn named(fields: &[Field], whole: Option<&Ident>) -> TokenStream {
 fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
-        let ty = &field.ty;
-        return quote_spanned!(place=> .flat((&&&&&__s::Of::<#ty>::NEW).flat()));
+        let flat = asked(&field.ty, short, "flat");
+        return quote_spanned!(place=> .flat(#flat));
     }
     let shape = shape(field);
     let json = &field.json;
@@ -100,7 +100,33 @@ fn kept(name: &str, ty: &Type) -> TokenStream {
 
 /// The expression of a type's shape.
 pub(super) fn shape_of(ty: &Type) -> TokenStream {
-    quote_spanned!(at(ty.span())=> (&&&&&__s::Of::<#ty>::NEW).shape())
+    asked(ty, short, "shape")
+}
+
+/// The call of a method that every type with a schema has. An error names the innermost type that
+/// can be seen, and underlines that type.
+pub(crate) fn asked(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> TokenStream {
+    let leaf = innermost(ty);
+    let place = at(leaf.span());
+    let (path, method) = (path(place), Ident::new(method, place));
+    let parameter = argument(leaf).map(innermost).filter(|it| !is_scalar(it));
+    let named = match parameter {
+        Some(parameter) => quote_spanned!(place=> , #path::Generic<#leaf, #parameter>),
+        None if std::ptr::eq(leaf, ty) || is_scalar(leaf) => TokenStream::new(),
+        None => quote_spanned!(place=> , #path::Leaf<#leaf>),
+    };
+    quote_spanned!(place=> (&&&&&#path::Of::<#ty #named>::NEW).#method())
+}
+
+/// The path that generated code imports.
+fn short(place: Span) -> TokenStream {
+    quote_spanned!(place=> __s)
+}
+
+/// Returns the type below options, boxes, lists and maps.
+fn innermost(ty: &Type) -> &Type {
+    let ty = peeled(ty);
+    element(ty).map_or(ty, innermost)
 }
 
 /// The calls for documentation and keys.

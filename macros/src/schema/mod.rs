@@ -21,6 +21,8 @@ mod serde;
 mod tests;
 mod values;
 
+pub(crate) use class::is_scalar;
+pub(crate) use fields::asked;
 pub(crate) use hints::meant;
 pub(crate) use serde::{Default as FieldDefault, Rename};
 

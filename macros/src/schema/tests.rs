@@ -62,6 +62,9 @@ fn each_mistake_has_one_message() {
         "default_of_another_type",
         "default_that_is_no_text",
         "flattened_option_without_schema",
+        "generic_type_without_schema",
+        "list_by_another_name_without_schema",
+        "list_in_an_option_without_schema",
         "list_key_of_a_newtype",
         "list_key_of_no_field",
         "list_key_of_no_field_of_kubernetes",
@@ -70,6 +73,7 @@ fn each_mistake_has_one_message() {
         "option_without_schema",
         "schema_of_a_type_without_one",
         "type_inside_of_containers",
+        "type_of_a_parameter_without_schema",
         "type_without_schema",
     ];
     assert_eq!(silent, expected, "{found:#?}");

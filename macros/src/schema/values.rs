@@ -83,7 +83,7 @@ fn validation(
         "format" => one("format", format(key, input)?),
         "title" => one("title", title(key, input)?),
         "docs" => {
-            let url = keys::text(key, input)?.value;
+            let url = keys::url(key, input)?;
             one("externalDocs", quote!(__s::json!({ "url": #url })))
         }
         "set" => one("x-kubernetes-list-type", quote!("set")),

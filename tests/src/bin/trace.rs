@@ -1,14 +1,17 @@
 //! Runs the website operator in a simulated world and prints a hash of all that was exchanged.
 //!
 //! `trace --seed 7` prints the hash of a run. `trace --seeds 200` runs seeds 1 to 200 with a crash
-//! and a restart at a random request each, and fails unless all end with the same objects.
+//! and a restart at a random request each on all processors, and fails unless all end with the same
+//! objects.
 
 // The example, with `main`: the simulation runs the users' own program.
 #[path = "../../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
 mod website;
 
+use std::num::NonZero;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -47,22 +50,45 @@ fn one(seed: u64) -> Result<String, String> {
     Ok(format!("seed {seed}: {} requests, trace {}", run.requests, run.trace))
 }
 
-/// Makes runs with a crash each; all must end alike.
+/// Makes runs with a crash each, on all processors; all must end alike.
 fn many(count: u64) -> Result<String, String> {
     let expected = run(0, false)?.objects;
-    let mut crashes = 0;
-    for seed in 1..=count {
-        let run = run(seed, true).map_err(|error| format!("seed {seed}: {error}"))?;
-        crashes += run.crashes;
-        if run.objects != expected {
-            return Err(format!(
-                "seed {seed} ends differently:\n{}\ninstead of\n{}",
-                pretty(&run.objects),
-                pretty(&expected)
-            ));
+    let (next, crashes) = (AtomicU64::new(1), AtomicU64::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let until_failure = || loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed > count {
+            return Ok(());
         }
+        match checked(seed, &expected) {
+            Ok(more) => crashes.fetch_add(more, Ordering::Relaxed),
+            Err(error) => {
+                // The other threads end after the run that they make.
+                next.store(count + 1, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
+    };
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..threads).map(|_| scope.spawn(until_failure)).collect();
+        runs.into_iter().try_for_each(|run| {
+            run.join().unwrap_or_else(|_| Err("a run ended by a panic".to_owned()))
+        })
+    })?;
+    Ok(format!("{count} seeds, {} crashes, one end", crashes.into_inner()))
+}
+
+/// Makes a run with a crash and compares its end; returns the number of crashes.
+fn checked(seed: u64, expected: &Value) -> Result<u64, String> {
+    let run = run(seed, true).map_err(|error| format!("seed {seed}: {error}"))?;
+    if run.objects != *expected {
+        return Err(format!(
+            "seed {seed} ends differently:\n{}\ninstead of\n{}",
+            pretty(&run.objects),
+            pretty(expected)
+        ));
     }
-    Ok(format!("{count} seeds, {crashes} crashes, one end"))
+    Ok(run.crashes)
 }
 
 fn pretty(objects: &Value) -> String {

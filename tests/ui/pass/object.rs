@@ -47,7 +47,11 @@ struct Spec {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
 struct Limits {
     low: u16,
+    high: Perhaps<u16>,
 }
+
+/// Another name of an option.
+type Perhaps<T> = ::std::option::Option<T>;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, ApplyConfiguration)]
 struct Status {
@@ -97,6 +101,12 @@ pub fn main() {
     let source =
         object!(EnvVarSource { fieldRef: { apiVersion: "v1", fieldPath: (["a", "b"].join(".")) } });
     assert!(source.field_ref.is_some());
-    let apply = SiteApply::new("home").spec(SpecApply::new().new_(5).limits(Limits { low: 1 }));
+    let limits = Limits { low: 1, high: ::core::option::Option::None };
+    let apply = SiteApply::new("home").spec(SpecApply::new().new_(5).limits(limits));
     assert!(serde_json::to_string(&apply).is_ok_and(|text| text.contains("\"new\":5")));
+    // A value of the option's type, and one of the type inside.
+    let limits = LimitsApply::new().low(1u16).high(2u16);
+    assert!(serde_json::to_string(&limits).is_ok_and(|text| text == r#"{"high":2,"low":1}"#));
+    let limits = LimitsApply::new().high(::core::option::Option::Some(3));
+    assert!(serde_json::to_string(&limits).is_ok_and(|text| text == r#"{"high":3}"#));
 }

@@ -1,11 +1,14 @@
 //! Parts of kinds: fields by name and by path, lists, defaults, and metadata in part.
 
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus, Service};
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus, Secret, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use windlass::Projection;
 use windlass::resource::{Resource, ResourceExt, Scope};
+use windlass::{CustomResource, Projection};
 
 type Result<T> = std::result::Result<T, ()>;
 
@@ -73,6 +76,57 @@ struct Addresses {
     affinity: Option<String>,
 }
 
+/// Fields without a path are those of the kind, also under another name in JSON.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Secret)]
+struct Kept {
+    metadata: ObjectMeta,
+    type_: Option<String>,
+    immutable: Option<bool>,
+    data: BTreeMap<String, ByteString>,
+}
+
+/// A word of Rust is a name in JSON.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Secret)]
+struct Word {
+    metadata: ObjectMeta,
+    r#type: Option<String>,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Setting {
+    metadata: ObjectMeta,
+    #[serde(rename = "values")]
+    content: BTreeMap<String, String>,
+}
+
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Setting)]
+struct SettingView {
+    metadata: ObjectMeta,
+    content: BTreeMap<String, String>,
+}
+
+fn own_names() {
+    let secret = json!({"metadata": {"name": "a"}, "type": "Opaque", "immutable": true, "data": {"a": "eA=="}});
+    let kept: Kept = serde_json::from_value(secret.clone()).unwrap();
+    assert_eq!((kept.type_.as_deref(), kept.immutable), (Some("Opaque"), Some(true)));
+    assert_eq!(kept.data["a"].0, b"x");
+    assert_eq!(serde_json::to_value(&kept).unwrap(), secret);
+    let word: Word = serde_json::from_value(secret).unwrap();
+    assert_eq!(word.r#type.as_deref(), Some("Opaque"));
+    let paths: Vec<_> = Kept::projected().iter().map(|path| path.join(".")).collect();
+    assert_eq!(paths, ["metadata", "type", "immutable", "data"]);
+
+    let setting = json!({"metadata": {"name": "a"}, "values": {"a": "x"}});
+    let view: SettingView = serde_json::from_value(setting.clone()).unwrap();
+    assert_eq!(view.content["a"], "x");
+    assert_eq!(serde_json::to_value(&view).unwrap(), setting);
+    assert_eq!(SettingView::projected()[1], ["values"]);
+}
+
 fn rust_paths() {
     let service = json!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.0.0.1", "type": "ClusterIP",
         "externalIPs": ["b"], "sessionAffinity": "None", "ports": []}});
@@ -89,6 +143,7 @@ fn rust_paths() {
 }
 
 pub fn main() -> Result<()> {
+    own_names();
     rust_paths();
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",

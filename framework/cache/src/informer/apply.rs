@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::core::Core;
@@ -18,7 +19,7 @@ use crate::reflector::{BatchSink, StoreApplyQueue, StoreDelta};
 use crate::store::{BatchOutcome, Event};
 
 /// Most deltas applied under a single lock.
-pub(super) const BATCH: usize = 128;
+const BATCH: usize = 128;
 /// A batch that takes longer than this, with more than `SLOW_DEPTH` changes waiting, is logged: the
 /// figures of client-go's queue.
 const SLOW: Duration = Duration::from_millis(100);
@@ -49,6 +50,25 @@ impl BatchSink for Core {
 }
 
 impl Core {
+    /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
+    /// deltas. Returns whether there may be more.
+    pub(super) fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
+        // If another task holds the permit, this one is woken on the release.
+        let Some(permit) = self.apply_queue.try_permit() else { return false };
+        for listener in self.attach_listeners() {
+            if listener.is_queued() {
+                tasks.spawn(listener.task(self.stop.clone()));
+            }
+        }
+        self.resync();
+        let (batch, merged) = permit.take(BATCH);
+        if batch.is_empty() {
+            return false;
+        }
+        self.deliver(batch, merged);
+        true
+    }
+
     /// Applies a batch and delivers the events. To be called only while the apply permit is held.
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
         let began = self.environment.clock.now();

@@ -245,25 +245,6 @@ impl Core {
         }
     }
 
-    /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
-    /// deltas. Returns whether there may be more.
-    fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
-        // If another task holds the permit, this one is woken on the release.
-        let Some(permit) = self.apply_queue.try_permit() else { return false };
-        for listener in self.attach_listeners() {
-            if listener.is_queued() {
-                tasks.spawn(listener.task(self.stop.clone()));
-            }
-        }
-        self.resync();
-        let (batch, merged) = permit.take(super::apply::BATCH);
-        if batch.is_empty() {
-            return false;
-        }
-        self.deliver(batch, merged);
-        true
-    }
-
     /// Returns the time of the next resync or measurement.
     fn next_wake(&self) -> Instant {
         let tick = self.environment.clock.now() + MEASURED_EVERY;

@@ -1,18 +1,15 @@
-//! Objects that do not decode: eager detection where that is asked for, and reports.
+//! Reports of objects that do not decode: their content, their receiver and their limit.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::core::Core;
-use super::listener::{CpuShare, Item, Listener, ListenerIdentity, MergePolicy};
-use super::{DecodeCheck, registry};
-use crate::store::{Event, Object};
-use windlass_core::resource::{ObjectRef, Resource};
+use crate::store::Object;
+use windlass_core::resource::ObjectRef;
 
 /// Reports that an informer may make at once.
 const BURST: u32 = 50;
@@ -53,6 +50,24 @@ impl fmt::Display for InvalidObject {
 /// ```
 pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
+/// The report function for objects that do not decode; none unless a function was set.
+#[derive(Default)]
+pub(super) struct Reports(Mutex<Option<InvalidReport>>);
+
+impl Reports {
+    /// Sets the function, or removes it.
+    pub(super) fn set(&self, report: Option<InvalidReport>) {
+        let before = std::mem::replace(&mut *self.0.lock(), report);
+        // Outside of the lock: the drop of what the function holds is the user's code.
+        drop(before);
+    }
+
+    /// Returns the function.
+    pub(super) fn get(&self) -> Option<InvalidReport> {
+        self.0.lock().clone()
+    }
+}
+
 /// Decodes an object to find out whether decoding succeeds.
 pub(super) type Validator = fn(&Arc<Object>);
 
@@ -60,7 +75,7 @@ pub(super) type Validator = fn(&Arc<Object>);
 pub(super) struct ReportBudget {
     /// Reports left, and the time from which on the next report is earned.
     left: Mutex<(u32, Option<Instant>)>,
-    was_exceeded: AtomicBool,
+    pub(super) was_exceeded: AtomicBool,
 }
 
 impl Default for ReportBudget {
@@ -71,7 +86,7 @@ impl Default for ReportBudget {
 
 impl ReportBudget {
     /// Spends a report of the token bucket; false when none is left.
-    fn spend(&self, now: Instant) -> bool {
+    pub(super) fn spend(&self, now: Instant) -> bool {
         let mut bucket = self.left.lock();
         let (left, since) = &mut *bucket;
         let since = since.get_or_insert(now);
@@ -86,85 +101,5 @@ impl ReportBudget {
         let is_left = *left > 0;
         *left = left.saturating_sub(1);
         is_left
-    }
-}
-
-/// Decodes an object as `K`.
-pub(super) fn validator<K: Resource>(object: &Arc<Object>) {
-    // The store records objects that do not decode.
-    let _ = object.decode::<K>();
-}
-
-impl Core {
-    /// Makes objects that do not decode be measured and reported to the registry's function from
-    /// now on.
-    pub(super) fn report_invalid(self: &Arc<Self>, reports: &Arc<registry::Reports>) {
-        // Weak: the store, which the informer owns, keeps this function.
-        let (core, reports) = (Arc::downgrade(self), Arc::clone(reports));
-        self.store.observe_invalid(Box::new(move |object, message| {
-            let Some(core) = core.upgrade() else { return };
-            core.measure();
-            if let Some(report) = reports.get() {
-                core.report(&report, object, message);
-            }
-        }));
-    }
-
-    /// Reports all objects that are known not to decode.
-    pub(super) fn report_all(&self, report: &InvalidReport) {
-        for (object, message) in self.store.invalid_list() {
-            self.report(report, &object, &message);
-        }
-    }
-
-    /// Reports an object, within the budget.
-    fn report(&self, report: &InvalidReport, object: &Arc<Object>, message: &Arc<str>) {
-        if self.is_reported_elsewhere.load(Ordering::Relaxed) {
-            return;
-        }
-        if !self.budget.spend(self.environment.clock.now()) {
-            if !self.budget.was_exceeded.swap(true, Ordering::Relaxed) {
-                tracing::warn!(
-                    cache = self.name,
-                    "too many objects do not decode: some get a log line and no Event"
-                );
-            }
-            return;
-        }
-        let uid = Some(object.metadata().uid().to_owned()).filter(|uid| !uid.is_empty());
-        report(&InvalidObject {
-            object: ObjectRef { info: self.store.info().clone(), key: object.key().clone(), uid },
-            version: object.version().to_owned(),
-            message: Arc::clone(message),
-        });
-    }
-
-    /// Notes that the informer is read as `K`, which starts the validation if validation is eager.
-    pub(super) fn read_as<K: Resource>(self: &Arc<Self>) {
-        if K::static_info().is_none() || self.options.validate != DecodeCheck::Eager {
-            return;
-        }
-        // An informer has a single validator, of the first type that reads the cache.
-        if self.validator.set(validator::<K>).is_ok() {
-            self.validate();
-        }
-    }
-
-    /// Starts a task that decodes every new version, for a quarter of the time at most.
-    fn validate(self: &Arc<Self>) {
-        let identity = ListenerIdentity {
-            name: "validation".to_owned(),
-            info: self.store.info().clone(),
-            metrics: self.meter.metrics().clone(),
-            clock: self.environment.clock.clone(),
-        };
-        let Some(validator) = self.validator.get().copied() else { return };
-        let call = move |item: &Item| {
-            if let Item::Change(Event::Added { new, .. } | Event::Updated { new, .. }) = item {
-                validator(new);
-            }
-        };
-        let call = Box::new(call);
-        self.listen(Listener::internal(identity, MergePolicy::Latest, CpuShare::Quarter, call));
     }
 }

@@ -27,9 +27,11 @@ mod listener;
 mod meter;
 mod options;
 mod progress;
+mod registration;
 mod registry;
 #[cfg(test)]
 mod tests;
+mod validation;
 
 #[doc(hidden)]
 pub use self::listener::states;
@@ -43,8 +45,8 @@ use windlass_core::wire::{MetadataScan, value_at_path};
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
 pub use invalid::{InvalidObject, InvalidReport};
-pub use listener::{Listen, Registration};
 pub use options::{CacheOptions, DecodeCheck};
+pub use registration::{Listen, Registration};
 pub use registry::{InformerRegistry, Selection, Sources};
 
 /// The shared cache of a kind; cheap to clone. The informer runs while an `Informer`, or a

@@ -41,6 +41,7 @@ mod subject;
 pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
+mod version_read;
 mod watch;
 
 use std::time::Duration;

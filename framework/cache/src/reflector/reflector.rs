@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::capabilities::ServerCapabilities;
 use super::machine::{AttemptEnd, Machine, RollbackCheck};
-use super::rollback::VersionRead;
 use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
 use super::subject::Subject;
+use super::version_read::VersionRead;
 use super::{ListWatch, Read, ReflectorOptions, State, Status};
 use crate::store::{self, Store};
 use windlass_core::environment::Environment;

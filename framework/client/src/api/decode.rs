@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::ObjectList;
+use super::object_list::ObjectList;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceInfo};
 use windlass_core::wire::{Undecodable, times};

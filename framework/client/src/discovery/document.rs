@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::catalog::{ApiGroup, ApiResource, ApiVersion, CatalogFreshness, ServedSubresource};
-use super::version::by_priority;
+use super::priority::by_priority;
 use windlass_core::error::BoxError;
 use windlass_core::resource::{ResourceInfo, Scope};
 use windlass_core::wire::Undecodable;

@@ -14,6 +14,7 @@ mod document;
 mod fetch;
 mod lookup;
 mod openapi;
+mod priority;
 mod served;
 #[cfg(test)]
 mod tests;

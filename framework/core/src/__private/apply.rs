@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, to_value};
 
+use super::literal::{Perhaps, Present};
 use crate::resource::FieldValue;
 
 /// A value for a field of type `T` in an apply configuration: a whole value, or the apply
@@ -27,6 +28,35 @@ impl<T: Serialize, V: FieldValue<T>> ApplyValue<T> for V {
             drop_nulls(&mut value);
             value
         })
+    }
+}
+
+/// A value for a field of type `T`, which may be another name of an option: then also a value of
+/// the type inside. `How` separates both: the compiler finds the matching implementation.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` takes no `{Self}`",
+    label = "expected a value for `{T}`",
+    note = "a nested type has an apply configuration if it derives `ApplyConfiguration`"
+)]
+pub trait ApplyAlias<T, How> {
+    /// Returns the value as JSON.
+    ///
+    /// # Errors
+    /// The errors of the value's `Serialize`.
+    fn into_value(self) -> serde_json::Result<Value>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, V: ApplyValue<T>> ApplyAlias<T, Present> for V {
+    fn into_value(self) -> serde_json::Result<Value> {
+        ApplyValue::into_value(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, V: ApplyValue<T>> ApplyAlias<Option<T>, Perhaps> for V {
+    fn into_value(self) -> serde_json::Result<Value> {
+        ApplyValue::into_value(self)
     }
 }
 
@@ -98,6 +128,19 @@ impl Applied {
     /// Sets a field.
     #[must_use]
     pub fn with<T>(mut self, name: &'static str, value: impl ApplyValue<T>) -> Self {
+        self.keep(name, value.into_value(), |applied, value| {
+            applied.fields.insert(name.to_owned(), value);
+        });
+        self
+    }
+
+    /// Sets a field whose type may be another name of an option.
+    #[must_use]
+    pub fn with_alias<T, How>(
+        mut self,
+        name: &'static str,
+        value: impl ApplyAlias<T, How>,
+    ) -> Self {
         self.keep(name, value.into_value(), |applied, value| {
             applied.fields.insert(name.to_owned(), value);
         });

@@ -19,6 +19,8 @@ pub enum MemberName {
     Text(&'static str),
     /// The segment at this position of a path.
     Field(NameWalk, usize),
+    /// The only segment of a path, or the usual name of a type that does not show its names.
+    Own(NameWalk, &'static str),
 }
 
 /// The names of a node, found when they are first needed. They live as long as the program, as
@@ -50,10 +52,10 @@ fn found(members: &[MemberName]) -> Result<Vec<&'static str>, String> {
     for member in members {
         let name = match *member {
             MemberName::Text(name) => name,
-            MemberName::Field(walk, place) => match walk()?.into_iter().nth(place) {
-                Some(Segment::Field(name)) => &*name.leak(),
-                // A flattened field makes the path shorter.
-                _ => return Err("a path through a flattened field has no place of its own".into()),
+            MemberName::Field(walk, place) => segment(walk()?, place)?,
+            MemberName::Own(walk, usual) => match walk() {
+                Ok(segments) => segment(segments, 0)?,
+                Err(_) => usual,
             },
         };
         if names.contains(&name) {
@@ -62,6 +64,15 @@ fn found(members: &[MemberName]) -> Result<Vec<&'static str>, String> {
         names.push(name);
     }
     Ok(names)
+}
+
+/// The name at a position of a path.
+fn segment(segments: Vec<Segment>, place: usize) -> Result<&'static str, String> {
+    match segments.into_iter().nth(place) {
+        Some(Segment::Field(name)) => Ok(&*name.leak()),
+        // A flattened field makes the path shorter.
+        _ => Err("a path through a flattened field has no place of its own".into()),
+    }
 }
 
 /// Source of a path that a projection reads.

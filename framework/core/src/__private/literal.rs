@@ -83,6 +83,12 @@ impl<'a, T> Slot<'a, Option<T>> {
     pub fn set<How, V: OptionValue<T, How>>(self, value: V) {
         *self.0 = value.into_option();
     }
+
+    /// Sets the field to a literal with a fraction.
+    #[inline]
+    pub fn set_fraction<V: Fraction<T>>(self, value: V) {
+        *self.0 = Some(value.into_number());
+    }
 }
 
 /// `apiVersion` and `kind` where a manifest has them. A kind has no such fields: both follow from
@@ -130,6 +136,9 @@ pub trait AnySlot<'a, T: 'a>: Sized {
     /// Sets the field.
     fn set<V: FieldValue<T>>(self, value: V);
 
+    /// Sets the field to a literal with a fraction.
+    fn set_fraction<V: Fraction<T>>(self, value: V);
+
     /// The value, whose fields have the names that `keys` has.
     fn enter<K, const N: usize>(self, keys: K, entries: Entries<K, (), N>) -> &'a mut T;
 
@@ -156,6 +165,11 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
     #[inline]
     fn set<V: FieldValue<T>>(self, value: V) {
         *self.0 = value.into_field();
+    }
+
+    #[inline]
+    fn set_fraction<V: Fraction<T>>(self, value: V) {
+        *self.0 = value.into_number();
     }
 
     #[inline]
@@ -207,7 +221,8 @@ impl<T, V: FieldValue<T>> OptionValue<T, Perhaps> for Option<V> {
 /// A type that an integer literal becomes.
 #[diagnostic::on_unimplemented(
     message = "a field of type `{Self}` takes no integer",
-    label = "expected a value for `{Self}`"
+    label = "expected a value for `{Self}`",
+    note = "a struct is written in braces, `{{ name: value }}`, and a text in quotes"
 )]
 pub trait Integer {
     /// The type of the literal.
@@ -260,6 +275,25 @@ impl<T: Integer> Integer for Option<T> {
     #[inline]
     fn of(literal: T::Literal) -> Self {
         Some(T::of(literal))
+    }
+}
+
+/// A literal with a fraction, for a field of type `T`.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{T}` takes no fraction",
+    label = "expected a value for `{T}`",
+    note = "a `Quantity` is written as a text: `\"500m\"`, `\"0.5\"`, `\"1.5Gi\"`"
+)]
+pub trait Fraction<T> {
+    /// Converts the literal.
+    fn into_number(self) -> T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, V: FieldValue<T>> Fraction<T> for V {
+    #[inline]
+    fn into_number(self) -> T {
+        self.into_field()
     }
 }
 
@@ -333,6 +367,18 @@ pub fn item_from<T>(_: &mut dyn Push<T>, value: impl FieldValue<T>) -> T {
 #[inline]
 pub fn add<T, V: FieldValue<T>>(list: &mut dyn Push<T>, value: V) {
     list.push_item(value.into_field());
+}
+
+/// Appends an integer literal.
+#[inline]
+pub fn add_integer<T: Integer<Literal = V>, V>(list: &mut dyn Push<T>, value: V) {
+    list.push_item(integer(value));
+}
+
+/// Appends a literal with a fraction.
+#[inline]
+pub fn add_fraction<T, V: Fraction<T>>(list: &mut dyn Push<T>, value: V) {
+    list.push_item(value.into_number());
 }
 
 /// Appends an item that was filled.
@@ -419,6 +465,12 @@ pub fn put<K, T, V: FieldValue<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
 #[inline]
 pub fn put_integer<K, T: Integer>(map: &mut dyn Put<K, T>, key: K, value: T::Literal) {
     map.put_value(key, integer(value));
+}
+
+/// Inserts a literal with a fraction.
+#[inline]
+pub fn put_fraction<K, T, V: Fraction<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
+    map.put_value(key, value.into_number());
 }
 
 /// Removes the value of a key, for the literal to fill and put back; a new value if the key has

@@ -45,6 +45,29 @@ pub trait AlwaysThere<T> {
 
 impl<T> AlwaysThere<T> for TypeOf<T> {}
 
+/// [`Default`], with an error text of this crate for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `Default`, which `#[serde(default)]` takes",
+    label = "the value of an absent field is unknown",
+    note = "derive `Default` for `{Self}`, or name a function: `#[serde(default = \"function\")]`"
+)]
+pub trait AbsentValue {
+    /// Returns the value of an absent field.
+    fn absent_value() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> AbsentValue for T {
+    fn absent_value() -> Self {
+        T::default()
+    }
+}
+
+/// Returns the value of an absent field.
+pub fn default_of<T: AbsentValue>() -> T {
+    T::absent_value()
+}
+
 /// Writes a field, unless it is left out.
 ///
 /// # Errors

@@ -7,6 +7,8 @@
 mod limits;
 mod version;
 
+pub(super) use self::version::{SELECTABLE, SELECTABLE_REASON, selects_by};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 use windlass_cel::rules::{Reason, Violation, check_definition};

@@ -14,6 +14,11 @@ use super::{SubresourceOf, subresources, verbs};
 ///
 /// Methods require the trait of their verb, such as [`CanGet`], which this trait implies: the
 /// compiler then names the missing verb as spelt in `can(…)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `{V}` on `{K}`",
+    note = "add the verb to the controller: `#[controller(…, can(… {K}))]`",
+    note = "as the bound of a function, `CanGet<{K}>` and its siblings name the verb"
+)]
 pub trait Can<V: verbs::VerbType, K> {}
 
 /// `C` may get objects of kind `K`: [`Can`]`<`[`verbs::Get`]`, K>`.

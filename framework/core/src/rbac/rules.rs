@@ -4,6 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::resource::{ResourceInfo, Scope, Verb};
 
+/// Resources of Kubernetes that no namespace contains, by group, with those that only the verbs
+/// `impersonate`, `approve`, `sign` and `attest` know. A Role permits nothing on them; on `namespaces`
+/// a Role permits requests for its own namespace.
+const CLUSTER: &[(&str, &[&str])] = &[
+    ("", &["componentstatuses", "groups", "nodes", "persistentvolumes", "users"]),
+    (
+        "admissionregistration.k8s.io",
+        &[
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            "mutatingwebhookconfigurations",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "validatingwebhookconfigurations",
+        ],
+    ),
+    ("apiextensions.k8s.io", &["customresourcedefinitions"]),
+    ("apiregistration.k8s.io", &["apiservices"]),
+    ("authentication.k8s.io", &["selfsubjectreviews", "tokenreviews", "uids", "userextras"]),
+    (
+        "authorization.k8s.io",
+        &["selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"],
+    ),
+    ("certificates.k8s.io", &["certificatesigningrequests", "clustertrustbundles", "signers"]),
+    ("flowcontrol.apiserver.k8s.io", &["flowschemas", "prioritylevelconfigurations"]),
+    ("networking.k8s.io", &["ingressclasses", "ipaddresses", "servicecidrs"]),
+    ("node.k8s.io", &["runtimeclasses"]),
+    ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles"]),
+    ("resource.k8s.io", &["deviceclasses", "resourceslices"]),
+    ("scheduling.k8s.io", &["priorityclasses"]),
+    (
+        "storage.k8s.io",
+        &[
+            "csidrivers",
+            "csinodes",
+            "storageclasses",
+            "volumeattachments",
+            "volumeattributesclasses",
+        ],
+    ),
+];
+
 /// An RBAC rule: verbs on a resource or a subresource, or on URLs.
 ///
 /// Rules are compared and sorted by group, resource, scope, names, URLs and verbs, so that printed
@@ -50,8 +92,8 @@ impl Rule {
     /// `verbs` on a resource without a Rust type, by the resource's name in RBAC: the plural, the
     /// group behind a dot, a subresource behind a slash.
     ///
-    /// Counts as namespaced, except for `users`, `groups`, `userextras` and `signers`, which no
-    /// namespace contains.
+    /// Counts as namespaced, except for resources of Kubernetes that no namespace contains, such as
+    /// `nodes`, `users` and `signers.certificates.k8s.io`.
     ///
     /// ```
     /// # extern crate windlass_core as windlass;
@@ -66,7 +108,8 @@ impl Rule {
     pub fn of_resource(resource: &str, verbs: &[&'static str]) -> Self {
         let (whole, sub) = resource.split_once('/').unwrap_or((resource, ""));
         let (plural, group) = whole.split_once('.').unwrap_or((whole, ""));
-        let is_cluster = matches!(plural, "users" | "groups" | "userextras" | "signers");
+        let is_cluster =
+            CLUSTER.iter().any(|(of, plurals)| *of == group && plurals.contains(&plural));
         let resource = if sub.is_empty() { plural.into() } else { format!("{plural}/{sub}") };
         let scope = if is_cluster { Scope::Cluster } else { Scope::Namespaced };
         Self { scope, ..Self::about(group.to_owned(), resource, verbs) }
@@ -194,6 +237,25 @@ mod tests {
                 "events.k8s.io/events: create,patch",
             ]
         );
+    }
+
+    #[test]
+    fn a_resource_without_a_type_has_the_scope_that_kubernetes_gives_it() {
+        let scope = |name| Rule::of_resource(name, &["get"]).scope;
+        for cluster in [
+            "nodes",
+            "nodes/proxy",
+            "users",
+            "clusterroles.rbac.authorization.k8s.io",
+            "signers.certificates.k8s.io",
+            "uids.authentication.k8s.io",
+            "userextras.authentication.k8s.io/scopes",
+        ] {
+            assert_eq!(scope(cluster), Scope::Cluster, "{cluster}");
+        }
+        for namespaced in ["secrets", "roles.rbac.authorization.k8s.io", "users.example.dev"] {
+            assert_eq!(scope(namespaced), Scope::Namespaced, "{namespaced}");
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Scanning of an object's metadata, and removal of the members that the cache does not keep.
 
+mod cuts;
+
 use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
 use serde::Deserialize;
 
+use self::cuts::{CutBuilder, Cuts};
 use super::metadata_ref::{MetadataOffsets, Plain, PlainOwner, Revision, Span};
 use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
 use super::scanner::scan::{Malformed, text_end};
@@ -456,83 +459,6 @@ struct RawOwner<'a> {
     uid: Cow<'a, str>,
     /// Null counts as absent.
     controller: Option<bool>,
-}
-
-/// Most members that are cut; further members (repeated names) stay.
-const MOST_CUTS: usize = 4;
-
-/// Byte ranges to leave out, by start; they may overlap.
-#[derive(Debug, Default)]
-struct Cuts {
-    /// On the stack: an object is scanned for each event, and an allocation would cost more than
-    /// the cuts.
-    ranges: [(usize, usize); MOST_CUTS],
-    /// Number of ranges in use.
-    count: usize,
-}
-
-impl Cuts {
-    /// Adds a range, unless there are too many: a further range stays in the bytes, which is
-    /// harmless.
-    fn add(&mut self, start: usize, end: usize) {
-        if self.count < MOST_CUTS {
-            self.ranges[self.count] = (start, end);
-            self.count += 1;
-            // The cut of a member is known at the next member, after the cuts inside that member.
-            self.ranges[..self.count].sort_unstable();
-        }
-    }
-
-    /// Returns the ranges, by start.
-    fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.ranges[..self.count].iter().copied()
-    }
-
-    /// Returns the ranges that are kept of `length` bytes.
-    fn complement(&self, length: usize) -> impl Iterator<Item = (usize, usize)> {
-        let mut at = 0;
-        self.iter().chain([(length, length)]).filter_map(move |(start, end)| {
-            let kept = (at, start);
-            at = at.max(end);
-            (kept.0 < kept.1).then_some(kept)
-        })
-    }
-}
-
-/// Computes cuts that leave valid commas: up to the next member, or from the end of the last kept
-/// member.
-struct CutBuilder {
-    /// End of the last member that is kept, or of the opening brace.
-    kept_end: usize,
-    /// Start of a cut whose end is the start of the next member.
-    pending: Option<usize>,
-}
-
-impl CutBuilder {
-    /// Begins behind the opening brace of an object.
-    fn new(bytes: &[u8]) -> Self {
-        let brace = super::scanner::scan::skip_space(bytes, 0);
-        Self { kept_end: brace + 1, pending: None }
-    }
-
-    /// Handles the next member of the object.
-    fn member(&mut self, start: usize, end: usize, cut: bool, cuts: &mut Cuts) {
-        if let Some(cut_from) = self.pending.take() {
-            cuts.add(cut_from, start);
-        }
-        if cut {
-            self.pending = Some(start);
-        } else {
-            self.kept_end = end;
-        }
-    }
-
-    /// Ends an object whose closing brace is at `close`.
-    fn close(&mut self, close: usize, cuts: &mut Cuts) {
-        if self.pending.take().is_some() {
-            cuts.add(self.kept_end, close);
-        }
-    }
 }
 
 #[cfg(test)]

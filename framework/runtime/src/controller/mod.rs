@@ -42,10 +42,9 @@ mod worker;
 pub use builder::MOST_WORKERS;
 pub use builder::{ChangeFuture, ControllerBuilder};
 pub use cluster::Cluster;
-pub use conditions::{OwnsConditions, SetCondition};
 pub use context::{
-    ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, TaskContext, WatchFuture,
-    WatchRead, WatchScope, WatchTarget, note_external_call,
+    ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, OwnsConditions, SetCondition,
+    TaskContext, WatchFuture, WatchRead, WatchScope, WatchTarget, note_external_call,
 };
 pub use outcome::{Action, Failure, ResultExt};
 pub use planned::{

@@ -17,9 +17,50 @@ use windlass_core::resource::{ObjectKey, ResourceExt, ResourceInfo};
 #[derive(Debug, Default)]
 pub(super) struct Removals {
     /// Of each field.
-    pub(super) left: Vec<usize>,
+    pub(super) left: Vec<Left>,
     /// Of retired kinds.
-    pub(super) retired: usize,
+    pub(super) retired: Left,
+}
+
+/// Children of one field that are left: their number, and the first of them by name, as a person
+/// who waits for a deletion has to look at an object.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Left {
+    pub(super) count: usize,
+    named: Vec<String>,
+}
+
+/// Number of children that a text names, so that an event stays within its 1,024 bytes.
+const NAMED: usize = 3;
+
+impl Left {
+    fn of(info: Option<ResourceInfo>, children: &[Marked]) -> Self {
+        let kind = info.map_or_else(|| "child".into(), |info| info.kind);
+        let named = children.iter().take(NAMED).map(|child| format!("{kind} \"{}\"", child.key));
+        Self { count: children.len(), named: named.collect() }
+    }
+
+    /// The number of an external resource, which the field itself names.
+    fn external(is_left: bool) -> Self {
+        Self { count: usize::from(is_left), named: Vec::new() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.named.extend(other.named);
+        self.named.truncate(NAMED);
+    }
+
+    /// The text for a person; `None` if nothing is left.
+    fn text(&self) -> Option<String> {
+        let more = self.count - self.named.len();
+        match (self.named.join(", "), more) {
+            (_, _) if self.count == 0 => None,
+            (named, 0) => Some(format!("{named} left")),
+            (named, _) if named.is_empty() => Some(format!("{more} left")),
+            (named, _) => Some(format!("{named} and {more} more left")),
+        }
+    }
 }
 
 /// Deletes all children of a graph, and waits until they are gone.
@@ -37,12 +78,11 @@ pub(super) async fn delete_all<G: Dependents>(
     if let Some(failure) = soonest(failures) {
         return Err(failure);
     }
-    let left = nodes.iter().zip(&removals.left).filter(|(_, left)| **left > 0);
-    let mut texts: Vec<String> =
-        left.map(|(node, left)| format!("{}: {left} left", node.name())).collect();
-    if removals.retired > 0 {
-        texts.push(format!("of retired kinds: {} left", removals.retired));
-    }
+    let left = nodes.iter().zip(&removals.left);
+    let mut texts: Vec<String> = left
+        .filter_map(|(node, left)| Some(format!("{}: {}", node.name(), left.text()?)))
+        .collect();
+    texts.extend(removals.retired.text().map(|text| format!("of retired kinds: {text}")));
     if texts.is_empty() { Ok(()) } else { Err(Failure::wait_for("Deleting", texts.join("; "))) }
 }
 
@@ -54,7 +94,8 @@ pub(super) async fn remove<G: Dependents>(
     kept: &[Option<&[ObjectKey]>],
     propagation: Propagation,
 ) -> (Removals, Vec<Failure>) {
-    let mut removals = Removals { left: vec![0; nodes.len()], retired: 0 };
+    let mut removals =
+        Removals { left: vec![Left::default(); nodes.len()], retired: Left::default() };
     let mut failures = Vec::new();
     let places = Places::of(nodes, run.marker);
     let may_have_marks = run.object.namespace().is_some();
@@ -65,17 +106,17 @@ pub(super) async fn remove<G: Dependents>(
         }
         let of = (&*kind, may_have_marks);
         let goes = kind.marked(run.cx, run.marker, may_have_marks, &|_| false);
-        removals.retired += delete(of, goes, run, propagation, &mut failures).await;
+        removals.retired.add(delete(of, goes, run, propagation, &mut failures).await);
     }
     for at in reverse(nodes) {
         let is_held = nodes
             .iter()
             .zip(&removals.left)
-            .any(|(later, left)| *left > 0 && later.after().contains(&at));
+            .any(|(later, left)| left.count > 0 && later.after().contains(&at));
         let Some(kind) = nodes[at].kind() else {
             let is_unwanted = kept[at].is_some();
             let is_left = is_unwanted && end(&*nodes[at], run, is_held, &mut failures).await;
-            removals.left[at] = usize::from(is_left);
+            removals.left[at] = Left::external(is_left);
             continue;
         };
         let has_marks = places.have_marks[at];
@@ -83,7 +124,7 @@ pub(super) async fn remove<G: Dependents>(
         let mut goes = kind.marked(run.cx, run.marker, has_marks, &is_kept);
         goes.retain(|child| places.goes(at, child, kept));
         removals.left[at] = if is_held {
-            goes.len()
+            Left::of(kind.info(), &goes)
         } else {
             delete((kind, has_marks), goes, run, propagation, &mut failures).await
         };
@@ -113,16 +154,16 @@ async fn end<C: Reconciler>(
     }
 }
 
-/// Deletes children, and returns the number of those that the cache still shows.
+/// Deletes children, and returns those that the cache still shows.
 async fn delete<C: Reconciler>(
     (kind, has_marks): (&dyn AnyKind<C>, bool),
-    goes: Vec<Marked>,
+    mut goes: Vec<Marked>,
     run: GraphRun<'_, C>,
     propagation: Propagation,
     failures: &mut Vec<Failure>,
-) -> usize {
+) -> Left {
     if goes.is_empty() {
-        return 0;
+        return Left::default();
     }
     for child in goes.iter().filter(|child| !child.is_terminating) {
         if let Err(error) = kind.delete(run.cx, &child.key, propagation).await {
@@ -132,7 +173,8 @@ async fn delete<C: Reconciler>(
         }
     }
     let shown = kind.marked(run.cx, run.marker, has_marks, &|_| false);
-    goes.iter().filter(|gone| shown.iter().any(|child| child.key == gone.key)).count()
+    goes.retain(|gone| shown.iter().any(|child| child.key == gone.key));
+    Left::of(kind.info(), &goes)
 }
 
 /// Kind and mark of each field.

@@ -55,10 +55,10 @@ pub(super) async fn apply<G: Dependents>(
     // Last: a child that takes the place of another exists before the other goes.
     let (removals, failed) =
         removal::remove::<G>(&nodes, run, &kept, Propagation::Background).await;
-    let mut removing = removals.retired;
+    let mut removing = removals.retired.count;
     for (outcome, left) in outcomes.iter_mut().zip(&removals.left) {
-        removing += left;
-        if *left > 0 && outcome.state == DependentState::Absent {
+        removing += left.count;
+        if left.count > 0 && outcome.state == DependentState::Absent {
             outcome.state = DependentState::Removing;
         }
     }

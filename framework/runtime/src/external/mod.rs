@@ -41,17 +41,19 @@ mod pass;
 mod policy;
 mod reconcile;
 mod record;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use self::controller::ExternalController;
-pub use self::driver::{ExternalPart, Externals};
+pub use self::driver::ExternalPart;
 pub use self::error::CreateError;
 pub use self::policy::ExternalPolicy;
 pub use self::record::{
     CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_DRIVER, EXTERNAL_NAME,
     EXTERNAL_POLICY,
 };
+pub use self::settings::Externals;
 
 use std::future::Future;
 use std::ops::Deref;

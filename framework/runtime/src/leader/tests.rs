@@ -28,6 +28,7 @@ mod multi;
 mod own;
 mod pace;
 mod renewing;
+mod restored;
 mod settings;
 
 /// A store in memory that can stop answering.

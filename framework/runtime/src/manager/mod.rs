@@ -30,6 +30,7 @@ mod install;
 mod manifests;
 mod migration;
 mod planning;
+mod probe;
 mod recording;
 mod run;
 mod runnable;
@@ -40,11 +41,11 @@ mod tests;
 mod webhook_access;
 
 pub(crate) use endpoints::Bind;
-pub use endpoints::{Check, ProbeStatus};
 pub use exit::{Exit, exit_code};
 pub use manifests::ManifestOptions;
 pub use migration::{MigratedKind, RefusedObject, StorageMigration};
 pub use planning::{Plan, PlanOptions};
+pub use probe::{Check, ProbeStatus};
 pub use recording::RecordingOptions;
 #[doc(hidden)]
 pub use recording::{Mask, outcome_text};

@@ -11,6 +11,7 @@
 
 mod controllers;
 mod definitions;
+mod set_up;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,19 +27,17 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
+use self::set_up::set_up;
+use super::endpoints::SharedStatus;
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
-use super::endpoints::{OperatorStatus, SharedStatus};
-use super::recording::Recorder;
-use super::runnable::{OperatorInfo, RunnableGroup, RunnableStage};
+use super::runnable::{RunnableGroup, RunnableStage};
 use super::running::{Addresses, Running};
-use super::{Bind, Exit, Manager, checks, manifests, planning, signals};
+use super::{Bind, Exit, Manager, signals};
 use crate::controller::ChangeLog;
-use crate::leader::{Elector, Term};
-use windlass_cache::informer::InformerRegistry;
+use crate::leader::Term;
 use windlass_client::client::{Client, WriteGate};
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::ResourceExt;
 
 /// Time for the framework's own bookkeeping, beyond the drain time that work was given.
 const GRACE: Duration = Duration::from_secs(1);
@@ -154,64 +153,6 @@ pub(super) fn start(mut manager: Manager) -> Running {
     let client = status.client.clone();
     let task = AbortOnDropHandle::new(task);
     Running { task, _memory: None, stop, status, client, addresses: seen }
-}
-
-type Definitions = Vec<Result<CustomResourceDefinition, Error>>;
-
-/// Sets up the state that probes and the debug page read; returns the first setting that cannot
-/// work, too.
-fn set_up(
-    manager: Manager,
-    stop: &CancellationToken,
-) -> (SharedStatus, Definitions, Option<Error>) {
-    let checked = checks::names(&manager)
-        .and_then(|()| checks::conditions(&manager))
-        .and_then(|()| checks::drivers(&manager))
-        .and_then(|()| checks::shadow(&manager));
-    if manager.shadow.is_some() {
-        planning::refuse_writes(&manager.clusters);
-    }
-    let name = manager.display_name().to_owned();
-    let recorder = Recorder::of(&manager, &name);
-    let names = OperatorInfo {
-        name: name.clone(),
-        definitions: manifests::definition_names(&manager),
-        webhooks: manager.webhook_access.clone(),
-    };
-    let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
-    let informers = InformerRegistry::new(client.clone(), namespaces);
-    let mut caches = caches.into_iter();
-    let cached = caches.try_for_each(|(info, options)| informers.set_options(info, options));
-    let is_elected = election.is_some();
-    let lease = election.as_ref().map(|settings| settings.name.clone());
-    let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
-    let (elector, problem) = match checked.and(cached).and(elector) {
-        Ok(elector) => (elector, None),
-        Err(problem) => (None, Some(problem)),
-    };
-    if is_elected {
-        // No process leads yet: writes to other clusters are refused until a term begins.
-        manager.clusters.iter().for_each(|cluster| cluster.fence(None));
-    }
-    let status = OperatorStatus {
-        name,
-        names: Arc::new(names),
-        began: client.environment().clock.now(),
-        client,
-        stop: stop.clone(),
-        informers,
-        clusters: manager.clusters,
-        controllers,
-        runnables: manager.runnables,
-        lease,
-        elector,
-        recorder,
-        installs: definitions.iter().flatten().map(|one| one.name().to_owned()).collect(),
-        kept_definitions: Mutex::default(),
-        starting: Mutex::new(Some("starting".to_owned())),
-        gate: Mutex::new(None),
-    };
-    (Arc::new(status), definitions, problem)
 }
 
 impl Operator {

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Exit;
-use super::endpoints::{ProbeStatus, SharedStatus, debug};
+use super::endpoints::{SharedStatus, debug};
+use super::probe::ProbeStatus;
 use crate::controller::{BusyReport, ControllerState, ErasedController};
 use crate::leader::Leadership;
 use windlass_cache::informer::InformerRegistry;

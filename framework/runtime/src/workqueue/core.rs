@@ -6,15 +6,21 @@
 
 use std::time::Duration;
 
+use self::claim::ClaimInfo;
+pub(super) use self::claim::{Claim, Finished};
+pub(super) use self::completion::Completion;
 use self::lanes::PriorityLanes;
 use self::slot::{Again, Stage, Working, apply_completion};
 pub(super) use self::slot::{Nanos, nanos};
+pub(super) use self::slots::Discarded;
 pub(crate) use self::slots::SlotHint;
 use self::slots::Slots;
-pub(super) use self::slots::{Discarded, NO_SLOT, Ticket};
+pub(super) use self::ticket::{NO_SLOT, Ticket};
 use self::timers::{TimerEntry, Timers};
 use super::{AddOptions, Priority, RetryPolicy};
 
+mod claim;
+mod completion;
 mod lane;
 mod lanes;
 mod queries;
@@ -22,6 +28,7 @@ mod slot;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod ticket;
 mod timers;
 
 /// Most delayed keys that become ready in a call: less than half a millisecond.
@@ -38,66 +45,6 @@ pub struct QueueCounts {
     pub backing_off: usize,
     /// Waiting for their time without having failed.
     pub delayed: usize,
-}
-
-/// The result of an attempt at a key.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Completion {
-    /// Success.
-    Done,
-    /// Success, and the key is not likely to be added again.
-    Gone,
-    /// Success; the key is requeued after this delay.
-    After(Duration),
-    /// Failure; `draw` in `[0, 1)` picks the delay below the bound.
-    Retry { draw: f64 },
-    /// As `Retry`, counted as the first failure in a row.
-    RetryAnew { draw: f64 },
-    /// Failure with a delay from the caller; the bound does not grow.
-    RetryAfter(Duration),
-    /// Not worked on yet: neither success nor failure; the key is requeued after this delay.
-    Hold(Duration),
-}
-
-/// A key that a worker has taken.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Claim<T> {
-    pub(super) key: T,
-    pub(super) info: ClaimInfo,
-}
-
-/// The state of a key at its claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClaimInfo {
-    /// Ticket to present when the work ends.
-    pub(super) ticket: Ticket,
-    /// Failures in a row so far.
-    pub(super) failures: u32,
-    pub(super) priority: Priority,
-    /// Reasons of all adds since the key was last taken.
-    pub(super) reasons: u64,
-    /// Time at which the key was taken.
-    pub(super) at: Nanos,
-    /// Time for which the key was ready.
-    pub(super) waited: Nanos,
-}
-
-impl ClaimInfo {
-    /// Returns a ticket with defaults for the other fields, which `begin_work` replaces.
-    fn of(ticket: Ticket) -> Self {
-        Self { ticket, failures: 0, priority: Priority::NORMAL, reasons: 0, at: 0, waited: 0 }
-    }
-}
-
-/// Effect of a completion.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Finished<T> {
-    /// Time for which the key was in work.
-    pub(super) worked: Nanos,
-    /// Delay until the retry; `None` for a success, or when the policy gave up.
-    pub(super) retry: Option<Duration>,
-    /// Memory that is no longer needed, to be dropped outside of locks.
-    pub(super) discarded: Discarded<T>,
 }
 
 /// The state of a queue.

@@ -35,6 +35,7 @@ mod describe;
 mod meter;
 mod queue;
 mod settings;
+mod state;
 mod waiters;
 mod work;
 

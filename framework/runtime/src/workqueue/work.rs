@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Priority;
 use super::core::{Claim, Completion, Nanos};
-use super::queue::{CompletedKey, Shared};
+use super::state::{CompletedKey, Shared};
 
 /// A key in work. The worker ends the work with a completion; a drop without one (a panic, a
 /// cancelled task) counts as a failure.

@@ -7,23 +7,13 @@ use serde_json::{Map, Value};
 
 use super::keys::{Class, Key, take_keys};
 use super::literals::{json, string};
+use super::names::FieldName;
 use super::rules::{Site, take_rules};
 
 /// Derives of every nested type.
 pub(super) const DERIVE: &str = "Clone, Debug, PartialEq, Serialize, Deserialize, Schema";
 /// Longest line of an attribute that is not broken.
 const MOST_COLUMNS: usize = 100;
-
-/// A field of a printed type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FieldName {
-    /// Name in JSON.
-    pub(super) json: String,
-    /// Name in Rust, with `r#` if it is a keyword.
-    pub(super) identifier: String,
-    /// Type in Rust.
-    pub(super) rust: String,
-}
 
 /// Schema attributes of a field or type.
 #[derive(Clone, Debug, Default)]

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::literals::{number_literal, string};
+use super::module::{Shape, Types};
 use super::names::snake;
-use super::types::{Shape, Types};
 
 /// Default of a field for serde.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::attributes::{DERIVE, FieldName, SchemaAttributes, attribute};
+use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::defaults::{Default, key_value, of_field};
 use super::documentation::Documentation;
 use super::keys::{Class, Key};
 use super::literals::string;
-use super::names::{Names, camel};
-use super::types::{Node, Place, Printed, Shape, Types, implied_format};
+use super::module::{Node, Place, Printed, Shape, Types, implied_format};
+use super::names::{FieldName, Names, camel};
 
 /// A field before the source is printed.
 struct Field {

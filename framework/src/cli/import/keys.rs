@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::attributes::FieldName;
 use super::literals::{number_literal, string};
+use super::names::FieldName;
 
 /// A key of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 //! these types equals the imported schema, or a comment at the top names the difference. The
 //! program `windlass` of this crate calls the function: `windlass import crd.yaml`.
 //!
-//! `simplify` removes keywords that derived schemas cannot have, `names` finds identifiers, `types`
-//! turns schemas into types, `fields` and `defaults` have the types and defaults of fields,
-//! `attributes` prints attributes, of which `keys` and `rules` have the keys, `documentation`
-//! prints descriptions, `root` prints the kind, and `places` the kind's columns, subresources and
-//! rules.
+//! `simplify` removes keywords that derived schemas cannot have, `names` finds identifiers,
+//! `module` has the types that are printed so far, `types` turns schemas into types, `fields` and
+//! `defaults` have the types and defaults of fields, `attributes` prints attributes, of which
+//! `keys` and `rules` have the keys, `documentation` prints descriptions, `root` prints the kind,
+//! and `places` the kind's columns, subresources and rules.
 
 // DESIGN.md, 143: Imported types loosen a schema only where Rust's types do
 
@@ -20,6 +20,7 @@ mod documentation;
 mod fields;
 mod keys;
 mod literals;
+mod module;
 mod names;
 mod places;
 mod root;

@@ -44,6 +44,17 @@ const USED: [&str; 28] = [
     "Vec",
 ];
 
+/// A field of a printed type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FieldName {
+    /// Name in JSON.
+    pub(super) json: String,
+    /// Name in Rust, with `r#` if it is a keyword.
+    pub(super) identifier: String,
+    /// Type in Rust.
+    pub(super) rust: String,
+}
+
 /// The identifiers of a scope, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeSet<String>);

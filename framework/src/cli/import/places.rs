@@ -8,11 +8,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use super::attributes::FieldName;
 use super::keys::Key;
 use super::literals::string;
+use super::module::{Node, Types};
+use super::names::FieldName;
 use super::rules;
-use super::types::{Node, Types};
 use windlass_core::crd::{column_type_at, field_type_at};
 
 /// Fields of the metadata that a path may name.

@@ -7,14 +7,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Value, json};
 
-use super::attributes::{DERIVE, FieldName, SchemaAttributes, attribute};
+use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::documentation::Documentation;
 use super::keys::Key;
 use super::literals::string;
-use super::names::{Names, camel, pascal};
+use super::module::{Node, Place, Types};
+use super::names::{FieldName, Names, camel, pascal};
 use super::places::Places;
 use super::simplify::simplify;
-use super::types::{Node, Place, Types};
 use windlass_core::crd::compat::plain_numbers;
 use windlass_core::resource::ResourceExt;
 

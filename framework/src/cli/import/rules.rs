@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::attributes::FieldName;
 use super::keys::Key;
 use super::literals::string;
+use super::names::FieldName;
 
 /// Keyword of the rules of a schema.
 const RULES: &str = "x-kubernetes-validations";

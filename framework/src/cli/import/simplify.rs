@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::types::Node;
+use super::module::Node;
 use windlass_core::crd::FORMATS;
 
 /// Keywords that only check a value and may stand in an alternative.

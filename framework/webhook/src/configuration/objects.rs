@@ -19,7 +19,7 @@ use windlass_core::resource::{Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
 use super::registration::{FailurePolicy, Registered};
-use crate::webhooks::Webhooks;
+use crate::conversion::Conversion;
 
 /// Time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,7 +30,8 @@ const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
 /// Characters that a DNS name has at most.
 const LONGEST_NAME: usize = 253;
 
-/// The place of a server, and the kinds of its operator, for [`Webhooks::configurations`].
+/// The place of a server, and the kinds of its operator, for
+/// [`Webhooks::configurations`](crate::Webhooks::configurations).
 #[derive(Clone, Debug)]
 #[must_use = "give it to `Webhooks::configurations`"]
 pub struct ConfigurationOptions {
@@ -200,67 +201,41 @@ struct Entry {
     timeout: i32,
 }
 
-impl Webhooks {
-    /// Returns the configurations that let API servers ask these webhooks, sorted by path.
-    ///
-    /// ```
-    /// # extern crate windlass_webhook as windlass;
-    /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use windlass::webhook::{Admission, AdmissionResponse, Validate};
-    /// # struct SettingsRules;
-    /// # impl Validate for SettingsRules {
-    /// #     type Object = ConfigMap;
-    /// #     async fn validate(&self, _: &ConfigMap, _: &Admission) -> AdmissionResponse {
-    /// #         AdmissionResponse::allowed()
-    /// #     }
-    /// # }
-    /// use windlass::webhook::{ConfigurationOptions, Webhooks};
-    ///
-    /// let options = ConfigurationOptions::new("shop-operator", "shop-system");
-    /// let made = Webhooks::new().validating(SettingsRules).configurations(&options)?;
-    /// let entry = &made.validating.unwrap().webhooks.unwrap()[0];
-    /// assert_eq!(entry.name, "validate.configmaps.core.k8s.io");
-    /// assert_eq!(entry.failure_policy.as_deref(), Some("Ignore"));
-    /// # Ok::<(), windlass_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ErrorKind::Usage`] for two webhooks of one name, a name that is no DNS name of three
-    /// parts, a handler of any kind without a resource, a time-out that API servers refuse.
-    pub fn configurations(&self, options: &ConfigurationOptions) -> Result<Configurations, Error> {
-        let mut hooks: Vec<&Registered> = self.registered().collect();
-        hooks.sort_by(|one, other| one.path.cmp(&other.path));
-        let mut names = BTreeSet::new();
-        let (mut validating, mut mutating) = (Vec::new(), Vec::new());
-        for hook in hooks {
-            let entry = entry(hook, options)?;
-            if !names.insert((hook.is_mutating, entry.name.clone())) {
-                let why = format!(
-                    "another one is called {:?}; set `WebhookRegistration::name`",
-                    entry.name
-                );
-                return Err(refused(hook, &why));
-            }
-            match hook.is_mutating {
-                true => mutating.push(mutating_entry(hook, entry)),
-                false => validating.push(validating_entry(hook, entry)),
-            }
+/// Returns the configurations of webhooks and conversions: see [`Webhooks::configurations`].
+///
+/// [`Webhooks::configurations`]: crate::Webhooks::configurations
+pub(crate) fn configurations(
+    mut hooks: Vec<&Registered>,
+    conversions: &[Conversion],
+    options: &ConfigurationOptions,
+) -> Result<Configurations, Error> {
+    hooks.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut names = BTreeSet::new();
+    let (mut validating, mut mutating) = (Vec::new(), Vec::new());
+    for hook in hooks {
+        let entry = entry(hook, options)?;
+        if !names.insert((hook.is_mutating, entry.name.clone())) {
+            let why =
+                format!("another one is called {:?}; set `WebhookRegistration::name`", entry.name);
+            return Err(refused(hook, &why));
         }
-        let conversions = self.conversions().iter();
-        let conversions =
-            conversions.map(|it| (it.definition.clone(), options.conversion(&it.path)));
-        let filled = |is_filled: bool| is_filled.then(|| options.metadata());
-        Ok(Configurations {
-            validating: filled(!validating.is_empty()).map(|metadata| {
-                ValidatingWebhookConfiguration { metadata, webhooks: Some(validating) }
-            }),
-            mutating: filled(!mutating.is_empty()).map(|metadata| MutatingWebhookConfiguration {
-                metadata,
-                webhooks: Some(mutating),
-            }),
-            conversions: conversions.collect(),
-        })
+        match hook.is_mutating {
+            true => mutating.push(mutating_entry(hook, entry)),
+            false => validating.push(validating_entry(hook, entry)),
+        }
     }
+    let conversions = conversions.iter();
+    let conversions = conversions.map(|it| (it.definition.clone(), options.conversion(&it.path)));
+    let filled = |is_filled: bool| is_filled.then(|| options.metadata());
+    Ok(Configurations {
+        validating: filled(!validating.is_empty()).map(|metadata| ValidatingWebhookConfiguration {
+            metadata,
+            webhooks: Some(validating),
+        }),
+        mutating: filled(!mutating.is_empty())
+            .map(|metadata| MutatingWebhookConfiguration { metadata, webhooks: Some(mutating) }),
+        conversions: conversions.collect(),
+    })
 }
 
 fn refused(hook: &Registered, why: &str) -> Error {

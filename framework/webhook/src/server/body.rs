@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use windlass_core::clock::Clock;
 
 use crate::admission::Failure;
-use crate::webhooks::{AnswerMemory, MAX_BODY, MAX_CONVERTED, ReviewSize};
+use crate::size::{AnswerMemory, MAX_BODY, MAX_CONVERTED, ReviewSize};
 
 /// Longest time for a body.
 pub(crate) const BODY: Duration = Duration::from_secs(10);

@@ -23,7 +23,8 @@ use windlass_core::metrics::{Metrics, names};
 use super::body::{BODY, BodyMemory};
 use super::progress::{Phase, Progress, Watched};
 use super::tls::ServerTls;
-use crate::webhooks::{AdmissionHandler, ReviewSize};
+use crate::size::ReviewSize;
+use crate::webhooks::AdmissionHandler;
 
 /// Bytes of the headers of a request.
 const MAX_HEADERS: usize = 16 * 1024;

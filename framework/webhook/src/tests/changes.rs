@@ -42,6 +42,21 @@ async fn a_patch_names_no_field_that_the_type_does_not_know() {
     assert_eq!(patch(&answer["response"]), wanted);
 }
 
+/// "Never" of an API server is later than any time that a typed field can hold.
+#[tokio::test]
+async fn a_time_at_the_end_of_the_year_9999_is_read_and_left_as_it_is() {
+    let mut sent = map(json!({}));
+    sent["metadata"]["creationTimestamp"] = json!("9999-12-31T23:59:59Z");
+    for operation in ["CREATE", "UPDATE"] {
+        let asked = review(operation, sent.clone(), sent.clone());
+        let (_, answer) = ask(VALIDATE, &asked).await;
+        assert_eq!(answer["response"], json!({ "uid": "7a", "allowed": true }));
+        let (_, answer) = ask(MUTATE, &asked).await;
+        let wanted = json!([{ "op": "add", "path": "/data/host", "value": "home.example" }]);
+        assert_eq!(patch(&answer["response"]), wanted);
+    }
+}
+
 #[tokio::test]
 async fn a_response_that_denies_sends_no_patch() {
     let answer = create(MUTATE, json!({ "refuse": "" })).await;

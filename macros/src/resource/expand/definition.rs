@@ -1,6 +1,6 @@
 //! Generated impl of `CustomResource`, whose definition is built at run time.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
@@ -69,7 +69,7 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     };
     let definition = quote! {
         #[allow(unused_imports)]
-        use #p::{AlwaysThere as _, schema::{NoSchemaInside as _, Probe as _}};
+        use #p::{AlwaysThere as _, schema::{NoSchemaInside as _, NoSchemaItself as _, Probe as _}};
         #walk_traits
     };
     let arguments = quote! {
@@ -129,6 +129,12 @@ fn some(value: Option<impl ToTokens>) -> Option<TokenStream> {
     value.map(|value| quote!(::core::option::Option::Some(#value)))
 }
 
+/// Returns the path of the items for schemas, with every token at `place`.
+fn schema_at(place: Span) -> TokenStream {
+    let p = private_at(place);
+    quote_spanned!(place=> #p::schema)
+}
+
 /// Generates the description of a field of the root.
 fn field(field: &Field) -> TokenStream {
     let p = private();
@@ -136,7 +142,7 @@ fn field(field: &Field) -> TokenStream {
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
     // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
-    let shape = quote_spanned!(at(ty.span())=> (&&&&&#at_type::schema::Of::<#ty>::NEW).shape());
+    let shape = crate::schema::asked(ty, schema_at, "shape");
     let schema = match field.default_path() {
         Some(default) => {
             let skip = field.skip_if.as_ref();

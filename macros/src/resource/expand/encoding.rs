@@ -87,7 +87,13 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
         if *optional {
             quote!(#ident: ::core::option::Option::flatten(#slot))
         } else if let Some(default) = field.default_path() {
-            quote!(#ident: ::core::option::Option::unwrap_or_else(#slot, #default))
+            let place = at(ty.span());
+            quote_spanned! {place=>
+                #ident: match #slot {
+                    ::core::option::Option::Some(__value) => __value,
+                    ::core::option::Option::None => #default(),
+                }
+            }
         } else {
             let absent = quote!(#p::path::TypeOf::<#ty>::new().absent());
             quote!(#ident: #p::required_or(#slot, #absent, #json)?)

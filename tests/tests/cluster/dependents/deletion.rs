@@ -63,3 +63,65 @@ async fn a_clean_up_waits_for_all_that_a_child_owns() {
     assert!(world.owned::<ConfigMap>().await.is_empty());
     running.stop().await;
 }
+
+/// A graph of many children, whose clean-up shows in a condition.
+mod stock {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Keepers)]
+    pub(super) struct Stock {
+        goods: Vec<ConfigMap>,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(Stock), outcome_condition = "Ready", name = "keepers")]
+    #[controller(finalizer = "graph.example.dev/stock")]
+    pub(super) struct Keepers;
+
+    impl DesiredStock for Keepers {
+        async fn goods(&self, shop: &Shop, _: &Context<Self>) -> Result<Vec<ConfigMap>> {
+            let names = shop.spec.shards.iter();
+            let hold = ["example.dev/hold"];
+            Ok(names
+                .map(|name| object!(ConfigMap { metadata: { name: name, finalizers: hold } }))
+                .collect())
+        }
+    }
+
+    impl Finalize for Keepers {
+        async fn cleanup(&self, shop: &Shop, cx: &Context<Self>) -> Result<()> {
+            Stock::delete(self, shop, cx).await
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_clean_up_that_waits_names_the_first_of_the_children_that_are_left() {
+    let world = World::start().await;
+    let manager = Manager::new(world.cluster.client()).controller(stock::Keepers);
+    let running = world.cluster.spawn(manager);
+    world.create("shop", &["a", "b", "c", "d", "e"]).await;
+    running.settled().await;
+    world.api::<Shop>().delete("shop").await.unwrap();
+    running.settled().await;
+    let at = |name: &str| format!("ConfigMap \"{}/{name}\"", world.cluster.namespace());
+    let first = format!("{}, {}, {}", at("a"), at("b"), at("c"));
+    let all = format!("Deleting: goods: {first} and 2 more left");
+    assert_eq!(world.told("shop").await, all);
+    let free = json!({ "metadata": { "finalizers": null } });
+    for name in ["a", "b", "d"] {
+        world.api::<ConfigMap>().patch(name, Patch::Merge(free.clone())).await.unwrap();
+    }
+    running.settled().await;
+    assert_eq!(world.told("shop").await, format!("Deleting: goods: {}, {} left", at("c"), at("e")));
+    for name in ["c", "e"] {
+        world.api::<ConfigMap>().patch(name, Patch::Merge(free.clone())).await.unwrap();
+    }
+    world
+        .eventually("the shop is gone", async || {
+            world.api::<Shop>().get_opt("shop").await.unwrap().is_none()
+        })
+        .await;
+    running.stop().await;
+}

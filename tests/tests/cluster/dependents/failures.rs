@@ -456,9 +456,8 @@ async fn a_child_whose_namespace_is_being_deleted_is_told_and_made_once_the_name
         .unwrap();
     namespaces.delete(&place).await.unwrap();
     world.api::<Shop>().delete("shop").await.unwrap();
-    world
-        .eventually("it is told", async || world.told("shop").await.contains("note: 1 left"))
-        .await;
+    let left = format!("note: ConfigMap \"{place}/shop\" left");
+    world.eventually("it is told", async || world.told("shop").await.contains(&left)).await;
     maps.patch("shop", Patch::Merge(json!({ "metadata": { "finalizers": null } }))).await.unwrap();
     world
         .eventually("the shop is gone", async || {

@@ -112,7 +112,8 @@ async fn the_deletion_of_an_external_resource_is_named_and_holds_what_comes_befo
     let shop = audited.planned(Tills::of(&bank)).await;
     assert_eq!(shop.external_calls, ["delete external resource \"account-0\""]);
     assert_eq!(changes(&shop), Vec::<String>::new(), "the login goes after the account");
-    let left = "Deleting: login: 1 left; account: 1 left".to_owned();
+    let login = format!("Secret \"{}/shop\"", world.cluster.namespace());
+    let left = format!("Deleting: login: {login} left; account: 1 left");
     assert_eq!(shop.outcome, PlannedOutcome::Waiting(left));
     assert_eq!(bank.made(), made);
 }

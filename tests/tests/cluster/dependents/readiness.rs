@@ -92,6 +92,17 @@ fn deletion_and_generation_come_before_the_rule_of_a_kind() {
 }
 
 #[test]
+fn a_value_with_a_time_of_the_year_9999_has_the_rule_of_its_kind() {
+    let mut web = deployment(2, json!({ "observedGeneration": 1 }));
+    web["apiVersion"] = "apps/v1".into();
+    web["kind"] = "Deployment".into();
+    let expected = judge::<DynamicObject>(web.clone());
+    assert!(expected.starts_with("in progress"), "{expected}");
+    web["metadata"]["creationTimestamp"] = "9999-12-31T23:59:59Z".into();
+    assert_eq!(judge::<DynamicObject>(web), expected);
+}
+
+#[test]
 fn a_stateful_set_is_ready_when_its_replicas_are_of_the_newest_revision() {
     let set = |strategy: Value, status: Value| {
         json!({

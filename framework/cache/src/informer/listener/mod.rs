@@ -22,13 +22,11 @@ use tokio_util::sync::CancellationToken;
 
 mod listeners;
 mod mailbox;
-mod registration;
 
 pub(in crate::informer) use listeners::Listeners;
 use mailbox::Mailbox;
 pub use mailbox::states;
 pub(in crate::informer) use mailbox::{Item, MergePolicy};
-pub use registration::{Listen, Registration};
 
 use crate::store::{Event, Object};
 use windlass_core::clock::Clock;

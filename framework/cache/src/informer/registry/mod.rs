@@ -28,7 +28,7 @@ use selection::api_sources;
 pub use selection::{Selection, Sources};
 
 use super::core::{Core, report};
-use super::invalid::InvalidReport;
+use super::invalid::{InvalidReport, Reports};
 use super::meter::{Meter, SeriesOwner};
 use super::options::sorted;
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
@@ -71,16 +71,6 @@ pub(in crate::informer) struct Inner {
     phase: OrderedWatch<Phase>,
     reports: Arc<Reports>,
     series: Arc<SeriesOwner>,
-}
-
-/// The report function for objects that do not decode; none unless a function was set.
-#[derive(Default)]
-pub(in crate::informer) struct Reports(Mutex<Option<InvalidReport>>);
-
-impl Reports {
-    pub(in crate::informer) fn get(&self) -> Option<InvalidReport> {
-        self.0.lock().clone()
-    }
 }
 
 /// Stage of a registry's life.
@@ -253,7 +243,7 @@ impl InformerRegistry {
     /// then once in 10 s. The function must not block. Replaces the previous function; `None` ends
     /// the reports.
     pub fn report_invalid(&self, report: Option<InvalidReport>) {
-        self.inner.reports.0.lock().clone_from(&report);
+        self.inner.reports.set(report.clone());
         if let Some(report) = report {
             self.cores().iter().for_each(|core| core.report_all(&report));
         }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use super::ApiFuture;
 use super::decode::{self, Decoder};
 use super::draft::Draft;
+use super::object_list::ObjectList;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Resource;
 
@@ -111,22 +112,6 @@ pub enum VersionMatch {
     Exact,
     /// That version or a newer version.
     NotOlderThan,
-}
-
-/// A page or a whole list.
-///
-/// The order is the server's: by namespace, then by name, for servers on etcd.
-#[derive(Clone, Debug)]
-pub struct ObjectList<K> {
-    /// The objects.
-    pub items: Vec<K>,
-    /// The version of the collection that the objects are from.
-    pub resource_version: String,
-    /// Token of the next page; `None` on the last page.
-    pub continue_token: Option<String>,
-    /// Approximate number of objects on later pages. Servers send the number for lists without
-    /// selectors.
-    pub remaining: Option<u64>,
 }
 
 /// A list, requested as a whole when awaited; or a [`stream`](Self::stream).

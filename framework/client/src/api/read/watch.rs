@@ -1,8 +1,10 @@
 //! Typed watches, of a single connection, or across several (`resume`). Informers do not use these
 //! watches: an informer lists, too, and decodes late.
 
+mod pause;
 mod resume;
 mod rollback;
+mod version;
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -20,8 +22,9 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Resource;
 use windlass_core::wire::{EventType, Undecodable};
 
+pub(in crate::api) use pause::passes;
 pub use resume::ResumingWatch;
-pub(in crate::api) use resume::{compare, passes};
+pub(in crate::api) use version::compare;
 
 /// Annotation of the bookmark after the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";

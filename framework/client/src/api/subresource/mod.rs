@@ -19,8 +19,104 @@ use serde_json::json;
 
 use super::decode;
 use super::draft::{Draft, Target};
-use super::{Get, Patch, Write};
+use super::{Api, Get, Patch, Write};
 use crate::client::Verb;
+use windlass_core::resource::Resource;
+
+/// Subresources. The API server decides which kind has which subresource; the server's 404 and 405
+/// are explained.
+impl<K: Resource> Api<K> {
+    /// Any subresource of an object, with bodies of type `T`; `serde_json::Value` accepts any body.
+    /// For the status, [`Write::status`] is shorter.
+    ///
+    /// Errors: a 404 whose text says whether the object or the subresource is missing, as far as
+    /// the server reports that; [`Usage`](windlass_core::ErrorKind::Usage) for an empty name.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use serde_json::Value;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let pods = client.namespace::<Pod>("shop");
+    /// let status: Value = pods.subresource("web-0", "status").get().await?;
+    /// println!("{}", status["status"]["phase"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn subresource<T>(&self, object: &str, name: &str) -> Subresource<T>
+    where
+        T: Serialize + DeserializeOwned + 'static,
+    {
+        Subresource::new(&self.target, object, name)
+    }
+
+    /// The number of replicas of a workload, or of a custom resource that declares the field.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// client.namespace::<Deployment>("shop").scale("web").to(3).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scale(&self, name: &str) -> Subresource<Scale> {
+        self.subresource(name, "scale")
+    }
+
+    /// Evicts a Pod: deletes the Pod if the disruption budgets allow the deletion.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// match client.namespace::<Pod>("shop").evict("web-0").await {
+    ///     Err(error) if error.is_disruption_budget() => println!("not now"),
+    ///     result => result?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn evict(&self, pod: &str) -> Evict {
+        Evict::new(Draft::part(&self.target, Verb::Create, pod, "eviction"))
+    }
+
+    /// Requests a token of a service account.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::ServiceAccount;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let accounts = client.namespace::<ServiceAccount>("shop");
+    /// let hour = Duration::from_secs(3600);
+    /// let token = accounts.token_request("robot").audience("registry").expires_in(hour).await?;
+    /// println!("valid until {}", token.expires);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn token_request(&self, service_account: &str) -> TokenRequest {
+        TokenRequest::new(Draft::part(&self.target, Verb::Create, service_account, "token"))
+    }
+
+    /// Reads the output of a container of a Pod.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let pods = client.namespace::<Pod>("shop");
+    /// let mut log = pods.log("web-0").container("web").tail(10).follow().await?;
+    /// while let Some(line) = log.next_line().await {
+    ///     println!("{}", line?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn log(&self, pod: &str) -> Log {
+        Log::new(Draft::part(&self.target, Verb::Get, pod, "log"))
+    }
+}
 
 /// A subresource of a single object, with bodies of type `T`. The API server decides whether the
 /// kind has the subresource: the error's text explains the server's 404 and 405.

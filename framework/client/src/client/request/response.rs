@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::prepared::{Headers, Length};
 use super::warning::{Warning, warnings};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::Undecodable;
+use windlass_core::wire::{Undecodable, times};
 
 /// A complete answer. `Debug` shows of the body only the length.
 ///
@@ -41,7 +41,7 @@ impl Response {
     /// # Errors
     /// [`ErrorKind::Decode`] when the body is not the JSON that `T` expects.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.body).map_err(|error| {
+        times::from_slice(&self.body).map_err(|error| {
             // The explanation names the member that does not decode, without its value.
             let error = Undecodable::explain::<T>(&self.body, &error);
             let what = &self.what;

@@ -365,6 +365,16 @@ async fn mechanism_15_a_result_tells_status_content_type_creation_and_warnings()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_holds_times_up_to_the_end_of_the_year_9999() {
+    let text = r#"{"spec":{"renewTime":"9999-12-31T23:59:59.999999Z"}}"#;
+    let server = Server::with([Reply::Answer(200, text)]);
+    let response = home(&client(&server)).send().await.unwrap();
+    let lease = response.json::<k8s_openapi::api::coordination::v1::Lease>().unwrap();
+    let renewed = lease.spec.unwrap().renew_time.unwrap().0;
+    assert_eq!(renewed.to_string(), "9999-12-30T22:00:00.999999Z");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_is_used_again_after_an_error_that_was_read() {
     let server = Server::with([Reply::Answer(404, "not found"), Reply::Answer(200, "{}")]);
     let client = client(&server);

@@ -8,8 +8,8 @@
 //! counts as stricter.
 //!
 //! `names` compares the definitions, `versions` pairs their versions, `schema` walks the schemas of
-//! a pair, `values` compares constraints of a value, `rules` the CEL rules; `losses` selects the
-//! changes by which stored data is lost.
+//! a pair, `values` compares constraints of a value, `rules` the CEL rules; `walk` receives the
+//! changes that these three find; `losses` selects the changes by which stored data is lost.
 
 // DESIGN.md, 142: A change of a definition breaks if a stored object or an accepted request does
 
@@ -23,11 +23,13 @@ mod rules;
 mod schema;
 mod values;
 mod versions;
+mod walk;
 
 #[doc(hidden)]
 pub use node::plain_numbers;
 
-pub use change::{ChangeKind, DefinitionChange, DefinitionChanges};
+pub use change::{DefinitionChange, DefinitionChanges};
+pub use rule::ChangeKind;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 

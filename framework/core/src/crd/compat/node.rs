@@ -87,6 +87,15 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether fields of some valid value are dropped, at any depth.
+    pub(super) fn prunes(self) -> bool {
+        let items = self.schema.get("items").map(Self::of);
+        let parts = self.properties().map(|(_, field)| Self::of(field));
+        let mut below = parts.chain(self.additional_properties()).chain(items);
+        let is_closed = !self.keeps_unknown() && self.additional_properties().is_none();
+        (self.value_type() == "object" && is_closed) || below.any(Self::prunes)
+    }
+
     /// Whether the schema restricts no value.
     pub(super) fn is_free(self) -> bool {
         let is_remark = |key: &str| matches!(key, "description" | "title" | "example" | "nullable");

@@ -1,6 +1,34 @@
 //! The rules: identifier, kind, reason and remedy of each sort of change.
 
-use super::change::ChangeKind::{self, Breaking, Compatible, Ratcheted};
+use std::fmt;
+
+use self::ChangeKind::{Breaking, Compatible, Ratcheted};
+
+/// Consequence of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// Stored objects or clients break: data is dropped, requests that were accepted are refused,
+    /// or a served part is gone.
+    Breaking,
+    /// Requests that were accepted are refused; stored objects stay valid as long as their updates
+    /// leave the invalid values unchanged. An API server before Kubernetes 1.33 may refuse each
+    /// update of such an object.
+    Ratcheted,
+    /// Every stored object and every request that was accepted remains valid. Readers may meet
+    /// values that they do not know.
+    Compatible,
+}
+
+impl fmt::Display for ChangeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Breaking => "breaking",
+            Self::Ratcheted => "ratcheted",
+            Self::Compatible => "compatible",
+        })
+    }
+}
 
 /// Declares the rules as a table.
 macro_rules! rules {

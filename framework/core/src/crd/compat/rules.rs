@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::node::{Node, list, text};
 use super::rule::Rule;
-use super::schema::Walk;
+use super::walk::Walk;
 
 /// Compares the rules of the value at `path`, by their expressions.
 pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &str) {

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::change::{ChangeKind, DefinitionChange};
+use super::change::DefinitionChange;
 use super::node::{COMMON_FIELDS, Node, list, text};
-use super::rule::Rule;
+use super::rule::{ChangeKind, Rule};
+use super::walk::Walk;
 use super::{rules, values};
 
 /// Compares two schemas of a whole object.
@@ -12,24 +13,7 @@ pub(super) fn compare(old: Node<'_>, new: Node<'_>, found: &mut Vec<DefinitionCh
     Walk { found }.node(old, new, "");
 }
 
-/// Receiver of the changes below a node.
-pub(super) struct Walk<'a> {
-    found: &'a mut Vec<DefinitionChange>,
-}
-
 impl Walk<'_> {
-    /// Adds a change at `path`.
-    pub(super) fn add(&mut self, rule: Rule, path: &str, text: impl Into<String>) {
-        self.add_part(rule, path, String::new(), text.into());
-    }
-
-    /// Adds a change of a part of the schema at `path`; `subject` names the part.
-    pub(super) fn add_part(&mut self, rule: Rule, path: &str, subject: String, text: String) {
-        // A dot stands for the whole object.
-        let path = if path.is_empty() { "." } else { path };
-        self.found.push(DefinitionChange { subject, ..DefinitionChange::at(rule, path, text) });
-    }
-
     /// Compares two schemas of the value at `path`, and all values below.
     fn node(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
         self.types(old, new, path);
@@ -229,14 +213,22 @@ impl Walk<'_> {
                 continue;
             }
             if old.keeps_unknown() {
-                if !Node::of(field).is_free() {
-                    let text = "the field, which was kept without a schema, gets one";
-                    self.add(Rule::FieldDescribed, &below, text);
-                }
+                self.described(Node::of(field), &below);
             } else if !is_required(name) {
                 self.add(Rule::FieldAdded, &below, "the field is new");
             }
         }
+    }
+
+    /// Adds the schema of a field that was kept without one; the subject is the loss, if the schema
+    /// prunes.
+    fn described(&mut self, field: Node<'_>, path: &str) {
+        if field.is_free() {
+            return;
+        }
+        let text = "the field, which was kept without a schema, gets one".to_owned();
+        let lost = field.prunes().then(|| format!("{path}.* (fields of any name)"));
+        self.add_part(Rule::FieldDescribed, path, lost.unwrap_or_default(), text);
     }
 
     /// Compares the constraints of an object's name. The rest of the metadata has no schema of a

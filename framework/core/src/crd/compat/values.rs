@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::node::{Node, list};
 use super::rule::Rule;
-use super::schema::Walk;
+use super::walk::Walk;
 
 /// Bounds from below: an absent bound equals the value in the second column.
 const LOWER: [(&str, Option<f64>); 4] = [

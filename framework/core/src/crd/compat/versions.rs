@@ -146,21 +146,23 @@ fn compare_storage(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>) 
     if new["conversion"]["strategy"] != "Webhook" {
         schema::compare(Node::root(&old_schema), Node::root(&new_schema), &mut lost);
     }
-    let pruned = |change: &&DefinitionChange| {
-        matches!(change.rule, Rule::FieldRemoved | Rule::OpenFieldsRemoved)
+    let pruned = |change: &&DefinitionChange| match change.rule {
+        Rule::FieldRemoved | Rule::OpenFieldsRemoved => true,
+        Rule::FieldDescribed => !change.subject.is_empty(),
+        _ => false,
     };
     let paths: Vec<&str> = lost.iter().filter(pruned).map(DefinitionChange::path).collect();
     let (from, to) = (text(&before["name"]), text(&after["name"]));
     let mut said = format!("the storage version changes from {from} to {to}");
-    let rule = if paths.is_empty() {
-        Rule::StorageVersionChanged
-    } else {
-        let named = paths[..paths.len().min(MOST_NAMED)].join(", ");
-        said = format!("{said}, whose schema does not have {named}");
-        if paths.len() > MOST_NAMED {
-            said = format!("{said} and {} more", paths.len() - MOST_NAMED);
-        }
-        Rule::StorageVersionLossy
-    };
-    found.push(DefinitionChange::of_part(rule, String::new(), said));
+    if paths.is_empty() {
+        let change = DefinitionChange::of_part(Rule::StorageVersionChanged, String::new(), said);
+        return found.push(change);
+    }
+    let mut named = paths[..paths.len().min(MOST_NAMED)].join(", ");
+    if paths.len() > MOST_NAMED {
+        named = format!("{named} and {} more", paths.len() - MOST_NAMED);
+    }
+    said = format!("{said}, whose schema does not have {named}");
+    let lost = format!("{named} as stored in {from} (here objects are stored in {to})");
+    found.push(DefinitionChange::of_part(Rule::StorageVersionLossy, lost, said));
 }

@@ -5,9 +5,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use super::places::{can_show, column_type, selects_by, warn_of_ages};
+use super::places::{can_show, column_type, warn_of_ages};
 use crate::crd::faults::Faults;
 use crate::crd::schema::Mark;
+use crate::crd::verdict::{SELECTABLE_REASON, selects_by};
 use crate::resource::Segment;
 use crate::resource::path::json_path;
 
@@ -29,7 +30,9 @@ pub(super) fn add(
     let found = field.and_then(|field| field.get("type")).and_then(Value::as_str);
     let Some(keys) = &mark.column else {
         if let Some(found) = found.filter(|found| !selects_by(found)) {
-            faults.add(format!("{path}: a field of type {found} is not selectable: {REASON}"));
+            faults.add(format!(
+                "{path}: a field of type {found} is not selectable: {SELECTABLE_REASON}"
+            ));
         } else if !selectable.iter().any(|field| field.json_path == path) {
             selectable.push(SelectableField { json_path: path });
         }
@@ -71,8 +74,6 @@ pub(super) fn add(
         description: text("description"),
     });
 }
-
-const REASON: &str = super::places::SELECTABLE_REASON;
 
 /// The schema of a field.
 fn below<'a>(schema: &'a Object, path: &[String]) -> Option<&'a Object> {

@@ -7,6 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::{Map, Value};
 
 use crate::crd::faults::Faults;
+use crate::crd::verdict::{SELECTABLE, SELECTABLE_REASON};
 use crate::resource::Segment;
 use crate::resource::path::{json_path, parsed};
 
@@ -71,16 +72,6 @@ impl DefinitionField {
         let json_path = self.of_type("selectable", SELECTABLE, SELECTABLE_REASON, schema, faults);
         SelectableField { json_path }
     }
-}
-
-/// Types of fields by which API servers select.
-const SELECTABLE: &[&str] = &["string", "integer", "boolean"];
-pub(in crate::crd) const SELECTABLE_REASON: &str =
-    "API servers select by texts, whole numbers and booleans";
-
-/// Whether API servers select by fields of a type.
-pub(in crate::crd) fn selects_by(name: &str) -> bool {
-    SELECTABLE.contains(&name)
 }
 
 /// A column of `kubectl get`.

@@ -31,6 +31,7 @@ pub use fields::Fields;
 pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map, unknown};
 pub use keys::{Keys, SchemaNode, same_as};
 pub use shape::{
-    Flat, FullSchema, HasSchema, NoSchemaInside, Of, Probe, ProbeAbsence, Shape, full,
+    Flat, FullSchema, Generic, HasSchema, Leaf, NoSchemaInside, NoSchemaItself, Of, Probe,
+    ProbeAbsence, Shape, full,
 };
 pub use variants::{Content, Items, Tagging, Variants};

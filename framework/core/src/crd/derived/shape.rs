@@ -65,23 +65,31 @@ struct Flattened<T: JsonSchema> {
     inner: T,
 }
 
-/// A type as a value.
-pub struct Of<T: ?Sized>(PhantomData<T>);
+/// A type as a value. `L` is the type that an error names: the innermost type that the derive sees.
+pub struct Of<T: ?Sized, L: ?Sized = Leaf<T>>(PhantomData<T>, PhantomData<L>);
 
-impl<T: ?Sized> Of<T> {
+/// A type without type parameters.
+#[derive(Debug)]
+pub struct Leaf<L: ?Sized>(PhantomData<L>);
+
+/// A type with a type parameter, each of which may lack a schema.
+#[derive(Debug)]
+pub struct Generic<L: ?Sized, A: ?Sized>(PhantomData<L>, PhantomData<A>);
+
+impl<T: ?Sized, L: ?Sized> Of<T, L> {
     /// The only value.
-    pub const NEW: Self = Self(PhantomData);
+    pub const NEW: Self = Self(PhantomData, PhantomData);
 }
 
-impl<T: ?Sized> Clone for Of<T> {
+impl<T: ?Sized, L: ?Sized> Clone for Of<T, L> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: ?Sized> Copy for Of<T> {}
+impl<T: ?Sized, L: ?Sized> Copy for Of<T, L> {}
 
-impl<T: ?Sized> fmt::Debug for Of<T> {
+impl<T: ?Sized, L: ?Sized> fmt::Debug for Of<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Of")
     }
@@ -102,7 +110,7 @@ pub type Flat = fn(&mut SchemaGenerator) -> Schema;
 
 /// First: Kubernetes types, also when the feature `schemars` of `k8s-openapi` is on, whose schemas
 /// are too large and lack the list types.
-impl<T: KubernetesSchema + DeserializeOwned> Probe for &&&&&Of<T> {
+impl<T: KubernetesSchema + DeserializeOwned, L> Probe for &&&&&Of<T, L> {
     fn shape(self) -> Shape {
         Shape {
             schema: T::kubernetes_schema,
@@ -171,7 +179,7 @@ containers_of_std! {
 
 /// Second: types of std, also those of a type parameter: whether a list may be absent does not
 /// depend on the items.
-impl<T: JsonSchema + Std> Probe for &&&&Of<T> {
+impl<T: JsonSchema + Std, L> Probe for &&&&Of<T, L> {
     fn shape(self) -> Shape {
         Shape { schema: T::SCHEMA, inline: T::SCHEMA, absent: T::ABSENT, null: T::ABSENT }
     }
@@ -187,7 +195,7 @@ impl<T: JsonSchema + Std> Probe for &&&&Of<T> {
 }
 
 /// Third: every type that schemars knows and serde reads.
-impl<T: JsonSchema + DeserializeOwned> Probe for &&&Of<T> {
+impl<T: JsonSchema + DeserializeOwned, L> Probe for &&&Of<T, L> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
     }
@@ -198,7 +206,7 @@ impl<T: JsonSchema + DeserializeOwned> Probe for &&&Of<T> {
 }
 
 /// Fourth: other types of a type parameter, and types that serde only writes.
-impl<T: JsonSchema> Probe for &&Of<T> {
+impl<T: JsonSchema, L> Probe for &&Of<T, L> {
     fn shape(self) -> Shape {
         Shape::of_json::<T>(|| false, || false)
     }
@@ -259,7 +267,8 @@ impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
     }
 }
 
-/// [`JsonSchema`], with an error text of this crate for the compiler.
+/// Holds if `T` has a schema. The type of the trait is the one that an error names: `T` itself, or
+/// the type inside of `T` that lacks a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema",
     label = "the schema of this field is unknown",
@@ -267,12 +276,13 @@ impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
     note = "a type of another crate: in a struct that derives `Schema`, `#[schema(with = Type)]` gives the field the schema of another type, \
             `#[schema(opaque)]` keeps its value unchecked"
 )]
-pub trait HasSchema {}
+pub trait HasSchema<T: ?Sized = Self> {}
 
 #[diagnostic::do_not_recommend]
-impl<T: ?Sized + JsonSchema> HasSchema for T {}
+impl<L: ?Sized, T: ?Sized + JsonSchema> HasSchema<T> for L {}
 
-/// Fifth: a container whose content has no schema, so that the compiler names the content.
+/// Fifth: a container under another name, whose content has no schema, so that the compiler names
+/// the content.
 pub trait NoSchemaInside {
     /// The content.
     type Inside;
@@ -313,7 +323,42 @@ containers! {
     BTreeMap<String, T>: T, HashMap<String, T>: T,
 }
 
-impl<T: ?Sized> Of<T> {
+/// Fifth: a type without a schema although the type of the parameter has one.
+pub trait NoSchemaItself {
+    /// The type.
+    type Itself;
+    /// The type around it.
+    type Whole;
+    /// Never called.
+    fn shape(self) -> Shape
+    where
+        Self::Itself: HasSchema<Self::Whole>;
+    /// Never called.
+    fn flat(self) -> Flat
+    where
+        Self::Itself: HasSchema<Self::Whole>;
+}
+
+impl<T, L, A: JsonSchema> NoSchemaItself for &Of<T, Generic<L, A>> {
+    type Itself = L;
+    type Whole = T;
+
+    fn shape(self) -> Shape
+    where
+        L: HasSchema<T>,
+    {
+        unsupported()
+    }
+
+    fn flat(self) -> Flat
+    where
+        L: HasSchema<T>,
+    {
+        unsupported().schema
+    }
+}
+
+impl<T: ?Sized, L: ?Sized> Of<T, L> {
     /// Returns the shape of a type that serde does not read.
     #[must_use]
     pub fn absence(self) -> Shape {
@@ -337,21 +382,45 @@ impl<T: ?Sized> Of<T> {
     pub fn int_or_string(self) -> Shape {
         unsupported().by(kept::int_or_string)
     }
+}
 
-    /// As [`shape`](Self::shape), of a flattened field.
+/// Last: the compiler says that the innermost type has no schema.
+impl<T: ?Sized, L: ?Sized> Of<T, Leaf<L>> {
+    /// As the methods of the traits, of a flattened field.
     #[must_use]
     pub fn flat(self) -> Flat
     where
-        T: HasSchema,
+        L: HasSchema<T>,
     {
         unsupported().schema
     }
 
-    /// Last: the compiler says that the type has no schema.
+    /// As the methods of the traits.
     #[must_use]
     pub fn shape(self) -> Shape
     where
-        T: HasSchema,
+        L: HasSchema<T>,
+    {
+        unsupported()
+    }
+}
+
+/// Last: the compiler says that the type of the parameter has no schema.
+impl<T: ?Sized, L: ?Sized, A: ?Sized> Of<T, Generic<L, A>> {
+    /// As the methods of the traits, of a flattened field.
+    #[must_use]
+    pub fn flat(self) -> Flat
+    where
+        A: HasSchema<T>,
+    {
+        unsupported().schema
+    }
+
+    /// As the methods of the traits.
+    #[must_use]
+    pub fn shape(self) -> Shape
+    where
+        A: HasSchema<T>,
     {
         unsupported()
     }

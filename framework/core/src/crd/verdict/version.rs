@@ -6,13 +6,17 @@
 
 use serde_json::Value;
 
-use crate::crd::definition::places::{SELECTABLE_REASON, selects_by};
 use crate::crd::faults::Faults;
 
 /// Most fields by which an API server selects.
 const MOST_SELECTABLE: usize = 8;
 /// Most bytes of the warning about a deprecated version, which is sent in a header.
 const MOST_WARNING: usize = 256;
+/// Types of fields by which API servers select.
+pub(in crate::crd) const SELECTABLE: &[&str] = &["string", "integer", "boolean"];
+/// Reason for which a field of another type is refused.
+pub(in crate::crd) const SELECTABLE_REASON: &str =
+    "API servers select by texts, whole numbers and booleans";
 /// Types of columns.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 /// Formats of columns.
@@ -65,6 +69,11 @@ fn selectable(path: &str, schema: &Value, faults: &mut Faults) {
              enum of several types; {SELECTABLE_REASON}"
         )),
     }
+}
+
+/// Whether API servers select by fields of a type.
+pub(in crate::crd) fn selects_by(name: &str) -> bool {
+    SELECTABLE.contains(&name)
 }
 
 /// Returns the schema of a listed field, or that of a map's values.

@@ -28,7 +28,7 @@ pub use self::kept::{KEPT_FIELDS, MOST_KEPT};
 use self::received::Forms;
 use super::CustomResource;
 use crate::resource::ResourceInfo;
-use crate::wire::Undecodable;
+use crate::wire::{Undecodable, times};
 
 /// A type of an older or newer version, which converts to that of the hub and back; implemented by
 /// `#[derive(Convertible)]`, and by `#[derive(CustomResource)]` with `hub = …`.
@@ -344,11 +344,15 @@ where
     let fields = fields.map(|(name, value)| (name.as_str(), value));
     let body = fields.filter(|(name, _)| *name != "metadata");
     let whole = MapDeserializer::new(body.chain(std::iter::once(("metadata", metadata))));
-    K::deserialize(whole).map_err(|error: serde_json::Error| {
+    K::deserialize(whole).or_else(|_: serde_json::Error| {
+        // Times that are too late to be held are replaced in a text only.
         let mut object = object.clone();
         object["metadata"] = metadata.clone();
-        let why = Undecodable::explain_value::<K>(&object, &error);
-        ConversionError::new(format_args!("it cannot be read: {why}"))
+        let text = object.to_string();
+        times::from_slice(text.as_bytes()).map_err(|error| {
+            let why = Undecodable::explain::<K>(text.as_bytes(), &error);
+            ConversionError::new(format_args!("it cannot be read: {why}"))
+        })
     })
 }
 
@@ -361,6 +365,7 @@ fn written<K: CustomResource>(object: &K) -> Converted {
             fields.remove(name);
         }
     }
+    times::encode_value(&mut value);
     Ok(value)
 }
 

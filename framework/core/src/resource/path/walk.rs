@@ -66,6 +66,15 @@ impl<'a, T> Walk<'a, T> {
         R::walk(self.mapped(|value| get(value).reference()))
     }
 
+    /// Stays at an option behind which a path has a `?`.
+    #[must_use]
+    pub fn marked<C: Marked + 'a>(self) -> Self
+    where
+        Self: SameAs<Walk<'a, C>>,
+    {
+        self
+    }
+
     /// Goes to each element of a list or value of a map.
     pub fn each<C: Items + 'a>(self) -> C::Each<'a>
     where
@@ -270,6 +279,23 @@ impl<'a, U> FieldRef<'a> for &'a U {
         walk
     }
 }
+
+/// Options, and pointers to options: a path may have a `?` behind them.
+#[diagnostic::on_unimplemented(
+    message = "`?` stands behind an option, and this field is a `{Self}`",
+    label = "leave it out",
+    note = "a path goes through options by itself"
+)]
+pub trait Marked {}
+
+#[diagnostic::do_not_recommend]
+impl<T> Marked for Option<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Marked> Marked for Box<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Marked> Marked for Arc<T> {}
+#[diagnostic::do_not_recommend]
+impl<T: Marked> Marked for Rc<T> {}
 
 /// Lists, sets and maps: `[]` leads to each element or value.
 #[diagnostic::on_unimplemented(

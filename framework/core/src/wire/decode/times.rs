@@ -124,6 +124,28 @@ pub fn encoded(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
+/// As [`encoded`], for a value that is not text yet.
+#[doc(hidden)]
+pub fn encode_value(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) if is_last(text) => text.replace_range(..LAST.len(), NEVER),
+        Value::Array(items) => items.iter_mut().for_each(encode_value),
+        Value::Object(members) => members.values_mut().for_each(encode_value),
+        _ => {}
+    }
+}
+
+/// Whether the text is the last time that can be held, with any fraction.
+fn is_last(text: &str) -> bool {
+    let fraction = text.strip_prefix(LAST).and_then(|rest| rest.strip_suffix('Z'));
+    fraction.is_some_and(|fraction| {
+        let digits = fraction.strip_prefix('.');
+        fraction.is_empty()
+            || digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::coordination::v1::LeaseSpec;
@@ -211,6 +233,23 @@ mod tests {
             },
         });
         assert_eq!(round_trip::<ConfigMap>(&map), map);
+    }
+
+    #[test]
+    fn a_value_is_written_as_its_text_is() {
+        let last = "9999-12-30T22:00:00";
+        for text in ["Z", ".Z", ".5Z", ".999999999Z", "", "+00:00", ".5", "z", "0Z", ".xZ"] {
+            let text = format!("{last}{text}");
+            let value = json!({ "a": [{ "until": text }], text.clone(): text });
+            let mut written = value.clone();
+            encode_value(&mut written);
+            let bytes = encoded(serde_json::to_vec(&value).unwrap());
+            let mut expected: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            // Names of members stay as they are.
+            let whole = expected["a"][0]["until"].clone();
+            expected = json!({ "a": [{ "until": whole }], text: whole });
+            assert_eq!(written, expected);
+        }
     }
 
     #[test]

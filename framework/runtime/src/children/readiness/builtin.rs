@@ -14,6 +14,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
+use windlass_core::wire::times;
 
 use super::Readiness;
 use super::generic::{CommonStatus, Condition};
@@ -46,7 +47,10 @@ macro_rules! kinds {
             let kind = object["kind"].as_str()?;
             let group = object["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group);
             $(if (group, kind) == ($group, stringify!($kind)) {
-                let object: $kind = serde_json::from_value(object.clone()).ok()?;
+                let decoded = serde_json::from_value(object.clone());
+                // As caches read a typed object: a time that jiff cannot hold spoils no rule.
+                let lenient = |_| times::from_slice(object.to_string().as_bytes());
+                let object: $kind = decoded.or_else(lenient).ok()?;
                 return Some(Box::new(object));
             })*
             None

@@ -4,7 +4,7 @@
 
 use parking_lot::Mutex;
 
-use super::summary::MESSAGE_LIMIT;
+use super::accepted::MESSAGE_LIMIT;
 use windlass_core::conditions::Condition;
 use windlass_core::text::shorten;
 

@@ -1,24 +1,24 @@
 //! Conditions that a controller keeps: `Ready` and its companions, computed from the outcome of
 //! each reconcile and from the conditions that it sets.
 //!
-//! A reconcile sets its conditions by methods of their enum ([`SetCondition`]), which collect and
-//! send nothing. At its end [`summary`] computes the root, and one patch writes all that differ. A
-//! failure is written by the worker's report, which knows whether it is retried; a dropped
-//! reconcile writes nothing.
+//! A reconcile sets its conditions by methods of their enum
+//! ([`SetCondition`](crate::controller::SetCondition)), which collect and send nothing. At its end
+//! [`summary`] computes the root, and one patch writes all that differ. A failure is written by the
+//! worker's report, which knows whether it is retried; a dropped reconcile writes nothing.
 //!
 //! Not included: a write at the beginning. `status.observedGeneration` is behind the generation
 //! until the first reconcile of a new spec has ended, which kstatus reads as `InProgress`.
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 
+mod accepted;
 mod collected;
-mod declares;
 mod parts;
 pub(super) mod reasons;
 pub(super) mod summary;
 
+pub(super) use accepted::accepted;
 pub(super) use collected::{Collected, ConditionChange};
-pub use declares::{OwnsConditions, SetCondition};
 pub(super) use parts::{PartCondition, failed, succeeded};
 pub(super) use summary::{ConditionOutcome, OutcomeState};
 

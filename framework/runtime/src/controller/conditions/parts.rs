@@ -6,8 +6,8 @@
 // helps against
 
 use super::ConditionChange;
+use super::accepted::is_valid;
 use super::reasons::WAITING;
-use super::summary::is_valid;
 use crate::controller::Failure;
 use windlass_core::conditions::{Condition, ConditionTypes, met, unknown, unmet};
 

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::ConditionChange;
+use super::accepted::{MESSAGE_LIMIT, is_valid};
 use super::reasons::{
     DEPENDENT_FAILED, FAILED, GAVE_UP, RECONCILED, TERMINAL, TERMINATING, WAITING,
 };
@@ -33,13 +34,6 @@ const ABNORMAL: [&str; 3] = [RECONCILING, STALLED, PAUSED];
 
 /// Reason of an unknown condition that no reconcile of this generation has set.
 const NOT_REPORTED: &str = "NotReported";
-/// Reason in place of one that the API server refuses.
-const INVALID_REASON: &str = "InvalidReason";
-/// Longest reason that the API server accepts.
-const REASON_LIMIT: usize = 1024;
-/// Longest message that the API server accepts. It counts characters; bytes are never fewer.
-pub(super) const MESSAGE_LIMIT: usize = 32_768;
-
 /// End of a reconcile, as conditions show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConditionOutcome {
@@ -261,33 +255,6 @@ fn pause(declared: &ConditionTypes, next: &mut Conditions, run: SummaryInput<'_>
 fn stamped(condition: Condition, run: SummaryInput<'_>) -> Condition {
     let message = shorten(condition.message, MESSAGE_LIMIT);
     Condition { observed_generation: run.generation, message, ..condition }
-}
-
-/// Returns the condition with a reason and a message that the API server accepts, and the reason if
-/// it was refused: that one stands in the message.
-pub(crate) fn accepted(mut condition: Condition) -> (Condition, Option<String>) {
-    let mut refused = None;
-    if !is_valid(&condition.reason) {
-        let reason = std::mem::replace(&mut condition.reason, INVALID_REASON.to_owned());
-        let text = std::mem::take(&mut condition.message);
-        condition.message = match (reason.is_empty(), text.is_empty()) {
-            (true, _) => text,
-            (false, true) => reason.clone(),
-            (false, false) => format!("{reason}: {text}"),
-        };
-        refused = Some(reason);
-    }
-    condition.message = shorten(condition.message, MESSAGE_LIMIT);
-    (condition, refused)
-}
-
-/// Whether the API server accepts the reason. Those of waits and of declared conditions come from
-/// users.
-pub(super) fn is_valid(reason: &str) -> bool {
-    reason.starts_with(|c: char| c.is_ascii_alphabetic())
-        && reason.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && reason.len() <= REASON_LIMIT
-        && reason.chars().all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c))
 }
 
 /// Returns the conditions whose status differs, as they are afterwards; one that is absent then has

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::summary::{SummaryInput, accepted, is_warning, summarize, transitions};
+use super::summary::{SummaryInput, is_warning, summarize, transitions};
 use super::*;
 use crate::controller::Action;
 use windlass_core::conditions::{met, unknown, unmet};

@@ -24,6 +24,7 @@
 // DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
 
 mod adoption;
+mod intent;
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::children::Ownership;
+use self::intent::Ownership;
 use crate::controller::state::{
     ChangeLog, ChildHashes, ChildVersion, IntentHashes, Recalled, WriteEffect, applied_in,
     comparable, difference, differences, fingerprint, has_lost, owned_content,

@@ -5,12 +5,16 @@
 
 // DESIGN.md, 161: `Ready` follows from the outcome of a reconcile and from declared conditions
 
+mod declares;
+
+pub use self::declares::{OwnsConditions, SetCondition};
+
 use parking_lot::Mutex;
 
 use super::status::unreadable_conditions;
 use crate::controller::conditions::summary::{self, SummaryInput};
 use crate::controller::conditions::{
-    ConditionChange, ConditionOutcome, OutcomeState, PartCondition,
+    ConditionChange, ConditionOutcome, OutcomeState, PartCondition, accepted,
 };
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
@@ -73,7 +77,7 @@ impl<C: Reconciler> Context<C> {
     /// so that a refused condition would keep the whole status, and the failure itself, from being
     /// shown.
     fn accepted(&self, condition: Condition) -> Condition {
-        let (condition, refused) = summary::accepted(condition);
+        let (condition, refused) = accepted(condition);
         if let Some(reason) = refused
             && self.shared.memory.first_refusal(&condition.type_)
         {

@@ -37,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::apply::ApplyOwned;
 pub use self::checked::CheckedApi;
+pub use self::conditions::{OwnsConditions, SetCondition};
 use self::dry_run::DryRunViews;
 pub use self::dry_run::note_external_call;
 pub use self::expected::Expectations;

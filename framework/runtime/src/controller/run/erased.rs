@@ -1,5 +1,6 @@
 //! A controller without type parameters, the manager's view of a controller.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
-use super::planning::PlanRun;
 use crate::controller::{ChangeLog, ExternalRegistry, PlannedObject, ReconcileObserver};
 use windlass_cache::informer::InformerRegistry;
 use windlass_client::client::Client;
@@ -31,6 +31,22 @@ pub struct ControllerRun {
     pub stop: CancellationToken,
     /// Time for running reconciles to end after `stop`.
     pub drain: Duration,
+}
+
+/// The environment and the extent of the plan of a controller.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct PlanRun {
+    /// Client of the operator; makes dry runs only.
+    pub client: Client,
+    /// Filled caches.
+    pub informers: InformerRegistry,
+    /// Objects to reconcile; `None` for all.
+    pub keys: Option<BTreeSet<ObjectKey>>,
+    /// Number of objects that are reconciled at once.
+    pub concurrency: usize,
+    /// Longest time of a reconcile, unless the controller's is shorter.
+    pub timeout: Duration,
 }
 
 /// State of a controller in numbers, for `settled()`, debug dumps and drains.

@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
 use super::dump::DumpSource;
-use super::erased::{ControllerRun, ControllerState, ErasedController};
-use super::planning::PlanRun;
+use super::erased::{ControllerRun, ControllerState, ErasedController, PlanRun};
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{

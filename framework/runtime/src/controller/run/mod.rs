@@ -8,6 +8,5 @@ mod keys;
 mod planning;
 
 pub use self::busy::BusyReport;
-pub use self::erased::{ControllerRun, ControllerState, ErasedController};
+pub use self::erased::{ControllerRun, ControllerState, ErasedController, PlanRun};
 pub(super) use self::handle::Handle;
-pub use self::planning::PlanRun;

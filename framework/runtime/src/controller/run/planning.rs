@@ -6,13 +6,13 @@
 
 // DESIGN.md, 165: A plan is the real reconcile over a client that only makes dry runs
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::erased::PlanRun;
 use super::handle::Handle;
 use crate::controller::context::ControllerShared;
 use crate::controller::planned::DryRunRecord;
@@ -21,27 +21,10 @@ use crate::controller::source::Reason;
 use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, ReconcileOutcome};
 use crate::controller::{PlannedEvent, PlannedObject, PlannedOutcome, Reconciler};
 use crate::events::{EventWriter, Recorder};
-use windlass_cache::informer::InformerRegistry;
 use windlass_cache::store::Cached;
 use windlass_client::client::Client;
 use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::ObjectKey;
-
-/// The environment and the extent of the plan of a controller.
-#[derive(Clone, Debug)]
-#[doc(hidden)]
-pub struct PlanRun {
-    /// Client of the operator; makes dry runs only.
-    pub client: Client,
-    /// Filled caches.
-    pub informers: InformerRegistry,
-    /// Objects to reconcile; `None` for all.
-    pub keys: Option<BTreeSet<ObjectKey>>,
-    /// Number of objects that are reconciled at once.
-    pub concurrency: usize,
-    /// Longest time of a reconcile, unless the controller's is shorter.
-    pub timeout: Duration,
-}
 
 impl<C: Reconciler> Handle<C> {
     /// Reconciles the objects, and returns their changes, sorted by key.

@@ -358,6 +358,9 @@ impl Machine {
     /// Stores a record that was read or written as the observed one.
     fn observe(&mut self, lease: ObservedRecord, now: &ClockReading) {
         self.missing = None;
+        let held_for = self.seen().map_or(Duration::ZERO, |seen| seen.record.duration);
+        let lasts = self.timing.lease_duration.max(held_for);
+        self.own_records.note_version(&lease.version, lasts, now);
         if self.own_records.take_unheld(self.timing.lease_duration, now)
             && self.is_ours(&lease.record)
         {
@@ -567,6 +570,7 @@ impl Machine {
         };
         // The missing part of the lock is created, so the wait of a new lock applies.
         let wait = wait.or_else(|| observation.lease.is_partial.then(|| self.wait()));
+        let wait = wait.or_else(|| self.own_records.restored());
         self.own_records.add(&record, wait);
         LockRequest::Replace { version: observation.lease.version.clone(), record }
     }

@@ -33,6 +33,10 @@ struct Records {
     kept: VecDeque<(Fingerprint, Option<CreationWait>)>,
     /// Time since which no other process is known to have held the lock; until a record was seen.
     unheld_since: Option<ClockReading>,
+    /// Version of the lock seen last, if versions are numbers.
+    version: Option<u64>,
+    /// Wait for the holder before the last restore that was seen.
+    restored: Option<CreationWait>,
 }
 
 /// Renewal time and transitions: distinguish two records of the same holder, as precisely as a
@@ -106,6 +110,29 @@ impl OwnRecords {
         let sought = fingerprint(record);
         let kept = &mut self.0.lock().kept;
         kept.iter_mut().filter(|(print, _)| *print == sought).for_each(|kept| kept.1 = wait);
+    }
+
+    // DESIGN.md, 288: A lock whose version went back was restored, and is waited for
+    /// Takes note of the version in which the lock was read or written. After a version below the
+    /// last one, `lasts` is the time for which the last known holder may write.
+    pub(in crate::leader) fn note_version(
+        &self,
+        version: &str,
+        lasts: Duration,
+        now: &ClockReading,
+    ) {
+        // Versions of API objects are numbers; those of other locks say nothing about order.
+        let Ok(version) = version.parse() else { return };
+        let mut records = self.0.lock();
+        if records.version.replace(version).is_some_and(|last| version < last) {
+            records.restored = Some(CreationWait::new(lasts).seen(*now));
+        }
+        records.restored = records.restored.filter(|wait| wait.left(now).is_some());
+    }
+
+    /// Returns the wait after a restore, unless it was over when the lock was last seen.
+    pub(in crate::leader) fn restored(&self) -> Option<CreationWait> {
+        self.0.lock().restored
     }
 
     /// Notes that no other process has held the lock at `at`.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::manager::install::KeptDefinition;
+use crate::manager::probe::{Check, ProbeStatus};
 use crate::manager::recording::Recorder;
 use crate::manager::runnable::{OperatorInfo, Runnable, RunnableState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
@@ -29,44 +30,6 @@ const LAG_THRESHOLD: Duration = Duration::from_secs(180);
 /// Time after the end of a lease from which on the election counts as stuck, if this process still
 /// believes in the lease.
 const STUCK_THRESHOLD: Duration = Duration::from_secs(20);
-
-/// A condition of being alive or ready.
-///
-/// A line of `/healthz` or `/readyz`: `[+]` for a condition that holds, `[-]` for a condition that
-/// does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// The condition: `cache websites.example.dev`.
-    pub name: String,
-    /// Whether the condition holds.
-    pub ok: bool,
-    /// State, or the missing part and the reason.
-    pub detail: String,
-}
-
-/// All conditions of being ready.
-///
-/// ```
-/// # extern crate windlass_runtime as windlass;
-/// use windlass::manager::{Check, ProbeStatus};
-///
-/// let cache = Check { name: "cache pods".into(), ok: false, detail: "not started".into() };
-/// assert!(!ProbeStatus { checks: vec![cache] }.is_ready());
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeStatus {
-    /// The conditions.
-    pub checks: Vec<Check>,
-}
-
-impl ProbeStatus {
-    /// Whether all conditions hold.
-    ///
-    /// Without checks the operator is ready.
-    pub fn is_ready(&self) -> bool {
-        self.checks.iter().all(|check| check.ok)
-    }
-}
 
 /// State that the checks read; shared between the run and the probe server.
 #[derive(Debug)]
@@ -194,8 +157,8 @@ impl OperatorStatus {
                         self.elector.as_ref().and_then(Elector::leads_in).unwrap_or_default();
                     let left = left.as_secs_f64().ceil();
                     format!(
-                        "made the lease and leads in {left} s; a previous holder of a deleted lock \
-                         may still write until then"
+                        "created the lock and becomes leader in {left} s; a previous holder of a deleted \
+                         lock may still write until then"
                     )
                 }
                 Leadership::Ended => "ended".to_owned(),

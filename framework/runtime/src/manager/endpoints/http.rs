@@ -41,8 +41,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
 
 use super::debug;
-use super::health::{Check, OperatorStatus, SharedStatus, print, selected};
+use super::health::{OperatorStatus, SharedStatus, print, selected};
 use super::process;
+use crate::manager::probe::Check;
 use windlass_client::client::Io;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};

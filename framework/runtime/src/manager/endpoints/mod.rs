@@ -9,5 +9,4 @@ pub(super) mod memory;
 mod process;
 
 pub(crate) use self::bind::Bind;
-pub use self::health::{Check, ProbeStatus};
 pub(super) use self::health::{OperatorStatus, SharedStatus};

@@ -118,7 +118,52 @@ fn a_schema_that_keeps_any_field_loses_nothing_and_its_end_is_a_loss() {
     known["properties"] = json!({ "tls": object(json!({})) });
     let stored = object(json!({ "tls": object(json!({ "issuer": text })), "other": text }));
     assert_eq!(losses_of(&known, &stored), [".spec.tls.issuer of v1"]);
-    assert_eq!(losses_of(&known, &any), [""; 0]);
+}
+
+/// Beside fields that are kept without a schema, the API server prunes below those with a schema.
+#[test]
+fn a_schema_for_a_field_that_was_kept_without_one_is_a_loss_if_it_prunes() {
+    let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let with = |field: Value| {
+        let mut own = any.clone();
+        own["properties"] = json!({ "tls": field });
+        own
+    };
+    let text = json!({ "type": "string" });
+    let closed = object(json!({ "issuer": text }));
+    let lost = [".spec.tls.* (fields of any name) of v1"];
+    assert_eq!(losses_of(&with(closed.clone()), &any), lost);
+    assert_eq!(losses_of(&with(json!({ "type": "object" })), &any), lost);
+    let list = json!({ "type": "array", "items": closed });
+    assert_eq!(losses_of(&with(list), &any), lost);
+    let map = json!({ "type": "object", "additionalProperties": closed });
+    assert_eq!(losses_of(&with(map), &any), lost);
+    let mut open = closed.clone();
+    open["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    let map = json!({ "type": "object", "additionalProperties": text });
+    for field in [text, open, map, any.clone()] {
+        assert_eq!(losses_of(&with(field.clone()), &any), [""; 0], "{field}");
+    }
+}
+
+/// Without a webhook an object is stored with the fields of the storage version.
+#[test]
+fn another_storage_version_is_a_loss_if_its_schema_has_fewer_fields() {
+    let text = json!({ "type": "string" });
+    let mut stored = definition(&object(json!({ "host": text, "extra": text })));
+    let mut second = definition(&object(json!({ "host": text })))["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    stored["spec"]["versions"].as_array_mut().unwrap().push(second);
+    let mut own = stored.clone();
+    for (version, is_storage) in [(0, false), (1, true)] {
+        own["spec"]["versions"][version]["storage"] = json!(is_storage);
+    }
+    assert_eq!(
+        losses(&read(&own), &read(&stored)),
+        [".spec.extra as stored in v1 (here objects are stored in v2)"]
+    );
+    assert_eq!(losses(&read(&stored), &read(&own)), [""; 0]);
 }
 
 #[test]

@@ -85,6 +85,9 @@ impl RecordingOptions {
     /// A part of it are the objects of all caches as the API server sends them, which is more than
     /// a cache needs for them; the rest is for the exchange, whose oldest parts make room. When the
     /// objects alone are larger, the recording ends with a warning.
+    ///
+    /// The text of an export takes about as much once more, until the last client has read it:
+    /// several clients share one text.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
@@ -173,7 +176,7 @@ impl Recorder {
         let copy = {
             let mut window = self.window.lock();
             window.evict(self.now());
-            window.clone()
+            window.snapshot()
         };
         // Written without the lock of the window, which each exchange takes.
         let written = Arc::new(lines::written(self, &copy));
@@ -212,7 +215,7 @@ impl Recorder {
         self.change(|window, at| {
             let mut line = Line::at(self.wall(at));
             fill(&mut line);
-            window.push(at, Content::Line(line.finished()));
+            window.push(at, Content::Line(line.finished().into()));
         });
     }
 }
@@ -228,7 +231,7 @@ impl ExchangeHook for Recorder {
             if let OpenExchange::Call { .. } = wanted {
                 let mut line = Line::at(self.wall(at));
                 lines::request(&mut line, number, current_reconcile(), &request, &self.mask);
-                window.push(at, Content::Line(line.finished()));
+                window.push(at, Content::Line(line.finished().into()));
             }
             window.open(number, wanted, &request);
             number
@@ -249,7 +252,7 @@ impl ExchangeHook for Recorder {
             let Some(line) = window.ended(at, exchange, &end, &self.mask) else { return };
             let mut text = Line::at(self.wall(at));
             lines::answer(&mut text, exchange, &line, &end, &self.mask);
-            window.push(at, Content::Line(text.finished()));
+            window.push(at, Content::Line(text.finished().into()));
         });
     }
 }

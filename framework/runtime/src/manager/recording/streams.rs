@@ -74,7 +74,7 @@ pub(super) fn cost(object: &[u8]) -> usize {
 }
 
 /// An exchange whose answer is being read.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum OpenExchange {
     /// A page of a list of a cache.
     Page { cache: usize, body: Vec<u8>, code: u16 },
@@ -82,7 +82,7 @@ pub(super) enum OpenExchange {
     /// `body` an error.
     Watch {
         cache: usize,
-        decoder: SharedDecoder,
+        decoder: FrameDecoder,
         listing: Option<Objects>,
         body: Vec<u8>,
         code: u16,
@@ -91,16 +91,6 @@ pub(super) enum OpenExchange {
     Document { path: String, body: Vec<u8>, code: u16 },
     /// Any other request.
     Call { answer: CallAnswer },
-}
-
-/// A decoder of frames; a copy of a window has no use for its own.
-#[derive(Debug)]
-pub(super) struct SharedDecoder(pub(super) FrameDecoder);
-
-impl Clone for SharedDecoder {
-    fn clone(&self) -> Self {
-        Self(FrameDecoder::new())
-    }
 }
 
 /// The answer to a request, as far as it has come.
@@ -124,7 +114,7 @@ impl OpenExchange {
                 return Self::Page { cache: 0, body: Vec::new(), code: 0 };
             }
             let listing = parameter("sendInitialEvents=true").then(Objects::new);
-            let decoder = SharedDecoder(FrameDecoder::new());
+            let decoder = FrameDecoder::new();
             return Self::Watch { cache: 0, decoder, listing, body: Vec::new(), code: 0 };
         }
         if request.method == "GET" && !is_object && !request.is_stream {

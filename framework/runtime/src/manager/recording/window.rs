@@ -3,6 +3,7 @@
 // DESIGN.md, 280: Entries that leave a recording change its first lists
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,8 +26,8 @@ pub(super) enum Content {
     List { cache: usize, state: CacheState },
     /// An event of a watch of a cache.
     Event { cache: usize, event: EventType, id: Option<ObjectId>, version: String, object: Bytes },
-    /// Any other entry, as it is exported.
-    Line(String),
+    /// Any other entry, as it is exported. Shared with the copy that an export is written from.
+    Line(Arc<str>),
 }
 
 impl Content {
@@ -46,7 +47,7 @@ struct Entry {
 }
 
 /// The recording's state.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Window {
     options: RecordingOptions,
     entries: VecDeque<Entry>,
@@ -85,6 +86,23 @@ impl Window {
     pub(super) fn number(&mut self) -> u64 {
         self.last += 1;
         self.last
+    }
+
+    /// Returns what an export is written from. Bodies are shared, and exchanges that run are no
+    /// part of an export, so that the copy takes a small part of the recording's memory.
+    pub(super) fn snapshot(&self) -> Self {
+        Self {
+            options: self.options,
+            entries: self.entries.clone(),
+            caches: self.caches.clone(),
+            documents: self.documents.clone(),
+            running: HashMap::new(),
+            bytes: self.bytes,
+            began: self.began,
+            is_whole: self.is_whole,
+            flaw: self.flaw.clone(),
+            last: self.last,
+        }
     }
 
     /// Iterates over the entries, oldest first.
@@ -168,7 +186,7 @@ impl Window {
                 let cache = *cache;
                 let path = self.caches.get(cache).map(|cache| cache.path.as_str());
                 let mask = Some(mask).filter(|_| path.is_some_and(Mask::concerns));
-                let events = streams::events(&mut decoder.0, piece, mask);
+                let events = streams::events(decoder, piece, mask);
                 events.into_iter().for_each(|event| self.watched(at, number, event));
                 return;
             }

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::slots::Ticket;
+use super::ticket::Ticket;
 
 /// An entry of a lane: the key's sequence number, and the key's ticket.
 pub(super) type LaneEntry = (u64, Ticket);

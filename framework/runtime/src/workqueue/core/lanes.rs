@@ -9,7 +9,8 @@
 
 use super::lane::{Lane, LaneEntry};
 use super::slot::{Again, Nanos, Stage};
-use super::slots::{Slots, Ticket};
+use super::slots::Slots;
+use super::ticket::Ticket;
 use crate::workqueue::Priority;
 
 /// Of this many turns one goes to an aged key of a lower priority: keys of higher priority lose a

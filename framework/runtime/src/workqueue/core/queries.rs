@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use super::slot::{Again, Nanos, Slot, Stage};
-use super::slots::Ticket;
+use super::ticket::Ticket;
 use super::{Core, QueueCounts};
 use crate::workqueue::meter::{QueueDurations, QueueReport};
 use crate::workqueue::{KeyStage, KeyState, Priority};

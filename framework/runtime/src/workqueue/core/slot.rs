@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Completion, Ticket};
+use super::completion::Completion;
+use super::ticket::Ticket;
 use crate::workqueue::{Priority, RetryPolicy};
 
 /// Time since the queue was made, in nanoseconds; overflows after 584 years.

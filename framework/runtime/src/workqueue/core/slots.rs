@@ -11,6 +11,7 @@
 use hashbrown::HashTable;
 
 use super::slot::{Again, Nanos, Slot, Stage, Working};
+use super::ticket::{NO_SLOT, Ticket};
 
 /// Number of slots from which a new key gets the slot of an idle key. A key of unknown kind may
 /// never be added again.
@@ -21,32 +22,6 @@ const RETAINED_OF_OBJECTS: usize = 1 << 17;
 /// Most slots that a search for an idle slot reads; if all of these are in use, a new slot is
 /// added.
 const PROBES: usize = 16;
-
-/// The number of a slot. A ticket names the same key until the key is idle.
-///
-/// A ticket carries half of the key's hash, so that the slot's entry in the table is found without
-/// reading the slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::workqueue) struct Ticket {
-    at: u32,
-    hash: u32,
-}
-
-impl Ticket {
-    fn new(at: u32, hash: u64) -> Self {
-        Self { at, hash: (hash ^ (hash >> 32)) as u32 }
-    }
-
-    fn index(self) -> usize {
-        self.at as usize
-    }
-
-    /// Returns a 64-bit hash for the table, which picks a bucket by the lower bits and compares the
-    /// upper ones; hence the repeated 32 bits.
-    fn hash(self) -> u64 {
-        u64::from(self.hash) << 32 | u64::from(self.hash)
-    }
-}
 
 /// Slots, found by key and by number.
 #[derive(Debug)]
@@ -74,9 +49,6 @@ pub(crate) struct SlotHint<T> {
     /// Stores a number with the key.
     pub(crate) write: fn(&T, u32),
 }
-
-/// The number of no slot: the guess for a key without a slot.
-pub(in crate::workqueue) const NO_SLOT: u32 = u32::MAX;
 
 impl<T> Clone for SlotHint<T> {
     fn clone(&self) -> Self {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::slots::Ticket;
+use super::ticket::Ticket;
 
 /// Outdated entries, beyond the number in use, that do not justify a sweep.
 const SLACK: usize = 64;

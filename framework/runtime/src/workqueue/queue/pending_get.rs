@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Shared, State};
 use crate::workqueue::Work;
 use crate::workqueue::core::Claim;
+use crate::workqueue::state::{Shared, State};
 use crate::workqueue::waiters::{DelayTimer, WaiterId};
 
 /// A call of [`WorkQueue::get`]; cancelled when dropped.

@@ -26,8 +26,7 @@ mod line;
 mod monitor;
 mod names;
 mod oracle;
-#[cfg(test)]
-mod outside_tests;
+mod outcome;
 mod pattern;
 mod patterns;
 mod plan;
@@ -36,6 +35,7 @@ mod report;
 mod run;
 mod saved;
 mod search;
+mod setting;
 mod simulate;
 mod state;
 #[cfg(test)]
@@ -50,8 +50,9 @@ use jiff::Timestamp;
 
 use self::oracle::Verdict;
 use self::plan::Plan;
-use self::run::{Setting, Shared};
+use self::run::Shared;
 use self::search::{Reference, Search, SearchTally};
+use self::setting::Setting;
 use windlass_core::rng::Rng;
 
 pub use self::external::ExternalWorld;

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::monitor::OUTSIDE;
 use super::pattern::Pattern;
 use super::state::{self, End};
 
@@ -310,7 +309,7 @@ impl Names {
 
 /// Whether a place is in a system outside of Kubernetes.
 fn is_outside(place: &str) -> bool {
-    state::resource_of(place) == OUTSIDE
+    state::resource_of(place) == state::OUTSIDE
 }
 
 /// Returns the part of a key before the name, and the name.

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::monitor::{Change, Observed};
 use super::names::{Names, Snapshot};
+use super::outcome::Outcome;
 use super::plan::{Disturbance, Step};
 use super::relations::Relations;
-use super::run::Outcome;
 use super::state::{self, Difference, End, Masks};
 
 /// Updates of one object that a disturbance may add.

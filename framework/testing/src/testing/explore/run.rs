@@ -13,10 +13,10 @@ use serde_json::json;
 use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
-use super::monitor::{Monitor, Observed, Recording};
-use super::names::Snapshot;
+use super::monitor::Monitor;
 use super::oracle::Expectation;
-use super::plan::Plan;
+use super::outcome::Outcome;
+use super::setting::Setting;
 use super::world::World;
 use crate::embedded::WebhookRoutes;
 use crate::testing::paused::paused_runtime;
@@ -28,68 +28,8 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
 
-/// Starts of simulated time. The second one, 2032-01-01T00:00:00Z, has the day of the year and of the
-/// week of the first one, since schedules depend on these.
-pub(super) const EPOCHS: [i64; 2] = [EPOCH, 1_956_528_000];
 /// Writes by which resourceVersions of another start are higher.
 const OTHER_REVISION: u64 = 7;
-
-/// Number of replicas in runs with hand-overs.
-pub(super) const REPLICAS: usize = 2;
-
-/// Input of a run.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Setting {
-    pub(super) seed: u64,
-    pub(super) plan: Plan,
-    /// Delay of all events.
-    pub(super) lag: Duration,
-    /// Number of replicas; 0 and 1 mean one without a lease.
-    pub(super) replicas: usize,
-    /// Most seeded faults; `None` without them and without latencies.
-    pub(super) chaos: Option<usize>,
-    /// Whether time and resourceVersions begin elsewhere than in other runs.
-    pub(super) is_elsewhere: bool,
-}
-
-impl Setting {
-    /// Returns the setting of a plan's run.
-    pub(super) fn of(seed: u64, plan: &Plan) -> Self {
-        let replicas = if plan.is_replicated() { REPLICAS } else { 1 };
-        Self { seed, plan: plan.clone(), replicas, ..Self::default() }
-    }
-
-    /// Returns the start of simulated time.
-    pub(super) fn epoch(&self) -> i64 {
-        EPOCHS[usize::from(self.is_elsewhere)]
-    }
-}
-
-/// Outcome of a run.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) recording: Recording,
-    /// Objects at the end, before the last restart.
-    pub(super) end: Snapshot,
-    /// Whether each object's parts are about its generation, at that end.
-    pub(super) observed: Observed,
-    /// Number of the first change after the last restart.
-    pub(super) restart: usize,
-    /// The reason for which the run did not reach its end.
-    pub(super) failure: Option<String>,
-    /// Whether the failure is a panic of the workload itself.
-    pub(super) has_panicked: bool,
-    /// Parts that were not at rest at the end, a sentence each.
-    pub(super) unrest: Vec<String>,
-}
-
-impl Outcome {
-    /// Returns the virtual time from the last disturbance or step of a user to the operator's last
-    /// change.
-    pub(super) fn rest(&self) -> Duration {
-        self.recording.rest(self.restart)
-    }
-}
 
 /// State that runs share.
 #[derive(Debug)]

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::monitor::{Change, Recording, Request};
+use super::monitor::{Change, Recording, Request, words};
 use super::plan::{Disturbance, Plan, Step};
-use super::state;
 
 /// The moment of a disturbance in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl SavedFinding {
 
 /// Returns the words for a request of the reference run.
 fn of_request(request: &Request) -> String {
-    state::request_text(request, request.key.as_deref())
+    words::request_text(request, request.key.as_deref())
 }
 
 /// Returns the words for each request or change that a disturbance may meet, with its number.
@@ -46,7 +45,7 @@ fn subjects(kind: Disturbance, reference: &Recording) -> Vec<(usize, String)> {
     if kind.is_of_change() {
         let changes = reference.changes.iter().enumerate();
         let judged = changes.filter(|(_, change): &(usize, &Change)| change.is_relevant);
-        judged.map(|(at, change)| (at, state::change_text(change))).collect()
+        judged.map(|(at, change)| (at, words::change_text(change))).collect()
     } else {
         let requests = reference.requests.iter().enumerate();
         requests.map(|(at, request)| (at, of_request(request))).collect()

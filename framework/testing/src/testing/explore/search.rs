@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::monitor::{Change, Recording};
+use super::monitor::{Change, Recording, words};
 use super::oracle::{self, Expectation, Verdict};
+use super::outcome::Outcome;
 use super::plan::Plan;
 use super::report::{ExplorationReport, Finding};
-use super::run::{self, Outcome, Setting, Shared};
-use super::{Exploration, REPLAY, World, saved, state};
+use super::run::{self, Shared};
+use super::setting::{REPLICAS, Setting};
+use super::{Exploration, REPLAY, World, saved};
 use crate::testing::paused::{STACK, on_thread};
 
 /// Delay of events in the undisturbed run that shows how many writes lateness alone can cause.
@@ -106,7 +108,7 @@ pub(super) fn replicate<F, W>(
     F: Fn(World) -> W + Send + Sync,
     W: Future<Output = ()>,
 {
-    let setting = Setting { seed, replicas: run::REPLICAS, ..Setting::default() };
+    let setting = Setting { seed, replicas: REPLICAS, ..Setting::default() };
     let Ok(outcome) = on_thread(|| run::run(shared, &setting, Some(&reference.expected))) else {
         return;
     };
@@ -198,7 +200,7 @@ impl<F> Search<'_, F> {
         let outcome = run::run(self.shared, &setting, Some(expected));
         self.tally.runs.fetch_add(1, Ordering::Relaxed);
         let reference = self.reference.of(plan);
-        let caused = state::caused(&outcome.recording, &reference.requests);
+        let caused = words::caused(&outcome.recording, &reference.requests);
         if std::env::var_os(REPLAY).is_some() {
             print_run(&outcome, &caused);
             if caused.len() < plan.steps.len() {
@@ -257,7 +259,7 @@ pub(super) fn print_run(outcome: &Outcome, caused: &[String]) {
     for (number, request) in requests.iter().enumerate() {
         changes.iter().filter(|change| change.requests == number).for_each(print);
         if request.is_disturbed() {
-            let text = state::request_text(request, request.key.as_deref());
+            let text = words::request_text(request, request.key.as_deref());
             eprintln!("{:>9.3} s   asks for {text}", request.at.as_secs_f64());
         }
     }

@@ -12,10 +12,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::monitor::words;
+use super::outcome::Outcome;
 use super::report::{ExplorationReport, Finding};
-use super::run::{self, Outcome, Setting, Shared};
+use super::run::{self, Shared};
 use super::search::{self, Reference};
-use super::{World, now, state};
+use super::setting::Setting;
+use super::{World, now};
 use crate::testing::paused::on_thread;
 
 /// Variable that names one run, `SEED` or `SEED:FAULTS`: it alone is made, and its exchange is
@@ -220,7 +223,7 @@ impl<F> Sweep<'_, F> {
         W: Future<Output = ()>,
     {
         let expected = &self.reference.expected;
-        let caused = |outcome: &Outcome| state::caused(&outcome.recording, &[]);
+        let caused = |outcome: &Outcome| words::caused(&outcome.recording, &[]);
         if self.is_alone {
             search::print_run(&outcome, &caused(&outcome));
         }

@@ -12,7 +12,7 @@ use super::line::Line;
 use super::monitor::{LEASE, Monitor};
 use super::names::Snapshot;
 use super::plan::RESTART;
-use super::run::Setting;
+use super::setting::Setting;
 use crate::embedded::{self, WebhookRoutes};
 use crate::testing::{Recording, settle};
 use windlass_client::client::{Client, ClientConfig};

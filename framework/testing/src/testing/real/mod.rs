@@ -6,6 +6,7 @@
 //! and tokens of service accounts. Not included: controllers (no process acts on stored objects),
 //! and kubelets.
 
+mod folder;
 mod guard;
 mod pki;
 mod program;

@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use parking_lot::Mutex;
-use rcgen::KeyPair;
 use tokio::sync::OnceCell;
 
 use super::guard::{Guard, Word};
-use super::pki::{Authority, ClientCertificate, unmade};
-use super::{failed, program};
+use super::pki::{Authority, ClientCertificate};
+use super::{failed, folder, program};
 use windlass_client::client::{Client, ClientConfig, Prepared};
 use windlass_core::clock::Clock;
 use windlass_core::error::Error;
@@ -24,15 +23,6 @@ use windlass_core::error::Error;
 ///
 /// An idle machine needs 3 s.
 const READY: Duration = Duration::from_secs(60);
-/// Name, uid and groups of the users that have a static token.
-///
-/// Groups are separated by commas, as the file of static tokens has them. RBAC grants everything to
-/// `system:masters`.
-const USERS: &[(&str, &str, &str)] = &[
-    ("admin", "admin-uid", "system:masters"),
-    ("alice", "alice-uid", "readers,writers"),
-    ("bob", "bob-uid", ""),
-];
 
 /// A real kube-apiserver 1.36 with a separate etcd, on loopback.
 ///
@@ -128,10 +118,10 @@ impl RealServer {
         let program = program::find("kube-apiserver")?;
         let clients = Authority::new("windlass test clients")?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-        let folder = new_folder()?;
+        let folder = folder::new_folder()?;
         // Before the process starts, which reads the files once.
-        let server_ca = Mutex::new(furnish(&folder, &clients)?);
-        let mut arguments = arguments(&folder, address.port());
+        let server_ca = Mutex::new(folder::furnish(&folder, &clients)?);
+        let mut arguments = folder::arguments(&folder, address.port());
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         let guard = Guard::start(&folder, &program, &arguments);
         let guard = guard.map_err(|error| {
@@ -187,7 +177,7 @@ impl RealServer {
 
     /// Returns the static token of a user: `admin`, `alice` or `bob`.
     pub fn token(user: &str) -> String {
-        format!("token-of-{user}")
+        folder::token(user)
     }
 
     /// Creates a client certificate of `user` in `group`, which the server accepts for `lifetime`.
@@ -278,7 +268,7 @@ impl RealServer {
     /// # Panics
     /// When the server's folder cannot be written.
     pub fn replace_certificate(&self) {
-        match write_server_certificate(&self.folder) {
+        match folder::write_server_certificate(&self.folder) {
             Ok(ca) => *self.server_ca.lock() = ca,
             Err(error) => cannot("replace the certificate of", &error),
         }
@@ -319,7 +309,7 @@ impl RealServer {
             if place.exists() {
                 std::fs::remove_dir_all(&place)?;
             }
-            by.map_or(Ok(()), |by| copy(&self.folder.join(by), &place))
+            by.map_or(Ok(()), |by| folder::copy(&self.folder.join(by), &place))
         };
         if let Err(error) = replace() {
             let text = format!("cannot replace {}", place.display());
@@ -399,108 +389,6 @@ impl fmt::Debug for RealServer {
 /// The text names the remedy if there is one.
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
-}
-
-/// Copies a folder and the contents.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            std::fs::copy(entry.path(), to)?;
-        }
-    }
-    Ok(())
-}
-
-/// Creates a folder that no other running server uses.
-///
-/// The folder lies in the system's folder for temporary files; the name has the process id and a
-/// number.
-fn new_folder() -> Result<PathBuf, Error> {
-    /// Number of folders that this process has created.
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    // `Relaxed`: the number need only be unique.
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("windlass-kube-{}-{count}", std::process::id()));
-    // A former process with the same id may have left a folder.
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(folder.join("certificates")).map_err(|error| {
-        failed(format!("cannot prepare the folder {}", folder.display())).because(error)
-    })?;
-    Ok(folder)
-}
-
-/// Writes keys, certificates and tokens; returns the CA of the server's certificate.
-///
-/// The key pair of `accounts.*` signs tokens of service accounts and verifies them.
-fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
-    let accounts = KeyPair::generate().map_err(unmade)?;
-    write(folder, "accounts.key", &accounts.serialize_pem())?;
-    write(folder, "accounts.pub", &accounts.public_key_pem())?;
-    write(folder, "clients.crt", &clients.certificate)?;
-    let tokens = USERS.iter().map(|(name, uid, groups)| {
-        let token = RealServer::token(name);
-        format!("{token},{name},{uid},\"{groups}\"\n")
-    });
-    write(folder, "tokens.csv", &tokens.collect::<String>())?;
-    write_server_certificate(folder)
-}
-
-/// Writes a certificate of a new CA for the server; returns the CA's certificate.
-///
-/// A new CA each time, so that a client which trusts the former CA rejects the new certificate.
-fn write_server_certificate(folder: &Path) -> Result<String, Error> {
-    let authority = Authority::new("windlass test servers")?;
-    let pair = authority.server()?;
-    write(folder, "server.crt", &pair.certificate)?;
-    write(folder, "server.key", &pair.key)?;
-    Ok(authority.certificate)
-}
-
-/// Writes a file of the server.
-fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
-    std::fs::write(folder.join(name), text).map_err(|error| {
-        failed(format!("cannot write {name} in {}", folder.display())).because(error)
-    })
-}
-
-/// Returns the command line of kube-apiserver.
-///
-/// The first eight flags name files of the server's folder; `etcd-data-dir` is a flag of the
-/// project's build, which runs etcd in the same process.
-fn arguments(folder: &Path, port: u16) -> Vec<String> {
-    let files = [
-        ("etcd-data-dir", "etcd"),
-        ("cert-dir", "certificates"),
-        ("tls-cert-file", "server.crt"),
-        ("tls-private-key-file", "server.key"),
-        ("client-ca-file", "clients.crt"),
-        ("token-auth-file", "tokens.csv"),
-        ("service-account-key-file", "accounts.pub"),
-        ("service-account-signing-key-file", "accounts.key"),
-    ];
-    let files = files.map(|(flag, name)| format!("--{flag}={}", folder.join(name).display()));
-    let others = [
-        "--bind-address=127.0.0.1",
-        "--authorization-mode=RBAC",
-        "--service-account-issuer=https://windlass.test",
-        // No controller creates the default ServiceAccount, without which this plugin refuses every
-        // Pod.
-        "--disable-admission-plugins=ServiceAccount",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        // The address is loopback, which is not valid in the Endpoints of the `kubernetes` Service.
-        "--endpoint-reconciler-type=none",
-        "--shutdown-delay-duration=0",
-        // Without this flag an open watch keeps the server for a minute after SIGTERM.
-        "--shutdown-watch-termination-grace-period=1s",
-        "--allow-privileged",
-    ];
-    let others = others.map(str::to_owned);
-    files.into_iter().chain(others).chain([format!("--secure-port={port}")]).collect()
 }
 
 /// Returns a free port below those that the kernel gives to outgoing connections, so that no

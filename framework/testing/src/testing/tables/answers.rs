@@ -4,22 +4,12 @@
 //! Nothing is stored, so every request is answered from the same objects. Not included: defaults,
 //! rules, rights, the ownership of fields, and patches other than applies and merges.
 
-use std::sync::Arc;
-
 use http::Method;
 use http::request::Parts;
-use jiff::Timestamp;
+use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
-use windlass_client::client::{Client, ClientConfig};
-use windlass_core::clock::Clock;
-use windlass_core::environment::Environment;
-use windlass_core::error::Error;
-use windlass_core::metrics::Metrics;
-use windlass_core::rng::Rng;
 
-use super::connection::{Answer, Memory};
 use super::given::Given;
-use crate::testing::EPOCH;
 use crate::testing::target::Target;
 
 /// Members by which the items of a list are told apart.
@@ -27,23 +17,13 @@ const ITEM_NAMES: [&str; 3] = ["uid", "type", "name"];
 
 /// The given objects, with their namespaces.
 #[derive(Debug)]
-pub(super) struct Answers(Vec<(String, Given)>);
+pub(super) struct Answers(pub(super) Vec<(String, Given)>);
 
-/// Returns a client of these objects.
-///
-/// # Errors
-/// Those of the client's settings.
-pub(super) fn client(objects: Vec<(String, Given)>) -> Result<Client, Error> {
-    let epoch = Timestamp::from_second(EPOCH).unwrap_or(Timestamp::UNIX_EPOCH);
-    let environment = Environment {
-        clock: Clock::simulated(epoch),
-        rng: Rng::seeded(1),
-        metrics: Metrics::new(),
-    };
-    // The name is never resolved: the connector opens pipes.
-    let config = ClientConfig::new("http://in-process.windlass")?.with_namespace("default");
-    let connector = Arc::new(Memory(Arc::new(Answers(objects))));
-    Client::builder().config(config).connector(connector).environment(environment).build()
+/// An answer: its code, its body, and whether more may follow, as of a watch.
+pub(super) struct Answer {
+    pub(super) code: u16,
+    pub(super) body: Bytes,
+    pub(super) is_open: bool,
 }
 
 impl Answers {

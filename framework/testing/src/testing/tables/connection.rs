@@ -15,22 +15,40 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use windlass_client::client::{BoxIo, Connect};
+use jiff::Timestamp;
+use windlass_client::client::{BoxIo, Client, ClientConfig, Connect};
+use windlass_core::clock::Clock;
+use windlass_core::environment::Environment;
+use windlass_core::error::Error;
+use windlass_core::metrics::Metrics;
+use windlass_core::rng::Rng;
 
-use super::answers::Answers;
+use super::answers::{Answer, Answers};
+use super::given::Given;
+use crate::testing::EPOCH;
 
 /// Bytes that one side of a connection writes before the other one reads.
 const PIPE: usize = 64 * 1024;
 
-/// An answer: its code, its body, and whether more may follow, as of a watch.
-pub(super) struct Answer {
-    pub(super) code: u16,
-    pub(super) body: Bytes,
-    pub(super) is_open: bool,
+/// Returns a client of these objects.
+///
+/// # Errors
+/// Those of the client's settings.
+pub(super) fn client(objects: Vec<(String, Given)>) -> Result<Client, Error> {
+    let epoch = Timestamp::from_second(EPOCH).unwrap_or(Timestamp::UNIX_EPOCH);
+    let environment = Environment {
+        clock: Clock::simulated(epoch),
+        rng: Rng::seeded(1),
+        metrics: Metrics::new(),
+    };
+    // The name is never resolved: the connector opens pipes.
+    let config = ClientConfig::new("http://in-process.windlass")?.with_namespace("default");
+    let connector = Arc::new(Memory(Arc::new(Answers(objects))));
+    Client::builder().config(config).connector(connector).environment(environment).build()
 }
 
 /// Opens connections to answers.
-pub(super) struct Memory(pub(super) Arc<Answers>);
+struct Memory(Arc<Answers>);
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::given::Given;
@@ -47,16 +46,5 @@ impl Effect {
             Self::Update => "update",
             Self::Delete => "delete",
         }
-    }
-}
-
-/// Returns a value as JSON.
-///
-/// # Panics
-/// When it cannot be written, as a map whose keys are no texts.
-pub(super) fn json_of(value: &impl Serialize) -> Value {
-    match serde_json::to_value(value) {
-        Ok(value) => value,
-        Err(error) => panic!("cannot write a value of a case as JSON: {error}"),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use windlass_client::api::{Api, Patch};
 use windlass_core::error::{Error, ErrorKind};
@@ -12,7 +13,7 @@ use windlass_core::resource::{
 };
 use windlass_runtime::manager::Manager;
 
-use super::{Case, TestCluster, expected};
+use super::{Case, TestCluster};
 
 /// Namespace of a case without a server.
 const DEFAULT: &str = "default";
@@ -75,7 +76,7 @@ impl Places {
 impl Given {
     /// Takes an object.
     pub(super) fn of<K: Resource>(object: &K) -> Self {
-        let (info, mut value) = (info_of::<K>(), expected::json_of(object));
+        let (info, mut value) = (info_of::<K>(), json_of(object));
         value["apiVersion"] = json!(info.api_version());
         value["kind"] = json!(info.kind);
         Self { info, value }
@@ -288,5 +289,16 @@ pub(super) async fn remove(cluster: &TestCluster, case: &Case) {
         let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
         let _ = api.patch(&given.name(), free).await;
         let _ = api.delete(&given.name()).await;
+    }
+}
+
+/// Returns a value as JSON.
+///
+/// # Panics
+/// When it cannot be written, as a map whose keys are no texts.
+pub(super) fn json_of(value: &impl Serialize) -> Value {
+    match serde_json::to_value(value) {
+        Ok(value) => value,
+        Err(error) => panic!("cannot write a value of a case as JSON: {error}"),
     }
 }

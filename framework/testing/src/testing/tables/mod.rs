@@ -155,7 +155,7 @@ impl Case {
     /// # Panics
     /// When `status` is not written as JSON.
     pub fn status(mut self, status: impl Serialize) -> Self {
-        self.expected.status = Some(expected::json_of(&status));
+        self.expected.status = Some(given::json_of(&status));
         self
     }
 
@@ -288,7 +288,7 @@ impl Table {
 
     /// Runs a case over answers from its given objects.
     async fn without_server(&self, case: &Case) -> Result<PlannedObject, Error> {
-        let client = answers::client(given::stored(case))?.dry_run();
+        let client = connection::client(given::stored(case))?.dry_run();
         planned((self.make)(client), case, &Places::default()).await
     }
 

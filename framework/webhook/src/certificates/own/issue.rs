@@ -10,7 +10,7 @@ use rcgen::{
 use windlass_core::{Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::material::Pair;
+use super::pair::Pair;
 use super::{after, before};
 
 /// Life of an authority.

@@ -6,17 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use windlass_core::Error;
 use zeroize::Zeroizing;
 
 use super::after;
 use super::issue::{Names, SKEW, authority, serving};
-use crate::certificates::validity::Validity;
+use super::pair::{Pair, validity};
 
-/// Part of a life, in percent, below which a certificate is replaced.
-const RENEW_BELOW: i64 = 20;
 /// Time for which a new authority is trusted before it signs.
 pub(crate) const OVERLAP: Duration = Duration::from_secs(3600);
 /// Most authorities that are trusted at once.
@@ -30,14 +26,6 @@ const AUTHORITY: &str = "signing-ca.crt";
 const AUTHORITY_KEY: &str = "signing-ca.key";
 const NEXT: &str = "next-ca.crt";
 const NEXT_KEY: &str = "next-ca.key";
-
-/// A certificate and its key, PEM.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Pair {
-    pub(super) certificate: String,
-    pub(super) key: Zeroizing<String>,
-    pub(super) validity: Validity,
-}
 
 /// The certificates of an operator.
 #[derive(Clone, PartialEq, Eq)]
@@ -63,26 +51,6 @@ pub(super) enum Step {
     SwitchAuthority,
     /// Everything is made anew.
     Anew,
-}
-
-impl Pair {
-    /// Returns a pair; `None` when the certificate cannot be read.
-    pub(super) fn new(certificate: String, key: Zeroizing<String>) -> Option<Self> {
-        let validity = validity(&certificate)?;
-        Some(Self { certificate, key, validity })
-    }
-
-    fn is_due(&self, now: Timestamp) -> bool {
-        self.validity.left_percent(now) < RENEW_BELOW
-    }
-
-    fn is_over(&self, now: Timestamp) -> bool {
-        self.validity.not_after <= now
-    }
-}
-
-fn validity(certificate: &str) -> Option<Validity> {
-    Validity::of(&CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?)
 }
 
 impl Material {

@@ -8,6 +8,7 @@
 
 mod issue;
 mod material;
+mod pair;
 mod temporary;
 
 use std::time::Duration;

@@ -3,6 +3,7 @@
 mod absence;
 mod rollback;
 
+use super::attempt_end::EXPIRED;
 use super::*;
 use crate::reflector::Read;
 use windlass_client::client::Verb;

@@ -6,19 +6,15 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::future::IntoFuture;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::pause::{passes, pause};
 use super::rollback::RollbackProbe;
+use super::version::compare;
 use super::{ApiFuture, Watch, WatchEvent, WatchStream};
-use windlass_core::environment::Environment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt};
-
-/// Bounds of the pause between two connections, which doubles while nothing comes.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl<K> Watch<K> {
     /// Makes the watch start again from the last version whenever the watch ends or the connection
@@ -222,38 +218,6 @@ impl<K: Resource> ResumingWatch<K> {
         self.failures = self.failures.saturating_add(1);
         Ok(())
     }
-}
-
-/// The pause after that many failures in a row; `asked` is the wait that the server requested.
-pub(super) fn pause(environment: &Environment, failures: u32, asked: Option<Duration>) -> Duration {
-    let pause = SHORTEST_PAUSE.saturating_mul(1 << failures.min(5)).min(LONGEST_PAUSE);
-    // Jitter: watches that lost the same server do not come back at once.
-    let pause = pause / 2 + environment.rng.jitter(pause / 2);
-    pause.max(asked.unwrap_or_default().min(LONGEST_PAUSE))
-}
-
-/// The order of two versions; `None` if either is no number.
-pub(in crate::api) fn compare(version: &str, other: &str) -> Option<Ordering> {
-    let are_numbers = is_number(version) && is_number(other);
-    // Without leading zeros the longer number is the greater: no conversion can overflow.
-    are_numbers.then(|| (version.len(), version).cmp(&(other.len(), other)))
-}
-
-/// Whether the error may pass, so that another attempt makes sense.
-pub(in crate::api) fn passes(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::TooManyRequests
-        | ErrorKind::Timeout
-        | ErrorKind::Connect
-        | ErrorKind::Transport => true,
-        ErrorKind::Server => !error.is_method_not_supported(),
-        _ => false,
-    }
-}
-
-/// Whether the version has digits only.
-fn is_number(version: &str) -> bool {
-    !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl<K> fmt::Debug for ResumingWatch<K> {

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::resume::{compare, pause};
+use super::pause::pause;
+use super::version::compare;
 use crate::api::draft::{Draft, Target};
 use crate::api::read::List;
 use crate::client::Verb;

@@ -4,6 +4,7 @@
 
 mod places;
 mod random;
+mod times;
 mod types;
 
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use super::intent::Ownership;
 use super::{Apply, Version};
 use crate::controller::Reconciler;
-use crate::controller::context::children::Ownership;
 use crate::controller::state::WriteEffect;
 use crate::events::{Normal, Warning};
 use crate::owner::{MarkedOwner, OWNER, OWNER_UID};

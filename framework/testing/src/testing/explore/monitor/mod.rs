@@ -6,6 +6,7 @@ mod lease;
 mod outside;
 mod recording;
 mod recreation;
+pub(super) mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,12 +25,12 @@ use self::recreation::Recreation;
 use super::line::{self, Trace};
 use super::names::Snapshot;
 use super::plan::{Disturbance, Step};
-use super::run::Setting;
+use super::setting::Setting;
 use super::state;
 use crate::testing::activity::Work;
 
 pub(super) use self::lease::LEASE;
-pub(super) use self::recording::{Change, OUTSIDE, Observed, Recording, Request};
+pub(super) use self::recording::{Change, Observed, Recording, Request};
 
 /// Most requests and changes of a run; a run with more is not recorded further.
 const MOST: usize = 20_000;

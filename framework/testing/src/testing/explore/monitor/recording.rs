@@ -20,9 +20,6 @@ const BOOKKEEPING: [&str; 5] = [
     "mutatingwebhookconfigurations",
 ];
 
-/// Resource of the states of systems outside of Kubernetes.
-pub(in crate::testing::explore) const OUTSIDE: &str = "external";
-
 /// A request of the operator.
 #[derive(Clone, Debug)]
 pub(in crate::testing::explore) struct Request {
@@ -157,9 +154,9 @@ impl Change {
     ) -> Self {
         let after = json!({ "metadata": { "name": system }, "state": after });
         Self {
-            key: state::key(OUTSIDE, &after),
+            key: state::key(state::OUTSIDE, &after),
             name: (String::new(), system.to_owned()),
-            resource: OUTSIDE.to_owned(),
+            resource: state::OUTSIDE.to_owned(),
             verb: "updates",
             by_operator,
             by_user: !by_operator,

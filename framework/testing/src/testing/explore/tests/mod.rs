@@ -1,5 +1,7 @@
 //! Explorations of small operators: what is found, and what is not.
 
+mod outside;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ConditionChange;
+use crate::controller::conditions::ConditionChange;
 use crate::controller::{Context, Reconciler};
 use windlass_core::conditions::{ConditionSet, met, unknown, unmet};
 

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Inline, Item, Listener, ListenerIdentity, ListenerState, MergePolicy, Stage};
-use crate::informer::Change;
-use crate::informer::options::SHORTEST_RESYNC;
-use crate::informer::registry::InformerRef;
+use super::Change;
+use super::listener::{
+    Inline, Item, Listener, ListenerIdentity, ListenerState, MergePolicy, Stage,
+};
+use super::options::SHORTEST_RESYNC;
+use super::registry::InformerRef;
 use crate::store::Event;
 use windlass_core::error::{Error, ErrorKind};
 
@@ -48,7 +50,7 @@ impl<K> fmt::Debug for Listen<K> {
 }
 
 impl<K: 'static> Listen<K> {
-    pub(in crate::informer) fn new(informer_ref: Arc<InformerRef>, caller: &Location<'_>) -> Self {
+    pub(super) fn new(informer_ref: Arc<InformerRef>, caller: &Location<'_>) -> Self {
         let name = format!("{}:{}", caller.file(), caller.line());
         let resync = informer_ref.core().options.resync;
         Self { informer_ref, name, resync, kind: PhantomData }

@@ -15,7 +15,7 @@ use windlass_core::resource::ResourceExt;
 use windlass_runtime::controller::{Action, Context, Finalize, Reconciler, Result};
 use windlass_runtime::manager::Manager;
 
-use super::{Exploration, ExternalWorld, Finding, World};
+use crate::testing::explore::{Exploration, ExternalWorld, Finding, World};
 
 /// A kind with a record in its status.
 #[derive(windlass_macros::CustomResource, Clone, Debug)]

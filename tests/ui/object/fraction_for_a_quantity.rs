@@ -1,0 +1,7 @@
+use k8s_openapi::api::core::v1::Pod;
+use windlass::object;
+
+fn main() {
+    let name = String::new();
+    let _ = object!(Pod { spec: { containers: [{ name: name, resources: { limits: { cpu: 0.5 } } }] } });
+}

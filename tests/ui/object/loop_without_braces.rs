@@ -1,0 +1,6 @@
+use k8s_openapi::api::core::v1::Pod;
+use windlass::object;
+
+fn main() {
+    let _ = object!(Pod { spec: { containers: [for n in ["a", "b"] { name: n }] } });
+}

@@ -1,0 +1,19 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Spec {
+    pub field: Inner<Foreign>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Inner<T> {
+    pub inner: T,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Foreign {
+    pub field: i32,
+}
+
+fn main() {}
