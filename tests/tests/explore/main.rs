@@ -4,14 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "workloads of tests, outside of test functions")]
 
 mod copies;
+mod drawn;
 mod failures;
 mod fleet;
 mod members;
+mod outside;
 mod records;
 mod replays;
 mod replicas;
 mod rotation;
 mod saved;
+mod shared;
 mod simulations;
 mod website;
 
@@ -88,6 +91,34 @@ fn a_deletion_by_a_stale_view_is_found() {
 }
 
 #[test]
+fn a_password_that_is_drawn_twice_is_found() {
+    let finding = found_in_the_broken_only(drawn::passwords);
+    assert!(finding.to_string().contains("both are equal in undisturbed runs"), "{finding}");
+}
+
+#[test]
+fn a_member_whose_drawn_name_is_not_recorded_is_found() {
+    let finding = found_in_the_broken_only(drawn::tokens);
+    assert!(finding.to_string().contains("configmaps default/a-*: 2 objects"), "{finding}");
+}
+
+#[test]
+fn a_disk_that_is_added_twice_is_found_by_any_id() {
+    found_in_the_broken_only(outside::disks);
+}
+
+#[test]
+fn a_stamp_before_its_member_is_found_by_any_version() {
+    found_in_the_broken_only(outside::stamps);
+}
+
+#[test]
+fn an_update_that_undoes_an_edit_of_others_is_found() {
+    let finding = found_in_the_broken_only(shared::lists);
+    assert_eq!(finding.heading(), "an edit of another client was undone", "{finding}");
+}
+
+#[test]
 fn a_task_that_writes_after_a_hand_over_is_found() {
     let finding = found_in_the_broken_only(replicas::tasks);
     assert_eq!(finding.heading(), "a replica wrote without the lease", "{finding}");
@@ -121,7 +152,7 @@ fn a_finding_is_made_again_alone_by_its_text() {
     let finding = report.findings().first().unwrap();
     assert!(finding.to_string().contains("the create of configmaps default/"), "{report}");
     let [report, writes] = made_again(finding.replay());
-    assert!(report.contains("1 findings in 5 runs of 1 plans"), "{report}{writes}");
+    assert!(report.contains("1 findings in 6 runs of 1 plans"), "{report}{writes}");
     assert!(report.contains(finding.heading()) && report.contains(finding.replay()), "{report}");
     assert!(writes.contains("disturbed: the create of configmaps default/"), "{writes}");
     assert!(writes.contains("operator creates"), "{writes}");
@@ -178,6 +209,11 @@ fn nothing_is_found_in_fixed_operators_over_twenty_seeds() {
             clean(seed, 400, &rotation::stale_deletion),
             clean(seed, 400, &replicas::tasks),
             clean(seed, 400, &replicas::names),
+            clean(seed, 400, &drawn::passwords),
+            clean(seed, 400, &drawn::tokens),
+            clean(seed, 400, &outside::disks),
+            clean(seed, 400, &outside::stamps),
+            clean(seed, 400, &shared::lists),
         ];
         reports.iter().for_each(|report| println!("{report}"));
     }

@@ -7,7 +7,8 @@
 //!
 //! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the
 //! server; `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all;
-//! `oracle` judges; `state` compares objects; `line` cuts connections; `external` has systems
+//! `oracle` judges; `state` compares objects, without what `names` and `pattern` find to vary and
+//! with what `relations` finds to agree; `line` cuts connections; `external` has systems
 //! outside of Kubernetes, `declared` workloads from a schema; `report` tells findings, `saved`
 //! keeps them as files. `simulate` makes runs with seeded faults instead.
 //!
@@ -23,10 +24,13 @@ mod declared;
 mod external;
 mod line;
 mod monitor;
+mod names;
 mod oracle;
 mod outcome;
+mod pattern;
 mod patterns;
 mod plan;
+mod relations;
 mod report;
 mod run;
 mod saved;
@@ -149,9 +153,9 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Start of simulated time.
-fn epoch() -> Timestamp {
-    Timestamp::from_second(EPOCH).unwrap_or(Timestamp::UNIX_EPOCH)
+/// Returns a start of simulated time.
+fn time_of(epoch: i64) -> Timestamp {
+    Timestamp::from_second(epoch).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 impl Exploration {

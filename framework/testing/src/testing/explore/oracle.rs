@@ -9,8 +9,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::monitor::{Change, Observed};
+use super::names::{Names, Snapshot};
 use super::outcome::Outcome;
 use super::plan::{Disturbance, Step};
+use super::relations::Relations;
 use super::state::{self, Difference, End, Masks};
 
 /// Updates of one object that a disturbance may add.
@@ -20,8 +22,14 @@ const MORE_UPDATES: usize = 10;
 #[derive(Debug)]
 pub(super) struct Expectation {
     end: End,
+    /// The end as it is stored.
+    stored: Snapshot,
     observed: Observed,
+    names: Names,
     masks: Masks,
+    /// Those of single writes, in which names are as they are stored.
+    write_masks: Masks,
+    relations: Relations,
     /// Most creations, updates and deletions of each key by the operator.
     most: BTreeMap<(String, &'static str), usize>,
     /// Writes of the operator, without masked places; most in one run.
@@ -75,9 +83,9 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 }
 
 impl Expectation {
-    /// Returns what undisturbed runs agree on. `first` gives the end, `others` with other seeds the
-    /// masks; all of them, and those `delayed`, the bounds of writes. `within` is the bound of the
-    /// time to rest.
+    /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds and
+    /// times, the names and values that vary; all of them, and those `delayed`, the bounds of
+    /// writes. `within` is the bound of the time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
@@ -87,26 +95,23 @@ impl Expectation {
         delayed: &[Outcome],
         within: Duration,
     ) -> Result<Self, Vec<String>> {
-        let mut masks = Masks::new();
-        let mut missing = Vec::new();
-        for other in others {
-            for Difference { key, path, text } in
-                state::differences(&first.end, &other.end, &Masks::new())
-            {
-                if path.is_empty() {
-                    missing.push(text);
-                } else {
-                    masks.insert((state::resource_of(&key).to_owned(), path));
-                }
-            }
-        }
-        if !missing.is_empty() {
-            return Err(missing);
-        }
+        let mut names = Names::default();
+        others.iter().for_each(|other| names.learn(&first.end, &other.end));
+        let end = names.end(&first.end);
+        let ends: Vec<End> = others.iter().map(|other| names.end(&other.end)).collect();
+        let mut places = masks(others, |outcome| names.end(&outcome.end), first)?;
+        // Names without numbers have places of their own.
+        let unnumbered = names.unnumbered();
+        places.extend(masks(others, |outcome| unnumbered.end(&outcome.end), first)?);
+        let write_masks = masks(others, |outcome| names.stored(&outcome.end), first)?;
         let mut expected = Self {
-            end: first.end.clone(),
+            relations: Relations::of(&end, &ends),
+            end,
+            stored: first.end.clone(),
             observed: first.observed.clone(),
-            masks,
+            names,
+            masks: places,
+            write_masks,
             most: BTreeMap::new(),
             writes: BTreeMap::new(),
             order: Vec::new(),
@@ -127,7 +132,7 @@ impl Expectation {
         self.unrest.extend(outcome.unrest.iter().cloned());
         // An operator that needs long by itself may do so after a disturbance, too.
         self.slowest = self.slowest.max(outcome.rest());
-        for (key, count) in counts(outcome) {
+        for (key, count) in self.counts(outcome) {
             let most = self.most.entry(key).or_default();
             *most = count.max(*most);
         }
@@ -141,8 +146,8 @@ impl Expectation {
 
     /// Returns a write without masked places.
     fn write(&self, change: &Change) -> WriteKey {
-        let after = state::masked(&change.key, &change.after, &self.masks);
-        (change.key.clone(), change.verb, after.to_string())
+        let after = state::masked(&change.key, &change.after, &self.write_masks);
+        (self.names.key(&change.key), change.verb, after.to_string())
     }
 
     /// Whether a run has come to the end on which undisturbed runs were restarted.
@@ -153,8 +158,27 @@ impl Expectation {
     }
 
     /// Returns the places in which an end differs.
-    pub(super) fn differences(&self, end: &End) -> Vec<Difference> {
-        state::differences(&self.end, end, &self.masks)
+    pub(super) fn differences(&self, end: &Snapshot) -> Vec<Difference> {
+        let end = self.names.end(end);
+        let mut differences = state::differences(&self.end, &end, &self.masks);
+        differences.extend(self.relations.broken(&end));
+        differences
+    }
+
+    /// Returns the places in which an end differs where objects were replaced: whatever counts on
+    /// counted them twice, and their generations begin anew.
+    fn differences_anew(&self, end: &Snapshot) -> Vec<Difference> {
+        let names = self.names.unnumbered();
+        let (old, new) = (names.end(&self.stored), names.end(end));
+        let mut differences = state::differences(&old, &new, &self.masks);
+        let number = |text: &str| text.trim_matches('"').parse::<i64>().ok();
+        differences.retain(|difference| {
+            let [old, new] = &difference.sides;
+            let (Some(old), Some(new)) = (number(old), number(new)) else { return true };
+            !self.stored.uids.are_generations(old, &end.uids, new)
+        });
+        differences.extend(self.relations.broken(&self.names.end(end)));
+        differences
     }
 
     /// Returns what is not at rest at an end, though it is in undisturbed runs.
@@ -183,9 +207,15 @@ impl Expectation {
         let (heading, details) = if let Some(failure) = &outcome.failure {
             ("the run failed", vec![failure.clone()])
         } else {
-            let ends = self.differences(&outcome.end).into_iter().map(|difference| difference.text);
+            let ends = if outcome.recording.caused.iter().any(is_replaced) {
+                self.differences_anew(&outcome.end)
+            } else {
+                self.differences(&outcome.end)
+            };
+            let ends = ends.into_iter().map(|difference| difference.text);
             let judged = [
                 ("a replica wrote without the lease", outcome.recording.violations.clone()),
+                ("an edit of another client was undone", outcome.recording.undone.clone()),
                 ("the end differs", ends.collect()),
                 ("the operator is not at rest at the end", self.unrest(outcome)),
                 ("the operator wrote more than it needs to", self.surplus(outcome)),
@@ -213,7 +243,7 @@ impl Expectation {
         // the surplus.
         let loses = caused(|kind| matches!(kind, Disturbance::LoseAnswer | Disturbance::Fail(_)));
         let mut surplus = Vec::new();
-        for ((key, verb), count) in counts(outcome) {
+        for ((key, verb), count) in self.counts(outcome) {
             let most = self.most.get(&(key.clone(), verb)).copied().unwrap_or_default();
             let allowed = if verb == "updates" { most * 3 + MORE_UPDATES } else { most };
             let is_forgiven = match verb {
@@ -228,6 +258,15 @@ impl Expectation {
             }
         }
         surplus
+    }
+
+    /// Returns the numbers of the operator's creations, updates and deletions, by key.
+    fn counts(&self, outcome: &Outcome) -> BTreeMap<(String, &'static str), usize> {
+        let mut counts = BTreeMap::new();
+        writes(outcome).for_each(|change| {
+            *counts.entry((self.names.key(&change.key), change.verb)).or_default() += 1;
+        });
+        counts
     }
 
     /// Returns the sentence about the first write that no undisturbed run made, or else the first
@@ -262,12 +301,27 @@ impl Expectation {
     }
 }
 
-/// Returns the numbers of the operator's creations, updates and deletions, by key.
-fn counts(outcome: &Outcome) -> BTreeMap<(String, &'static str), usize> {
-    let mut counts = BTreeMap::new();
-    writes(outcome)
-        .for_each(|change| *counts.entry((change.key.clone(), change.verb)).or_default() += 1);
-    counts
+/// Returns the places in which undisturbed runs differ.
+///
+/// # Errors
+/// The differences that no mask can cover: whole objects.
+fn masks(
+    others: &[Outcome],
+    end_of: impl Fn(&Outcome) -> End,
+    first: &Outcome,
+) -> Result<Masks, Vec<String>> {
+    let end = end_of(first);
+    let (mut masks, mut missing) = (Masks::new(), Vec::new());
+    for other in others {
+        for difference in state::differences(&end, &end_of(other), &Masks::new()) {
+            if difference.path.is_empty() {
+                missing.push(difference.text);
+            } else {
+                difference.mask(&mut masks);
+            }
+        }
+    }
+    if missing.is_empty() { Ok(masks) } else { Err(missing) }
 }
 
 /// Returns the operator's changes after the last restart, a sentence each.

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::monitor::{Observed, Recording};
-use super::state::End;
+use super::names::Snapshot;
 
 /// Outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) recording: Recording,
     /// Objects at the end, before the last restart.
-    pub(super) end: End,
+    pub(super) end: Snapshot,
     /// Whether each object's parts are about its generation, at that end.
     pub(super) observed: Observed,
     /// Number of the first change after the last restart.

@@ -141,11 +141,17 @@ fn of_changes(reference: &Recording) -> Vec<Vec<Step>> {
 /// Returns the replacements of objects that carry finalizers of the operator: others may never go.
 fn recreations(reference: &Recording) -> Vec<Step> {
     let mut by_operator: BTreeMap<&str, bool> = BTreeMap::new();
+    // As in `is_replaceable`.
+    let mut declared_anew: BTreeSet<&str> = BTreeSet::new();
     let mut steps = Vec::new();
     for (at, change) in wanted(reference) {
+        if change.by_user && change.verb == "updates" {
+            declared_anew.insert(&change.key);
+        }
         if change.has_finalizers && change.verb != "deletes" {
             let is_own = *by_operator.entry(change.key.as_str()).or_insert(change.by_operator);
-            if is_own && !change.is_terminating {
+            let is_first = !declared_anew.contains(change.key.as_str());
+            if is_own && is_first && !change.is_terminating {
                 steps.push(Step { kind: Disturbance::Recreate, at });
             }
         }
@@ -222,9 +228,12 @@ fn is_replaceable(reference: &Recording, request: &Request) -> bool {
             && change.name.1 == request.name
     };
     let before = reference.changes.iter().enumerate().filter(is_before);
-    let mut states = before.map(|(_, change)| change).filter(is_same);
-    let last = states.next_back();
+    let states: Vec<&Change> = before.map(|(_, change)| change).filter(is_same).collect();
+    // The end may depend on what users declared before, of which a new object knows nothing.
+    let is_declared_anew = states.iter().any(|state| state.by_user && state.verb == "updates");
+    let last = states.last();
     last.is_some_and(|change| change.verb != "deletes" && !change.has_finalizers)
+        && !is_declared_anew
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde_json::json;
 use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
@@ -16,7 +17,6 @@ use super::monitor::Monitor;
 use super::oracle::Expectation;
 use super::outcome::Outcome;
 use super::setting::Setting;
-use super::state;
 use super::world::World;
 use crate::embedded::WebhookRoutes;
 use crate::testing::paused::paused_runtime;
@@ -28,6 +28,9 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
 
+/// Writes by which resourceVersions of another start are higher.
+const OTHER_REVISION: u64 = 7;
+
 /// State that runs share.
 #[derive(Debug)]
 pub(super) struct Shared<'a, F> {
@@ -37,18 +40,27 @@ pub(super) struct Shared<'a, F> {
 }
 
 /// Returns the settings of each run's server.
-fn server(seed: u64) -> Builder {
-    ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true)
+fn server(seed: u64, epoch: i64) -> Builder {
+    ApiServer::builder().seed(seed).epoch(epoch).stand_ins(true)
 }
 
 /// Returns the server of a run, and the way to webhooks of its operator.
-fn started(seed: u64, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
+fn started(setting: &Setting, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
     let webhooks = WebhookRoutes::default();
-    let builder = server(seed).connector(webhooks.clone());
+    let builder = server(setting.seed, setting.epoch()).connector(webhooks.clone());
     let server = match prepared {
         Some(prepared) => builder.start_from(prepared),
         None => builder.start(),
     };
+    if setting.is_elsewhere {
+        for number in 0..OTHER_REVISION {
+            let metadata = json!({ "name": "revision", "namespace": "kube-system" });
+            let data = json!({ "number": number.to_string() });
+            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data });
+            server.commit("", "configmaps", "kube-system", "revision", Some(map));
+        }
+        server.commit("", "configmaps", "kube-system", "revision", None);
+    }
     (server, webhooks)
 }
 
@@ -56,7 +68,7 @@ fn started(seed: u64, prepared: Option<&Backup>) -> (ApiServer, WebhookRoutes) {
 pub(super) fn prepared() -> Option<Backup> {
     let runtime = paused_runtime().ok()?;
     let _inside = runtime.enter();
-    Some(server(0).start().backup())
+    Some(server(0, EPOCH).start().backup())
 }
 
 /// Makes a run on the calling thread. `expected` is `None` for undisturbed runs.
@@ -108,7 +120,7 @@ where
     F: Fn(World) -> W,
     W: Future<Output = ()>,
 {
-    let (server, webhooks) = started(setting.seed, shared.prepared.as_ref());
+    let (server, webhooks) = started(setting, shared.prepared.as_ref());
     let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting)));
     let world = match World::new((server.clone(), webhooks), monitor, setting) {
         Ok(world) => world,
@@ -139,7 +151,7 @@ where
 /// Waits for the end, and then for the fixpoint after a restart.
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
-    outcome.end = state::end(&world.state());
+    outcome.end = world.snapshot();
     outcome.unrest = world.unrest().await;
     let differs = |outcome: &Outcome| {
         let is_other = |expected: &Expectation| {
@@ -150,7 +162,7 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     if outcome.failure.is_none() && differs(&outcome) {
         world.clock().sleep(PATIENCE).await;
         outcome.failure = quiet(world).await.err();
-        outcome.end = state::end(&world.state());
+        outcome.end = world.snapshot();
         outcome.unrest = world.unrest().await;
     }
     world.monitor().calm();

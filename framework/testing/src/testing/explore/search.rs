@@ -57,10 +57,17 @@ where
     F: Fn(World) -> W + Send + Sync,
     W: Future<Output = ()>,
 {
-    let settings = [(0, Duration::ZERO), (0, Duration::ZERO), (1, Duration::ZERO), (2, LATENESS)];
+    let settings = [
+        (0, Duration::ZERO, false),
+        (0, Duration::ZERO, false),
+        (1, Duration::ZERO, false),
+        (3, Duration::ZERO, true),
+        (2, LATENESS, false),
+    ];
     let mut outcomes = Vec::new();
-    for (more, lag) in settings {
-        let setting = Setting { seed: seed.wrapping_add(more), lag, ..Setting::default() };
+    for (more, lag, is_elsewhere) in settings {
+        let seed = seed.wrapping_add(more);
+        let setting = Setting { seed, lag, is_elsewhere, ..Setting::default() };
         let outcome = on_thread(|| run::run(shared, &setting, None));
         let outcome = outcome
             .unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
@@ -78,9 +85,9 @@ where
         report.add(finding(&setting, &Verdict::of(heading, details), began));
         return None;
     }
-    let [first, same, other, late] = <[Outcome; 4]>::try_from(outcomes).ok()?;
+    let [first, same, other, elsewhere, late] = <[Outcome; 5]>::try_from(outcomes).ok()?;
     report.is_random = !oracle::are_equal(&first, &same);
-    match Expectation::new(&first, &[same, other], &[late], within) {
+    match Expectation::new(&first, &[same, other, elsewhere], &[late], within) {
         Ok(expected) => Some(Reference { first, expected, replicated: None }),
         Err(details) => {
             let verdict = Verdict::of("two undisturbed runs end differently", details);

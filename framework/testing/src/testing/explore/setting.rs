@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use super::EPOCH;
 use super::plan::Plan;
+
+/// Starts of simulated time. The second one, 2032-01-01T00:00:00Z, has the day of the year and of the
+/// week of the first one, since schedules depend on these.
+pub(super) const EPOCHS: [i64; 2] = [EPOCH, 1_956_528_000];
 
 /// Number of replicas in runs with hand-overs.
 pub(super) const REPLICAS: usize = 2;
@@ -18,6 +23,8 @@ pub(super) struct Setting {
     pub(super) replicas: usize,
     /// Most seeded faults; `None` without them and without latencies.
     pub(super) chaos: Option<usize>,
+    /// Whether time and resourceVersions begin elsewhere than in other runs.
+    pub(super) is_elsewhere: bool,
 }
 
 impl Setting {
@@ -25,5 +32,10 @@ impl Setting {
     pub(super) fn of(seed: u64, plan: &Plan) -> Self {
         let replicas = if plan.is_replicated() { REPLICAS } else { 1 };
         Self { seed, plan: plan.clone(), replicas, ..Self::default() }
+    }
+
+    /// Returns the start of simulated time.
+    pub(super) fn epoch(&self) -> i64 {
+        EPOCHS[usize::from(self.is_elsewhere)]
     }
 }

@@ -4,8 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::setting::EPOCHS;
+
 /// Annotation that a disturbance writes; it counts in no comparison.
 pub(super) const EDIT: &str = "explore.windlass.dev/edit";
+/// Resource of the states of systems outside of Kubernetes.
+pub(super) const OUTSIDE: &str = "external";
 /// Fields that differ between runs, or that count writes.
 const VARYING: [&str; 9] = [
     "uid",
@@ -19,7 +23,14 @@ const VARYING: [&str; 9] = [
     EDIT,
 ];
 
-/// The objects of a run's end: by key without generated names, all states that have this key.
+/// The words for what is not there.
+const ABSENT: &str = "absent";
+/// Digits of a time in seconds.
+const SECONDS: usize = 10;
+/// Most seconds of virtual time that a run takes.
+const LONGEST_RUN: i64 = 7 * 24 * 3600;
+
+/// The objects of a run's end: by key without names that vary, all states that have this key.
 pub(super) type End = BTreeMap<String, Vec<Value>>;
 
 /// Returns an object without the fields that differ between runs; times are replaced by a mark.
@@ -47,16 +58,33 @@ fn strip(value: &mut Value) {
             fields.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
-        Value::String(text) if is_dated(text) && text.parse::<jiff::Timestamp>().is_ok() => {
-            "<time>".clone_into(text);
-        }
+        Value::String(text) if is_time(text) => "<time>".clone_into(text),
+        Value::Number(number) if number.as_i64().is_some_and(is_now) => *value = json!("<time>"),
         _ => {}
     }
 }
 
+/// Whether a text is a time: in the form of RFC 3339, or as a number since 1970 that is about now.
+fn is_time(text: &str) -> bool {
+    if !text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    (is_dated(text) && text.parse::<jiff::Timestamp>().is_ok())
+        || (text.len() >= SECONDS && text.parse().is_ok_and(is_now))
+}
+
+/// Whether a number is a time of a run: seconds, milliseconds, microseconds or nanoseconds.
+fn is_now(number: i64) -> bool {
+    let is_near = |epoch: i64| {
+        let units = [1, 1_000, 1_000_000, 1_000_000_000];
+        units.iter().any(|unit| (epoch..epoch + LONGEST_RUN).contains(&(number / unit)))
+    };
+    EPOCHS.into_iter().any(is_near)
+}
+
 /// Whether a text may be a time; parsing every text would take longer than all else.
 fn is_dated(text: &str) -> bool {
-    text.len() >= 20 && text.as_bytes().first().is_some_and(u8::is_ascii_digit)
+    text.len() >= 20
 }
 
 /// Returns the key of an object: resource, namespace and name, the name without its generated part.
@@ -71,22 +99,17 @@ pub(super) fn key(resource: &str, object: &Value) -> String {
     }
 }
 
-/// Returns the end of a run from its objects, by resource and key.
-pub(super) fn end(objects: &BTreeMap<(String, String), Value>) -> End {
-    let mut end = End::new();
-    for ((resource, _), object) in objects {
-        end.entry(key(resource, object)).or_default().push(object.clone());
-    }
-    end
-}
-
 /// Returns the resource of a key.
 pub(super) fn resource_of(key: &str) -> &str {
     key.split(' ').next().unwrap_or_default()
 }
 
-/// Places that differ between undisturbed runs: resource and path, positions in lists left out.
+/// Places that differ between undisturbed runs: resource and path, positions in lists left out. The
+/// path ends with [`OPTIONAL`] where it is absent in one of them.
 pub(super) type Masks = BTreeSet<(String, String)>;
+
+/// End of the path of a place that may be absent.
+const OPTIONAL: &str = "?";
 
 /// A place in which two ends differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +119,8 @@ pub(super) struct Difference {
     pub(super) path: String,
     /// The sentence that tells it.
     pub(super) text: String,
+    /// Both values, as the sentence shows them.
+    pub(super) sides: [String; 2],
 }
 
 /// Returns the places in which two ends differ, masked ones left out.
@@ -111,7 +136,12 @@ pub(super) fn differences(expected: &End, found: &End, masks: &Masks) -> Vec<Dif
         }
         let (new, old) = (count(new.len()), count(old.len()));
         let text = format!("{key}: {new} at the end, {old} in the undisturbed run");
-        differences.push(Difference { key: key.clone(), path: String::new(), text });
+        differences.push(Difference {
+            key: key.clone(),
+            path: String::new(),
+            text,
+            sides: Default::default(),
+        });
     }
     differences
 }
@@ -134,21 +164,39 @@ fn differences_of(
     for (old, new) in sorted(old).iter().zip(&sorted(new)) {
         let mut places = Vec::new();
         compare(old, new, "", "", &mut places);
-        places.retain(|(path, ..)| !masks.contains(&(resource.to_owned(), path.clone())));
+        places.retain(|(path, _, old, new)| !is_masked(masks, resource, path, [old, new]));
         differences.extend(places.into_iter().map(|(path, shown, old, new)| {
             let text = match resource {
                 // Its values are kept out of logs.
                 "secrets" => format!("{key}: {shown} is another than in the undisturbed run"),
                 _ => format!("{key}: {shown} is {new}, and {old} in the undisturbed run"),
             };
-            Difference { key: key.to_owned(), path, text }
+            Difference { key: key.to_owned(), path, text, sides: [old, new] }
         }));
     }
 }
 
+impl Difference {
+    /// Adds the masks of what undisturbed runs differ in.
+    pub(super) fn mask(&self, masks: &mut Masks) {
+        let resource = resource_of(&self.key);
+        masks.insert((resource.to_owned(), self.path.clone()));
+        if self.sides.iter().any(|side| side == ABSENT) {
+            masks.insert((resource.to_owned(), format!("{}{OPTIONAL}", self.path)));
+        }
+    }
+}
+
+/// Whether a difference is one that undisturbed runs have, too.
+fn is_masked(masks: &Masks, resource: &str, path: &str, sides: [&String; 2]) -> bool {
+    let is_absent = sides.iter().any(|side| *side == ABSENT);
+    let optional = if is_absent { OPTIONAL } else { "" };
+    masks.contains(&(resource.to_owned(), format!("{path}{optional}")))
+}
+
 fn count(number: usize) -> String {
     match number {
-        0 => "absent".to_owned(),
+        0 => ABSENT.to_owned(),
         1 => "one object".to_owned(),
         more => format!("{more} objects"),
     }
@@ -186,7 +234,7 @@ fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<F
 /// Returns a value as findings show it, 120 characters at most.
 fn short(value: &Value) -> String {
     if value.is_null() {
-        return "absent".to_owned();
+        return ABSENT.to_owned();
     }
     let text = value.to_string();
     match text.char_indices().nth(120) {
@@ -230,7 +278,7 @@ mod tests {
     }
 
     fn one(object: Value) -> End {
-        end(&BTreeMap::from([(("pods".to_owned(), "x".to_owned()), comparable(&object))]))
+        End::from([(key("pods", &object), vec![comparable(&object)])])
     }
 
     #[test]
@@ -238,6 +286,17 @@ mod tests {
         let (left, mut right) = (pod("a-1", "u1"), pod("a-2", "u2"));
         right["metadata"]["creationTimestamp"] = json!("2026-01-01T00:05:00Z");
         assert_eq!(differences(&one(left), &one(right), &Masks::new()), []);
+    }
+
+    #[test]
+    fn times_as_numbers_are_no_difference() {
+        let (mut left, mut right) = (pod("a-1", "u"), pod("a-1", "u"));
+        left["status"] = json!({ "at": EPOCHS[0] + 5, "text": "1767225607123", "size": 8080 });
+        right["status"] = json!({ "at": EPOCHS[1], "text": "1767225609999", "size": 8080 });
+        assert_eq!(differences(&one(left.clone()), &one(right), &Masks::new()), []);
+        left["status"]["size"] = json!(1_767_225);
+        let found = differences(&one(pod("a-1", "u")), &one(left), &Masks::new());
+        assert!(found.iter().any(|difference| difference.text.contains("1767225,")), "{found:?}");
     }
 
     #[test]
@@ -250,7 +309,14 @@ mod tests {
             found[0].text,
             r#"pods default/a-*: .spec.node is "y", and "x" in the undisturbed run"#
         );
-        let masks = Masks::from([("pods".to_owned(), ".spec.node".to_owned())]);
+        let mut masks = Masks::new();
+        found[0].mask(&mut masks);
+        assert_eq!(differences(&one(left.clone()), &one(right.clone()), &masks), []);
+        // A place whose value varies must still be there.
+        right["spec"] = json!({});
+        let found = differences(&one(left.clone()), &one(right.clone()), &masks);
+        assert_eq!(found.len(), 1);
+        found[0].mask(&mut masks);
         assert_eq!(differences(&one(left), &one(right), &masks), []);
     }
 

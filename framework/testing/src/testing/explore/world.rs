@@ -1,17 +1,16 @@
 //! The world of one run: an API server, the user's client, and the operator under test.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::Notify;
 use windlass_apiserver::ApiServer;
 
 use super::line::Line;
 use super::monitor::{LEASE, Monitor};
+use super::names::Snapshot;
 use super::plan::RESTART;
 use super::setting::Setting;
 use crate::embedded::{self, WebhookRoutes};
@@ -87,7 +86,7 @@ impl World {
         monitor: Arc<Monitor>,
         setting: &Setting,
     ) -> Result<Self, Error> {
-        let clock = Clock::simulated(super::epoch());
+        let clock = Clock::simulated(super::time_of(setting.epoch()));
         let rng = Rng::seeded(setting.seed);
         let environment =
             Environment { clock: clock.clone(), rng: rng.fork("user"), metrics: Metrics::new() };
@@ -366,9 +365,9 @@ impl World {
         &self.inner.monitor
     }
 
-    /// Returns the objects as they are now, by resource and key.
-    pub(super) fn state(&self) -> BTreeMap<(String, String), Value> {
-        self.inner.monitor.objects()
+    /// Returns the objects as they are now.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.inner.monitor.snapshot()
     }
 }
 

@@ -8,7 +8,6 @@ mod recording;
 mod recreation;
 pub(super) mod words;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,6 +23,7 @@ use self::chaos::Chaos;
 use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use super::line::{self, Trace};
+use super::names::Snapshot;
 use super::plan::{Disturbance, Step};
 use super::setting::Setting;
 use super::state;
@@ -68,6 +68,8 @@ struct State {
     cuts: Vec<Arc<AtomicBool>>,
     /// Number of the request whose execution ends in a crash.
     doomed: Option<usize>,
+    /// Number of the request before which another client has edited the object.
+    edited: Option<usize>,
     /// Revision that first views show, and the virtual time until which they do.
     stale: Option<(u64, Duration)>,
     lease: LeaseMonitor,
@@ -91,6 +93,7 @@ impl Monitor {
             held: Vec::new(),
             cuts: Vec::new(),
             doomed: None,
+            edited: None,
             stale: None,
             lease: LeaseMonitor::default(),
             recreation: Recreation::default(),
@@ -128,8 +131,9 @@ impl Monitor {
     }
 
     /// Returns the objects as they are now.
-    pub(super) fn objects(&self) -> BTreeMap<(String, String), Value> {
-        self.state.lock().recording.objects.clone()
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let Recording { objects, uids, .. } = &self.state.lock().recording;
+        Snapshot { objects: objects.clone(), uids: uids.clone() }
     }
 
     /// Returns what the objects say about their generations.
@@ -191,7 +195,7 @@ impl Monitor {
     }
 
     /// Deletes an object and creates it again, as its user would who gives its manifest once more.
-    fn replace(server: &ApiServer, request: &ObservedRequest<'_>, number: usize) {
+    fn replace(&self, server: &ApiServer, request: &ObservedRequest<'_>, number: usize) {
         let ObservedRequest { group, resource, namespace, name, .. } = *request;
         let Some(mut object) = server.get_object(group, resource, namespace, name) else { return };
         let metadata = &mut object["metadata"];
@@ -199,14 +203,12 @@ impl Monitor {
         if is_held || !metadata["deletionTimestamp"].is_null() {
             return;
         }
-        metadata["uid"] = json!(format!("00000000-0000-4000-8000-{number:012}"));
         metadata["generation"] = json!(1);
         if let Some(fields) = metadata.as_object_mut() {
             fields.retain(|field, _| field != "managedFields" && field != "resourceVersion");
         }
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("status");
-        }
+        let made = self.state.lock().recording.made(resource, namespace, name);
+        recording::begin_anew(&mut object, &made, &format!("00000000-0000-4000-8000-{number:012}"));
         server.commit(group, resource, namespace, name, None);
         server.commit(group, resource, namespace, name, Some(object));
     }
@@ -246,6 +248,7 @@ impl Monitor {
             match step.kind {
                 Disturbance::CrashBefore => self.crash(&state),
                 Disturbance::CrashAfter => state.doomed = Some(number),
+                Disturbance::Edit => state.edited = Some(number),
                 Disturbance::HandOver => {
                     let until = now + step.kind.lasts();
                     state.lease.strike(until);
@@ -285,7 +288,7 @@ impl Observer for Monitor {
         for kind in kinds {
             match kind {
                 Disturbance::Edit => Self::edit(&server, request),
-                Disturbance::Replace => Self::replace(&server, request, number),
+                Disturbance::Replace => self.replace(&server, request, number),
                 _ => actions.extend(action(kind)),
             }
         }
@@ -304,10 +307,15 @@ impl Observer for Monitor {
             let object = change.after.or(change.before).unwrap_or(&Value::Null);
             seen.because = self.work.behind(seen.plural(), &seen.name.1, object);
         }
-        if state.recreation.changed(&server, change, &seen, number) {
+        let made = state.recording.made(seen.plural(), &seen.name.0, &seen.name.1);
+        if state.recreation.changed(&server, change, &seen, (number, made)) {
             state.recording.calm_at = seen.at;
         }
         let by_request = state.attribute(&seen, number);
+        if by_request.is_some() && state.edited == by_request {
+            let undone = state.undone(change, &seen);
+            state.recording.undone.extend(undone);
+        }
         if by_request.is_some() && state.doomed == by_request {
             state.doomed = None;
             self.crash(&state);
@@ -356,7 +364,13 @@ impl State {
 
     /// Records the state after a change, and returns the change as it is recorded.
     fn seen(&mut self, change: &ObservedChange<'_>) -> Change {
-        let seen = Change::of(change, self.began.elapsed(), self.recording.requests.len());
+        let mut seen = Change::of(change, self.began.elapsed(), self.recording.requests.len());
+        if let Some(object) = change.after.or(change.before) {
+            self.recording.uids.note(object, &seen.key, change.after.is_some());
+        }
+        if let Some(key) = self.recording.uids.told(&seen.key) {
+            seen.key = key;
+        }
         match change.after {
             Some(after) if recording::is_judged(change.resource) => {
                 self.recording.observed.insert(seen.id(), recording::observed(after));
@@ -383,6 +397,21 @@ impl State {
         let same = |change: &&Change| change.key == seen.key && change.is_relevant;
         let earlier = self.recording.changes.iter().rev().filter(same).nth(nth);
         earlier.map_or(seen.revision.saturating_sub(1), |change| change.revision)
+    }
+
+    /// Returns the sentence about a change of the operator that removes the edit of another client,
+    /// though users write the object, too.
+    fn undone(&self, change: &ObservedChange<'_>, seen: &Change) -> Option<String> {
+        let is_edited = |side: Option<&Value>| {
+            side.is_some_and(|object| !object["metadata"]["annotations"][state::EDIT].is_null())
+        };
+        let is_undone =
+            is_edited(change.before) && change.after.is_some() && !is_edited(change.after);
+        let mut by_users = self.recording.changes.iter().filter(|earlier| earlier.by_user);
+        let is_shared = by_users.any(|earlier| earlier.id() == seen.id());
+        (is_undone && is_shared).then(|| {
+            format!("its update of {} was made from an earlier state, and was executed", seen.key)
+        })
     }
 
     /// Adds a change to the operator's request that made it; returns the number of the request.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
 use crate::testing::explore::line;
+use crate::testing::explore::names::{self, Uids};
 use crate::testing::explore::plan::Step;
 use crate::testing::explore::state;
 
@@ -18,9 +19,6 @@ const BOOKKEEPING: [&str; 5] = [
     "validatingwebhookconfigurations",
     "mutatingwebhookconfigurations",
 ];
-
-/// Resource of the states of systems outside of Kubernetes.
-const OUTSIDE: &str = "external";
 
 /// A request of the operator.
 #[derive(Clone, Debug)]
@@ -84,7 +82,7 @@ impl Request {
 /// A change of an object.
 #[derive(Clone, Debug)]
 pub(in crate::testing::explore) struct Change {
-    /// Resource, namespace and name, with the generated part of the name left out.
+    /// Resource, namespace and name, without the generated part of the name and without uids.
     pub(in crate::testing::explore) key: String,
     /// Namespace and name as they are.
     pub(in crate::testing::explore) name: (String, String),
@@ -156,9 +154,9 @@ impl Change {
     ) -> Self {
         let after = json!({ "metadata": { "name": system }, "state": after });
         Self {
-            key: state::key(OUTSIDE, &after),
+            key: state::key(state::OUTSIDE, &after),
             name: (String::new(), system.to_owned()),
-            resource: OUTSIDE.to_owned(),
+            resource: state::OUTSIDE.to_owned(),
             verb: "updates",
             by_operator,
             by_user: !by_operator,
@@ -218,6 +216,28 @@ pub(super) fn observed(object: &Value) -> Vec<bool> {
     observed
 }
 
+/// Gives an object a new uid, also in the labels that the API server makes of it, and the status and
+/// the finalizers with which it was `made`: those that the API server itself sets, such as the
+/// protection of a claim.
+pub(super) fn begin_anew(object: &mut Value, made: &Value, uid: &str) {
+    let old = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    if !old.is_empty() {
+        names::rewrite(object, &|text| text.contains(&old).then(|| text.replace(&old, uid)));
+    }
+    object["metadata"]["uid"] = json!(uid);
+    for place in [&["status"][..], &["metadata", "finalizers"]] {
+        let Some((name, parents)) = place.split_last() else { continue };
+        let pointer: String = parents.iter().map(|parent| format!("/{parent}")).collect();
+        let first = made.pointer(&format!("{pointer}/{name}")).filter(|it| !it.is_null());
+        if let Some(fields) = object.pointer_mut(&pointer).and_then(Value::as_object_mut) {
+            match first {
+                Some(first) => fields.insert((*name).to_owned(), first.clone()),
+                None => fields.remove(*name),
+            };
+        }
+    }
+}
+
 /// The record of a run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::testing::explore) struct Recording {
@@ -225,12 +245,16 @@ pub(in crate::testing::explore) struct Recording {
     pub(in crate::testing::explore) changes: Vec<Change>,
     /// Last state of each object, by resource and key.
     pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
+    /// Uids of all objects.
+    pub(in crate::testing::explore) uids: Uids,
     /// For each object, whether the observed generations were its own.
     pub(in crate::testing::explore) observed: Observed,
     /// The disturbances that were caused.
     pub(in crate::testing::explore) caused: Vec<Step>,
     /// Virtual time at which the last of them was over.
     pub(in crate::testing::explore) calm_at: Duration,
+    /// Edits of others that the operator has undone, a sentence each.
+    pub(in crate::testing::explore) undone: Vec<String>,
     /// Guarantees of the framework that did not hold, a sentence each.
     pub(in crate::testing::explore) violations: Vec<String>,
     /// Hash of all bytes that the operator exchanged with the server; 0 where they are not hashed.
@@ -238,6 +262,17 @@ pub(in crate::testing::explore) struct Recording {
 }
 
 impl Recording {
+    /// Returns an object as it was created, or null.
+    pub(super) fn made(&self, plural: &str, namespace: &str, name: &str) -> Value {
+        let is_made = |change: &&Change| {
+            change.verb == "creates"
+                && change.plural() == plural
+                && (change.name.0.as_str(), change.name.1.as_str()) == (namespace, name)
+        };
+        let made = self.changes.iter().rev().find(is_made);
+        made.map(|change| change.after.clone()).unwrap_or_default()
+    }
+
     /// Returns the virtual time from the last disturbance, or the last change by a user, to the
     /// operator's last change; of the first `changes` ones.
     pub(in crate::testing::explore) fn rest(&self, changes: usize) -> Duration {

@@ -87,7 +87,7 @@ impl Recreation {
         server: &ApiServer,
         change: &ObservedChange<'_>,
         seen: &Change,
-        number: usize,
+        (number, made): (usize, Value),
     ) -> bool {
         let (None, Some(before)) = (change.after, change.before) else { return false };
         let (namespace, name) = &seen.name;
@@ -97,7 +97,7 @@ impl Recreation {
         };
         let Some(place) = self.awaited.iter().position(is_same) else { return false };
         self.awaited.remove(place);
-        let object = anew(before.clone(), number);
+        let object = anew(before.clone(), number, &made);
         // Another client was faster when there is one.
         ObjectPlace::of(change, seen)
             .store(server, move |stored| stored.is_none().then_some(object));
@@ -105,10 +105,9 @@ impl Recreation {
     }
 }
 
-/// Returns an object as its user creates it again.
-fn anew(mut object: Value, number: usize) -> Value {
+/// Returns an object as its user creates it again, and as it was `made` before.
+fn anew(mut object: Value, number: usize, made: &Value) -> Value {
     let metadata = &mut object["metadata"];
-    metadata["uid"] = json!(format!("00000000-0000-4000-9000-{number:012}"));
     metadata["generation"] = json!(1);
     if let Some(fields) = metadata.as_object_mut() {
         for field in [
@@ -121,8 +120,6 @@ fn anew(mut object: Value, number: usize) -> Value {
             fields.remove(field);
         }
     }
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
+    recording::begin_anew(&mut object, made, &format!("00000000-0000-4000-9000-{number:012}"));
     object
 }
