@@ -47,10 +47,12 @@ fn default_class(core: &Core, classes: &str, marks: &[&str]) -> Option<String> {
     let (snapshot, _) = core.store.snapshot(classes);
     let is_default =
         |class: &Value| marks.iter().any(|mark| class["metadata"]["annotations"][*mark] == "true");
-    let all = snapshot.iter().map(|(_, class)| &class.value).filter(|class| is_default(class));
+    let all = snapshot.iter().map(|(_, class)| &class.value);
+    let all: Vec<&Value> = all.filter(|class| is_default(class)).collect();
     let made = |class: &Value| meta::text(class, "creationTimestamp").to_owned();
-    let newest = all.clone().map(made).max()?;
-    let first = all.filter(|class| made(class) == newest).map(|class| meta::text(class, "name"));
+    let newest = all.iter().map(|class| made(class)).max()?;
+    let first = all.iter().filter(|class| made(class) == newest);
+    let first = first.map(|class| meta::text(class, "name"));
     first.min().map(str::to_owned)
 }
 
