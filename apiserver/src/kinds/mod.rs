@@ -145,7 +145,9 @@ impl Kind {
         // new defaults are.
         if let Some(custom) = &self.custom {
             // Read as the stored version, whose defaults count; another version only drops fields.
-            let read = custom.stored.as_ref().unwrap_or(&custom.schema);
+            // What a webhook has converted is of this version already.
+            let stored = custom.stored.as_ref().filter(|_| custom.conversion.is_none());
+            let read = stored.unwrap_or(&custom.schema);
             read.prune(&mut value);
             read.default(&mut value);
             custom.schema.prune(&mut value);

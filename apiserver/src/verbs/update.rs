@@ -210,8 +210,10 @@ fn attempt(
     }
     if call.subresource.is_empty() {
         warnings.extend(services::warnings(kind, &object));
-        warnings.extend(validate::pod::warnings(kind, Some(shown), &object));
         warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
+    }
+    if matches!(call.subresource.as_str(), "" | "scale") {
+        warnings.extend(validate::pod::warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
     // Not stored: a write without a change must wake no watch and use up no version. An object of
