@@ -381,7 +381,9 @@ fn change(
     let (form, body) = codec::decode_patch(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
     let named = asked.query.get("fieldManager").is_some();
-    patch::check_options(form, named, call.options.force)?;
+    // Also `false`: the parameter itself is refused.
+    let forced = asked.query.get("force").is_some();
+    patch::check_options(form, named, forced)?;
     certificates::may_approve(core, &call)?;
     if call.subresource == "scale" {
         return scale::patch(core, &call, form, &body);
