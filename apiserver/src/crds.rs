@@ -20,6 +20,18 @@ pub(crate) const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io
 /// Finalizer that holds a definition until all instances are gone.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
+/// Adds the version in which objects are stored to the versions that have been.
+pub(crate) fn note_storage(definition: &mut Value) {
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let stored = versions.filter(|version| version["storage"] == true);
+    let stored: Vec<Value> = stored.map(|version| version["name"].clone()).collect();
+    let held = definition.pointer_mut("/status/storedVersions").and_then(Value::as_array_mut);
+    if let Some(held) = held {
+        let new: Vec<Value> = stored.into_iter().filter(|name| !held.contains(name)).collect();
+        held.extend(new);
+    }
+}
+
 /// Returns the status of a definition whose names have not been checked yet.
 pub(crate) fn initial_status(definition: &Value) -> Value {
     let stored = stored_version(definition);

@@ -86,6 +86,9 @@ fn place(before: &[u8]) -> String {
             return format!("in literal {literal} (expecting {next:?})");
         }
     }
+    if let Some(text) = number(before).filter(|_| open(before) != Some(b'"')) {
+        return text.to_owned();
+    }
     let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
     let place = match last {
         Some(_) if open(before) == Some(b'"') => "in string literal",
@@ -97,6 +100,21 @@ fn place(before: &[u8]) -> String {
         Some(_) => "after top-level value",
     };
     place.to_owned()
+}
+
+/// Returns the place within a number that lacks digits, in Go's words.
+fn number(before: &[u8]) -> Option<&'static str> {
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let mut back = before.iter().rev();
+    match back.next()? {
+        b'-' | b'+' if matches!(back.next(), Some(b'e' | b'E')) && digit(back.next()) => {
+            Some("in exponent of numeric literal")
+        }
+        b'-' => Some("in numeric literal"),
+        b'.' if digit(back.next()) => Some("after decimal point in numeric literal"),
+        b'e' | b'E' if digit(back.next()) => Some("in exponent of numeric literal"),
+        _ => None,
+    }
 }
 
 /// Returns the innermost bracket that is still open, or the quotation mark of a text that is.

@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use self::details::{Details, MOST_CAUSES};
-pub(crate) use self::details::{cause, forbidden_field, invalid_value, required, unsupported};
+pub(crate) use self::details::{
+    cause, duplicate, forbidden_field, invalid_value, required, unsupported,
+};
 use crate::go;
 use crate::served::{Cause, Served};
 

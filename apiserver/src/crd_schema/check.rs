@@ -366,6 +366,16 @@ fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) 
             out.push(invalid(&at, &value, &detail));
             continue;
         };
+        if rest.is_empty() {
+            let detail = "is an invalid path: unexpected end of JSON path";
+            out.push(invalid(&at, &value, detail));
+            continue;
+        }
+        if rest.contains('[') {
+            let detail = "is an invalid path: array notation is not allowed";
+            out.push(invalid(&at, &value, detail));
+            continue;
+        }
         let found = rest.split('.').try_fold(schema, below);
         let Some(found) = found else {
             let detail = "is an invalid path: does not refer to a valid field";

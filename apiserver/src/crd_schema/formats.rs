@@ -71,7 +71,12 @@ pub(crate) fn valid(format: &str, text: &str) -> bool {
 /// Returns the pattern of a format that a pattern describes; compiled once per process.
 fn by_pattern(name: &str) -> Option<&'static Regex> {
     static PATTERNS: OnceLock<Vec<(&'static str, Regex)>> = OnceLock::new();
-    const SOURCES: [(&str, &str); 9] = [
+    const SOURCES: [(&str, &str); 10] = [
+        // Labels of one letter are hosts only if they stand alone.
+        (
+            "hostname",
+            r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$",
+        ),
         ("bsonobjectid", r"^[0-9a-fA-F]{24}$"),
         (
             "mac",
@@ -161,17 +166,8 @@ fn email(text: &str) -> bool {
 
 /// Whether the text is a host name of letters, digits and dashes.
 fn hostname(text: &str) -> bool {
-    // A dot at the end makes the name absolute.
-    let text = text.strip_suffix('.').unwrap_or(text);
-    !text.is_empty()
-        && text.len() <= 253
-        && text.split('.').all(|label| {
-            let ends = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-            label.chars().count() <= 63
-                && ends(label.chars().next())
-                && ends(label.chars().last())
-                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
-        })
+    let is_short = text.len() <= 255 && text.split('.').all(|label| label.len() <= 63);
+    is_short && by_pattern("hostname").is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// Whether the text is a date `2006-01-02`.

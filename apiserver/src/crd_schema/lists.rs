@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::cause;
 use super::node::{Additional, ListType, Node};
+use crate::names;
 use crate::served::Cause;
 
 /// Reports every value or key that occurs more than once, at the second occurrence.
@@ -104,12 +105,17 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
                 for name in ["apiVersion", "kind"] {
                     let held = map.get(name).and_then(Value::as_str).unwrap_or_default();
                     let path = cause::child(path, name);
-                    if held.is_empty() {
+                    if !map.contains_key(name) {
                         out.push(cause::required(&path, ""));
+                    } else if held.is_empty() {
+                        out.push(cause::invalid(&path, &held.into(), "must not be empty"));
                     } else if let Some(why) = head_fault(name, held) {
                         out.push(cause::invalid(&path, &held.into(), &why));
                     }
                 }
+            }
+            if node.embedded {
+                metadata(&value["metadata"], &cause::child(path, "metadata"), out);
             }
             for (key, child) in map {
                 match (node.properties.get(key), &node.additional) {
@@ -129,6 +135,26 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
             }
         }
         _ => {}
+    }
+}
+
+/// Reports the faults of the metadata of an embedded resource.
+fn metadata(metadata: &Value, path: &str, out: &mut Vec<Cause>) {
+    let mut report = |field: &str, value: &str, faults: Vec<String>| {
+        let at = cause::child(path, field);
+        out.extend(faults.iter().map(|why| cause::invalid(&at, &value.into(), why)));
+    };
+    let name = metadata["name"].as_str().unwrap_or_default();
+    if !name.is_empty() {
+        report("name", name, names::path(name));
+    }
+    for (key, value) in metadata["labels"].as_object().into_iter().flatten() {
+        report("labels", key, names::qualified(key));
+        let value = value.as_str().unwrap_or_default();
+        report("labels", value, names::label_value(value));
+    }
+    for (key, _) in metadata["annotations"].as_object().into_iter().flatten() {
+        report("annotations", key, names::qualified(&key.to_lowercase()));
     }
 }
 

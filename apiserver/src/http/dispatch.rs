@@ -154,6 +154,10 @@ fn check_method(asked: &DecodedRequest, kind: &Kind) -> Result<(), ApiError> {
     {
         return Err(ApiError::method());
     }
+    // Such kinds have no path with a name.
+    if kind.facts.review && named && !is_write {
+        return Err(ApiError::no_resource());
+    }
     if let Some(sub) = kind.subresource(&route.subresource) {
         let known = sub.verbs.iter().any(|held| held == verb.as_str());
         return match (known, served.custom) {
@@ -340,6 +344,8 @@ fn post(
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
     if !call.subresource.is_empty() {
         actions::act(core, &call, &body, warnings)
+    } else if call.kind.is("", "bindings") {
+        actions::binding(core, &call, &body)
     } else if call.kind.facts.review {
         reviews::review(core, &call, body, warnings)
     } else {
@@ -375,7 +381,9 @@ fn change(
     let (form, body) = codec::decode_patch(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
     let named = asked.query.get("fieldManager").is_some();
-    patch::check_options(form, named, call.options.force)?;
+    // Also `false`: the parameter itself is refused.
+    let forced = asked.query.get("force").is_some();
+    patch::check_options(form, named, forced)?;
     certificates::may_approve(core, &call)?;
     if call.subresource == "scale" {
         return scale::patch(core, &call, form, &body);
@@ -491,7 +499,8 @@ fn reply(
     }
     let alone =
         ["Status", "Scale", "Table", "TokenRequest"].iter().any(|name| value["kind"] == *name);
-    let plain = alone || kind.facts.review;
+    let has_rows = !matches!(accepted.shape, ResponseShape::Partial | ResponseShape::PartialList);
+    let plain = alone || kind.facts.review && has_rows;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;
         let rows = if accepted.shape == ResponseShape::Table {

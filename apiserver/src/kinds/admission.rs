@@ -43,7 +43,23 @@ fn drop_disabled(kind: &Kind, old: &Value, object: &mut Value) {
         }
     };
     match (kind.served.group.as_str(), kind.name()) {
-        ("", "Node") => remove("/spec", "configSource"),
+        ("", "Node") => {
+            remove("/spec", "configSource");
+            remove("/status", "config");
+        }
+        ("storage.k8s.io", "CSIDriver")
+            if old["spec"]["preventPodSchedulingIfMissing"].is_null() =>
+        {
+            remove("/spec", "preventPodSchedulingIfMissing");
+        }
+        ("", "ServiceAccount") => {
+            // Of the references to Secrets only the names count.
+            for secret in items(object, "secrets") {
+                if let Value::Object(fields) = secret {
+                    fields.retain(|field, _| field == "name");
+                }
+            }
+        }
         ("apps", "StatefulSet") => remove("/spec/updateStrategy/rollingUpdate", "maxUnavailable"),
         // Nothing routes to the Pods of such a Service.
         ("", "Service") if is_external => remove("/spec", "internalTrafficPolicy"),
@@ -132,6 +148,19 @@ fn pod(object: &mut Value) {
         for container in items(spec, list) {
             silence(container);
             confine(container, &annotations, &own);
+        }
+    }
+    if let Value::Object(fields) = spec {
+        fields.remove("schedulingGroup");
+    }
+    for volume in items(spec, "volumes") {
+        for source in items(&mut volume["projected"], "sources") {
+            if let Value::Object(fields) = source {
+                fields.retain(|kind, _| kind != "clusterTrustBundle" && kind != "podCertificate");
+            }
+        }
+        if volume["projected"].is_null() {
+            volume.as_object_mut().and_then(|fields| fields.remove("projected"));
         }
     }
     default(spec, "priority", json!(0));

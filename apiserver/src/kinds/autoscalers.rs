@@ -62,6 +62,59 @@ const FORMS: [Form; 5] = [
 /// Names of the parts in the newer version, in the order of [`Form::parts`].
 const PARTS: [&str; 3] = ["value", "averageValue", "averageUtilization"];
 
+/// Fields of annotations in the order of Go's structures, which differ in none of these.
+const ORDER: [&str; 30] = [
+    "type",
+    "status",
+    "lastTransitionTime",
+    "reason",
+    "message",
+    "object",
+    "pods",
+    "resource",
+    "containerResource",
+    "external",
+    "target",
+    "kind",
+    "name",
+    "apiVersion",
+    "metricName",
+    "metricSelector",
+    "targetAverageUtilization",
+    "currentAverageUtilization",
+    "targetValue",
+    "currentValue",
+    "targetAverageValue",
+    "currentAverageValue",
+    "container",
+    "selector",
+    "ScaleUp",
+    "StabilizationWindowSeconds",
+    "SelectPolicy",
+    "Policies",
+    "Type",
+    "Value",
+];
+
+/// Prints a value with fields in the order of [`ORDER`].
+fn ordered(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let place = |key: &str| ORDER.iter().position(|known| *known == key);
+            let mut all: Vec<(&String, &Value)> = fields.iter().collect();
+            all.sort_by_key(|(key, _)| (place(key).unwrap_or(ORDER.len()), (*key).clone()));
+            let all = all
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), ordered(value)));
+            format!("{{{}}}", all.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(ordered).collect::<Vec<_>>().join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Whether the kind is the older version.
 pub(super) fn is_older(kind: &Kind) -> bool {
     kind.is("autoscaling", "horizontalpodautoscalers") && kind.served.version == "v1"
@@ -71,7 +124,15 @@ pub(super) fn is_older(kind: &Kind) -> bool {
 pub(super) fn to_older(mut object: Value) -> Value {
     let spec = child(&mut object, "spec");
     let metrics = take_list(spec, "metrics");
-    let behavior = renamed(take(spec, "behavior"), char::to_ascii_uppercase);
+    let mut behavior = renamed(take(spec, "behavior"), char::to_ascii_uppercase);
+    for rules in behavior.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        for field in ["StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance"] {
+            // Absent fields are shown as null.
+            if rules.is_object() && rules.get(field).is_none() {
+                rules[field] = Value::Null;
+            }
+        }
+    }
     let is_cpu = |metric: &Value| cpu(metric, "target").is_some();
     if let Some(percent) = metrics.iter().find_map(|metric| cpu(metric, "target")) {
         spec["targetCPUUtilizationPercentage"] = percent.clone();
@@ -100,7 +161,7 @@ pub(super) fn to_older(mut object: Value) -> Value {
         let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         if !is_empty {
             let annotations = child(child(&mut object, "metadata"), "annotations");
-            annotations[format!("{PREFIX}{name}")] = json!(value.to_string());
+            annotations[format!("{PREFIX}{name}")] = json!(ordered(&value));
         }
     }
     object

@@ -50,9 +50,7 @@ fn kind(row: &Row) -> Kind {
         columns: Vec::new(),
         selectable: row.facts.fields.iter().map(|field| format!(".{field}")).collect(),
         stored_as: stored_as(group, version, row.kind),
-        deprecated: (row.kind == "Endpoints").then(|| {
-            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()
-        }),
+        deprecated: deprecation(row.kind),
     };
     // Both event APIs show the same stored objects, which are kept in the core version.
     let (storage, stored_as) = if row.kind == "Event" {
@@ -72,6 +70,18 @@ fn kind(row: &Row) -> Kind {
         types: types.unwrap_or_else(|| Arc::new(TypeSchema::untyped())),
         custom: None,
     }
+}
+
+/// Returns the warning about a kind that has another in its place, or none at all.
+fn deprecation(kind: &str) -> Option<String> {
+    let text = match kind {
+        "Endpoints" => {
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        }
+        "ComponentStatus" => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 /// Returns group, version and kind in which a real server stores the objects of a kind.

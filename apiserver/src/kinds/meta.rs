@@ -48,6 +48,13 @@ pub(crate) fn finalizers(object: &Value) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// Removes an empty list of managers, which a webhook may have set.
+pub(crate) fn drop_owners(object: &mut Value) {
+    if object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty) {
+        set(object, "managedFields", Value::Null);
+    }
+}
+
 /// Whether a deletion is under way.
 pub(crate) fn terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()

@@ -144,9 +144,22 @@ impl Kind {
         // The schema may have changed since the object was stored: lost fields are not shown, and
         // new defaults are.
         if let Some(custom) = &self.custom {
+            // Read as the stored version, whose defaults count; another version only drops fields.
+            // What a webhook has converted is of this version already.
+            let stored = custom.stored.as_ref().filter(|_| custom.conversion.is_none());
+            let read = stored.unwrap_or(&custom.schema);
+            read.prune(&mut value);
+            read.default(&mut value);
             custom.schema.prune(&mut value);
-            custom.schema.default(&mut value);
             meta::drop_empty(&mut value);
+        }
+        value
+    }
+
+    /// Returns a decoded object with what the way through the newest version gives it.
+    pub(crate) fn settled(&self, value: Value) -> Value {
+        if autoscalers::is_older(self) {
+            return autoscalers::to_older(autoscalers::to_newer(value));
         }
         value
     }

@@ -23,7 +23,19 @@ pub(crate) fn pod(object: &mut Value) {
             items(spec, list).for_each(host_ports);
         }
     }
-    child(object, "status");
+    addresses(child(object, "status"));
+}
+
+/// Brings the address of a Pod and the list of addresses into line: the single address counts, and
+/// an absent one is the first of the list.
+fn addresses(status: &mut Value) {
+    let single = status["podIP"].as_str().unwrap_or_default().to_owned();
+    let first = status["podIPs"][0]["ip"].as_str().unwrap_or_default().to_owned();
+    if single.is_empty() && !first.is_empty() {
+        status["podIP"] = json!(first);
+    } else if !single.is_empty() && single != first {
+        status["podIPs"] = json!([{"ip": single}]);
+    }
 }
 
 /// Requests each resource that a Pod limits as a whole: as much as its containers do, or the limit.

@@ -50,6 +50,11 @@ impl Quantity {
         part.thousandths > 0 && self.thousandths % part.thousandths == 0
     }
 
+    /// Returns the difference to another quantity.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self { thousandths: self.thousandths.saturating_sub(other.thousandths), ..self }
+    }
+
     /// Returns the ratio to another quantity.
     #[expect(clippy::cast_precision_loss)]
     pub(crate) fn share_of(self, whole: Self) -> f64 {

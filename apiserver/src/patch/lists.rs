@@ -136,6 +136,10 @@ pub(super) fn reorder(
     server_order: &[Value],
     key: Option<&str>,
 ) -> Result<Vec<Value>, PatchError> {
+    let odd = order.iter().position(|item| key.is_some() && !item.is_object());
+    if let Some(index) = odd.filter(|_| !list.is_empty()) {
+        return Err(PatchError::internal(format!("value for key {index} is not a map")));
+    }
     let identity = |item: &Value| -> Result<Value, PatchError> {
         match (key, item) {
             (None, item) => Ok(item.clone()),

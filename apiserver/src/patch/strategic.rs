@@ -261,11 +261,15 @@ fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchE
 /// Returns the failure for an unknown `$patch` directive.
 pub(super) fn bad_patch_type(directive: &Value, patch: &JsonMap) -> PatchError {
     let patch = Value::Object(patch.clone());
-    PatchError::internal(format!(
-        "unknown patch type: {} in map: {}",
-        go_plain(directive),
-        go_plain(&patch)
-    ))
+    // Go prints what is no text with its type.
+    let directive = match directive {
+        Value::Null => "%!s(<nil>)".to_owned(),
+        Value::Bool(_) => format!("%!s(bool={directive})"),
+        Value::Number(number) if number.is_f64() => format!("%!s(float64={number})"),
+        Value::Number(number) => format!("%!s(int64={number})"),
+        other => go_plain(other),
+    };
+    PatchError::internal(format!("unknown patch type: {directive} in map: {}", go_plain(&patch)))
 }
 
 /// Removes null keys from new content.

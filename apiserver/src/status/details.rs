@@ -44,6 +44,11 @@ pub(crate) fn forbidden_field(field: &str, detail: &str) -> Cause {
     cause("FieldValueForbidden", field, format!("Forbidden: {detail}"))
 }
 
+/// Returns the cause `Duplicate value: "x"`.
+pub(crate) fn duplicate(field: &str, value: &Value) -> Cause {
+    cause("FieldValueDuplicate", field, format!("Duplicate value: {value}"))
+}
+
 /// Returns the cause `Unsupported value: "x": supported values: …`.
 pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Cause {
     let list = supported.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>().join(", ");

@@ -127,6 +127,9 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
         | "CSIStorageCapacity" => {
             vec![NAME, ("Created At", "date", "", 0)]
         }
+        // Upstream has no column for the age, but a cell.
+        "IPAddress" => vec![NAME, text("ParentRef")],
+        "ComponentStatus" => [&[NAME][..], &["Status", "Message", "Error"].map(text)].concat(),
         "ConfigMap" => between(&[text("Data")]),
         "Secret" => between(&["Type", "Data"].map(text)),
         "Namespace" => between(&[text("Status")]),
@@ -437,7 +440,7 @@ fn claim(o: &Value) -> Vec<Value> {
         json!(or(&spec["volumeName"], "")),
         json!(if bound { or(&status["capacity"]["storage"], "") } else { "" }),
         json!(if bound { stored::modes(&status["accessModes"]) } else { String::new() }),
-        json!(or(&spec["storageClassName"], "")),
+        json!(stored::class(o)),
         json!(or(&spec["volumeAttributesClassName"], "<unset>")),
     ]
 }

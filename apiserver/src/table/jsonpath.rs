@@ -1,7 +1,7 @@
 //! Subset of kubectl's JSON path that printer columns use.
 //!
 //! Supported: names, `['name']`, indices (also negative), `[*]`, `.*` and filters such as
-//! `[?(@.type=="Ready")]`. Not supported: slices, unions, functions and recursive descent.
+//! `[?(@.type=="Ready")]`, slices, unions and recursive descent. Not supported: functions.
 
 use serde_json::Value;
 
@@ -11,7 +11,16 @@ enum PathSegment {
     Name(String),
     Index(i64),
     All,
-    Filter { path: Vec<PathSegment>, operator: String, value: Value },
+    /// The value itself and all values below.
+    Descent,
+    /// Start, end and step; the last two may be absent.
+    Slice(i64, Option<i64>, i64),
+    Union(Vec<PathSegment>),
+    Filter {
+        path: Vec<PathSegment>,
+        operator: String,
+        value: Value,
+    },
 }
 
 /// Returns all values at a path such as `.spec.host` or
@@ -46,6 +55,20 @@ fn apply<'a>(value: &'a Value, step: &PathSegment) -> Vec<&'a Value> {
             let i = if *i < 0 { items.len() as i64 + i } else { *i };
             usize::try_from(i).ok().and_then(|i| items.get(i)).into_iter().collect()
         }
+        (PathSegment::Descent, value) => below(value),
+        (PathSegment::Union(steps), value) => {
+            steps.iter().flat_map(|step| apply(value, step)).collect()
+        }
+        (PathSegment::Slice(start, end, step), Value::Array(items)) => {
+            let at = |number: i64| {
+                let number = if number < 0 { items.len() as i64 + number } else { number };
+                usize::try_from(number).unwrap_or(0).min(items.len())
+            };
+            let end = end.map_or(items.len(), at);
+            let step = usize::try_from(*step).unwrap_or(1).max(1);
+            let part = items.get(at(*start)..end).unwrap_or_default();
+            part.iter().step_by(step).collect()
+        }
         (PathSegment::Filter { path, operator, value: wanted }, Value::Array(items)) => items
             .iter()
             .filter(|item| {
@@ -54,6 +77,16 @@ fn apply<'a>(value: &'a Value, step: &PathSegment) -> Vec<&'a Value> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns a value and all values below.
+fn below(value: &Value) -> Vec<&Value> {
+    let inner: Vec<&Value> = match value {
+        Value::Object(map) => map.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    std::iter::once(value).chain(inner.into_iter().flat_map(below)).collect()
 }
 
 /// Whether a comparison of a filter holds; without an operator existence is enough.
@@ -79,6 +112,7 @@ fn parse(path: &str) -> Option<Vec<PathSegment>> {
         if let Some(tail) = rest.strip_prefix('.') {
             let (name, used) = name(tail);
             match name.as_str() {
+                "" if tail.starts_with('.') => steps.push(PathSegment::Descent),
                 // `.[0]` and a dot at the end are allowed.
                 "" if tail.starts_with('[') || tail.is_empty() => {}
                 "" => return None,
@@ -145,6 +179,19 @@ fn bracket(inner: &str) -> Option<PathSegment> {
     }
     if let Some(filter) = inner.strip_prefix("?(").and_then(|f| f.strip_suffix(')')) {
         return parse_filter(filter.trim());
+    }
+    if inner.contains(',') {
+        let parts = inner.split(',').map(bracket).collect::<Option<Vec<_>>>();
+        return parts.map(PathSegment::Union);
+    }
+    if let Some((start, rest)) = inner.split_once(':') {
+        let (end, step) = rest.split_once(':').unwrap_or((rest, ""));
+        let number = |text: &str| match text.trim() {
+            "" => Some(None),
+            text => text.parse().ok().map(Some),
+        };
+        let (start, end, step) = (number(start)?, number(end)?, number(step)?);
+        return Some(PathSegment::Slice(start.unwrap_or(0), end, step.unwrap_or(1)));
     }
     inner.parse().ok().map(PathSegment::Index)
 }

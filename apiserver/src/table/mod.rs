@@ -189,7 +189,7 @@ fn custom_cell(column: &Column, item: &Value, now: i64) -> Value {
     match (column.kind.as_str(), value) {
         ("string", Value::String(s)) => json!(s),
         // Go's text for null.
-        ("string", Value::Null) => json!("<nil>"),
+        ("string", Value::Null) => json!("<no value>"),
         ("string", other) => json!(other.to_string()),
         ("integer", Value::Number(n)) => {
             // A column of integers cuts the fraction off.

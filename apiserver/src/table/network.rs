@@ -70,19 +70,23 @@ pub(super) fn endpoints(o: &Value) -> String {
             all.extend(addresses().map(|ip| format!("{ip}:{}", port["port"])));
         }
     }
-    some(all, "<none>")
+    // A subset of addresses that are not ready shows nothing.
+    some(all, if list(&o["subsets"]).is_empty() { "<none>" } else { "" })
 }
 
 /// Returns the cells of an `EndpointSlice`.
 pub(super) fn endpoint_slice(o: &Value) -> Vec<Value> {
-    let ports = list(&o["ports"]).iter().map(|p| match &p["port"] {
-        Value::Null => "*".to_owned(),
-        port => port.to_string(),
+    let ports = list(&o["ports"]).iter().map(|p| match (&p["port"], &p["name"]) {
+        (Value::Null, Value::String(name)) => name.clone(),
+        (Value::Null, _) => "*".to_owned(),
+        (port, _) => port.to_string(),
     });
+    let ports: Vec<String> = ports.collect();
+    let ports = if ports.iter().all(String::is_empty) { Vec::new() } else { ports };
     let addresses = list(&o["endpoints"]).iter().flat_map(|e| list(&e["addresses"]));
     vec![
         json!(or(&o["addressType"], "")),
-        json!(some(ports.collect(), "<unset>")),
+        json!(some(ports, "<unset>")),
         json!(some(addresses.filter_map(Value::as_str).map(str::to_owned).collect(), "<unset>")),
     ]
 }

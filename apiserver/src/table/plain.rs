@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 type Column = (&'static str, &'static str, &'static str, &'static str);
 
 /// Columns between name and age, by kind.
-const TABLE: [(&str, &[Column]); 19] = [
+const TABLE: [(&str, &[Column]); 20] = [
     (
         "ControllerRevision",
         &[
@@ -30,6 +30,13 @@ const TABLE: [(&str, &[Column]); 19] = [
             ("TokenRequests", "string", "/spec/tokenRequests", "<unset>"),
             ("RequiresRepublish", "boolean", "/spec/requiresRepublish", ""),
             ("Modes", "string", "/spec/volumeLifecycleModes", "<none>"),
+        ],
+    ),
+    (
+        "APIService",
+        &[
+            ("Service", "string", "/spec/service/name", "Local"),
+            ("Available", "string", "/status/conditions/available", "Unknown"),
         ],
     ),
     ("CSINode", &[("Drivers", "integer", "/spec/drivers", "0")]),
@@ -161,6 +168,13 @@ fn joined(pointer: &str, object: &Value) -> Option<String> {
             let namespace = Some(text("namespace")).filter(|name| !name.is_empty());
             Some(format!("{}/{}", namespace.unwrap_or("*"), text("name")))
         }
+        "/spec/parentRef/name" => {
+            let kind = dotted(text("resource"), text("group"));
+            let parts = [kind.as_str(), text("namespace"), text("name")];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            Some(parts.join("/"))
+        }
+        "/spec/service/name" => Some(format!("{}/{}", text("namespace"), text("name"))),
         "/metadata/ownerReferences/0/name" => {
             let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
             Some(format!("{}/{}", dotted(&text("kind").to_lowercase(), group), text("name")))
@@ -169,8 +183,31 @@ fn joined(pointer: &str, object: &Value) -> Option<String> {
     }
 }
 
+/// Returns the state of a claim of devices.
+fn claim_state(object: &Value) -> String {
+    let (status, dies) = (&object["status"], object["metadata"]["deletionTimestamp"].is_string());
+    let mut states = Vec::new();
+    states.extend(dies.then_some("deleted"));
+    if status["allocation"].is_object() {
+        states.push("allocated");
+        states.extend(status["reservedFor"].get(0).map(|_| "reserved"));
+    } else if !dies {
+        states.push("pending");
+    }
+    states.join(",")
+}
+
 /// Returns the cell of a column.
 fn cell((_, kind, pointer, without): &Column, object: &Value) -> Value {
+    match *pointer {
+        "/status/allocation/state" => return json!(claim_state(object)),
+        "/status/conditions/available" => {
+            let mut all = object["status"]["conditions"].as_array().into_iter().flatten();
+            let found = all.find(|one| one["type"] == "Available");
+            return found.map_or(json!(without), |one| one["status"].clone());
+        }
+        _ => {}
+    }
     if let Some(text) = joined(pointer, object) {
         return json!(text);
     }
@@ -179,8 +216,9 @@ fn cell((_, kind, pointer, without): &Column, object: &Value) -> Value {
         ("integer", Value::Array(items)) => json!(items.len()),
         ("integer", Value::Null) => json!(0),
         (_, Value::Array(items)) if !items.is_empty() => {
-            let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            json!(texts.join(","))
+            let text =
+                |item: &'_ Value| item.as_str().or(item["audience"].as_str()).map(str::to_owned);
+            json!(items.iter().filter_map(text).collect::<Vec<_>>().join(","))
         }
         ("string", Value::Null) if *without == "false" => json!(false),
         (_, Value::Null | Value::Array(_)) => json!(without),

@@ -35,10 +35,16 @@ pub(super) fn volume(o: &Value) -> Vec<Value> {
         json!(text(&spec["persistentVolumeReclaimPolicy"])),
         json!(phase),
         json!(claim),
-        json!(text(&spec["storageClassName"])),
+        json!(self::class(o)),
         json!(if class.is_empty() { "<unset>".to_owned() } else { class }),
         json!(text(&status["reason"])),
     ]
+}
+
+/// Returns the storage class of a volume or claim: that of the older annotation counts first.
+pub(super) fn class(o: &Value) -> &str {
+    let older = &o["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"];
+    older.as_str().or(o["spec"]["storageClassName"].as_str()).unwrap_or_default()
 }
 
 /// Returns the cells of a template of Pods, without the name.

@@ -249,7 +249,11 @@ fn json_paths_that_cannot_be_read_find_nothing() {
     assert_eq!(find(&value, "{.a[0]}"), [&json!(1)]);
     assert_eq!(find(&value, ".b\\.c.d"), [&json!(4)]);
     assert_eq!(find(&value, "['b.c'].d"), [&json!(4)]);
-    for bad in [".a[", "a", "..a", ".a[x]", ".a[9]", ".z.y"] {
+    assert_eq!(find(&value, ".a[-1:]"), [&json!(3)]);
+    assert_eq!(find(&value, ".a[0:2]"), [&json!(1), &json!(2)]);
+    assert_eq!(find(&value, ".a[0,2]"), [&json!(1), &json!(3)]);
+    assert_eq!(find(&value, "..d"), [&json!(4)]);
+    for bad in [".a[", "a", ".a[x]", ".a[x:y]", ".a[9]", ".z.y"] {
         assert!(find(&value, bad).is_empty(), "{bad}");
     }
 }

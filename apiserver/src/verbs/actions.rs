@@ -48,6 +48,7 @@ pub(crate) fn act(
         }
         ("pods", "eviction") => {
             check_body(&body.value, "Eviction", "policy/v1")?;
+            admit::match_namespace(call, &mut body.value.clone())?;
             check_name(call, &body.value, "Eviction")?;
             let warnings =
                 admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
@@ -92,8 +93,29 @@ fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
         "{given} in version {short:?} cannot be handled as a {kind}: no kind {given:?} is \
          registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
     );
-    let is_known = crate::typed::TypeSchema::builtin(version, given).is_some();
-    if is_known { Ok(()) } else { Err(ApiError::bad_request(text)) }
+    if crate::typed::TypeSchema::builtin(version, given).is_none() {
+        return Err(ApiError::bad_request(text));
+    }
+    let internal = if kind == "Eviction" { "policy" } else { "core" };
+    Err(ApiError::bad_request(format!(
+        "{given} in version {short:?} cannot be handled as a {kind}: converting ({short}.{given}) \
+         to ({internal}.{kind}): unknown conversion"
+    )))
+}
+
+/// Binds the Pod that a Binding names, sent to the path of Bindings.
+pub(crate) fn binding(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+    check_body(&body.value, "Binding", "v1")?;
+    let mut object = body.value.clone();
+    admit::match_namespace(call, &mut object)?;
+    let pods = core.kind("", "pods").ok_or_else(ApiError::no_resource)?;
+    let call = Call {
+        kind: pods,
+        name: meta::text(&object, "name").to_owned(),
+        subresource: "binding".to_owned(),
+        ..call.clone()
+    };
+    act(core, &call, &Body::from(object), &mut Vec::new())
 }
 
 /// Checks the target of a binding. Upstream answers 500, because these faults are no API errors.
@@ -185,6 +207,18 @@ pub(crate) fn check_namespace(kind: &Kind, object: &Value) -> Vec<Cause> {
     let odd = names.filter(|name| *name != "kubernetes" && !name.contains('/'));
     let why = "name is neither a standard finalizer name nor is it fully qualified";
     odd.map(|name| invalid_value("spec.finalizers", &name.into(), why)).collect()
+}
+
+/// Returns the faults of the finalizers that a Namespace gets from its sub-resource.
+pub(crate) fn check_finalizers(namespace: &Value) -> Vec<Cause> {
+    let list = namespace["spec"]["finalizers"].as_array().into_iter().flatten().enumerate();
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    let odd = list.filter(|(_, name)| {
+        let text = name.as_str().unwrap_or_default();
+        text != "kubernetes" && !text.contains('/')
+    });
+    odd.map(|(index, name)| invalid_value(&format!("spec.finalizers[{index}]"), name, why))
+        .collect()
 }
 
 /// Returns faults of changes to fields that are immutable for the kind.

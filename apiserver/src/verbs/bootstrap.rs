@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use super::update::{self, NextState};
-use super::{Call, addresses, create, flow};
+use super::{Call, addresses, admit, create, flow};
 use crate::core::Core;
 use crate::kinds::meta;
 
@@ -27,6 +27,47 @@ pub(crate) fn run(core: &Core) {
     });
     seed(core, "", "services", "default", service);
     flow::seed(core);
+    priorities(core);
+    range(core);
+}
+
+/// Creates the priority classes of Pods that the cluster needs.
+fn priorities(core: &Core) {
+    const TEXTS: [&str; 2] = [
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        "Used for system critical pods that must not be moved from their current node.",
+    ];
+    for ((name, value), text) in admit::priority::SYSTEM.iter().zip(TEXTS) {
+        let class = json!({"metadata": {"name": name}, "value": value, "description": text});
+        seed(core, "scheduling.k8s.io", "priorityclasses", "", class);
+    }
+}
+
+/// Creates the range of addresses of Services, and says that the range is ready.
+fn range(core: &Core) {
+    const GROUP: &str = "networking.k8s.io";
+    const KIND: &str = "servicecidrs";
+    let range = json!({"metadata": {"name": NAME}, "spec": {"cidrs": [addresses::RANGE]}});
+    seed(core, GROUP, KIND, "", range);
+    let status = json!({"conditions": [{
+        "type": "Ready", "status": "True", "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+        "lastTransitionTime": core.clock.rfc3339(),
+    }]});
+    let written = Call::by_server(core, GROUP, KIND, "", NAME).and_then(|mut call| {
+        "status".clone_into(&mut call.subresource);
+        "kubernetes-service-cidr-controller".clone_into(&mut call.options.manager);
+        update::change(core, &call, |held| {
+            let mut next = held.cloned().ok_or_else(|| call.not_found())?;
+            if next["status"]["conditions"][0]["type"] != "Ready" {
+                next["status"] = status.clone();
+            }
+            Ok(NextState::Update(next))
+        })
+    });
+    if let Err(error) = written {
+        tracing::warn!(%error, "could not write the state of the range of addresses");
+    }
 }
 
 /// Writes the address of the server: Endpoints and `EndpointSlice` of the Service `kubernetes`, and

@@ -106,6 +106,7 @@ fn mutate(
         return Ok(());
     };
     *object = changed;
+    meta::drop_owners(object);
     admit::match_namespace(call, object)?;
     if call.kind.has_status() {
         reset_status(call, object);
@@ -248,7 +249,7 @@ fn store(
     }
     // After the policies, which may take long: no other request waits for them.
     let counting = admit::quota::lock(core, call);
-    admit::quota::check(core, call, &object)?;
+    admit::quota::check(core, call, None, &object)?;
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
         // Nothing stores the object, so nothing gives the object another version.
@@ -257,7 +258,10 @@ fn store(
         }
         return Ok(ObjectResponse::created(object).warned(warnings));
     }
+    let owners = object["metadata"]["managedFields"].clone();
     let mut object = convert::stored(core, call, object)?;
+    // Only changes lose the owners of fields that the stored version lacks.
+    meta::set(&mut object, "managedFields", owners);
     admit::size::fit(kind, &key, &mut object, applied)?;
     let back = convert::back_again(core, call, &object)?;
     let stored = core.store.put(&kind.storage, &key, None, object);

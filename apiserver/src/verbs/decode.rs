@@ -10,6 +10,7 @@ use super::Call;
 use super::options::FieldValidation;
 use crate::go;
 use crate::kinds::{Kind, defaults, meta};
+use crate::served::Served;
 use crate::status::{About, ApiError, cause};
 use crate::typed::TypeSchema;
 
@@ -158,7 +159,7 @@ pub(crate) fn object(
         }
     }
     warnings.extend(meta::dedup_owners(&mut object, patched));
-    Ok(object)
+    Ok(call.kind.settled(object))
 }
 
 /// Returns the error of Go's strict YAML decoder about repeated keys.
@@ -404,7 +405,11 @@ fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Resu
     let why = if let Some(fault) = fault {
         // The object is decoded as its stated kind before conversion.
         fault
-    } else if kind == name || known.is_none() {
+    } else if kind == name && known.is_some() && shares_objects(served, version) {
+        return Err(BodyFault::Other(ApiError::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({wanted})"
+        ))));
+    } else if kind == name || known.is_none() && !(kind == "List" && version == "v1") {
         format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             go::quote(kind),
@@ -414,6 +419,13 @@ fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Resu
         format!("converting ({short}.{kind}) to ({internal}.{name}): unknown conversion")
     };
     Err(BodyFault::Foreign(kind.to_owned(), short.to_owned(), why))
+}
+
+/// Whether another version of the kind shows the same objects: that version is decoded, and refused
+/// only then.
+fn shares_objects(served: &Served, version: &str) -> bool {
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    group == served.group || served.kind == "Event"
 }
 
 /// Returns the start of a body, in the form of upstream's errors.

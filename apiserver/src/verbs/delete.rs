@@ -150,7 +150,7 @@ fn attempt(
         if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
     match graceful {
         // The Pod is already terminating and no sooner end was asked for.
-        Grace::Pending => return Some(ObjectResponse::ok(shown.clone())),
+        Grace::Pending => return Some(accepted(options, shown.clone())),
         Grace::None if pending => mark(core, &mut marked),
         _ => {}
     }
@@ -173,9 +173,15 @@ fn attempt(
         // unless the object was changed since.
         let newest = core.store.get(&kind.storage, &call.key());
         let newest = newest.filter(|newest| newest.revision == current.revision).unwrap_or(current);
-        return Some(ObjectResponse::ok(convert::restated(call, shown, &newest.value)));
+        return Some(accepted(options, convert::restated(call, shown, &newest.value)));
     }
     remove(core, call, &current, shown)
+}
+
+/// Returns the answer to a deletion that waits.
+fn accepted(options: &DeleteOptions, object: Value) -> ObjectResponse {
+    let code = if options.is_cascading { 202 } else { 200 };
+    ObjectResponse { code, ..ObjectResponse::ok(object) }
 }
 
 /// Marks kinds with a deletion of their own. Returns whether the object must wait for a controller.
@@ -371,7 +377,10 @@ pub(crate) fn collection(
             return Err(error);
         }
     }
-    let Progress { metadata, mut items, warnings, .. } = progress;
+    let Progress { metadata, mut items, warnings: found, .. } = progress;
+    let mut warnings = Vec::new();
+    warn(call, options, &mut warnings);
+    warnings.extend(found);
     let served = &call.kind.served;
     if !served.custom {
         items.iter_mut().for_each(list::anonymous);
@@ -406,7 +415,7 @@ fn one_of(
     {
         return Err(error);
     }
-    // The warnings about orphans are those of requests that name an object.
+    // Warned of once for all.
     progress.warnings.extend(found.into_iter().filter(|text| text != ORPHANED));
     progress.items.push(shown);
     // Answers about this object are of no use for the next.

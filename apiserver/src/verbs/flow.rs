@@ -31,7 +31,7 @@ const QUEUED: [(&str, u32, u32, u32, u32); 6] = [
     ("global-default", 20, 50, 128, 6),
 ];
 
-/// Creates the levels that every cluster has.
+/// Creates the levels and schemas that every cluster has.
 pub(crate) fn seed(core: &Core) {
     let exempt = json!({"nominalConcurrencyShares": 0, "lendablePercent": 0});
     level(core, "exempt", json!({"type": "Exempt", "exempt": exempt}));
@@ -44,6 +44,86 @@ pub(crate) fn seed(core: &Core) {
             "limitResponse": {"type": "Queue", "queuing": queuing}});
         level(core, name, json!({"type": "Limited", "limited": limited}));
     }
+    for (name, level, precedence, method, subjects, paths) in PLAIN {
+        let rule = all(subjects.split(' '), paths);
+        schema(core, name, level, precedence, method, rule);
+    }
+    let leases = json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+        "namespaces": ["*"], "verbs": ["*"]});
+    let nodes = json!({"apiGroups": [""], "resources": ["nodes", "nodes/status"],
+        "namespaces": ["*"], "verbs": ["*"], "clusterScope": true});
+    let rule = json!({"subjects": [subject("system:nodes")], "resourceRules": [nodes, leases]});
+    schema(core, "system-node-high", "node-high", 400, "ByUser", rule);
+    let mut leases = leases;
+    leases["verbs"] = json!(["get", "create", "update"]);
+    let candidates = ["user=system:kube-controller-manager", "user=system:kube-scheduler", SYSTEM];
+    let rule = json!({"subjects": candidates.map(subject), "resourceRules": [leases]});
+    schema(core, "system-leader-election", "leader-election", 100, "ByUser", rule);
+}
+
+/// All service accounts of the namespace of the cluster's own programs.
+const SYSTEM: &str = "account=kube-system/*";
+/// Everybody.
+const EVERYBODY: &str = "system:unauthenticated system:authenticated";
+/// Schemas of all requests of some subjects: name, level, precedence, method, subjects, and the
+/// only paths, if not all requests are meant.
+const PLAIN: [(&str, &str, u32, &str, &str, &[&str]); 9] = [
+    ("exempt", "exempt", 1, "", "system:masters", &[]),
+    ("probes", "exempt", 2, "", EVERYBODY, &["/healthz", "/readyz", "/livez"]),
+    ("system-nodes", "system", 500, "ByUser", "system:nodes", &[]),
+    (
+        "kube-controller-manager",
+        "workload-high",
+        800,
+        "ByNamespace",
+        "user=system:kube-controller-manager",
+        &[],
+    ),
+    ("kube-scheduler", "workload-high", 800, "ByNamespace", "user=system:kube-scheduler", &[]),
+    ("kube-system-service-accounts", "workload-high", 900, "ByNamespace", SYSTEM, &[]),
+    ("service-accounts", "workload-low", 9000, "ByUser", "system:serviceaccounts", &[]),
+    ("global-default", "global-default", 9900, "ByUser", EVERYBODY, &[]),
+    ("catch-all", "catch-all", 10_000, "ByUser", EVERYBODY, &[]),
+];
+
+/// Returns the subject that a word names: a group, `user=NAME` or `account=NAMESPACE/NAME`.
+fn subject(word: &str) -> Value {
+    match word.split_once('=') {
+        Some(("user", name)) => json!({"kind": "User", "user": {"name": name}}),
+        Some((_, account)) => {
+            let (namespace, name) = account.split_once('/').unwrap_or(("", account));
+            let account = json!({"namespace": namespace, "name": name});
+            json!({"kind": "ServiceAccount", "serviceAccount": account})
+        }
+        None => json!({"kind": "Group", "group": {"name": word}}),
+    }
+}
+
+/// Returns a rule for all requests of some subjects, or for reads of some paths.
+fn all<'a>(subjects: impl Iterator<Item = &'a str>, paths: &[&str]) -> Value {
+    let subjects: Vec<Value> = subjects.map(subject).collect();
+    if !paths.is_empty() {
+        let rules = json!([{"verbs": ["get"], "nonResourceURLs": paths}]);
+        return json!({"subjects": subjects, "nonResourceRules": rules});
+    }
+    json!({
+        "subjects": subjects,
+        "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"],
+            "clusterScope": true, "namespaces": ["*"]}],
+        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    })
+}
+
+/// Creates a schema.
+fn schema(core: &Core, name: &str, level: &str, precedence: u32, method: &str, rule: Value) {
+    let mut spec = json!({"priorityLevelConfiguration": {"name": level},
+        "matchingPrecedence": precedence, "rules": [rule]});
+    if !method.is_empty() {
+        spec["distinguisherMethod"] = json!({"type": method});
+    }
+    let annotations = json!({"apf.kubernetes.io/autoupdate-spec": "true"});
+    let object = json!({"metadata": {"name": name, "annotations": annotations}, "spec": spec});
+    bootstrap::seed(core, GROUP, SCHEMAS, "", object);
 }
 
 /// Creates a level.

@@ -6,7 +6,6 @@ use crate::go;
 use crate::selectors::{FieldSelector, LabelSelector};
 use crate::served::Cause;
 use crate::status::{ApiError, cause, forbidden_field, invalid_value, unsupported};
-use crate::typed::TypeSchema;
 
 /// The query of a URL, decoded.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +170,9 @@ pub(crate) struct DeleteOptions {
     pub(crate) grace: Option<i64>,
     /// Treatment of dependents; `None` for the kind's default.
     pub(crate) propagation: Option<Propagation>,
+    /// Whether dependents were asked for in the older form, to be deleted: the answer to a deletion
+    /// that waits is 202 then.
+    pub(crate) is_cascading: bool,
     /// Precondition: the uid of the object.
     pub(crate) uid: Option<String>,
     /// Precondition: the resourceVersion of the object.
@@ -185,8 +187,8 @@ fn check_delete_body(body: &Value) -> Result<(), ApiError> {
     let kind = body["kind"].as_str().unwrap_or_default();
     if !kind.is_empty() && kind != "DeleteOptions" {
         let version = body["apiVersion"].as_str().unwrap_or_default();
-        let is_known =
-            kind == "Status" && version == "v1" || TypeSchema::builtin(version, kind).is_some();
+        // The scheme of options has few kinds.
+        let is_known = kind == "Status" && version == "v1";
         let text = if is_known {
             let short = version.rsplit('/').next().unwrap_or(version);
             format!("converting ({short}.{kind}) to (v1.DeleteOptions): unknown conversion")
@@ -277,6 +279,7 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
         dry_run,
         grace,
         propagation,
+        is_cascading: orphan == Some(false),
         uid: precondition("uid"),
         version: precondition("resourceVersion"),
     })

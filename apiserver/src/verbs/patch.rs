@@ -61,7 +61,7 @@ pub(crate) fn patch(
         warnings.clear();
         let patched = patched(call, form, held, &body.value)?;
         let named = SentVersion::of(&patched)?;
-        let told = if form == Form::Json { stray(body) } else { Vec::new() };
+        let told = if form == Form::Json { stray(body) } else { duplicated(body) };
         let decoded = match call.options.validation {
             FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
             FieldValidation::Warn => {
@@ -87,6 +87,11 @@ pub(crate) fn patch(
 
 /// Most complaints about a JSON patch.
 const MOST_STRAY: usize = 100;
+
+/// Returns the complaints about repeated fields of a patch that is an object.
+fn duplicated(body: &Body) -> Vec<String> {
+    body.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect()
+}
 
 /// Returns the complaints about fields of operations that are repeated or that operations do not
 /// have.

@@ -10,8 +10,9 @@ use super::patch::printed;
 use super::{Call, ObjectResponse, admit, fields};
 use crate::auth::{Attributes, User};
 use crate::core::Core;
+use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError, cause, invalid_value, required};
+use crate::status::{About, ApiError, cause, forbidden_field, invalid_value, required};
 
 /// Answers a review of the call's kind.
 pub(crate) fn review(
@@ -208,8 +209,42 @@ fn selectors(spec: &Value) -> Vec<Cause> {
             }
             _ => {}
         }
+        for (index, one) in list.iter().enumerate() {
+            let at = format!("{at}.requirements[{index}]");
+            requirement(one, field == "labelSelector", &at, &mut causes);
+        }
     }
     causes
+}
+
+/// Appends the faults of a requirement of a selector; newer operators may be unknown here.
+fn requirement(one: &Value, is_label: bool, at: &str, causes: &mut Vec<Cause>) {
+    let key = text(one, "key");
+    if key.is_empty() && !is_label {
+        causes.push(required(&format!("{at}.key"), "must be specified"));
+    }
+    let values = one["values"].as_array().map_or(&[][..], Vec::as_slice);
+    match text(one, "operator").as_str() {
+        "In" | "NotIn" if values.is_empty() => {
+            let why = "must be specified when `operator` is 'In' or 'NotIn'";
+            causes.push(required(&format!("{at}.values"), why));
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            causes.push(forbidden_field(&format!("{at}.values"), why));
+        }
+        _ => {}
+    }
+    if !is_label {
+        return;
+    }
+    let faults = names::qualified(&key).into_iter();
+    causes.extend(faults.map(|why| invalid_value(&format!("{at}.key"), &one["key"], &why)));
+    for (index, value) in values.iter().enumerate() {
+        let faults = names::label_value(value.as_str().unwrap_or_default()).into_iter();
+        causes
+            .extend(faults.map(|why| invalid_value(&format!("{at}.values[{index}]"), value, &why)));
+    }
 }
 
 /// Reviews whether the user may do the described request.

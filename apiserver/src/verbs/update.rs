@@ -210,8 +210,10 @@ fn attempt(
     }
     if call.subresource.is_empty() {
         warnings.extend(services::warnings(kind, &object));
-        warnings.extend(validate::pod::warnings(kind, Some(shown), &object));
         warnings.extend(meta::finalizer_warnings(kind, Some(shown), &object));
+    }
+    if matches!(call.subresource.as_str(), "" | "scale") {
+        warnings.extend(validate::pod::warnings(kind, Some(shown), &object));
     }
     decode::persist(kind, &mut object);
     // Not stored: a write without a change must wake no watch and use up no version. An object of
@@ -227,6 +229,7 @@ fn attempt(
         let removed = remove(core, call, held);
         return Ok(removed.then(|| ObjectResponse::ok(object).warned(warnings)));
     }
+    admit::quota::check(core, call, Some(shown), &object)?;
     if call.options.dry_run {
         return Ok(Some(ObjectResponse::ok(object).warned(warnings)));
     }
@@ -267,6 +270,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     let operation = Operation::Update(shown, &object);
     if let Some(changed) = admit::webhooks::mutate(core, call, operation)? {
         object = changed;
+        meta::drop_owners(&mut object);
         admit::match_namespace(call, &mut object)?;
         // The endpoint writes no more than before, also after changes by webhooks.
         confine(core, call, shown, &mut object);
@@ -274,6 +278,9 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
     meta::restore(shown, &mut object);
     if call.subresource.is_empty() {
         admission::update(&call.kind, shown, &mut object);
+        if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            crate::crds::note_storage(&mut object);
+        }
     }
     if matches!(call.subresource.as_str(), "" | "scale" | "ephemeralcontainers" | "resize") {
         grow(&call.kind, shown, &mut object);
@@ -321,7 +328,8 @@ fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
         }
         "finalize" => {
             let finalizers = object["spec"]["finalizers"].clone();
-            *object = shown.clone();
+            object["spec"] = shown["spec"].clone();
+            put_part(object, "status", part("status"));
             put_part(
                 &mut object["spec"],
                 "finalizers",
@@ -434,6 +442,10 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
             if is_kept && call.kind.is("discovery.k8s.io", "endpointslices") {
                 found.retain(|cause| !cause.field.starts_with("endpoints"));
             }
+            if call.kind.is("events.k8s.io", "events") {
+                let is_kept = old["series"] == new["series"];
+                found.retain(|cause| !is_of_new_event(cause, is_kept));
+            }
         }
         if call.kind.is("batch", "jobs") || call.kind.is("", "persistentvolumes") {
             // Upstream checks the spec of these like that of a new object, and once more like an
@@ -447,11 +459,27 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));
+    if call.subresource == "finalize" {
+        causes.extend(super::actions::check_finalizers(new));
+    }
     if call.subresource == "status" {
-        causes.extend(validate::check_status(&call.kind, new));
+        causes.extend(validate::check_status(&call.kind, old, new));
         causes.iter_mut().for_each(|cause| below_status(call, cause));
     }
     (causes, warnings)
+}
+
+/// Whether a fault of an event is one of new events alone: an older event, of the core group, may
+/// be changed.
+fn is_of_new_event(cause: &Cause, is_series_kept: bool) -> bool {
+    match cause.field.as_str() {
+        "eventTime" => cause.reason == "FieldValueRequired",
+        "type" => cause.message.contains("has invalid value"),
+        "firstTimestamp" | "lastTimestamp" | "count" | "source" => {
+            cause.message.ends_with("needs to be unset")
+        }
+        field => is_series_kept && field.starts_with("series"),
+    }
 }
 
 /// Rewords a fault of a custom resource's status, which is validated separately: the texts do not

@@ -26,6 +26,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
         return Ok(body);
     }
     let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;
+    if !braced && text.trim_start_matches(['\n', ' ']).starts_with('\t') {
+        return Err("found character that cannot start any token".to_owned());
+    }
     let options =
         serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
     let document = first(text);

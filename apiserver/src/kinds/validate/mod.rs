@@ -19,6 +19,7 @@ mod policies;
 mod rights;
 mod services;
 mod status;
+mod statuses;
 mod table;
 mod volumes;
 mod webhooks;
@@ -30,13 +31,14 @@ pub(in crate::kinds) use cluster::ip_warning;
 pub(crate) use fields::invalid_selector;
 pub(in crate::kinds) use fields::{is_selector, selector};
 
-use super::Kind;
+use super::{Kind, autoscalers};
 use crate::served::Cause;
 
-/// Returns the faults of the status of an object of a built-in kind.
-pub(crate) fn check_status(kind: &Kind, object: &Value) -> Vec<Cause> {
+/// Returns the faults of the status of a changed object of a built-in kind.
+pub(crate) fn check_status(kind: &Kind, old: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if kind.custom.is_none() {
+        statuses::check(kind, old, object, &mut causes);
         status::check(kind.name(), &object["status"], &mut causes);
         if kind.is("", "services") {
             services::status(object, &mut causes);
@@ -82,6 +84,8 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     if kind.custom.is_some() {
         return Vec::new();
     }
+    let newer = autoscalers::is_older(kind).then(|| autoscalers::to_newer(object.clone()));
+    let object = newer.as_ref().unwrap_or(object);
     let group = kind.served.group.as_str();
     let mut causes = table::check(group, kind.name(), object);
     cluster::check(group, kind.name(), object, &mut causes);

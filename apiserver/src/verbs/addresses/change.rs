@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ports;
 use crate::kinds::defaults;
 use crate::served::Cause;
-use crate::status::invalid_value;
+use crate::status::{forbidden_field, invalid_value};
 
 /// Whether a Service has an address of the cluster.
 fn has_address(spec: &Value) -> bool {
@@ -65,7 +65,7 @@ pub(super) fn carry_over(before: Option<&Value>, spec: &mut Value) {
             spec["clusterIPs"] = before["clusterIPs"].clone();
         }
     }
-    if ports::needs(before) && ports::needs(spec) {
+    if ports::has(before) && ports::has(spec) {
         carry_over_ports(before, spec);
     }
     let asks = spec["healthCheckNodePort"].as_i64().is_some_and(|port| port != 0);
@@ -105,7 +105,7 @@ pub(super) fn drop_needless(before: &Value, spec: &mut Value) {
             }
         }
     }
-    if ports::needs(before) && !ports::needs(spec) {
+    if ports::has(before) && !ports::has(spec) {
         let nodes = |spec: &Value| {
             let all = spec["ports"].as_array().into_iter().flatten();
             all.map(|port| port["nodePort"].as_i64().unwrap_or(0)).collect::<BTreeSet<i64>>()
@@ -132,10 +132,33 @@ pub(super) fn drop_needless(before: &Value, spec: &mut Value) {
     }
 }
 
-/// Returns the faults of a change of a Service's addresses, which stay unless the Service is or
-/// becomes a name in DNS.
+/// Returns the faults of a change of a Service: addresses stay unless the Service is or becomes a
+/// name in DNS.
 pub(crate) fn check(old: &Value, new: &Value) -> Vec<Cause> {
     let (old, new) = (&old["spec"], &new["spec"]);
+    let mut causes = balanced(old, new);
+    causes.extend(addresses(old, new));
+    causes
+}
+
+/// Returns the faults of a change of what a load balancer keeps.
+fn balanced(old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let class = &new["loadBalancerClass"];
+    let stays = [old, new].iter().all(|spec| spec["type"] == "LoadBalancer");
+    if stays && old["loadBalancerClass"] != *class {
+        causes.push(invalid_value("spec.loadBalancerClass", class, "may not change once set"));
+    }
+    let port = |spec: &Value| spec["healthCheckNodePort"].as_i64().unwrap_or(0);
+    let needs = [old, new].iter().all(|spec| ports::needs_health(spec));
+    if needs && port(old) != 0 && port(old) != port(new) {
+        causes.push(forbidden_field("spec.healthCheckNodePort", "field is immutable"));
+    }
+    causes
+}
+
+/// Returns the faults of changed addresses.
+fn addresses(old: &Value, new: &Value) -> Vec<Cause> {
     let lists = [&old["clusterIPs"], &new["clusterIPs"]];
     if !has_address(old) || !has_address(new) || lists.iter().all(|list| list[0] == "None") {
         return Vec::new();

@@ -27,7 +27,7 @@ pub(crate) use change::check;
 pub(crate) const FIRST: &str = "10.0.0.1";
 
 /// The range of cluster IPs.
-const RANGE: &str = "10.0.0.0/24";
+pub(crate) const RANGE: &str = "10.0.0.0/24";
 
 /// The reservation of a Service's addresses, which ends on drop.
 #[derive(Debug)]

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::quota;
 use crate::core::Core;
 use crate::kinds::defaults::child;
+use crate::kinds::meta;
 use crate::kinds::quantity::Quantity;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -11,29 +13,20 @@ use crate::verbs::Call;
 
 /// Annotation of Pods whose containers got defaults.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+/// Type of the limits of claims.
+const CLAIM: &str = "PersistentVolumeClaim";
 
-/// Applies the limits of a namespace to a new Pod or claim.
-pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
-    let is_pod = call.kind.is("", "pods");
-    if !is_pod && !call.kind.is("", "persistentvolumeclaims") || !call.subresource.is_empty() {
-        return Ok(());
+/// Fills in what the limits of a namespace give to the containers of a new Pod.
+pub(crate) fn fill_in(core: &Core, call: &Call, object: &mut Value) {
+    if !call.kind.is("", "pods") || !call.subresource.is_empty() {
+        return;
     }
     let (ranges, _) = core.store.snapshot("limitranges");
     for (_, range) in storage::in_namespace(&ranges, &call.namespace) {
         let mut set = Vec::new();
         for limit in range.value["spec"]["limits"].as_array().into_iter().flatten() {
-            let fault = match limit["type"].as_str() {
-                Some("Container") if is_pod => containers(limit, object, &mut set),
-                Some("Pod") if is_pod => pod(limit, object),
-                Some("PersistentVolumeClaim") if !is_pod => {
-                    let name = "PersistentVolumeClaim";
-                    bounds(limit, name, &object["spec"]["resources"])
-                }
-                _ => None,
-            };
-            if let Some(why) = fault {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                return Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why));
+            if limit["type"] == "Container" {
+                containers(limit, object, &mut set);
             }
         }
         if !set.is_empty() {
@@ -41,13 +34,64 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
             child(child(object, "metadata"), "annotations")[ANNOTATION] = text.into();
         }
     }
+}
+
+/// Checks the bounds of a namespace: of a new Pod, of a Pod whose resources change, and of a claim.
+pub(crate) fn check(
+    core: &Core,
+    call: &Call,
+    old: Option<&Value>,
+    object: &Value,
+) -> Result<(), ApiError> {
+    let is_pod = call.kind.is("", "pods");
+    let is_judged = match call.subresource.as_str() {
+        "" if is_pod => old.is_none(),
+        "" => call.kind.is("", "persistentvolumeclaims"),
+        "resize" => is_pod,
+        _ => false,
+    };
+    // Nothing holds back an object that is being deleted.
+    if !is_judged || old.is_some_and(meta::terminating) {
+        return Ok(());
+    }
+    let (ranges, _) = core.store.snapshot("limitranges");
+    for (_, range) in storage::in_namespace(&ranges, &call.namespace) {
+        let mut broken = Vec::new();
+        for limit in range.value["spec"]["limits"].as_array().into_iter().flatten() {
+            match limit["type"].as_str() {
+                Some("Container") if is_pod => {
+                    for list in ["containers", "initContainers"] {
+                        for one in object["spec"][list].as_array().into_iter().flatten() {
+                            bounds(limit, "Container", &one["resources"], &mut broken);
+                        }
+                    }
+                }
+                Some("Pod") if is_pod => {
+                    let sums = json!({
+                        "limits": quota::total(&object["spec"], "limits"),
+                        "requests": quota::total(&object["spec"], "requests"),
+                    });
+                    bounds(limit, "Pod", &sums, &mut broken);
+                }
+                Some("PersistentVolumeClaim") if !is_pod => {
+                    bounds(limit, CLAIM, &object["spec"]["resources"], &mut broken);
+                }
+                _ => {}
+            }
+        }
+        let why = match broken.as_slice() {
+            [] => continue,
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let name = meta::text(object, "name");
+        return Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why));
+    }
     Ok(())
 }
 
-/// Sets the defaults of containers, and returns the first broken bound. Adds to `set` the names of
-/// the resources that got a default.
-fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) -> Option<String> {
-    let mut fault = None;
+/// Sets the defaults of containers. Adds to `set` the names of the resources that got a default.
+fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) {
     for (list, word) in [("containers", "container"), ("initContainers", "init container")] {
         let items = object["spec"].get_mut(list).and_then(Value::as_array_mut);
         for container in items.into_iter().flatten().filter(|item| item.is_object()) {
@@ -62,10 +106,8 @@ fn containers(limit: &Value, object: &mut Value, set: &mut Vec<String>) -> Optio
                     set.push(format!("{} {part} for {word} {name}", names.join(", ")));
                 }
             }
-            fault = fault.or_else(|| bounds(limit, "Container", &container["resources"]));
         }
     }
-    fault
 }
 
 /// Adds missing resources to a part of a container's resources, and returns their names.
@@ -90,51 +132,59 @@ fn fill(container: &mut Value, part: &str, source: &Value) -> Vec<String> {
     added
 }
 
-/// Returns the first bound that the sum of a Pod's containers breaks.
-fn pod(limit: &Value, object: &Value) -> Option<String> {
-    let mut sums = json!({"limits": {}, "requests": {}});
-    for container in object["spec"]["containers"].as_array().into_iter().flatten() {
-        for part in ["limits", "requests"] {
-            for (name, amount) in container["resources"][part].as_object().into_iter().flatten() {
-                let before = Quantity::parse(&sums[part][name]).unwrap_or_default();
-                let sum = before + Quantity::parse(amount).unwrap_or_default();
-                sums[part][name] = json!(sum.to_string());
-            }
-        }
-    }
-    bounds(limit, "Pod", &sums)
-}
-
-/// Returns the first bound of a limit that the resources break.
-fn bounds(limit: &Value, kind: &str, resources: &Value) -> Option<String> {
-    let read = |part: &str, name: &str| Quantity::parse(&resources[part][name]);
+/// Appends the bounds of a limit that resources break.
+fn bounds(limit: &Value, kind: &str, resources: &Value, broken: &mut Vec<String>) {
+    // Claims have requests only.
+    let with_limits = kind != CLAIM;
+    let amounts = |name: &str| {
+        let read = |part: &str| Quantity::parse(&resources[part][name]);
+        (read("requests"), read("limits").filter(|_| with_limits))
+    };
     for (name, bound) in limit["min"].as_object().into_iter().flatten() {
-        let (bound, request) = (Quantity::parse(bound)?, read("requests", name));
+        let Some(bound) = Quantity::parse(bound) else { continue };
         let why = format!("minimum {name} usage per {kind} is {bound}");
-        match request.or(read("limits", name)) {
-            None => return Some(format!("{why}.  No request is specified")),
-            Some(held) if held < bound => return Some(format!("{why}, but request is {held}")),
-            Some(_) => {}
-        }
-    }
-    for (name, bound) in limit["max"].as_object().into_iter().flatten() {
-        let bound = Quantity::parse(bound)?;
-        let why = format!("maximum {name} usage per {kind} is {bound}");
-        // Claims have requests only.
-        let held = if kind == "PersistentVolumeClaim" {
-            read("requests", name).map(|held| (held, "request"))
-        } else {
-            read("limits", name).map(|held| (held, "limit"))
-        };
-        match held {
-            None if kind != "PersistentVolumeClaim" => {
-                return Some(format!("{why}.  No limit is specified"));
+        match amounts(name) {
+            (None, _) => broken.push(format!("{why}.  No request is specified")),
+            (Some(held), _) if held < bound => {
+                broken.push(format!("{why}, but request is {held}"));
             }
-            Some((held, word)) if held > bound => {
-                return Some(format!("{why}, but {word} is {held}"));
-            }
+            (_, Some(held)) if held < bound => broken.push(format!("{why}, but limit is {held}")),
             _ => {}
         }
     }
-    None
+    for (name, bound) in limit["max"].as_object().into_iter().flatten() {
+        let Some(bound) = Quantity::parse(bound) else { continue };
+        let why = format!("maximum {name} usage per {kind} is {bound}");
+        match amounts(name) {
+            (None, _) if !with_limits => broken.push(format!("{why}.  No request is specified")),
+            (_, None) if with_limits => broken.push(format!("{why}.  No limit is specified")),
+            (_, Some(held)) if held > bound => broken.push(format!("{why}, but limit is {held}")),
+            (Some(held), _) if held > bound => broken.push(format!("{why}, but request is {held}")),
+            _ => {}
+        }
+    }
+    for (name, bound) in limit["maxLimitRequestRatio"].as_object().into_iter().flatten() {
+        if let Some(bound) = Quantity::parse(bound).filter(|_| with_limits) {
+            broken.extend(ratio(name, kind, bound, amounts(name)));
+        }
+    }
+}
+
+/// Returns the fault of a limit that is too many times the request.
+fn ratio(
+    name: &str,
+    kind: &str,
+    bound: Quantity,
+    (request, limit): (Option<Quantity>, Option<Quantity>),
+) -> Option<String> {
+    let why = format!("{name} max limit to request ratio per {kind} is {bound}");
+    let Some(request) = request.filter(|held| !held.is_zero()) else {
+        return Some(format!("{why}, but no request is specified or request is 0"));
+    };
+    let Some(limit) = limit.filter(|held| !held.is_zero()) else {
+        return Some(format!("{why}, but no limit is specified or limit is 0"));
+    };
+    let held = limit.share_of(request);
+    let most = bound.share_of(Quantity::whole(1));
+    (held > most).then(|| format!("{why}, but provided ratio is {held:.6}"))
 }

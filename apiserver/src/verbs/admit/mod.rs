@@ -1,6 +1,7 @@
 //! Checks before a write: the namespace exists and is alive, the object may be deleted, and no
 //! admission policy refuses the request.
 
+mod classes;
 pub(crate) mod grants;
 pub(crate) mod limits;
 pub(crate) mod parameters;
@@ -47,26 +48,34 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
     Ok(())
 }
 
-/// Adds the decisions of the server's own plugins to a new object, and checks the limits of the
-/// namespace.
+/// Adds the decisions of the server's own plugins to a new object.
 pub(crate) fn defaults(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
-    limits::apply(core, call, object)?;
+    limits::fill_in(core, call, object);
+    classes::fill_in(core, call, object);
     priority::apply(core, call, object)?;
     priority::check_class(core, call, object)?;
-    runtime::apply(core, call, object)?;
+    // Before the runtime class, whose tolerations come behind those of every Pod.
     if call.kind.is("", "pods") && call.subresource.is_empty() {
         crate::kinds::admission::enter(&call.kind, object);
     }
-    Ok(())
+    runtime::apply(core, call, object)
 }
 
-/// Lets policies and then webhooks judge a request, and returns the warnings of the policies. Those
-/// of webhooks are in the session of the call.
+/// Lets the limits of the namespace, policies and then webhooks judge a request, and returns the
+/// warnings of the policies. Those of webhooks are in the session of the call.
 pub(crate) fn judge(
     core: &Core,
     call: &Call,
     operation: policies::Operation<'_>,
 ) -> Result<Vec<String>, ApiError> {
+    match operation {
+        policies::Operation::Create(object) => limits::check(core, call, None, object)?,
+        policies::Operation::Update(old, object) => {
+            limits::check(core, call, Some(old), object)?;
+            classes::check_growth(core, call, old, object)?;
+        }
+        _ => {}
+    }
     let warnings = policies::check(core, call, operation)?;
     webhooks::validate(core, call, operation).map_err(|error| error.warned(warnings.clone()))?;
     Ok(warnings)
@@ -83,10 +92,15 @@ pub(crate) fn observe(
     judge(core, call, operation)
 }
 
-/// Refuses to delete namespaces that must stay.
+/// Refuses to delete namespaces and priority classes that must stay.
 pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
     if call.kind.is("", NAMESPACE) && IMMORTAL.contains(&call.name.as_str()) {
         return Err(ApiError::forbidden(call.about(), "this namespace may not be deleted"));
+    }
+    let is_class = call.kind.is("scheduling.k8s.io", "priorityclasses");
+    if is_class && priority::SYSTEM.iter().any(|(name, _)| *name == call.name) {
+        let why = "this is a system priority class and cannot be deleted";
+        return Err(ApiError::forbidden(call.about(), why));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
 /// Preemption policy of Pods without another policy.
 const PREEMPTS: &str = "PreemptLowerPriority";
 /// Classes that every cluster has, with their values.
-const SYSTEM: [(&str, i64); 2] =
+pub(crate) const SYSTEM: [(&str, i64); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
 /// Sets the priority of a new Pod from its class, or from the class that is the default of the

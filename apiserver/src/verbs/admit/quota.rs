@@ -1,7 +1,8 @@
 //! `ResourceQuota`s: limits on the content of a namespace.
 //!
 //! The use of a namespace is counted from its stored objects for each new object, so deletions free
-//! their share at once. Changes of present objects are not counted.
+//! their share at once. Of changes those are counted that may use more: of Services, claims, and
+//! the resources of Pods.
 
 mod scopes;
 #[cfg(test)]
@@ -40,9 +41,29 @@ pub(crate) fn lock<'c>(core: &'c Core, call: &Call) -> Option<MutexGuard<'c, ()>
     (is_counted(call) && has_quota).then(|| core.quotas.lock())
 }
 
-/// Checks that the quotas of the namespace allow a new object.
-pub(crate) fn check(core: &Core, call: &Call, object: &Value) -> Result<(), ApiError> {
-    if !is_counted(call) {
+/// Returns the requests or limits of a Pod, for limits of whole Pods.
+pub(crate) fn total(spec: &Value, part: &str) -> Value {
+    let sums = usage::total(spec, part);
+    sums.into_iter().map(|(name, amount)| (name, json!(amount.to_string()))).collect()
+}
+
+/// Whether a change of a kind may use more of what quotas limit.
+fn grows(call: &Call) -> bool {
+    match call.subresource.as_str() {
+        "" => call.kind.is("", "services") || call.kind.is("", "persistentvolumeclaims"),
+        "resize" => call.kind.is("", "pods"),
+        _ => false,
+    }
+}
+
+/// Checks that the quotas of the namespace allow a new object, or a change of the `old` one.
+pub(crate) fn check(
+    core: &Core,
+    call: &Call,
+    old: Option<&Value>,
+    object: &Value,
+) -> Result<(), ApiError> {
+    if !is_counted(call) || old.is_some() && !grows(call) {
         return Ok(());
     }
     let (quotas, _) = core.store.snapshot(QUOTAS);
@@ -50,7 +71,11 @@ pub(crate) fn check(core: &Core, call: &Call, object: &Value) -> Result<(), ApiE
     if held.peek().is_none() {
         return Ok(());
     }
-    let added = usage::of(call, object, core.clock.seconds());
+    let now = core.clock.seconds();
+    let mut added = usage::of(call, object, now);
+    for (name, amount) in old.map(|old| usage::of(call, old, now)).into_iter().flatten() {
+        added.entry(name).and_modify(|more| *more = more.minus(amount));
+    }
     for (_, quota) in held {
         let spec = &quota.value["spec"];
         if !scopes::cover(&call.kind, spec, object) {
@@ -131,7 +156,7 @@ fn excess(limits: &Amounts, used: &Amounts, added: &Amounts) -> Option<String> {
     let mut parts: [Vec<String>; 3] = Default::default();
     for (name, limit) in limits {
         let (Some(more), Some(held)) = (added.get(name), used.get(name)) else { continue };
-        if *held + *more > *limit && !more.is_zero() {
+        if *held + *more > *limit && !more.is_zero() && !more.is_negative() {
             for (part, amount) in parts.iter_mut().zip([more, held, limit]) {
                 part.push(format!("{name}={amount}"));
             }

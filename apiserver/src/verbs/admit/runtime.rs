@@ -17,7 +17,8 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
     }
     completed(core, &mut object["spec"]).map_err(|why| {
         let pod = meta::text(object, "name");
-        let why = format!("pod rejected: {why}");
+        let prefix = if why.starts_with("conflict:") { "" } else { "pod rejected: " };
+        let why = format!("{prefix}{why}");
         ApiError::forbidden(About::resource(&call.kind.served, pod), &why)
     })
 }

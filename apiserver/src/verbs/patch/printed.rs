@@ -2,6 +2,7 @@
 //! reaches are written anew, with sorted keys. The others keep the order of Go's structures.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -9,16 +10,36 @@ use super::Form;
 use crate::typed::{Id, Table, TypeSchema, TypeShape};
 use crate::verbs::{Call, fields};
 
+/// Fields of the Go structures whose fields stand in another order than the numbers in protobuf,
+/// by the end of the type's name.
+static ORDER: LazyLock<Vec<(String, Vec<&'static str>)>> = LazyLock::new(|| {
+    let lines = include_str!("order.txt").lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, fields)| (format!(".{name}"), fields.split(' ').collect()))
+        .collect()
+});
+
 /// The objects that a patch reaches, by key.
 #[derive(Debug, Default)]
-struct Reached(BTreeMap<String, Reached>);
+struct Reached {
+    inner: BTreeMap<String, Reached>,
+    /// Whether all objects below are reached, too.
+    whole: bool,
+}
 
 impl Reached {
-    /// Returns the objects that a merge patch reaches.
+    /// Returns the objects that a merge patch reaches: all of those in its lists.
     fn by_merge(patch: &Value) -> Self {
         let fields = patch.as_object().into_iter().flatten();
-        let inner = fields.filter(|(_, value)| value.is_object());
-        Self(inner.map(|(key, value)| (key.clone(), Self::by_merge(value))).collect())
+        let inner = fields.filter(|(_, value)| value.is_object() || value.is_array());
+        let inner = inner.map(|(key, value)| (key.clone(), Self::by_merge(value))).collect();
+        Self { inner, whole: patch.is_array() }
+    }
+
+    /// Returns the reached part below a key.
+    fn below(&self, key: &str) -> Option<&Self> {
+        if self.whole { Some(self) } else { self.inner.get(key) }
     }
 
     /// Returns the objects that a JSON patch reaches.
@@ -32,7 +53,7 @@ impl Reached {
                 let mut at = &mut all;
                 for key in keys {
                     let key = key.replace("~1", "/").replace("~0", "~");
-                    at = at.0.entry(key).or_default();
+                    at = at.inner.entry(key).or_default();
                 }
             }
         }
@@ -169,7 +190,7 @@ fn print(
                 out.push_str(&Value::from(key.as_str()).to_string());
                 out.push(':');
                 let child = id.and_then(|id| Table::child(table.object(id)?, key));
-                let reached = reached.and_then(|reached| reached.0.get(key));
+                let reached = reached.and_then(|reached| reached.below(key));
                 print(table, child, value, reached, out);
             }
             out.push('}');
@@ -184,7 +205,7 @@ fn print(
                 if index > 0 {
                     out.push(',');
                 }
-                let reached = reached.and_then(|reached| reached.0.get(&index.to_string()));
+                let reached = reached.and_then(|reached| reached.below(&index.to_string()));
                 print(table, child, item, reached, out);
             }
             out.push(']');
@@ -200,16 +221,9 @@ fn position(table: &Table, id: Option<Id>, key: &str) -> u64 {
     let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
     let name = id.and_then(|id| table.node(id).name.as_deref()).unwrap_or_default();
     let place = number[..end].parse::<u64>().unwrap_or(0) * 10;
-    // Fields that came later stand among related fields.
-    match key {
-        _ if !name.ends_with(".Container") => place,
-        "envFrom" => 65,
-        "resizePolicy" | "restartPolicy" => 85,
-        "volumeDevices" => 95,
-        "startupProbe" => 115,
-        "terminationMessagePolicy" => 135,
-        _ => place,
-    }
+    let known = ORDER.iter().find(|(known, _)| name.ends_with(known.as_str()));
+    let found = known.and_then(|(_, fields)| fields.iter().position(|field| *field == key));
+    found.and_then(|at| u64::try_from(at + 1).ok()).unwrap_or(place)
 }
 
 #[cfg(test)]

@@ -40,14 +40,13 @@ pub(crate) fn evict(
     eviction: &Value,
 ) -> Result<ObjectResponse, ApiError> {
     let main = Call { subresource: String::new(), ..call.clone() };
-    let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
+    let mut options = options::delete(&options::Query::default(), &lenient(eviction))?;
     // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
-        // Before anything is spent: an eviction that cannot delete must cost no budget.
-        delete::preconditions(&main, &options, &held.value)?;
         let mut options = options.clone();
+        let wanted = options.clone();
         match permission(core, call, &held.value)? {
             Permission::Free => {}
             Permission::InThisState => {
@@ -55,6 +54,8 @@ pub(crate) fn evict(
             }
             Permission::FromBudget(key) => spend(core, call, &key, options.dry_run)?,
         }
+        // After the budget, as upstream does: a deletion that fails has cost a disruption.
+        delete::preconditions(&main, &wanted, &held.value)?;
         if let Some(answer) = remove(core, &main, &held, options)? {
             return Ok(answer);
         }
@@ -151,6 +152,21 @@ fn permission(core: &Core, call: &Call, pod: &Value) -> Result<Permission, ApiEr
         }
     }
     Ok(Permission::FromBudget(key.to_string()))
+}
+
+/// Returns the options of the deletion. Upstream does not check them: an unknown policy is none,
+/// and any dry run is one.
+fn lenient(eviction: &Value) -> Value {
+    let mut options = eviction["deleteOptions"].clone();
+    let Value::Object(fields) = &mut options else { return options };
+    if fields.get("dryRun").and_then(Value::as_array).is_some_and(|list| !list.is_empty()) {
+        fields.insert("dryRun".to_owned(), json!(["All"]));
+    }
+    let policy = fields.get("propagationPolicy").and_then(Value::as_str).unwrap_or_default();
+    if !["Background", "Foreground", "Orphan"].contains(&policy) {
+        fields.remove("propagationPolicy");
+    }
+    options
 }
 
 /// Whether a Pod has the condition `Ready`.

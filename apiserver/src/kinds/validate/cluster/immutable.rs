@@ -90,7 +90,23 @@ pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) 
     let mut causes = fixed(group, name, old, new);
     match (group, name) {
         ("", "Node") => causes.extend(nodes::change(old, new)),
-        ("", "PersistentVolume") => causes.extend(volume(old, new)),
+        ("", "PersistentVolume") => {
+            causes.extend(volume(old, new));
+            let (held, wanted) = (&old["spec"]["nodeAffinity"], &new["spec"]["nodeAffinity"]);
+            if held.is_object() && held != wanted {
+                let shown = match wanted {
+                    Value::Null => "null".to_owned(),
+                    wanted => internal::compact("core.VolumeNodeAffinity", wanted),
+                };
+                causes.push(cause(
+                    "FieldValueInvalid",
+                    "nodeAffinity",
+                    format!(
+                        "Invalid value: {shown}: {FIXED}, except for updating from beta label to GA"
+                    ),
+                ));
+            }
+        }
         ("", "PersistentVolumeClaim") => causes.extend(claim(old, new)),
         ("", "ResourceQuota") => causes.extend(scopes(&old["spec"], &new["spec"])),
         ("apps", "StatefulSet") => causes.extend(stateful(&old["spec"], &new["spec"])),

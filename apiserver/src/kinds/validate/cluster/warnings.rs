@@ -88,6 +88,13 @@ pub(in crate::kinds::validate) fn warnings(
                 }
             }
         }
+        ("storage.k8s.io", "CSIDriver")
+            if spec["tokenRequests"].get(0).is_some()
+                && spec["serviceAccountTokenInSecrets"].is_null() =>
+        {
+            let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes";
+            found.push(text.to_owned());
+        }
         ("storage.k8s.io", "CSIStorageCapacity") => {
             let topology = &object["nodeTopology"];
             term(topology, "nodeTopology", &mut found);

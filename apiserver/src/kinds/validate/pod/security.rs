@@ -51,7 +51,9 @@ fn profile(
     let (held, file) = (text(profile, "type"), &profile["localhostProfile"]);
     let at_file = format!("{at}.localhostProfile");
     if held.is_empty() {
-        causes.push(required(&format!("{at}.type"), "type is required when seccompProfile is set"));
+        let field = if kind == "AppArmor" { "appArmorProfile" } else { "seccompProfile" };
+        let why = format!("type is required when {field} is set");
+        causes.push(required(&format!("{at}.type"), &why));
         return;
     }
     if !types.contains(&held) {

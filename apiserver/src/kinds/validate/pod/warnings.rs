@@ -38,8 +38,11 @@ pub(crate) fn warnings(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<
         _ => return found,
     };
     let makers = ["Deployment", "ReplicaSet", "ReplicationController", "Job", "CronJob"];
-    if makers.contains(&kind.name()) {
+    if old.is_none() && makers.contains(&kind.name()) {
         found.extend(odd_name(object));
+    }
+    if old.is_some_and(|old| !is_judged_again(kind, old, object)) {
+        return found;
     }
     let spec = path.iter().fold(object, |held, field| &held[*field]);
     let parent = path[..path.len() - 1].iter().fold(object, |held, field| &held[*field]);
@@ -47,6 +50,16 @@ pub(crate) fn warnings(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<
     annotations(parent, spec, &above, &mut found);
     pod(spec, &path.join("."), &mut found);
     found
+}
+
+/// Whether a change gets the warnings about the pod spec: those of templates are not repeated
+/// unless the generation grows, in a `DaemonSet` that of the template.
+fn is_judged_again(kind: &Kind, old: &Value, new: &Value) -> bool {
+    match kind.name() {
+        "Pod" => true,
+        "DaemonSet" => old["spec"]["template"] != new["spec"]["template"],
+        _ => old["metadata"]["generation"] != new["metadata"]["generation"],
+    }
 }
 
 /// Appends the warnings about annotations that fields have replaced.

@@ -151,7 +151,7 @@ fn is_extended(name: &str) -> bool {
 
 /// Returns the requests or limits of a Pod: the containers with those that run beside them, or an
 /// initialization that needs more than these.
-fn total(spec: &Value, part: &str) -> Amounts {
+pub(super) fn total(spec: &Value, part: &str) -> Amounts {
     let add = |sums: &mut Amounts, more: &Amounts| {
         for (name, amount) in more {
             let sum = sums.entry(name.clone()).or_default();
