@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::resource::{ResourceInfo, Scope, Verb};
 
 /// Resources of Kubernetes that no namespace contains, by group, with those that only the verbs
-/// `impersonate`, `approve`, `sign` and `attest` know. A Role permits nothing on them; on `namespaces`
-/// a Role permits requests for its own namespace.
+/// `impersonate`, `approve`, `sign` and `attest` know. A Role permits nothing on them; on
+/// `namespaces` a Role permits requests for its own namespace.
 const CLUSTER: &[(&str, &[&str])] = &[
     ("", &["componentstatuses", "groups", "nodes", "persistentvolumes", "users"]),
     (

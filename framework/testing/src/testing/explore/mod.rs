@@ -7,8 +7,8 @@
 //!
 //! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the
 //! server; `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all;
-//! `oracle` judges; `state` compares objects, without what `names` and `pattern` find to vary and
-//! with what `relations` finds to agree; `line` cuts connections; `external` has systems
+//! `oracle` judges; `state` compares objects, `varying` names and values that
+//! differ without a fault; `line` cuts connections; `external` has systems
 //! outside of Kubernetes, `declared` workloads from a schema; `report` tells findings, `saved`
 //! keeps them as files. `simulate` makes runs with seeded faults instead.
 //!
@@ -24,13 +24,10 @@ mod declared;
 mod external;
 mod line;
 mod monitor;
-mod names;
 mod oracle;
 mod outcome;
-mod pattern;
 mod patterns;
 mod plan;
-mod relations;
 mod report;
 mod run;
 mod saved;
@@ -40,6 +37,7 @@ mod simulate;
 mod state;
 #[cfg(test)]
 mod tests;
+mod varying;
 mod world;
 
 use std::future::Future;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::monitor::{Change, Observed};
-use super::names::{Names, Snapshot};
 use super::outcome::Outcome;
 use super::plan::{Disturbance, Step};
-use super::relations::Relations;
 use super::state::{self, Difference, End, Masks};
+use super::varying::names::{Names, Snapshot};
+use super::varying::relations::Relations;
 
 /// Updates of one object that a disturbance may add.
 const MORE_UPDATES: usize = 10;
@@ -83,8 +83,8 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 }
 
 impl Expectation {
-    /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds and
-    /// times, the names and values that vary; all of them, and those `delayed`, the bounds of
+    /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds
+    /// and times, the names and values that vary; all of them, and those `delayed`, the bounds of
     /// writes. `within` is the bound of the time to rest.
     ///
     /// # Errors

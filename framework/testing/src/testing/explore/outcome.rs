@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::monitor::{Observed, Recording};
-use super::names::Snapshot;
+use super::varying::names::Snapshot;
 
 /// Outcome of a run.
 #[derive(Clone, Debug, Default)]

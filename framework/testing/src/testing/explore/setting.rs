@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::EPOCH;
 use super::plan::Plan;
 
-/// Starts of simulated time. The second one, 2032-01-01T00:00:00Z, has the day of the year and of the
-/// week of the first one, since schedules depend on these.
+/// Starts of simulated time. The second one, 2032-01-01T00:00:00Z, has the day of the year and of
+/// the week of the first one, since schedules depend on these.
 pub(super) const EPOCHS: [i64; 2] = [EPOCH, 1_956_528_000];
 
 /// Number of replicas in runs with hand-overs.

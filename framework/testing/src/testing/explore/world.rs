@@ -10,9 +10,9 @@ use windlass_apiserver::ApiServer;
 
 use super::line::Line;
 use super::monitor::{LEASE, Monitor};
-use super::names::Snapshot;
 use super::plan::RESTART;
 use super::setting::Setting;
+use super::varying::names::Snapshot;
 use crate::embedded::{self, WebhookRoutes};
 use crate::testing::{Recording, settle};
 use windlass_client::client::{Client, ClientConfig};

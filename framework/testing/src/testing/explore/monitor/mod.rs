@@ -23,10 +23,10 @@ use self::chaos::Chaos;
 use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use super::line::{self, Trace};
-use super::names::Snapshot;
 use super::plan::{Disturbance, Step};
 use super::setting::Setting;
 use super::state;
+use super::varying::names::Snapshot;
 use crate::testing::activity::Work;
 
 pub(super) use self::lease::LEASE;

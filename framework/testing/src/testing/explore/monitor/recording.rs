@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
 use crate::testing::explore::line;
-use crate::testing::explore::names::{self, Uids};
 use crate::testing::explore::plan::Step;
 use crate::testing::explore::state;
+use crate::testing::explore::varying::names::{self, Uids};
 
 /// Resources whose writes no oracle judges: bookkeeping of the framework.
 const BOOKKEEPING: [&str; 5] = [
@@ -216,8 +216,8 @@ pub(super) fn observed(object: &Value) -> Vec<bool> {
     observed
 }
 
-/// Gives an object a new uid, also in the labels that the API server makes of it, and the status and
-/// the finalizers with which it was `made`: those that the API server itself sets, such as the
+/// Gives an object a new uid, also in the labels that the API server makes of it, and the status
+/// and the finalizers with which it was `made`: those that the API server itself sets, such as the
 /// protection of a claim.
 pub(super) fn begin_anew(object: &mut Value, made: &Value, uid: &str) {
     let old = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();

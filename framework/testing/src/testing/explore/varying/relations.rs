@@ -1,6 +1,6 @@
 //! Values that differ from run to run, and stand in several places: such as a password in a Secret
-//! and in a database, or the resourceVersion that was deployed last. One run cannot be compared with
-//! another one in such a value, and each place with the others can.
+//! and in a database, or the resourceVersion that was deployed last. One run cannot be compared
+//! with another one in such a value, and each place with the others can.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::state::{self, Difference, End};
+use crate::testing::explore::state::{self, Difference, End};
 
 /// Years of simulated time: two readings of a clock may agree, and need not.
 const YEARS: [&str; 2] = ["2026", "2032"];
@@ -18,13 +18,13 @@ type Place = (String, String);
 
 /// Places that have one value in each undisturbed run, and not the same in all of them.
 #[derive(Debug, Default)]
-pub(super) struct Relations {
+pub(in crate::testing::explore) struct Relations {
     groups: Vec<Vec<Place>>,
 }
 
 impl Relations {
     /// Returns the relations that undisturbed runs show.
-    pub(super) fn of(first: &End, others: &[End]) -> Self {
+    pub(in crate::testing::explore) fn of(first: &End, others: &[End]) -> Self {
         let first = values(first);
         let others: Vec<BTreeMap<Place, String>> = others.iter().map(values).collect();
         let mut groups: BTreeMap<Vec<&str>, Vec<Place>> = BTreeMap::new();
@@ -40,7 +40,7 @@ impl Relations {
     }
 
     /// Returns the places that do not agree at an end. Those that are absent count elsewhere.
-    pub(super) fn broken(&self, end: &End) -> Vec<Difference> {
+    pub(in crate::testing::explore) fn broken(&self, end: &End) -> Vec<Difference> {
         if self.groups.is_empty() {
             return Vec::new();
         }

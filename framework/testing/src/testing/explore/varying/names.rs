@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::pattern::Pattern;
-use super::state::{self, End};
+use crate::testing::explore::state::{self, End};
 
 /// Length of a uid.
 const UID: usize = 36;
@@ -20,15 +20,15 @@ const SHORTEST_NAME: usize = 5;
 
 /// The objects of a moment, and the uids until then.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Snapshot {
+pub(in crate::testing::explore) struct Snapshot {
     /// By resource and key.
-    pub(super) objects: BTreeMap<(String, String), Value>,
-    pub(super) uids: Uids,
+    pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
+    pub(in crate::testing::explore) uids: Uids,
 }
 
 /// Objects by uid.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Uids {
+pub(in crate::testing::explore) struct Uids {
     known: BTreeMap<String, Known>,
 }
 
@@ -42,7 +42,7 @@ struct Known {
 
 impl Uids {
     /// Notes an object that exists or has just been deleted.
-    pub(super) fn note(&mut self, object: &Value, key: &str, is_alive: bool) {
+    pub(in crate::testing::explore) fn note(&mut self, object: &Value, key: &str, is_alive: bool) {
         if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| uid.len() == UID) {
             let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
             self.known.insert(uid.to_owned(), Known { key: key.to_owned(), is_alive, generation });
@@ -50,7 +50,7 @@ impl Uids {
     }
 
     /// Returns a text with words in place of uids; `None` when it has no known uid.
-    pub(super) fn told(&self, text: &str) -> Option<String> {
+    pub(in crate::testing::explore) fn told(&self, text: &str) -> Option<String> {
         self.told_with(text, "")
     }
 
@@ -78,7 +78,12 @@ impl Uids {
     }
 
     /// Whether two numbers are generations of one object, before and after a replacement.
-    pub(super) fn are_generations(&self, old: i64, other: &Self, new: i64) -> bool {
+    pub(in crate::testing::explore) fn are_generations(
+        &self,
+        old: i64,
+        other: &Self,
+        new: i64,
+    ) -> bool {
         let alive = |uids: &Self, generation: i64| -> BTreeSet<String> {
             let alive = uids.known.values().filter(|known| known.is_alive);
             alive.filter(|known| known.generation == generation).map(|it| it.key.clone()).collect()
@@ -103,7 +108,10 @@ fn uid_at(text: &str) -> Option<&str> {
 }
 
 /// Replaces texts of a value, and names of its fields. The recursion is as deep as the value.
-pub(super) fn rewrite(value: &mut Value, told: &dyn Fn(&str) -> Option<String>) {
+pub(in crate::testing::explore) fn rewrite(
+    value: &mut Value,
+    told: &dyn Fn(&str) -> Option<String>,
+) {
     match value {
         Value::String(text) => {
             if let Some(other) = told(text) {
@@ -135,7 +143,7 @@ fn unused(fields: &Map<String, Value>, mut name: String) -> String {
 
 /// The patterns of names that differ between undisturbed runs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(in crate::testing::explore) struct Names {
     /// By the part of a key before the name, or by resource and path for names of fields.
     patterns: BTreeMap<String, BTreeSet<Pattern>>,
     /// Whether numbers of systems outside of Kubernetes vary, too.
@@ -144,7 +152,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Adds what tells the names of two undisturbed runs from each other.
-    pub(super) fn learn(&mut self, first: &Snapshot, other: &Snapshot) {
+    pub(in crate::testing::explore) fn learn(&mut self, first: &Snapshot, other: &Snapshot) {
         let names = |end: &End, other: &End| -> Vec<String> {
             end.keys().filter(|key| !other.contains_key(*key)).cloned().collect()
         };
@@ -204,7 +212,7 @@ impl Names {
 
     /// Returns the same names, where numbers of systems outside of Kubernetes vary, too: such as
     /// ids that are counted on.
-    pub(super) fn unnumbered(&self) -> Self {
+    pub(in crate::testing::explore) fn unnumbered(&self) -> Self {
         Self { is_unnumbered: true, ..self.clone() }
     }
 
@@ -220,13 +228,13 @@ impl Names {
     }
 
     /// Returns a key without the parts of its name that vary.
-    pub(super) fn key(&self, key: &str) -> String {
+    pub(in crate::testing::explore) fn key(&self, key: &str) -> String {
         let (place, name) = split_key(key);
         self.told(&place, &name).map_or_else(|| key.to_owned(), |told| format!("{place}{told}"))
     }
 
     /// Returns the objects of an end as they are stored, by the keys of [`end`](Self::end).
-    pub(super) fn stored(&self, snapshot: &Snapshot) -> End {
+    pub(in crate::testing::explore) fn stored(&self, snapshot: &Snapshot) -> End {
         let mut end = End::new();
         for ((resource, _), object) in &snapshot.objects {
             let key = state::key(resource, object);
@@ -237,7 +245,7 @@ impl Names {
     }
 
     /// Returns the end that ends of other runs are compared with.
-    pub(super) fn end(&self, snapshot: &Snapshot) -> End {
+    pub(in crate::testing::explore) fn end(&self, snapshot: &Snapshot) -> End {
         let mut end = End::new();
         let mut states = Vec::new();
         // Raw names of existing objects, with what they become in all texts.
