@@ -1,7 +1,7 @@
 //! Comparison of ends of runs whose names and values differ without a fault.
 //!
-//! Files: `names` puts keys in place of uids and of names that vary, `pattern` is the common part of
-//! texts, `relations` are the places of an end that agree in each run.
+//! Files: `names` puts keys in place of uids and of names that vary, `pattern` is the common part
+//! of texts, `relations` are the places of an end that agree in each run.
 
 pub(super) mod names;
 mod pattern;
