@@ -61,13 +61,16 @@ pub(crate) fn seed(core: &Core) {
     schema(core, "system-leader-election", "leader-election", 100, "ByUser", rule);
 }
 
+/// A schema of all requests of some subjects.
+type Plain = (&'static str, &'static str, u32, &'static str, &'static str, &'static [&'static str]);
+
 /// All service accounts of the namespace of the cluster's own programs.
 const SYSTEM: &str = "account=kube-system/*";
 /// Everybody.
 const EVERYBODY: &str = "system:unauthenticated system:authenticated";
 /// Schemas of all requests of some subjects: name, level, precedence, method, subjects, and the
 /// only paths, if not all requests are meant.
-const PLAIN: [(&str, &str, u32, &str, &str, &[&str]); 9] = [
+const PLAIN: [Plain; 9] = [
     ("exempt", "exempt", 1, "", "system:masters", &[]),
     ("probes", "exempt", 2, "", EVERYBODY, &["/healthz", "/readyz", "/livez"]),
     ("system-nodes", "system", 500, "ByUser", "system:nodes", &[]),
