@@ -94,7 +94,8 @@ fn deletion_and_generation_come_before_the_rule_of_a_kind() {
 #[test]
 fn a_value_with_a_time_of_the_year_9999_has_the_rule_of_its_kind() {
     let web = |time: &str| {
-        let available = json!({ "type": "Available", "status": "True", "lastTransitionTime": time });
+        let available =
+            json!({ "type": "Available", "status": "True", "lastTransitionTime": time });
         let status = json!({ "observedGeneration": 1, "conditions": [available] });
         let mut web = deployment(2, status);
         web["apiVersion"] = "apps/v1".into();
