@@ -34,7 +34,7 @@ impl Reconciler for Lists {
     }
 }
 
-/// What a user writes between the read and the update of the operator is lost.
+/// A write of a user between the read and the update of the operator is lost.
 pub(crate) async fn lists(world: World, is_fixed: bool) {
     world.install::<Fleet>().await;
     let list = ConfigMap { metadata: metadata("", "sizes"), ..ConfigMap::default() };
