@@ -14,10 +14,17 @@ BUILT = os.path.join(TARGET, "mutants-built")
 
 
 def copy():
-    """The files that git knows or would add; unchanged files keep their times, so little is built."""
+    """The files that git knows or would add; unchanged files keep their times, so little is built. Rust files of an
+    earlier copy that are gone from the workspace are removed: a file moved to `mod.rs` would be there twice."""
     command = ["git", "ls-files", "-coz", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in filter(None, names.split("\0")):
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    names = set(filter(None, listed.split("\0")))
+    for folder, _, files in os.walk(COPY):
+        for file in files:
+            path = os.path.join(folder, file)
+            if file.endswith(".rs") and os.path.relpath(path, COPY) not in names:
+                os.remove(path)
+    for name in names:
         source, to = os.path.join(ROOT, name), os.path.join(COPY, name)
         if not os.path.isfile(source):
             continue

@@ -77,6 +77,8 @@ pub struct Status {
     end_pause: Notify,
     /// Whether a hint of a store that was set back was seen.
     rollback_hint: AtomicBool,
+    /// Whether the definition of the kind is about to be installed: absence is no fault then.
+    is_expected: AtomicBool,
 }
 
 impl Status {
@@ -88,6 +90,7 @@ impl Status {
             freshness,
             end_pause: Notify::new(),
             rollback_hint: AtomicBool::new(false),
+            is_expected: AtomicBool::new(false),
         }
     }
 
@@ -138,6 +141,12 @@ impl Status {
         self.end_pause.notified().await;
     }
 
+    /// Sets whether the definition of the kind is about to be installed.
+    pub(crate) fn set_expected(&self, is_expected: bool) {
+        // Relaxed: the flag chooses the level of a log line.
+        self.is_expected.store(is_expected, Ordering::Relaxed);
+    }
+
     /// Records a hint that the server's store was set back.
     pub(crate) fn hint_rollback(&self) {
         // Relaxed: the flag guards no data, and the reflector is woken separately.
@@ -170,6 +179,11 @@ impl Status {
             return;
         }
         match state {
+            // Relaxed: the flag chooses the level of a log line.
+            State::Absent(_) if self.is_expected.load(Ordering::Relaxed) => tracing::info!(
+                resource = %self.what,
+                "the kind is absent until the leader installs its definition"
+            ),
             State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
                 tracing::warn!(resource = %self.what, %state, "cache");
             }
@@ -216,5 +230,21 @@ mod tests {
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].contains("the server is away"), "{lines:?}");
         assert!(lines[1].starts_with("INFO") && lines[1].contains("watching"), "{lines:?}");
+    }
+
+    /// A first start on a cluster without the definition is no fault.
+    #[test]
+    fn the_absence_of_a_kind_is_a_warning_unless_its_definition_is_about_to_be_installed() {
+        let (log, _guard) = Captured::at(tracing::Level::INFO);
+        let status = Status::new("websites.example.dev".to_owned());
+        status.set_expected(true);
+        status.set(State::Absent("404".to_owned()));
+        status.set(State::Watching);
+        status.set_expected(false);
+        status.set(State::Absent("404".to_owned()));
+        let lines = log.lines();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[0].starts_with("INFO") && lines[0].contains("until the leader"), "{lines:?}");
+        assert!(lines[2].starts_with("WARN") && lines[2].contains("404"), "{lines:?}");
     }
 }

@@ -13,6 +13,7 @@ mod controllers;
 mod definitions;
 mod set_up;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -306,6 +307,10 @@ impl Operator {
             controller.attach(&self.status.informers)?;
         }
         *self.status.starting.lock() = None;
+        // After the controllers' caches were added, and before the first request of any.
+        if !installed.is_cancelled() {
+            self.status.informers.expect(&self.status.installs);
+        }
         let stop = CancellationToken::new();
         // Not the operator's token: caches run until the controllers have drained.
         let mut caches = self.start_caches(&stop, &installed);
@@ -434,6 +439,7 @@ impl Operator {
         installed: &CancellationToken,
     ) -> Result<(), Error> {
         self.install(client, definitions).await?;
+        self.status.informers.expect(&BTreeSet::new());
         installed.cancel();
         self.wait_for_requested_caches().await;
         Ok(())

@@ -359,6 +359,11 @@ impl Listener {
             let listener = &ending.0;
             let Delivery::Queued { filled, .. } = &listener.delivery else { return };
             loop {
+                // A mailbox that fills all the time would keep this task running. And the first
+                // call that blocks stops a worker thread: a task in the worker's slot for the
+                // newest task would wait with it, as no other worker takes from there. The slot is
+                // empty when a task runs after its yield, so the yield stands before a delivery.
+                tokio::task::yield_now().await;
                 if stop.is_cancelled() || listener.is_removed() {
                     return;
                 }
@@ -412,11 +417,9 @@ impl Listener {
         is_delivered
     }
 
-    /// Lets other tasks run, for as long as the listener's pace asks.
+    /// Pauses for as long as the listener's share of the time asks.
     async fn rest(&self, began: Instant, stop: &CancellationToken) {
         let worked = self.clock.now().saturating_duration_since(began);
-        // A mailbox that fills all the time would keep this task running.
-        tokio::task::yield_now().await;
         if matches!(self.cpu_share, CpuShare::Quarter) {
             tokio::select! {
                 biased;

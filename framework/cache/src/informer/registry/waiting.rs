@@ -1,5 +1,6 @@
 //! Waits for the first lists of the informers, and the reasons for which they are missing.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -37,6 +38,16 @@ impl InformerRegistry {
     pub fn mark_requested(&self) {
         // Relaxed: the flag guards no data.
         self.cores().iter().for_each(|core| core.is_requested.store(true, Ordering::Relaxed));
+    }
+
+    /// Sets which of the present informers read kinds whose definitions are about to be installed:
+    /// those of `resources`, and no others. The absence of such a kind is logged as information.
+    #[doc(hidden)]
+    pub fn expect(&self, resources: &BTreeSet<String>) {
+        for core in self.cores() {
+            let is_expected = resources.contains(&core.store.info().group_resource());
+            core.scopes.iter().for_each(|scope| scope.status.set_expected(is_expected));
+        }
     }
 
     /// Waits until no informer for which `counts` is true lacks the first list.

@@ -1,10 +1,13 @@
 //! Tests of listeners: delivery, order, resync and removal.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 
 use super::*;
 use crate::informer::CacheOptions;
+use crate::informer::listener::{Listener, ListenerIdentity, MergePolicy};
 use windlass_core::metrics::names;
 use windlass_core::resource::ResourceInfo;
 
@@ -159,6 +162,26 @@ async fn b11_mechanism_59_a_listener_that_stands_still_costs_an_entry_a_key_and_
         let end = format!("o{n}={}", 1990 + n);
         assert!(lines.iter().any(|line| line.ends_with(&end)), "{end} in {lines:?}");
     }
+}
+
+/// A call that blocks stops a thread of the runtime, and with it the task in the thread's slot for
+/// the newest task; the slot is empty for a task that has yielded.
+#[tokio::test(start_paused = true)]
+async fn mechanism_59_a_woken_listener_yields_before_its_first_call() {
+    let environment = environment();
+    let identity = ListenerIdentity {
+        name: "listener".to_owned(),
+        info: ResourceInfo::of::<ConfigMap>(),
+        metrics: environment.metrics,
+        clock: environment.clock,
+    };
+    let listener = Listener::queued(identity, MergePolicy::Latest, None, Box::new(|_| ()));
+    let mut task = pin!(Arc::clone(&listener).task(CancellationToken::new()));
+    let mut poll = || task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+    assert!(!poll() && !poll(), "the listener waits for items");
+    listener.mark_synced();
+    assert!(!poll() && !listener.is_synced(), "the task that was woken yields");
+    assert!(!poll() && listener.is_synced(), "the item is delivered at the next poll");
 }
 
 /// Row 103: while a call is running, the listener's removal waits for that call.

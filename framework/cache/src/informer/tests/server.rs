@@ -187,10 +187,12 @@ async fn b8_g_c2_a_cache_equals_a_restored_server_and_delivers_the_deletions_of_
         api.patch("kept", patch).await.unwrap();
     }
     api.create(&config_map("lost", "1")).await.unwrap();
-    eventually("they come", || maps.store().get(&key("lost")).is_some()).await;
+    let is_last = |line: &str| told.0.lock().last().is_some_and(|last| last == line);
+    eventually("they come", || is_last("+lost=1")).await;
     told.take();
     server.restore(&backup).await;
-    let took = eventually("it is gone", || maps.store().get(&key("lost")).is_none()).await;
+    let took = eventually("it is gone", || is_last("?lost=1")).await;
+    assert!(maps.store().get(&key("lost")).is_none());
     assert!(took < Duration::from_secs(60), "{took:?}");
     let value = |name: &str| {
         let data = maps.store().get(&key(name)).unwrap().get().unwrap().data.clone();
