@@ -273,6 +273,39 @@ fn the_root_has_a_table_of_its_names() {
     assert_eq!(path.get(&odd).map(String::as_str), Some("b"));
 }
 
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced, column(spec.outer.it.deep_name))]
+struct Wrapping {
+    metadata: ObjectMeta,
+    spec: WrappingSpec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, crate::Schema)]
+struct WrappingSpec {
+    outer: Outer,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, crate::Schema)]
+#[serde(transparent)]
+struct Outer {
+    it: Inner,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, crate::Schema)]
+#[serde(rename_all = "kebab-case")]
+struct Inner {
+    deep_name: String,
+}
+
+#[test]
+fn the_field_of_a_transparent_struct_has_no_name_in_a_path() {
+    let path = crate::path!(Wrapping: spec.outer.it.deep_name).json_path().unwrap();
+    assert_eq!(path, ".spec.outer.deep-name");
+    let crd = serde_json::to_value(Wrapping::crd().unwrap()).unwrap();
+    let column = &crd["spec"]["versions"][0]["additionalPrinterColumns"][0];
+    assert_eq!(column["jsonPath"], ".spec.outer.deep-name");
+}
+
 /// A rule on the type, as `#[schemars(extend(…))]` writes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.min <= self.max", "message": "in order" }]))]

@@ -338,7 +338,23 @@ fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Value> {
                        type, as in `String::from(…)`";
         return Err(syn::Error::new(method.span(), message));
     }
+    if let Some(number) = octal(&value) {
+        let message = format!(
+            "`{number}` is octal in YAML and decimal in Rust: write `0o{0}`, or `{0}` for the decimal number",
+            number.trim_start_matches('0')
+        );
+        return Err(syn::Error::new_spanned(value, message));
+    }
     Ok(expression(value))
+}
+
+/// Returns the text of an integer with a leading zero.
+fn octal(value: &Expr) -> Option<String> {
+    let Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) = value else { return None };
+    let text = number.to_string();
+    let digits = text.trim_start_matches('0');
+    let is_octal = text.len() > digits.len() && digits.starts_with(|c: char| c.is_ascii_digit());
+    is_octal.then_some(text)
 }
 
 /// Returns the method of `value.into()` and of `Some(value.into())`, whose type is unknown.

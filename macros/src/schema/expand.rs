@@ -80,7 +80,8 @@ fn field_names(model: &Model) -> TokenStream {
     let Data::Named(fields) = &model.data else { return TokenStream::new() };
     let fields = fields.iter().filter(|field| field.is_read()).map(|field| {
         let (rust, json) = (field.rust(), &field.json);
-        let is_flattened = field.serde.flatten.is_some();
+        // The value of a transparent struct is the value of its field.
+        let is_flattened = field.serde.flatten.is_some() || model.serde.transparent;
         if is_flattened { quote!(__s::flattened(#rust)) } else { quote!(__s::named(#rust, #json)) }
     });
     let ident = &model.ident;

@@ -366,7 +366,9 @@ fn store_in_part(
         if schema.contains_key("required") {
             faults.add(format!(
                 ".status: a status is stored in part, and its type cannot be read then: {why}; derive `Default` \
-                 for the type, give the field `#[serde(default)]`, or make it an `Option`"
+                 for the type, give the field `#[serde(default)]`, or make it an `Option`. A `Default` helps if serde \
+                 reads back what serde writes of it: a field that is not written (`skip_serializing`, \
+                 `skip_serializing_if`) needs `#[serde(default)]`"
             ));
         }
         return;

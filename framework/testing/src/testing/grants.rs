@@ -195,11 +195,16 @@ impl Used {
             [plural, name, sub, ..] => (plural, *name, Some(sub)),
         };
         let resource = sub.map_or_else(|| (*plural).to_owned(), |sub| format!("{plural}/{sub}"));
+        let name = if name.is_empty() && matches!(request.verb, "list" | "watch") {
+            selected_name(request.field_selector.unwrap_or_default()).to_owned()
+        } else {
+            percent_decode_str(name).decode_utf8_lossy().into_owned()
+        };
         Self {
             verb: request.verb.to_owned(),
             group: group.to_owned(),
             resource,
-            name: percent_decode_str(name).decode_utf8_lossy().into_owned(),
+            name,
             url: String::new(),
         }
     }
@@ -214,6 +219,14 @@ impl Used {
         let slash = if sub.is_empty() { "" } else { "/" };
         format!("\"{plural}{group}{}{slash}{sub}\"", self.group)
     }
+}
+
+/// Returns the name that a field selector demands, or the empty text. API servers authorize a list
+/// or a watch of a single name as a request for that name (`RequestInfo` of upstream's
+/// `apiserver`).
+fn selected_name(selector: &str) -> &str {
+    let mut terms = selector.split(',').filter_map(|term| term.strip_prefix("metadata.name="));
+    terms.next().map_or("", |name| name.trim_start_matches('='))
 }
 
 /// A rule of a printed role.
@@ -438,12 +451,26 @@ mod tests {
             verb,
             method: "GET",
             path,
+            field_selector: None,
             kind: None,
             is_apply: false,
             refused: None,
             body: &[],
             failed: None,
         }
+    }
+
+    #[test]
+    fn a_watch_of_a_single_name_is_a_request_for_that_name() {
+        let name = |verb, selector| {
+            let path = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
+            let request = ObservedRequest { field_selector: Some(selector), ..request(verb, path) };
+            Used::of(&request).name
+        };
+        assert_eq!(name("watch", "metadata.name=op"), "op");
+        assert_eq!(name("list", "metadata.namespace=shop,metadata.name==op"), "op");
+        assert_eq!(name("watch", "metadata.name!=op"), "");
+        assert_eq!(name("deletecollection", "metadata.name=op"), "");
     }
 
     #[test]

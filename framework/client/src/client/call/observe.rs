@@ -24,6 +24,8 @@ pub struct ObservedRequest<'a> {
     pub method: &'a str,
     /// Path below the server's address, percent-encoded.
     pub path: &'a str,
+    /// Field selector of a list or watch, as written.
+    pub field_selector: Option<&'a str>,
     /// Kind of the object, if the request is about a known kind.
     pub kind: Option<&'a str>,
     /// Whether the request is an apply, which also needs `create` for a new object.
@@ -169,6 +171,10 @@ impl Client {
                 verb: verb_name(request.verb),
                 method: request.method.as_str(),
                 path: &request.path,
+                field_selector: request
+                    .query
+                    .iter()
+                    .find_map(|(name, value)| (name == "fieldSelector").then_some(value.as_str())),
                 kind: request.extra.kind.as_deref(),
                 is_apply: request.verb == windlass_core::resource::Verb::Apply,
                 refused: refused.as_deref(),

@@ -61,10 +61,6 @@ fn loss(change: &DefinitionChange) -> Option<MissingPart> {
         Rule::OpenFieldsRemoved => {
             Some(MissingPart::Pruned(format!("{} (fields of any name) of {version}", change.path)))
         }
-        // The subject says that the schema drops a part of the values that were kept.
-        Rule::FieldDescribed if !change.subject.is_empty() => {
-            Some(MissingPart::Pruned(format!("{} of {version}", change.subject)))
-        }
         Rule::StorageVersionLossy => Some(MissingPart::Pruned(change.subject.clone())),
         Rule::TypeChanged => {
             let (from, to) = change.types.clone()?;

@@ -131,7 +131,7 @@ rules! {
     FieldAdded "field-added" Compatible "" ""
     /// A field that was kept without a schema.
     FieldDescribed "field-described" Ratcheted
-        "other values of this name were accepted and are refused, and fields below it that have no schema are dropped"
+        "other values of this name were accepted and are refused"
         "allow each value that objects may have"
     OpenFieldsRemoved "open-fields-removed" Breaking
         "the API server drops the fields from every object that is read or written, without an error"

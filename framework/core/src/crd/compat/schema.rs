@@ -25,7 +25,7 @@ impl Walk<'_> {
         self.open_fields(old, new, path);
         self.required(old, new, path);
         self.properties(old, new, path);
-        self.metadata(old, new);
+        self.common_fields(old, new, path);
         self.embedded(old, new, path);
         self.items(old, new, path);
     }
@@ -220,28 +220,62 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the schema of a field that was kept without one; the subject is the loss, if the schema
-    /// prunes.
+    /// Adds the schema of a field that was kept without one. The constraints are ratcheted; values
+    /// that are dropped, filled in, or bound to earlier values are not.
     fn described(&mut self, field: Node<'_>, path: &str) {
         if field.is_free() {
             return;
         }
-        let text = "the field, which was kept without a schema, gets one".to_owned();
-        let lost = field.prunes().then(|| format!("{path}.* (fields of any name)"));
-        self.add_part(Rule::FieldDescribed, path, lost.unwrap_or_default(), text);
+        self.add(
+            Rule::FieldDescribed,
+            path,
+            "the field, which was kept without a schema, gets one",
+        );
+        if field.prunes() {
+            let text = "fields that the new schema does not name are no longer kept";
+            self.add(Rule::OpenFieldsRemoved, &format!("{path}.*"), text);
+        }
+        self.imposed(field, path);
     }
 
-    /// Compares the constraints of an object's name. The rest of the metadata has no schema of a
-    /// definition.
-    fn metadata(&mut self, old: Node<'_>, new: Node<'_>) {
+    /// Adds the defaults and the CEL rules of a schema and of all schemas below.
+    fn imposed(&mut self, field: Node<'_>, path: &str) {
+        let none = json!({});
+        self.default(Node::of(&none), field, path);
+        rules::compare(self, Node::of(&none), field, path);
+        for (name, below) in field.properties() {
+            self.imposed(Node::of(below), &format!("{path}.{name}"));
+        }
+        if let Some(others) = field.additional_properties() {
+            self.imposed(others, &format!("{path}.*"));
+        }
+        if let Some(items) = field.schema.get("items") {
+            self.imposed(Node::of(items), &format!("{path}[]"));
+        }
+    }
+
+    /// Compares the constraints of the fields that the root and embedded objects have in common:
+    /// the kind, its version, and the name. The rest of the metadata has no schema of a definition.
+    fn common_fields(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+        if !(old.is_common_field("kind") && new.is_common_field("kind")) {
+            return;
+        }
         let text = json!({ "type": "string" });
-        for name in ["name", "generateName"].into_iter().filter(|_| old.is_root) {
+        let none = Node::of(&text);
+        for name in ["apiVersion", "kind"] {
+            let (before, after) = (old.property(name), new.property(name));
+            let (before, after) = (before.unwrap_or(none), after.unwrap_or(none));
+            let below = format!("{path}.{name}");
+            // Descriptions of these fields are the same for all kinds, and often left out.
+            values::compare(self, before, after, &below);
+            rules::compare(self, before, after, &below);
+        }
+        for name in ["name", "generateName"] {
             let before = old.property("metadata").and_then(|metadata| metadata.property(name));
             let after = new.property("metadata").and_then(|metadata| metadata.property(name));
             if before.is_some() || after.is_some() {
-                let none = Node::of(&text);
                 let (before, after) = (before.unwrap_or(none), after.unwrap_or(none));
-                self.node(before, after, &format!(".metadata.{name}"));
+                self.node(before, after, &format!("{path}.metadata.{name}"));
             }
         }
     }

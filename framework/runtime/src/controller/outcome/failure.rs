@@ -186,9 +186,17 @@ impl Failure {
         if let Some(error) = self.source.downcast_mut::<Error>()
             && let Some(grant) = error.missing_grant()
         {
+            // A grant of names permits no other name, and the error does not show which names a
+            // controller has: the text shows the form for this one.
+            let details = error.status().and_then(|status| status.details.as_ref());
+            let name = details.map(|details| details.name.as_str());
+            let of_name = name.filter(|name| !name.is_empty() && !grant.contains('/'));
+            let of_name =
+                of_name.map(|name| format!(", or `can({grant}[{name:?}])` for this name,"));
             let note = format!(
-                "the Role of the operator does not permit it: `#[controller(…, can({grant}))]` asks for \
-                 it, and the printed Role is applied again"
+                "the Role of the operator does not permit it: `#[controller(…, can({grant}))]`{} asks for \
+                 it, and the printed Role is applied again",
+                of_name.unwrap_or_default()
             );
             let unnoted = std::mem::replace(error, Error::new(ErrorKind::Forbidden, ""));
             *error = unnoted.note(&note);

@@ -210,6 +210,34 @@ fn fields_of_any_name_are_kept_or_not() {
     field(open, described, &there, &["constraint-removed .spec.a.x"]);
 }
 
+/// Ratcheting accepts a stored value that is unchanged; it neither keeps a field that the schema
+/// drops nor an absence that a default fills.
+#[test]
+fn a_schema_for_a_field_without_one_may_drop_fill_in_and_bind_values() {
+    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let described = |x: Value| {
+        let mut described = open.clone();
+        described["properties"] = json!({ "x": x });
+        described
+    };
+    let back = ["constraint-removed .spec.a.x"];
+    let inner = json!({ "type": "array", "items": {
+        "type": "object",
+        "properties": { "y": { "type": "integer", "default": 1 } },
+        "x-kubernetes-validations": [{ "rule": "self.y >= oldSelf.y" }],
+    } });
+    let there = [
+        "field-described .spec.a.x",
+        "open-fields-removed .spec.a.x.*",
+        "transition-rule-added .spec.a.x[]",
+        "default-added .spec.a.x[].y",
+    ];
+    field(open.clone(), described(inner), &there, &back);
+    let filled = described(json!({ "type": "string", "default": "a" }));
+    let there = ["field-described .spec.a.x", "default-added .spec.a.x"];
+    field(open.clone(), filled, &there, &back);
+}
+
 #[test]
 fn values_of_maps_and_elements_of_lists_are_compared() {
     let map = |kind: &str| json!({ "type": "object", "additionalProperties": { "type": kind } });
@@ -259,6 +287,30 @@ fn embedded_objects_have_their_own_fields() {
         "embedded-object-removed .spec.a",
     ];
     field(of(true), of(false), &removed, &["embedded-object-added .spec.a"]);
+}
+
+#[test]
+fn the_kind_and_the_name_of_an_embedded_object_are_compared() {
+    let of = |kind: Value, name: Value| {
+        json!({
+            "type": "object", "x-kubernetes-embedded-resource": true,
+            "properties": {
+                "kind": kind,
+                "metadata": { "type": "object", "properties": { "name": name } },
+            },
+        })
+    };
+    let text = json!({ "type": "string" });
+    let pod = of(json!({ "type": "string", "enum": ["Pod"] }), text.clone());
+    let job = of(json!({ "type": "string", "enum": ["Job"] }), text.clone());
+    let narrowed = ["enum-narrowed .spec.a.kind"];
+    let other = ["enum-narrowed .spec.a.kind", "enum-widened .spec.a.kind"];
+    field(pod.clone(), job, &other, &other);
+    let any = json!({ "type": "object", "x-kubernetes-embedded-resource": true });
+    field(any.clone(), pod, &narrowed, &["enum-widened .spec.a.kind"]);
+    let short = of(text.clone(), json!({ "type": "string", "maxLength": 5 }));
+    let there = ["bound-tightened .spec.a.metadata.name"];
+    field(any, short, &there, &["bound-loosened .spec.a.metadata.name"]);
 }
 
 #[test]
