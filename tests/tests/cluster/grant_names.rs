@@ -60,12 +60,12 @@ async fn a_name_that_does_not_compile_in_a_grant_is_no_name_of_an_object() {
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     let (mut refused, mut others) = (0, Vec::new());
-    for kind in all_kinds(client).await {
+    for kind in all_kinds(&client).await {
         let identity: &'static [&'static str] = vec![kind.0, kind.1].leak();
         let parts = (identity, 0, 0);
         let names = [(has_subdomain_names(parts, false), "Tls_"), (has_label_names(parts), "a.b")];
         for (_, name) in names.into_iter().filter(|(is_fault, _)| *is_fault) {
-            match attempt(client, cluster.namespace(), &kind, name).await {
+            match attempt(&client, cluster.namespace(), &kind, name).await {
                 Err(text) if text.contains("metadata.name") => refused += 1,
                 answer => others.push(format!("{} {}: {answer:?}", kind.0, kind.1)),
             }
