@@ -57,6 +57,7 @@ printed! {
     storageprofile "import/types/storageprofile.rs"
     values "import/types/values.rs"
     virtualservice "import/types/virtualservice.rs"
+    words "import/types/words.rs"
     workflow "import/types/workflow.rs"
     exact_backup "import/exact/backup.rs"
     exact_gateway "import/exact/gateway.rs"
@@ -64,6 +65,7 @@ printed! {
     exact_rollout "import/exact/rollout.rs"
     exact_storageprofile "import/exact/storageprofile.rs"
     exact_values "import/exact/values.rs"
+    exact_words "import/exact/words.rs"
 }
 
 fn folder() -> PathBuf {
@@ -146,6 +148,7 @@ mod the_schema_of_the_types_is_the_imported_one_or_a_comment_names_the_differenc
         storageprofile storageprofile::StorageProfile;
         values values::ValueObject;
         virtualservice virtualservice::VirtualService;
+        words words::Word;
         workflow workflow::Workflow;
     }
 }
@@ -159,6 +162,7 @@ fn with_exact_types_nothing_differs_but_for_the_comments() {
         ("rollout", exact_rollout::Rollout::crd()),
         ("storageprofile", exact_storageprofile::StorageProfile::crd()),
         ("values", exact_values::ValueObject::crd()),
+        ("words", exact_words::Word::crd()),
     ] {
         check(&fixture(name), &definition.unwrap(), true);
     }
@@ -203,6 +207,37 @@ fn objects_are_read_and_written_without_a_loss() {
     );
     assert_eq!(written["spec"]["endpoints"][0]["targetPort"], "web");
     assert_eq!(written["spec"].as_object().unwrap().len(), 2, "{written}");
+}
+
+#[test]
+fn fields_and_values_that_are_words_of_rust_or_no_identifiers_are_kept_apart() {
+    let text = r#"{
+        "apiVersion": "shapes.example.dev/v1",
+        "kind": "Word",
+        "metadata": { "name": "a" },
+        "spec": {
+            "type": "t", "super": "s", "crate": { "k": "v" }, "async": "a", "await": true, "gen": 1, "dyn": 2,
+            "self": { "super": "s", "Super": "S", "crate": [{ "Self": true }] }, "yield": 3, "try": 0.5,
+            "union": "u", "macro_rules": "m", "_": "1", "__": "2", "_a": "3", "a_": "4", "A": "5", "a": "6", "a-": "7",
+            "9lives": "9", "0": "0", "007": "7", "$schema": "s", "-f": "f", "x.y": "1", "x/y": "2", "x y": "3",
+            "été": "e", "日本": "n", "fooBar": { "a": "1" }, "foo_bar": { "a": "2" },
+            "FooBar": { "b": 3 }, "foo-bar": [{ "c": "4" }], "match": "Self", "enum": "a_b",
+            "enumOne": "", "enumNull": "Other2", "enumDefault": "Default", "number": -1, "boolean": true,
+            "list": [{ "type": "t", "self": "s" }], "choice": { "self": "s" }
+        },
+        "status": { "super": 1, "fn": "f" }
+    }"#;
+    let object: Value = serde_json::from_str(text).unwrap();
+    let read: words::Word = serde_json::from_value(object.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), object);
+    let read: exact_words::Word = serde_json::from_value(object.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), object);
+    for value in ["+Inf", "-Inf", "1.5", "1_5", "15", "01", "a-b", "a_b", "a b", "aB", "AB", "ab"] {
+        let mut object = object.clone();
+        object["spec"]["enum"] = value.into();
+        let read: words::Word = serde_json::from_value(object.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), object, "{value}");
+    }
 }
 
 #[test]

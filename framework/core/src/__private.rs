@@ -8,6 +8,7 @@ mod found_names;
 pub mod keys;
 mod list_keys;
 pub mod literal;
+mod object_names;
 mod projected;
 mod root;
 mod same_kind;
@@ -34,6 +35,7 @@ pub use apply::{Applied, ApplyAlias, ApplyValue};
 pub use conditions::{ConditionList, condition_list};
 pub use embedded::embedded_schema;
 pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
+pub use object_names::{Named, OtherNames, has_label_names, has_subdomain_names};
 pub use projected::{
     Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
     read_metadata, read_nothing, read_root, selected_value, shrunk, whole_info,

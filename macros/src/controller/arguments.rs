@@ -32,19 +32,42 @@ impl Argument {
     }
 }
 
-/// Reads a duration: a text, or an expression of type `Duration`.
-pub(super) fn duration(key: &str, found: &Expr, least: Duration) -> syn::Result<Argument> {
+/// Returns the least value of a duration: the builder would raise a shorter one without a word, or
+/// timers, which count milliseconds.
+fn least(setting: &str, key: &str) -> Duration {
+    match (setting, key) {
+        ("resync", _) | ("timer", "every") | ("rate_limit" | "loop_guard", "within") => {
+            Duration::from_secs(1)
+        }
+        _ => Duration::from_millis(1),
+    }
+}
+
+/// Returns the text against a duration that would become another one; `None` for all others.
+fn duration_fault(setting: &str, key: &str, value: Duration) -> Option<String> {
+    let least = least(setting, key);
+    if value < least {
+        let unit = if least.as_secs() > 0 { "s" } else { "ms" };
+        let never = match setting {
+            "resync" | "reconcile_timeout" => "; none at all is \"never\"",
+            _ => "",
+        };
+        return Some(format!("`{key}` is at least 1 {unit}{never}"));
+    }
+    let rest = value.subsec_nanos() % 1_000_000;
+    (rest > 0).then(|| format!("`{key}` is counted in milliseconds: leave the `us` and `ns` out"))
+}
+
+/// Reads a duration of a setting: a text, or an expression of type `Duration`.
+pub(super) fn duration(setting: &str, key: &str, found: &Expr) -> syn::Result<Argument> {
     let span = found.span();
     let fault = |message: String| Err(syn::Error::new(span, message));
     match found {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => match durations::parse(&text.value()) {
-            Ok(value) if value < least => {
-                fault(format!("`{key}` is at least {} s", least.as_secs()))
-            }
-            Ok(value) if value.is_zero() => {
-                fault(format!("`{key}` of zero would leave no time at all"))
-            }
             Ok(value) => {
+                if let Some(message) = duration_fault(setting, key, value) {
+                    return fault(message);
+                }
                 let (seconds, nanos) = (value.as_secs(), value.subsec_nanos());
                 let tokens = quote_spanned!(span=> ::core::time::Duration::new(#seconds, #nanos));
                 Ok(Argument { tokens, span, literal: Some(Literal::Duration(value)) })
@@ -72,12 +95,12 @@ pub(super) fn text(key: &str, found: &Expr) -> syn::Result<Argument> {
     }
 }
 
-/// Reads a number that is not zero.
-pub(super) fn number(key: &str, found: &Expr) -> syn::Result<Argument> {
+/// Reads a number from `least` on.
+pub(super) fn number(key: &str, least: u32, found: &Expr) -> syn::Result<Argument> {
     let fault = |message: String| Err(syn::Error::new(found.span(), message));
     match found {
         Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => match digits.base10_parse::<u32>() {
-            Ok(0) => fault(format!("`{key}` is at least 1")),
+            Ok(number) if number < least => fault(format!("`{key}` is at least {least}")),
             Ok(number) => {
                 let span = found.span();
                 Ok(Argument { tokens: quote_spanned!(span=> #number), span, literal: None })

@@ -9,7 +9,7 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Ident, LitStr, Token, Type, bracketed};
 
-use super::subresources;
+use super::{object_names, subresources};
 use crate::errors::Errors;
 use crate::keys::{WithSpan, left_over, unknown};
 
@@ -277,7 +277,7 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         if grant.names[..i].iter().any(|before| before.value == name.value) {
             errors.at(name.span, format_args!("the name {:?} is written twice", name.value));
             is_good = false;
-        } else if let Some(message) = name_fault(&name.value, &grant.target) {
+        } else if let Some(message) = name_fault(&name.value, grant) {
             errors.at(name.span, message);
             is_good = false;
         }
@@ -287,23 +287,23 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
 
 /// Returns the text against a name that no object has: an API server takes the rule, which permits
 /// nothing.
-fn name_fault(name: &str, target: &Target) -> Option<&'static str> {
-    if is_wildcard(name, target) {
-        Some(
-            "names have no wildcard: RBAC would permit an object of exactly this name only; write the names of the \
-             objects, or no names for all of them",
-        )
+fn name_fault(name: &str, grant: &Grant) -> Option<String> {
+    let is_kind = matches!(grant.target, Target::Kind(..));
+    let message = if is_wildcard(name, &grant.target) {
+        "names have no wildcard: RBAC would permit an object of exactly this name only; write the names of the \
+         objects, or no names for all of them"
     } else if name.is_empty() {
-        Some(
-            "no object has an empty name: write the names of the objects, or no names for all of them",
-        )
-    } else if matches!(target, Target::Kind(..)) && name.contains('/') {
-        Some(
-            "no name has a `/`: write the name alone; the Role of a namespace says in which namespace it counts",
-        )
+        "no object has an empty name: write the names of the objects, or no names for all of them"
+    } else if is_kind && name.contains('/') {
+        "no name has a `/`: write the name alone; the Role of a namespace says in which namespace it counts"
+    } else if is_kind && name.contains('%') {
+        "no name has a `%`, which an address cannot hold: write the name alone"
+    } else if is_kind && matches!(name, "." | "..") {
+        return Some(format!("no object has the name {name:?}: write the names of the objects"));
     } else {
-        None
-    }
+        return object_names::fault(grant, name);
+    };
+    Some(message.to_owned())
 }
 
 /// Whether a name is meant to stand for several objects. Signers have such names.

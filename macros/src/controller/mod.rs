@@ -7,6 +7,7 @@ mod durations;
 mod expand;
 pub(crate) mod grants;
 mod hints;
+mod object_names;
 pub(crate) mod settings;
 mod subresources;
 mod twins;
@@ -182,6 +183,10 @@ mod tests {
             ("can(get \"/a/*/b\")", "at the end of a path only"),
             ("can(list \"/metrics\")", "unknown verb `list`"),
             ("can(get \"/metrics\"[\"a\"])", "has no objects"),
+            ("can(get \"secrets\"[\"Tls_\"])", "has the name \"Tls_\""),
+            ("can(get \"services/status\"[\"a.b\"])", "letters, digits and `-`, at most 63"),
+            ("can(get Secret[\".\"])", "has the name \".\""),
+            ("can(get ClusterRole[\"a%b\"])", "no name has a `%`"),
             ("can(get \"*\")", "a wildcard grants more"),
             ("can(apply Pod)", "is the verb `patch`"),
             ("can([get, list] Pod)", "verbs stand side by side"),
@@ -201,7 +206,32 @@ mod tests {
             ("resync = \"1d\"", "write hours"),
             ("resync = \"100ms\"", "at least 1 s"),
             ("resync", "needs a value"),
-            ("reconcile_timeout = \"0s\"", "no time at all"),
+            ("resync = \"0s\"", "at least 1 s; none at all is \"never\""),
+            ("reconcile_timeout = \"0s\"", "at least 1 ms; none at all is \"never\""),
+            ("reconcile_timeout = \"100us\"", "`reconcile_timeout` is at least 1 ms"),
+            ("reconcile_timeout = \"1ms500us\"", "is counted in milliseconds"),
+            ("retry(base = \"999us\", cap = \"1s\")", "`base` is at least 1 ms"),
+            ("retry(base = \"1ms\", cap = \"0s\")", "`cap` is at least 1 ms"),
+            ("retry(at_most = 3, then_every = \"1ns\")", "`then_every` is at least 1 ms"),
+            ("debounce(quiet = \"1us\", most = \"1s\")", "`quiet` is at least 1 ms"),
+            ("debounce(quiet = \"1ms\", most = \"1ms1ns\")", "`most` is counted in milli"),
+            ("rate_limit(most = 1, within = \"999ms\")", "`within` is at least 1 s"),
+            ("loop_guard(most = 9, within = \"999ms\")", "`within` is at least 1 s"),
+            ("loop_guard(most = 1, within = \"1m\")", "`most` is at least 2"),
+            (
+                "loop_guard(most = 9, within = \"1s\", spacing = \"501ms\")",
+                "`spacing` of `loop_guard` is at most half of `within`",
+            ),
+            (
+                "loop_guard(most = 9, within = \"1s\", spacing = \"0s\")",
+                "`spacing` is at least 1 ms",
+            ),
+            ("timer(every = \"500ms\", name = \"a\")", "`every` is at least 1 s"),
+            (
+                "timer(every = \"1s\", name = \"a\", initial_delay = \"0s\")",
+                "`initial_delay` is at least 1 ms",
+            ),
+            ("timer(every = \"1s\", name = \"a\", idle = \"5us\")", "`idle` is at least 1 ms"),
             ("debounce(quiet = \"1s\")", "is written `debounce("),
             ("retry(base = \"1s\")", "`base` and `cap` stand together"),
             (

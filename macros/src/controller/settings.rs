@@ -1,7 +1,5 @@
 //! Settings of the builder that have a literal: durations, numbers, flags.
 
-use std::time::Duration;
-
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -142,8 +140,7 @@ fn single_duration(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
     {
         return Ok(Value::Never);
     }
-    let least = if key.name == "resync" { Duration::from_secs(1) } else { Duration::ZERO };
-    duration(&key.name, &found, least).map(Value::One)
+    duration(&key.name, &key.name, &found).map(Value::One)
 }
 
 /// Reads `= 1048576`, a number of bytes, or `= 1 << 20`.
@@ -235,10 +232,11 @@ fn argument(group: &Group, input: ParseStream<'_>) -> syn::Result<(Key, Argument
     let found: Expr = input.parse()?;
     let value = match name.as_str() {
         "name" => text(&name, &found)?,
-        count if COUNTS.contains(&count) && group.key != "debounce" => number(count, &found)?,
-        // The builder would raise them without a word.
-        "within" if group.key == "rate_limit" => duration(&name, &found, Duration::from_secs(1))?,
-        _ => duration(&name, &found, Duration::ZERO)?,
+        count if COUNTS.contains(&count) && group.key != "debounce" => {
+            // The builder would raise a single reconcile to two without a word.
+            number(count, if group.key == "loop_guard" { 2 } else { 1 }, &found)?
+        }
+        _ => duration(group.key, &name, &found)?,
     };
     Ok((Key { name, span: ident.span() }, value))
 }
@@ -307,6 +305,7 @@ pub(super) fn check_all(settings: &[Setting], errors: &mut Errors) {
         errors.at(within.key.span, message);
     }
     orders(settings, errors);
+    spacings(settings, errors);
     timer_names(settings, errors);
 }
 
@@ -326,6 +325,24 @@ fn orders(settings: &[Setting], errors: &mut Errors) {
                 let message = format!("`{most}` of `{key}` is at least as long as `{least}`");
                 errors.at(high.span, message);
             }
+        }
+    }
+}
+
+/// Checks that the interval of a slowed-down object is at most half of the window, to which the
+/// builder would cut a longer one.
+fn spacings(settings: &[Setting], errors: &mut Errors) {
+    for setting in settings.iter().filter(|setting| setting.is("loop_guard")) {
+        let Value::Several(arguments) = &setting.value else { continue };
+        let (Some(spacing), Some(within)) = (find(arguments, "spacing"), find(arguments, "within"))
+        else {
+            continue;
+        };
+        if let (Some(Literal::Duration(one)), Some(Literal::Duration(window))) =
+            (&spacing.literal, &within.literal)
+            && *one > *window / 2
+        {
+            errors.at(spacing.span, "`spacing` of `loop_guard` is at most half of `within`");
         }
     }
 }

@@ -42,7 +42,7 @@ impl<'a> Twins<'a> {
 
     /// Whether the type is a path of which a constant can speak: without arguments, and no
     /// parameter of the controller.
-    fn is_plain(&self, kind: &Type) -> bool {
+    pub(super) fn is_plain(&self, kind: &Type) -> bool {
         let Type::Path(path) = kind else { return false };
         let segments = &path.path.segments;
         let is_parameter = |first: &Ident| {

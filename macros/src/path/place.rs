@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::parse::ParseStream;
 use syn::{LitStr, Token};
 
-use super::FieldPath;
+use super::{FieldPath, plain};
 use crate::keys::{Key, WithSpan};
 
 /// A field of the object.
@@ -31,6 +31,25 @@ impl Place {
             return Err(syn::Error::new(key.span, message));
         }
         Self::parse(input)
+    }
+
+    /// Whether the place is below this field of the object, in either notation.
+    pub(crate) fn is_below(&self, root: &str) -> bool {
+        match self {
+            Self::Text(text) => {
+                let rest = text.value.strip_prefix('.').and_then(|path| path.strip_prefix(root));
+                rest.is_some_and(|rest| rest.starts_with('.'))
+            }
+            Self::Fields(path) => plain(path.root()) == root,
+        }
+    }
+
+    /// Returns the position of the first field of a path, and that of a text.
+    pub(crate) fn start(&self) -> Span {
+        match self {
+            Self::Text(text) => text.span,
+            Self::Fields(path) => path.root().span(),
+        }
     }
 
     pub(crate) fn span(&self) -> Span {

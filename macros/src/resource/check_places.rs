@@ -2,9 +2,9 @@
 
 use super::check_rules;
 use super::model::ResourceModel;
-use super::place::{ColumnAttr, ScaleAttr};
+use super::place::{ColumnAttr, ScaleAttr, USUAL};
 use crate::errors::Errors;
-use crate::keys::{WithSpan, unknown};
+use crate::keys::{WithSpan, closest, unknown};
 use crate::path::{FieldPath, Place, Segment, plain};
 
 /// Types of columns that API servers accept (`additionalPrinterColumns`).
@@ -54,6 +54,7 @@ fn check_column(model: &ResourceModel, column: &ColumnAttr, errors: &mut Errors)
             "a column needs a field: `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
         ),
         Some(Place::Text(path)) => json_path(path, ".spec.host", errors),
+        Some(Place::Fields(path)) if path.segments.len() == 1 => word(model, path, errors),
         Some(Place::Fields(path)) => fields(model, path, errors),
     }
     if let Some(kind) = column.kind.as_ref().filter(|kind| !COLUMN_TYPES.contains(&&*kind.value)) {
@@ -68,27 +69,78 @@ fn check_column(model: &ResourceModel, column: &ColumnAttr, errors: &mut Errors)
     }
 }
 
+/// Checks a single word: a field of the object, as the words of columns that most kinds have are
+/// taken before.
+fn word(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
+    let word = plain(path.root());
+    if !model.is_struct || word == "metadata" || model.field(&word).is_some() {
+        return;
+    }
+    let fields = field_names(model);
+    let usual: Vec<&str> = USUAL.iter().map(|(word, ..)| *word).collect();
+    let all: Vec<&str> = usual.iter().copied().chain(fields.iter().map(String::as_str)).collect();
+    let columns = usual.join("` and `");
+    let message = match closest(&word, &all) {
+        Some(meant) => format!(
+            "unknown field `{word}`; did you mean `{meant}`? The columns `{columns}` need no field"
+        ),
+        None => {
+            let list = fields.join("`, `");
+            format!(
+                "unknown field `{word}`; expected one of `{list}`, or `{columns}`, which need no field"
+            )
+        }
+    };
+    errors.at(path.root().span(), message);
+}
+
 /// The API server reads the scale through plain paths below `.spec` and `.status` only.
 fn check_scale(model: &ResourceModel, scale: &ScaleAttr, errors: &mut Errors) {
-    let required = [
-        ("spec", "spec.replicas", scale.spec.as_ref()),
-        ("status", "status.replicas", scale.status.as_ref()),
-    ];
-    for (key, example, value) in required {
-        match value {
-            None if scale.tried.iter().any(|tried| tried == key) => {}
-            None => {
-                let message = format!(
-                    "`scale` needs two fields: `scale(spec.replicas, status.replicas)`; `{example}` \
-                     is missing"
-                );
-                errors.at(scale.key.span, message);
-            }
-            Some(place) => below(model, place, &[key], example, errors),
+    if scale.is_told {
+        return;
+    }
+    if let Some((first, second)) = scale.swapped() {
+        let message = format!(
+            "`scale` takes the wanted count of `spec` first and the present one of `status` second: \
+             `scale({}, {})`",
+            written(second),
+            written(first)
+        );
+        errors.at(first.start(), message);
+        return;
+    }
+    let counts =
+        [("spec", "spec.replicas", &scale.spec), ("status", "status.replicas", &scale.status)];
+    let is_missing = |(key, _, place): &(&str, &str, &Option<Place>)| {
+        place.is_none() && !scale.tried.iter().any(|tried| tried == key)
+    };
+    if counts.iter().any(is_missing) {
+        // A single count may stand in the place of the other.
+        let is_given =
+            |key| counts.iter().any(|(.., it)| it.as_ref().is_some_and(|it| it.is_below(key)));
+        let absent = counts.iter().filter(|(key, ..)| !is_given(key));
+        let absent: Vec<String> = absent.map(|(_, example, _)| format!("`{example}`")).collect();
+        let verb = if absent.len() == 1 { "is" } else { "are" };
+        let message = format!(
+            "`scale` needs two fields: `scale(spec.replicas, status.replicas)`; {} {verb} missing",
+            absent.join(" and ")
+        );
+        errors.at(scale.key.span, message);
+    } else {
+        for (key, example, place) in counts {
+            place.iter().for_each(|place| below(model, place, &[key], example, errors));
         }
     }
     if let Some(place) = &scale.selector {
         below(model, place, &["spec", "status"], "status.selector", errors);
+    }
+}
+
+/// Returns a place as written in an attribute.
+fn written(place: &Place) -> String {
+    match place {
+        Place::Text(text) => format!("{:?}", text.value),
+        Place::Fields(path) => path.text(),
     }
 }
 
@@ -126,11 +178,10 @@ fn below(model: &ResourceModel, place: &Place, roots: &[&str], example: &str, er
     if !fits || text.trim_start_matches('.').split('.').count() < 2 {
         let roots: Vec<_> = roots.iter().map(|root| format!("`{root}`")).collect();
         let roots = roots.join(" or ");
-        let span = match place {
-            Place::Text(path) => path.span,
-            Place::Fields(path) => path.root().span(),
-        };
-        errors.at(span, format_args!("`{text}` is not a field below {roots}, such as `{example}`"));
+        errors.at(
+            place.start(),
+            format_args!("`{text}` is not a field below {roots}, such as `{example}`"),
+        );
     } else {
         simple(model, place, "a field of `scale`", errors);
     }
@@ -188,11 +239,16 @@ fn fields(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
 fn root(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
     let first = plain(path.root());
     if model.is_struct && first != "metadata" && model.field(&first).is_none() {
-        let mut known: Vec<_> = model.fields.iter().map(|field| plain(&field.ident)).collect();
-        known.insert(0, "metadata".to_owned());
+        let known = field_names(model);
         let known: Vec<_> = known.iter().map(String::as_str).collect();
         errors.at(path.root().span(), unknown("field", &first, &known));
     }
+}
+
+/// Returns the names of the fields of the object.
+fn field_names(model: &ResourceModel) -> Vec<String> {
+    let fields = model.fields.iter().map(|field| plain(&field.ident));
+    std::iter::once("metadata".to_owned()).chain(fields).collect()
 }
 
 /// A JSON path begins with a dot; without a dot kubectl prints empty columns.

@@ -159,7 +159,7 @@ impl ColumnAttr {
 }
 
 /// Heading, JSON path and type of the columns that most kinds have, by their word.
-const USUAL: &[(&str, &str, &str, &str)] = &[
+pub(super) const USUAL: &[(&str, &str, &str, &str)] = &[
     ("ready", "Ready", ".status.conditions[?(@.type==\"Ready\")].status", "string"),
     ("age", "Age", ".metadata.creationTimestamp", "date"),
 ];
@@ -183,12 +183,20 @@ pub(super) struct ScaleAttr {
     pub(super) spec: Option<Place>,
     pub(super) status: Option<Place>,
     pub(super) selector: Option<Place>,
+    /// Whether a fault is reported that says how all fields are written.
+    pub(super) is_told: bool,
 }
 
 impl ScaleAttr {
     pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
-        let mut scale =
-            Self { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
+        let mut scale = Self {
+            key: key.clone(),
+            tried: Vec::new(),
+            spec: None,
+            status: None,
+            selector: None,
+            is_told: false,
+        };
         // A fault stands for its field.
         let mut unnamed: Vec<Option<Place>> = Vec::new();
         let known = Known::new(SCALE_KEYS, SCALE_HINTS);
@@ -221,12 +229,21 @@ impl ScaleAttr {
             match (free.next(), place) {
                 (Some(slot), place) => *slot = place,
                 (None, Some(place)) => {
-                    let message = "`scale` has two counts; write the third field as `selector = status.selector`";
-                    errors.at(place.span(), message);
+                    let message = "`scale` has two counts, that of `spec` first; write the third field as `selector = status.selector`";
+                    if !self.is_told {
+                        errors.at(place.span(), message);
+                    }
+                    self.is_told = true;
                 }
                 (None, None) => {}
             }
         }
+    }
+
+    /// The counts, if each stands in the place of the other.
+    pub(super) fn swapped(&self) -> Option<(&Place, &Place)> {
+        let (first, second) = (self.spec.as_ref()?, self.status.as_ref()?);
+        (first.is_below("status") && second.is_below("spec")).then_some((first, second))
     }
 }
 

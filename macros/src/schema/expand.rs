@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use syn::{GenericParam, Generics};
 
 use super::attrs;
-use super::fields::{list_map, named, remarks, shape, shape_of};
+use super::fields::{default_of, list_map, named, remarks, shape, shape_of};
 use super::key::{Key, Kind};
 use super::model::{Data, Field, Model, Variant};
 use super::serde::Default;
@@ -51,8 +51,7 @@ fn items(model: &Model, body: &TokenStream, references: &TokenStream) -> TokenSt
             #[allow(unused_imports)]
             use #krate::__private::schema::{
                 self as __s, GuessedNames as _, KeyNames as _, Keys as _, NoSchemaInside as _,
-                NoSchemaItself as _, Probe as _,
-                ProbeAbsence as _,
+                NoDefault as _, NoSchemaItself as _, Probe as _, ProbeAbsence as _,
             };
             #references
             #[automatically_derived]
@@ -208,7 +207,8 @@ fn body(model: &Model) -> TokenStream {
         Data::Enum(variants) => {
             let tagging = tagging(model);
             let closed = model.serde.closed;
-            let calls = variants.iter().filter(|it| !it.serde.skipped).map(variant);
+            let calls = variants.iter().filter(|it| !it.serde.skipped);
+            let calls = calls.map(|it| variant(it, &model.generics));
             let more = more_names(variants);
             let whole = whole.or_else(|| more.as_ref().map(|_| quote!(.whole())));
             quote!(__s::Variants::new(__generator, #tagging, #closed) #(#calls)* #whole #more .finish())
@@ -232,11 +232,11 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
     let closed = model.serde.closed;
     let variable = format_ident!("__whole");
     let value = model.serde.default.as_ref().map(|default| match default {
-        Default::Trait => quote!(<Self as ::core::default::Default>::default()),
+        Default::Trait => default_of(&quote!(Self), &model.generics),
         Default::Function(function) => quote!(#function()),
     });
     let statement = value.map(|value| quote!(let #variable: Self = #value;));
-    let calls = named(fields, statement.as_ref().map(|_| &variable));
+    let calls = named(fields, statement.as_ref().map(|_| &variable), &model.generics);
     let named = named_in_keys(model);
     quote!(#statement #named __s::Fields::new(__generator, #closed) #calls #whole .finish())
 }
@@ -284,7 +284,7 @@ fn tagging(model: &Model) -> TokenStream {
     }
 }
 
-fn variant(variant: &Variant) -> TokenStream {
+fn variant(variant: &Variant, generics: &Generics) -> TokenStream {
     let json = &variant.json;
     let keys = remarks(&variant.remarks, None, &[]);
     let content: Ident = format_ident!("__content");
@@ -311,7 +311,7 @@ fn variant(variant: &Variant) -> TokenStream {
             quote!(#content.tuple() #values .finish())
         }
         Data::Named(fields) => {
-            let calls = named(fields, None);
+            let calls = named(fields, None, generics);
             quote!(#content.fields() #calls .finish())
         }
         _ => quote!(#content.unit()),

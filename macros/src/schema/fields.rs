@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Expr, ExprLit, Lit, Member, Type};
+use syn::{Expr, ExprLit, Generics, Lit, Member, Type};
 
 use super::class::{Class, argument, class, element, is_option, is_scalar, peeled};
 use super::key::{Key, Kind, Many, Rule, RulePath};
@@ -16,15 +16,15 @@ fn at(place: Span) -> Span {
 }
 
 /// The calls that describe fields with names. `whole` is the variable with the default of the type.
-pub(super) fn named(fields: &[Field], whole: Option<&Ident>) -> TokenStream {
+pub(super) fn named(fields: &[Field], whole: Option<&Ident>, generics: &Generics) -> TokenStream {
     fields
         .iter()
         .filter(|field| field.is_described())
-        .map(|field| one_named(field, whole))
+        .map(|field| one_named(field, whole, generics))
         .collect()
 }
 
-fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
+fn one_named(field: &Field, whole: Option<&Ident>, generics: &Generics) -> TokenStream {
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
         let flat = asked(&field.ty, short, "flat");
@@ -36,7 +36,7 @@ fn one_named(field: &Field, whole: Option<&Ident>) -> TokenStream {
     let has_default = field.remarks.has(|kind| matches!(kind, Kind::Default(_)));
     let of_schema = (has_default && field.serde.default.is_none() && whole.is_none())
         .then(|| quote!(.default_of_schema()));
-    let default = default(field, whole);
+    let default = default(field, whole, generics);
     let list_map = list_map(field);
     let left_out = field.serde.skip_if.is_some().then(|| quote!(.left_out()));
     let one_way = match (field.serde.not_read, field.serde.not_written) {
@@ -202,8 +202,18 @@ fn is_some(value: &Expr) -> bool {
     matches!(path, Expr::Path(path) if path.path.is_ident("Some") || path.path.is_ident("None"))
 }
 
+/// The default of a type. That a type has none is left to serde's derive to say, but for a type
+/// parameter, to which serde adds the bound by itself.
+pub(super) fn default_of(ty: &impl ToTokens, generics: &Generics) -> TokenStream {
+    if generics.type_params().next().is_some() {
+        quote!(<#ty as ::core::default::Default>::default())
+    } else {
+        quote!(__s::DefaultOf::<#ty>::NEW.value())
+    }
+}
+
 /// The call for the default that serde fills in.
-fn default(field: &Field, whole: Option<&Ident>) -> Option<TokenStream> {
+fn default(field: &Field, whole: Option<&Ident>, generics: &Generics) -> Option<TokenStream> {
     let place = at(field.ty.span());
     if field.remarks.has(|kind| matches!(kind, Kind::Default(_) | Kind::Required)) {
         return None;
@@ -211,7 +221,7 @@ fn default(field: &Field, whole: Option<&Ident>) -> Option<TokenStream> {
     let ty = &field.ty;
     let (value, is_reference) = match (&field.serde.default, whole, &field.member) {
         (Some(Default::Function(function)), ..) => (quote!(#function()), false),
-        (Some(Default::Trait), ..) => (quote!(<#ty as ::core::default::Default>::default()), false),
+        (Some(Default::Trait), ..) => (default_of(ty, generics), false),
         (None, Some(whole), Member::Named(name)) => (quote!(&#whole.#name), true),
         _ => return None,
     };

@@ -59,7 +59,12 @@ fn each_mistake_has_one_message() {
         found.iter().filter(|(_, texts)| texts.is_empty()).map(|(name, _)| name.as_str()).collect();
     let expected = [
         "beside_the_derive_of_schemars",
+        "default_by_a_function_of_another_type",
+        "default_by_a_missing_function",
+        "default_of_a_type_without_one",
+        "default_of_a_variant_without_one",
         "default_of_another_type",
+        "default_of_the_struct_without_one",
         "default_that_is_no_text",
         "flattened_option_without_schema",
         "generic_type_without_schema",

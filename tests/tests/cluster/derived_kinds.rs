@@ -1,12 +1,14 @@
 //! Unusual things that a derive says about a kind, as a server serves them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass::ErrorKind;
 use windlass::api::Patch;
 use windlass::prelude::*;
 use windlass::resource::{ApiTime, DynamicObject, ResourceInfo};
-use windlass::testing::{TestCluster, check};
+use windlass::testing::{TestCluster, check, try_check};
 
 const GROUP: &str = "derived.windlass.dev";
 
@@ -138,6 +140,105 @@ async fn columns_show_the_kind_and_its_version() {
         client.get().abs_path(path).accept(table).send().await.unwrap().json().unwrap();
     let expected = json!(["argo", "Ship", "derived.windlass.dev/v1", 7]);
     assert_eq!(table["rows"][0]["cells"], expected, "{table}");
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "derived.windlass.dev", version = "v1", namespaced)]
+#[resource(column(spec.hull), column(spec.decks), column("Crates", spec.hold[].name))]
+#[resource(column("First", spec.hold[0].name), column(spec.labels), column(spec.flag))]
+struct Barge {
+    metadata: ObjectMeta,
+    spec: BargeSpec,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
+struct BargeSpec {
+    hull: Option<Hull>,
+    #[serde(default)]
+    decks: Vec<String>,
+    #[serde(default)]
+    hold: Vec<Crate>,
+    labels: Option<BTreeMap<String, String>>,
+    flag: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Hull {
+    length: i32,
+    steel: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Crate {
+    name: String,
+}
+
+#[tokio::test]
+async fn columns_of_structs_lists_and_maps_show_json_and_those_of_each_element_the_first() {
+    let cluster = TestCluster::start().await;
+    cluster.install::<Barge>().await;
+    let client = cluster.client();
+    let barges = client.namespace::<Barge>(cluster.namespace());
+    let hold = ["tea", "rice"].map(|name| Crate { name: name.to_owned() });
+    let spec = BargeSpec {
+        hull: Some(Hull { length: 7, steel: true }),
+        decks: vec!["upper".to_owned(), "lower".to_owned()],
+        hold: hold.to_vec(),
+        labels: Some(BTreeMap::from([("port".to_owned(), "Ulm".to_owned())])),
+        flag: None,
+    };
+    barges.create(&Barge::new("a", spec)).await.unwrap();
+    let path = ["apis", GROUP, "v1", "namespaces", cluster.namespace(), "barges"];
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let table: Value =
+        client.get().abs_path(path).accept(table).send().await.unwrap().json().unwrap();
+    let types = table["columnDefinitions"].as_array().unwrap().iter().map(|it| &it["type"]);
+    assert!(types.clone().all(|it| it == "string"), "{table}");
+    let (hull, decks) = (r#"{"length":7,"steel":true}"#, r#"["upper","lower"]"#);
+    let expected = json!(["a", hull, decks, "tea", "tea", r#"{"port":"Ulm"}"#, null]);
+    assert_eq!(table["rows"][0]["cells"], expected, "{table}");
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "derived.windlass.dev", version = "v1", namespaced)]
+struct Crane {
+    metadata: ObjectMeta,
+    spec: CraneSpec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct CraneSpec {
+    #[schema(with = String)]
+    load: i32,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "derived.windlass.dev", version = "v1", namespaced)]
+struct Derrick {
+    metadata: ObjectMeta,
+    spec: DerrickSpec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct DerrickSpec {
+    booms: Vec<Boom>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+struct Boom {
+    #[schema(with = i32)]
+    reach: Option<String>,
+}
+
+#[tokio::test]
+async fn the_check_finds_a_schema_that_is_borrowed_from_a_type_with_other_values() {
+    for (error, place) in [
+        (try_check::<Crane>().await.unwrap_err(), "spec.load"),
+        (try_check::<Derrick>().await.unwrap_err(), "spec.booms[0].reach"),
+    ] {
+        let error = error.to_string();
+        assert!(error.contains("and serde refuses it") && error.contains(place), "{error}");
+    }
 }
 
 #[derive(CustomResource, Clone, Debug)]

@@ -20,6 +20,7 @@ mod discovery;
 mod drift;
 mod fields;
 mod gadget;
+mod grant_names;
 mod grants;
 mod leadership;
 mod list_watch;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service, ServiceAccount};
-use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use windlass::api::Patch;
 use windlass::controller::predicates::labels_changed;
 use windlass::controller::{ControllerBuilder, Failure, ObjectTask, OnFailure, TaskContext};
@@ -25,6 +26,8 @@ mod facade {
 #[controller(can(approve "signers.certificates.k8s.io"["example.dev/*"]))]
 #[controller(can(use "securitycontextconstraints.security.openshift.io"["privileged"]))]
 #[controller(can(get use ClusterRole["admin"]))]
+// Names that only some kinds can have.
+#[controller(can(get Role["system:Viewer_"], get PodDisruptionBudget["Web_"], get Node["a.b"]))]
 pub struct Maps;
 
 impl Reconciler for Maps {
@@ -111,11 +114,14 @@ pub fn main() {
         r#"approve certificates.k8s.io/signers["example.dev/*"]"#,
         r#"use security.openshift.io/securitycontextconstraints["privileged"]"#,
         r#"get,use rbac.authorization.k8s.io/clusterroles["admin"]"#,
+        r#"get rbac.authorization.k8s.io/roles["system:Viewer_"]"#,
+        r#"get policy/poddisruptionbudgets["Web_"]"#,
+        r#"get /nodes["a.b"]"#,
     ] {
         assert!(of_maps.iter().any(|one| one == rule), "{rule} not in {of_maps:#?}");
     }
     // The rest is implied by the kind and by Events.
-    assert_eq!(of_maps.len(), 15 + 4, "{of_maps:#?}");
+    assert_eq!(of_maps.len(), 18 + 4, "{of_maps:#?}");
     let grants: Vec<String> =
         Maps::wiring().build(Maps).grants().into_iter().map(|(text, _)| text).collect();
     for text in [

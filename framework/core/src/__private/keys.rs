@@ -10,7 +10,7 @@ pub mod resource {
     pub const category: () = ();
     #[doc = "`cluster`: where objects live"]
     pub const cluster: () = ();
-    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field\n\n`column(ready)`, `column(age)`: the status of the condition `Ready`, and the time since the creation; the field of that name where the kind has one\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
+    #[doc = "`column(spec.host)`, `column(\"Host\", spec.host, type, format, priority, description)`: a column of `kubectl get`; heading and `type` follow from the field. Of a struct, list or map it shows the JSON, of `spec.ports[].number` the first element\n\n`column(ready)`, `column(age)`: the status of the condition `Ready`, and the time since the creation; the field of that name where the kind has one\n\n`column(name = \"Ready\", path = \".status.conditions[?(@.type==\\\"Ready\\\")].status\")`: a column of a JSON path"]
     pub const column: () = ();
     #[doc = "`deprecated`, `deprecated = \"use v2\"`: API servers warn each client of this version"]
     pub const deprecated: () = ();
@@ -188,7 +188,7 @@ pub mod controller {
     pub const former_finalizer: () = ();
     #[doc = "`index(Website::BY_HOST)`: indexes that are built before the first reconcile, not at their first use"]
     pub const index: () = ();
-    #[doc = "`loop_guard(most = 200, within = \"1m\", spacing = \"2s\")`: beyond it an object counts as reconciled endlessly, and is slowed down"]
+    #[doc = "`loop_guard(most = 200, within = \"1m\", spacing = \"2s\")`: beyond it (at least 2) an object counts as reconciled endlessly, and is slowed down to one reconcile per `spacing`, at most half of `within`"]
     pub const loop_guard: () = ();
     #[doc = "`name = \"sites\"`: labels metrics, logs and Events"]
     pub const name: () = ();

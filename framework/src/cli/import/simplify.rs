@@ -68,10 +68,7 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
     }
     all_of(node, &mut left_out);
     alternatives(node, &mut left_out);
-    if let Some(Value::Array(values)) = node.get_mut("enum") {
-        // Null is allowed by `nullable`.
-        values.retain(|value| !value.is_null());
-    }
+    values(node, &mut left_out);
     maps(node, &mut left_out);
     if let Some(Value::Object(properties)) = node.get_mut("properties") {
         for (name, field) in properties {
@@ -146,6 +143,20 @@ fn is_simple(value: &Value) -> bool {
         })
     };
     branches.iter().all(is_branch) && branches.iter().any(|branch| *branch != branches[0])
+}
+
+/// Removes null from the listed values, which `nullable` allows, and a list without values, which
+/// API servers drop.
+fn values(node: &mut Node, left_out: &mut impl FnMut(String)) {
+    let Some(Value::Array(values)) = node.get_mut("enum") else { return };
+    let count = values.len();
+    values.retain(|value| !value.is_null());
+    if values.is_empty() {
+        node.remove("enum");
+        if count > 0 {
+            left_out("`enum` of null alone is left out".to_owned());
+        }
+    }
 }
 
 /// Replaces forms of maps that derived schemas have in another way.

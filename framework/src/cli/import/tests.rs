@@ -125,6 +125,18 @@ fn names_become_identifiers_that_serde_reads_back() {
 }
 
 #[test]
+fn a_list_without_values_is_left_out_as_an_api_server_does() {
+    let text = json!({ "type": "string", "enum": [] });
+    let only_null = json!({ "type": "string", "nullable": true, "enum": [null] });
+    let spec = json!({ "type": "object", "properties": { "a": text, "b": only_null } });
+    let output = import(&definition("sites", &[("v1", spec)]), &ImportOptions::default()).unwrap();
+    assert!(!output.source.contains("enum"), "{}", output.source);
+    assert!(output.source.contains("pub a: Option<String>"), "{}", output.source);
+    let warning = "sites.example.dev: .spec.b: `enum` of null alone is left out";
+    assert_eq!(output.warnings, [warning]);
+}
+
+#[test]
 fn elements_of_a_list_are_named_in_the_singular() {
     for (plural, one) in [
         ("SiteRules", "SiteRule"),

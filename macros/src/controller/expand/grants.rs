@@ -10,6 +10,7 @@ use syn::{DeriveInput, Type};
 use super::{READ, at, implement};
 use crate::controller::attrs::Attrs;
 use crate::controller::grants::{Target, VERBS};
+use crate::controller::object_names;
 use crate::controller::twins::{self, Before, Twins};
 use crate::keys::same_tokens;
 
@@ -35,6 +36,7 @@ pub(super) fn grants(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) ->
     output.extend(twins.owned_once(attrs));
     output.extend(reads(input, &cached, &twins, krate));
     output.extend(granted(input, attrs, &cached, &twins, krate));
+    output.extend(object_names::checks(attrs, &twins, krate));
     twins.within(output)
 }
 

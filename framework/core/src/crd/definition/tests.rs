@@ -87,6 +87,9 @@ fn types_of_columns_scale_and_selectable_fields_are_compared_with_the_fields() {
         &[DefinitionField::Text(".spec.host"), DefinitionField::Text(".spec.ports")];
     let found = fault(&Definition { selectable: SELECTABLE, ..PLAIN });
     assert!(found.contains("selectable: `.spec.ports` is of type array"), "{found}");
+    const WHOLE: &[DefinitionField] = &[DefinitionField::Text(".spec")];
+    let whole = fault(&Definition { selectable: WHOLE, ..PLAIN });
+    assert!(whole.contains("selectable: `.spec` is of type object"), "{whole}");
     assert!(!found.contains(".spec.host"), "{found}");
 }
 

@@ -9,6 +9,7 @@
 // DESIGN.md, 130: `#[derive(Schema)]` writes the schema itself
 
 mod ask;
+mod default_of;
 mod erased;
 mod fields;
 mod form;
@@ -27,6 +28,7 @@ pub use serde::Serialize;
 pub use serde_json::{json, value::Serializer as ValueSerializer};
 
 pub use super::kubernetes::KubernetesSchema;
+pub use default_of::{DefaultOf, NoDefault};
 pub use fields::Fields;
 pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map, unknown};
 pub use keys::{Keys, SchemaNode, same_as};

@@ -1,0 +1,7 @@
+use k8s_openapi::api::apps::v1::Deployment;
+use windlass::webhook::{CelExpression, cel};
+
+fn main() {
+    let few: CelExpression<Deployment, bool> = cel!(Deployment: "'5' < 5");
+    drop(few);
+}
