@@ -376,6 +376,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_object_has_its_whole_burst_while_another_one_is_slowed_down() {
+        let (state, start) = (LoopGuardState::default(), Instant::now());
+        let [hot, calm] = ["hot", "calm"].map(|name| ObjectKey::new(None, name));
+        assert_eq!(admit_until(&state, &hot, start, start + Duration::from_millis(500)), (51, 1));
+        let decisions: Vec<_> = (0..=BURST).map(|_| admit(&state, &calm, start)).collect();
+        let (warned, went) = decisions.split_last().unwrap();
+        assert!(went.iter().all(|decision| *decision == ThrottleDecision::Go), "{decisions:?}");
+        assert_eq!(*warned, ThrottleDecision::GoAndWarn);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn reconciles_by_timers_do_not_count_however_frequent_they_are() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "timer"));
         let start = Instant::now();
