@@ -6,8 +6,8 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use windlass::clock::Clock;
 use windlass::environment::Environment;
 use windlass::metrics::Metrics;
 use windlass::rng::Rng;
-use windlass_apiserver::ApiServer;
+use windlass_apiserver::{ApiServer, Backup, Builder};
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
 pub const EPOCH: i64 = 1_767_225_600;
@@ -30,6 +30,24 @@ pub struct World {
     /// Randomness of the scenario.
     pub rng: Rng,
     trace: Arc<Trace>,
+}
+
+/// Returns the settings of each world's server.
+fn server(seed: u64) -> Builder {
+    ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true)
+}
+
+/// Returns the objects that each server begins with: making them takes most of a short run.
+fn prepared() -> Option<&'static Backup> {
+    static PREPARED: OnceLock<Option<Backup>> = OnceLock::new();
+    let prepare = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().ok()?;
+        let _inside = runtime.enter();
+        Some(server(0).start().backup())
+    };
+    // Worlds are made inside of a runtime, which must not see another one end.
+    PREPARED.get_or_init(|| std::thread::spawn(prepare).join().ok().flatten()).as_ref()
 }
 
 /// Traffic between clients and server, as a running hash.
@@ -60,7 +78,10 @@ impl World {
     /// Creates a world that follows from `seed`. Call this function inside a paused,
     /// single-threaded runtime.
     pub fn new(seed: u64) -> Self {
-        let server = ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true).start();
+        let server = match prepared() {
+            Some(prepared) => server(seed).start_from(prepared),
+            None => server(seed).start(),
+        };
         let trace = Trace {
             hash: std::sync::Mutex::default(),
             connections: AtomicU64::new(0),

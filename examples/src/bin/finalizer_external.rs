@@ -34,6 +34,8 @@ pub struct DnsRecord {
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 struct DnsRecordSpec {
+    /// Never changes: the clean-up removes the host that the object names, and no former one.
+    #[schema(immutable)]
     host: String,
     address: String,
 }
@@ -158,7 +160,7 @@ async fn main() -> std::result::Result<(), BoxError> {
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
-    use windlass::testing::{Case, Table, TestCluster};
+    use windlass::testing::{Case, Exploration, Table, TestCluster};
 
     use super::*;
 
@@ -224,5 +226,19 @@ mod tests {
         assert!(records.get_opt("b").await.unwrap().is_none());
         assert_eq!(outside(), lead(&["a", "c"]));
         running.stop().await;
+    }
+    #[test]
+    fn a_record_leads_where_its_object_says_and_goes_with_it_whatever_fails() {
+        let budget = Duration::from_secs(10);
+        let report = Exploration::new().runs(60).budget(budget).run(|world| async move {
+            let dns = Dns::default();
+            let outside = dns.clone();
+            world.install::<DnsRecord>().await;
+            world.operator(move |client| operator(client, outside.clone()));
+            let unchanged = world.exercise(&record("a")).await;
+            assert_eq!(unchanged, [".spec.host"]);
+            world.eventually("nothing is left outside", async || dns.records() == 0).await;
+        });
+        assert!(report.findings().is_empty(), "{report}");
     }
 }

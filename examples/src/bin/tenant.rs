@@ -96,9 +96,11 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
     use windlass::api::Patch;
-    use windlass::testing::{Case, Table, TestCluster};
+    use windlass::testing::{Case, Exploration, Table, TestCluster, World};
 
     use super::*;
 
@@ -171,5 +173,34 @@ mod tests {
         let tenant = tenants.get("acme").await.unwrap();
         assert!(tenant.status.unwrap().conditions.is_met("Ready"));
         running.stop().await;
+    }
+
+    #[test]
+    fn a_tenant_has_what_its_list_names_whatever_fails() {
+        let budget = Duration::from_secs(10);
+        let report = Exploration::new().runs(60).budget(budget).run(|world| async move {
+            world.install::<Tenant>().await;
+            world.operator(operator);
+            let names = |world: &World| {
+                let all = world.objects::<Namespace>();
+                let own = all.iter().filter(|it| it.name().starts_with("acme-"));
+                own.map(|it| it.name().to_owned()).collect::<Vec<_>>()
+            };
+            let tenants = world.client().all::<Tenant>();
+            tenants.create(&acme()).await.unwrap();
+            let has_both = async || names(&world).len() == 2;
+            world.eventually("both namespaces are there", has_both).await;
+            let patch = json!({ "spec": { "namespaces": ["prod", "test"], "pods": 20 } });
+            tenants.patch("acme", Patch::Merge(patch)).await.unwrap();
+            let is_changed = async || names(&world) == ["acme-prod", "acme-test"];
+            world.eventually("the namespaces are those of the new list", is_changed).await;
+            let patch = Patch::Merge(json!({ "spec": { "pods": null } }));
+            tenants.patch("acme", patch).await.unwrap();
+            let is_free = async || world.objects::<ResourceQuota>().is_empty();
+            world.eventually("there is no limit", is_free).await;
+            tenants.delete("acme").await.unwrap();
+            world.eventually("all is gone", async || names(&world).is_empty()).await;
+        });
+        assert!(report.findings().is_empty(), "{report}");
     }
 }

@@ -1,6 +1,6 @@
 //! Adds and removes a finalizer of an object, without touching other writers' fields.
 //!
-//! Both are merge patches that carry the resourceVersion they were computed from, so a list of
+//! Both are merge patches that carry the uid and resourceVersion they were computed from, so a list of
 //! finalizers that another writer changed meanwhile is never overwritten: the API server answers
 //! 409.
 //!
@@ -10,6 +10,7 @@
 //! neither function: they are for programs that manage finalizers by themselves.
 
 // DESIGN.md, 10: Finalizers are changed by a guarded merge patch
+// DESIGN.md, 297: Finalizers are written to one uid, and a status to one resourceVersion
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -138,9 +139,13 @@ fn others<'a, K: Resource>(object: &'a K, finalizer: &'a str) -> impl Iterator<I
     all.filter(move |other| *other != finalizer)
 }
 
-/// The patch to these finalizers, bound to the version of `object`.
+/// The patch to these finalizers, bound to the uid and the version of `object`.
 fn patch<K: Resource>(object: &K, finalizers: Vec<&str>) -> Patch {
-    Patch::Merge(body(object.resource_version(), &finalizers))
+    let mut body = body(object.resource_version(), &finalizers);
+    if !object.uid().is_empty() {
+        body["metadata"]["uid"] = object.uid().into();
+    }
+    Patch::Merge(body)
 }
 
 /// The body of both patches: the version makes the API server refuse the patch after another write.
@@ -173,13 +178,14 @@ mod tests {
     fn c6_the_patch_keeps_the_finalizers_of_others_and_names_the_version() {
         let mut map = ConfigMap::default();
         map.metadata.resource_version = Some("7".into());
+        map.metadata.uid = Some("u-1".into());
         map.metadata.finalizers = Some(vec!["a.dev/x".into(), "ours.dev/y".into()]);
         let Patch::Merge(left) = patch(&map, others(&map, "ours.dev/y").collect()) else {
             panic!("a merge patch");
         };
         assert_eq!(
             left,
-            json!({ "metadata": { "resourceVersion": "7", "finalizers": ["a.dev/x"] } })
+            json!({ "metadata": { "resourceVersion": "7", "uid": "u-1", "finalizers": ["a.dev/x"] } })
         );
     }
 }

@@ -201,7 +201,8 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use windlass::testing::TestCluster;
+    use windlass::api::Patch;
+    use windlass::testing::{Exploration, TestCluster};
 
     use super::*;
 
@@ -222,5 +223,28 @@ mod tests {
         let jobs = cluster.client().namespace::<Job>(cluster.namespace()).list().await.unwrap();
         assert_eq!(jobs.items.len(), 1);
         assert_eq!(status.active, [jobs.items[0].name()]);
+    }
+
+    #[test]
+    fn each_time_has_one_job_and_a_suspension_ends_them_whatever_fails() {
+        let budget = Duration::from_secs(10);
+        let report = Exploration::new().runs(60).budget(budget).run(|world| async move {
+            world.operator(operator);
+            let crons = world.client().namespace::<CronJob>("default");
+            world.eventually("the kind is served", async || crons.list().await.is_ok()).await;
+            let mut cron = sample();
+            cron.spec.schedule.minute = "*/2".to_owned();
+            // The webhooks of an operator that is down refuse.
+            world.eventually("it is created", async || crons.create(&cron).await.is_ok()).await;
+            let has_run = async || {
+                let found = crons.get("hello").await.ok().and_then(|cron| cron.status);
+                found.is_some_and(|status| status.last_schedule_time.is_some())
+            };
+            world.eventually("a job has run", has_run).await;
+            let patch = Patch::Merge(json!({ "spec": { "suspend": true } }));
+            let is_patched = async || crons.patch("hello", patch.clone()).await.is_ok();
+            world.eventually("it is suspended", is_patched).await;
+        });
+        assert!(report.findings().is_empty(), "{report}");
     }
 }

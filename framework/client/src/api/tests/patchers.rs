@@ -97,7 +97,8 @@ async fn a_status_that_was_not_written_is_sent_alone_the_next_time() {
     web.send().await.unwrap_err();
     assert!(web.send().await.unwrap());
     let last = bodies(&echo).pop().unwrap();
-    let status = json!({ "metadata": { "uid": "u" }, "status": { "replicas": 9 } });
+    let status =
+        json!({ "metadata": { "uid": "u", "resourceVersion": "6" }, "status": { "replicas": 9 } });
     assert_eq!(last, (format!("{WEB}/status"), status));
 }
 

@@ -18,6 +18,10 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt, Whole};
 use windlass_core::wire::Undecodable;
 
+// DESIGN.md, 297: Finalizers are written to one uid, and a status to one resourceVersion
+
+/// Most tries of an unlocked status against other writers.
+const TRIES: u32 = 5;
 /// Metadata that the API server maintains, whose differences are not sent.
 const SERVER_FIELDS: [&str; 8] = [
     "creationTimestamp",
@@ -102,7 +106,9 @@ struct Changes {
 impl<K: Whole> Patcher<K> {
     /// Sends the changes even if the object was written since the read: a field that both changed
     /// gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An object
-    /// of another uid is never touched.
+    /// of another uid is never touched: a status, of which the API server does not compare the uid,
+    /// is sent upon the newest version, and read again after a conflict, which needs the right to
+    /// get the object.
     ///
     /// Default: locked, a write in between is a [`Conflict`](ErrorKind::Conflict).
     pub fn unlocked(mut self) -> Self {
@@ -159,7 +165,7 @@ impl<K: Whole> Patcher<K> {
         let is_written = object.is_some() || status.is_some();
         if let Some(patch) = object {
             let from = self.locked_at().map(str::to_owned);
-            let (written, answer) = self.write(patch, false).await?;
+            let (written, answer) = self.write(patch, from.as_deref(), false).await?;
             on_write(from.as_deref(), &written, &answer);
             // Stored at once: if writing the status fails, only the status is still to be sent.
             self.object = written.clone();
@@ -171,7 +177,7 @@ impl<K: Whole> Patcher<K> {
         }
         if let Some(status) = status {
             let from = self.locked_at().map(str::to_owned);
-            let (written, answer) = self.write(json!({ "status": status }), true).await?;
+            let (written, answer) = self.write_status(status).await?;
             on_write(from.as_deref(), &written, &answer);
             self.base = written;
         }
@@ -184,11 +190,40 @@ impl<K: Whole> Patcher<K> {
         Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
     }
 
-    /// Sends a patch, bound to the uid and, if locked, to the version that was read.
-    async fn write(&self, mut patch: Value, is_status: bool) -> Result<(K, Bytes), Error> {
+    /// Sends the patch of the status. Of most kinds the API server takes no uid there: the version
+    /// alone tells another object of the name.
+    async fn write_status(&self, status: Value) -> Result<(K, Bytes), Error> {
+        let patch = json!({ "status": status });
+        let mut version = self.base.resource_version().to_owned();
+        if self.is_locked || version.is_empty() || self.base.uid().is_empty() {
+            return self.write(patch, self.locked_at(), true).await;
+        }
+        let mut tries = 1;
+        loop {
+            match self.write(patch.clone(), Some(&version), true).await {
+                Err(error) if error.is_conflict() && tries < TRIES => {
+                    tries += 1;
+                    let newest = self.api.get(self.base.name()).await?;
+                    if newest.uid() != self.base.uid() {
+                        return Err(error);
+                    }
+                    version = newest.resource_version().to_owned();
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Sends a patch, bound to the uid and to a version, if there is one.
+    async fn write(
+        &self,
+        mut patch: Value,
+        locked_at: Option<&str>,
+        is_status: bool,
+    ) -> Result<(K, Bytes), Error> {
         let version = self.base.resource_version();
         // Makes the patch fail as a conflict if the object was written since.
-        if let Some(version) = self.locked_at() {
+        if let Some(version) = locked_at {
             patch["metadata"]["resourceVersion"] = version.into();
         }
         // Another object of the same name is never touched.

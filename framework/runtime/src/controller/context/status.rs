@@ -11,6 +11,7 @@
 //! status is read from the API server first, because a merge of a part would remove the rest.
 
 // DESIGN.md, 9: Status is written as a merge patch guarded by the resourceVersion
+// DESIGN.md, 297: Finalizers are written to one uid, and a status to one resourceVersion
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -2,6 +2,7 @@
 //! disturbances of the plan at the moment they are due.
 
 mod chaos;
+mod facts;
 mod lease;
 mod outside;
 mod recording;
@@ -24,7 +25,7 @@ use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use super::line::{self, Trace};
 use super::plan::{Disturbance, Step};
-use super::setting::Setting;
+use super::setting::{Pace, Setting};
 use super::state;
 use super::varying::names::Snapshot;
 use crate::testing::activity::Work;
@@ -70,6 +71,9 @@ struct State {
     doomed: Option<usize>,
     /// Number of the request before which another client has edited the object.
     edited: Option<usize>,
+    pace: Pace,
+    /// Start of simulated time.
+    epoch: i64,
     /// Revision that first views show, and the virtual time until which they do.
     stale: Option<(u64, Duration)>,
     lease: LeaseMonitor,
@@ -94,6 +98,8 @@ impl Monitor {
             cuts: Vec::new(),
             doomed: None,
             edited: None,
+            pace: setting.pace,
+            epoch: setting.epoch(),
             stale: None,
             lease: LeaseMonitor::default(),
             recreation: Recreation::default(),
@@ -132,8 +138,11 @@ impl Monitor {
 
     /// Returns the objects as they are now.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let Recording { objects, uids, .. } = &self.state.lock().recording;
-        Snapshot { objects: objects.clone(), uids: uids.clone() }
+        let server = self.server.lock().clone();
+        let state = self.state.lock();
+        let Recording { objects, uids, .. } = &state.recording;
+        let facts = state.facts(server.as_ref());
+        Snapshot { objects: objects.clone(), uids: uids.clone(), facts }
     }
 
     /// Returns what the objects say about their generations.
@@ -243,6 +252,8 @@ impl Monitor {
             }
             due.extend(fault.map(|kind| state.causes(kind, number)));
         }
+        let late = state.pace.answer(number).filter(|_| seen.is_write() && seen.is_disturbed());
+        actions.extend(late.map(Action::ExecuteThenDelay));
         state.recording.requests.push(seen);
         for step in &due {
             match step.kind {
@@ -373,10 +384,12 @@ impl State {
         }
         match change.after {
             Some(after) if recording::is_judged(change.resource) => {
+                self.note(&mut seen);
                 self.recording.observed.insert(seen.id(), recording::observed(after));
                 self.recording.objects.insert(seen.id(), seen.after.clone());
             }
             _ => {
+                self.recording.history.removed(&seen.id());
                 self.recording.observed.remove(&seen.id());
                 self.recording.objects.remove(&seen.id());
             }
