@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::codec::{self, Format};
 use super::exchange::{DecodedRequest, Reply};
+use super::pages::{self, Page};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
@@ -78,6 +79,8 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
         ["metrics"] => Ok(metrics(core)),
+        ["flagz"] => pages::serve(core, asked, Page::Flags),
+        ["statusz"] => pages::serve(core, asked, Page::State),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
         ["api"] => {
             let address = asked.parts.headers.get(http::header::HOST);

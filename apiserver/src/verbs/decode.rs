@@ -317,11 +317,41 @@ pub(crate) fn persist(kind: &Kind, object: &mut Value) {
     object["metadata"] = metadata;
 }
 
-/// Writes a built-in object as the server's own types would.
+/// Writes a built-in object as the server's own types would; empty values that validation refuses
+/// stay until then.
 pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
+    let refused = refused_empty(kind, object);
     let metadata = object["metadata"].take();
     kind.types.canonicalize(object);
     object["metadata"] = metadata;
+    for (pointer, value) in refused {
+        let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
+        if let Some(Value::Object(parent)) = object.pointer_mut(parent) {
+            parent.insert(field.to_owned(), value);
+        }
+    }
+}
+
+/// Returns empty values that validation refuses in other words than none, with their places.
+fn refused_empty(kind: &Kind, object: &Value) -> Vec<(&'static str, Value)> {
+    let places: &[&str] = match (kind.served.group.as_str(), kind.name()) {
+        ("", "PersistentVolume") => &["/spec/capacity"],
+        ("", "PersistentVolumeClaim") => &["/spec/accessModes"],
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            &["/spec/behavior/scaleUp/policies", "/spec/behavior/scaleDown/policies"]
+        }
+        ("networking.k8s.io", "Ingress") if object["spec"]["defaultBackend"].is_null() => {
+            &["/spec/rules"]
+        }
+        _ => &[],
+    };
+    let held = places.iter().filter_map(|at| Some((*at, object.pointer(at)?)));
+    let is_empty = |value: &Value| match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    held.filter(|(_, value)| is_empty(value)).map(|(at, value)| (at, value.clone())).collect()
 }
 
 /// Checks kind and version of a body.

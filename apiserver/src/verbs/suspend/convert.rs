@@ -37,12 +37,32 @@ pub(crate) fn shown_all(
     kind: &Kind,
     stored: Vec<&Value>,
 ) -> Result<Vec<Value>, ApiError> {
+    for object in &stored {
+        check_version(session, kind, object)?;
+    }
     let wanted = kind.served.api_version();
     let Some(conversion) = converter(session, kind) else {
         return Ok(stored.into_iter().map(|object| kind.present(object)).collect());
     };
     let objects = converted(core, session, conversion, stored, &wanted)?;
     Ok(objects.into_iter().map(|object| pruned(kind, object)).collect())
+}
+
+/// Refuses an object that is stored in a version which the definition no longer has.
+///
+/// The server itself reads such objects: it must be able to delete them.
+pub(crate) fn check_version(
+    session: &Session,
+    kind: &Kind,
+    stored: &Value,
+) -> Result<(), ApiError> {
+    let Some(custom) = kind.custom.as_ref().filter(|_| session.is_open()) else { return Ok(()) };
+    let version = stored["apiVersion"].as_str().unwrap_or_default();
+    if custom.versions.iter().any(|known| known == version) {
+        return Ok(());
+    }
+    let why = format!("request to convert CR from an invalid group/version: {version}");
+    Err(ApiError::unclassified(why))
 }
 
 /// Returns an object of the call's version in the stored form.
