@@ -34,6 +34,8 @@ const LONGEST_VALUE: u64 = 64;
 pub enum Refusal {
     /// The expression does not compile, or gives no truth value; with the text of the server.
     Invalid(String),
+    /// A constant part of the expression cannot be computed; with the text of the server.
+    Internal(String),
     /// The expression may cost too much.
     TooCostly,
 }
@@ -70,7 +72,7 @@ pub fn check_selector(text: &str) -> Option<Refusal> {
         return Some(Refusal::Invalid(why));
     }
     if let Err(error) = Program::new(&checked) {
-        return Some(Refusal::Invalid(format!("program instantiation failed: {error}")));
+        return Some(Refusal::Internal(format!("program instantiation failed: {error}")));
     }
     (cost::estimate(&checked, &Sizes).max > MOST_COST).then_some(Refusal::TooCostly)
 }
@@ -131,6 +133,12 @@ mod tests {
         assert!(text.contains("expression of type 'any' cannot be range"), "{text}");
         let text = why("cel.bind(a.b, 1, true)");
         assert!(text.contains("cel.bind() variable names must be simple identifiers"), "{text}");
+    }
+
+    #[test]
+    fn a_constant_that_cannot_be_computed_is_an_internal_error() {
+        let why = "program instantiation failed: type conversion error from 'string' to 'int'";
+        assert_eq!(check_selector("int('x') == 1"), Some(Refusal::Internal(why.to_owned())));
     }
 
     #[test]

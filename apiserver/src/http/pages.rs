@@ -55,7 +55,8 @@ pub(super) fn serve(core: &Core, asked: &DecodedRequest, page: Page) -> Result<R
         all.extend(more);
     }
     let (bytes, media) = codec::encode(format, &object);
-    let mut reply = Reply::bytes(200, media, bytes);
+    let media = format!("{media};g={GROUP};v={version};as={kind}");
+    let mut reply = Reply::bytes(200, &media, bytes);
     if version == "v1alpha1" {
         reply.warnings.push(format!(
             "This version of the {name} endpoint is deprecated. Please use a newer version."
@@ -95,7 +96,8 @@ fn content(core: &Core, page: Page) -> Value {
 }
 
 /// Paths of the state page.
-const PATHS: [&str; 5] = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
+const PATHS: [&str; 7] =
+    ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
 
 /// Returns the flags of kube-apiserver that say the same of this server, sorted.
 fn flags(core: &Core) -> Vec<(String, Value)> {

@@ -54,6 +54,20 @@ const BUILTIN: [(&str, &str, u32, u32); 22] = [
     ("internal.apiserver.k8s.io", "v1alpha1", 16_000, 9),
 ];
 
+/// Whether another server is to serve a group and version.
+pub(crate) fn is_remote(core: &Core, group: &str, version: &str) -> bool {
+    let held = core.store.get(STORAGE, &format!("{version}.{group}"));
+    held.is_some_and(|held| held.value["spec"]["service"].is_object())
+}
+
+/// Returns the versions of a group that other servers are to serve.
+pub(crate) fn remote_versions(core: &Core, group: &str) -> Vec<String> {
+    let (held, _) = core.store.snapshot(STORAGE);
+    let all = held.keys().map(|name| name_parts(name));
+    let all = all.filter(|(version, of)| *of == group && is_remote(core, group, version));
+    all.map(|(version, _)| version.to_owned()).collect()
+}
+
 /// Creates the objects of all groups and versions that are served.
 pub(crate) fn seed(core: &Core) {
     let table = core.registry.table();

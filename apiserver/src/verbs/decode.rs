@@ -4,6 +4,8 @@
 //! This is the typed decoding of kube-apiserver, so the errors are worded like Go's. Values of
 //! known fields are validated later.
 
+mod empties;
+
 use serde_json::Value;
 
 use super::Call;
@@ -13,6 +15,8 @@ use crate::kinds::{Kind, defaults, meta};
 use crate::served::Served;
 use crate::status::{About, ApiError, cause};
 use crate::typed::TypeSchema;
+use empties::{empty_data, put_back, refused_empty};
+pub(crate) use empties::{forget_empty_data, forget_refused, keep_refused};
 
 /// A parsed body.
 #[derive(Clone, Default)]
@@ -276,30 +280,10 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Returns the name of the map of bytes in a ConfigMap or Secret, if empty. Only for these maps the
-/// real server distinguishes an empty map from none.
-fn empty_data(kind: &Kind, object: &Value) -> Option<&'static str> {
-    let field = match kind.name() {
-        _ if !kind.served.group.is_empty() => return None,
-        "Secret" => "data",
-        "ConfigMap" => "binaryData",
-        _ => return None,
-    };
-    object[field].as_object().filter(|map| map.is_empty()).map(|_| field)
-}
-
-/// Removes the empty map of bytes of a ConfigMap or Secret, which is written as none.
-pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
-    if let Some(field) = empty_data(kind, object)
-        && let Value::Object(fields) = object
-    {
-        fields.remove(field);
-    }
-}
-
 /// Brings an object of a built-in kind into the form in which objects are read from the store:
 /// empty lists of fields that are always written become null there.
 pub(crate) fn persist(kind: &Kind, object: &mut Value) {
+    forget_refused(kind, object);
     // Definitions are stored as JSON, which keeps empty lists.
     if kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io" {
         return;
@@ -324,34 +308,7 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
     let metadata = object["metadata"].take();
     kind.types.canonicalize(object);
     object["metadata"] = metadata;
-    for (pointer, value) in refused {
-        let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
-        if let Some(Value::Object(parent)) = object.pointer_mut(parent) {
-            parent.insert(field.to_owned(), value);
-        }
-    }
-}
-
-/// Returns empty values that validation refuses in other words than none, with their places.
-fn refused_empty(kind: &Kind, object: &Value) -> Vec<(&'static str, Value)> {
-    let places: &[&str] = match (kind.served.group.as_str(), kind.name()) {
-        ("", "PersistentVolume") => &["/spec/capacity"],
-        ("", "PersistentVolumeClaim") => &["/spec/accessModes"],
-        ("autoscaling", "HorizontalPodAutoscaler") => {
-            &["/spec/behavior/scaleUp/policies", "/spec/behavior/scaleDown/policies"]
-        }
-        ("networking.k8s.io", "Ingress") if object["spec"]["defaultBackend"].is_null() => {
-            &["/spec/rules"]
-        }
-        _ => &[],
-    };
-    let held = places.iter().filter_map(|at| Some((*at, object.pointer(at)?)));
-    let is_empty = |value: &Value| match value {
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        _ => false,
-    };
-    held.filter(|(_, value)| is_empty(value)).map(|(at, value)| (at, value.clone())).collect()
+    put_back(object, refused);
 }
 
 /// Checks kind and version of a body.

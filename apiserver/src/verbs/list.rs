@@ -260,11 +260,9 @@ fn selected<'s>(
     selection: &'s Selection,
     source: &'s ListSource,
 ) -> Result<Items<'s>, ApiError> {
+    check_versions(call, &source.snapshot)?;
     let all = stored(call, source);
     if !convert::is_by_webhook(&call.session, &call.kind) {
-        for (_, held) in stored(call, source).filter(|_| call.kind.custom.is_some()) {
-            convert::check_version(&call.session, &call.kind, &held.value)?;
-        }
         let chosen = all.filter(|(_, held)| selection.matches(&held.value));
         return Ok(Box::new(chosen.map(|(key, held)| (key, Item::Stored(held.clone())))));
     }
@@ -272,6 +270,22 @@ fn selected<'s>(
     let shown = convert::shown_all(core, &call.session, &call.kind, stored)?;
     let chosen = keys.into_iter().zip(shown).filter(|(_, object)| selection.matches(object));
     Ok(Box::new(chosen.map(|(key, object)| (key, Item::Shown(object)))))
+}
+
+/// Refuses a list or a watch of objects one of which is stored in a version that is gone: upstream
+/// reads all objects of a kind before any is shown.
+pub(crate) fn check_versions(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
+    if call.kind.custom.is_none() {
+        return Ok(());
+    }
+    for (_, held) in snapshot {
+        convert::check_version(&call.kind, &held.value).map_err(|error| {
+            let (version, kind) = (call.kind.served.api_version(), call.kind.name());
+            let why = format!("failed to list {version}, Kind={kind}: {}", error.message());
+            ApiError::too_many(&format!("storage is (re)initializing: {why}"), 1)
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the stored objects from the start of the page on, with their keys.
@@ -358,6 +372,10 @@ fn continued(
         let (snapshot, revision) = core.store.snapshot(resource);
         return Ok(ListSource { snapshot, revision, start, limit });
     };
+    let current = core.store.revision();
+    if revision > current {
+        return Err(ApiError::future_version(revision, current));
+    }
     match core.store.snapshot_at(resource, revision) {
         Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit }),
         Err(_) => Err(ApiError::expired_token(Token { revision: -1, ..token }.encode())),

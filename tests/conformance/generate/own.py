@@ -74,15 +74,18 @@ script("own", "addresses-of-others", 2, "addresses that somebody has taken by an
     {"metadata": {"name": "10.250.0.3"}, "spec": {}},
 ]])
 CIDR = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "${u}"}, "spec": {"cidrs": ["10.96.7.0/28"]}}
-READY = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}}
+ready = lambda status: {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "R", "message": "m", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}}
 script("own", "ranges", 2, "ranges of addresses that somebody adds", [
     get(CIDRS + "/kubernetes"),
     get(CIDRS + "/kubernetes", headers=TABLE),
     post(CIDRS, CIDR),
-    post(SVC, service("a", clusterIP="10.96.7.3")),
-    patch(CIDRS + "/${u}/status", READY),
+    # Ready as long as the status does not say otherwise.
     post(SVC, service("a", clusterIP="10.96.7.3"), until={"code": 201}, pick=["/spec/clusterIPs"]),
     get(IPS + "/10.96.7.3", pick=SHORT),
+    patch(CIDRS + "/${u}/status", ready("False")),
+    post(SVC + "?dryRun=All", service("b", clusterIP="10.96.7.4"), until={"code": 422}),
+    patch(CIDRS + "/${u}/status", ready("True"), pick=["/status/conditions/0/status"]),
+    post(SVC + "?dryRun=All", service("b", clusterIP="10.96.7.4"), until={"code": 201}, pick=["/kind"]),
     post(SVC, service("b", clusterIP="10.96.7.15")),
     post(SVC, service("b", clusterIP="10.96.7.0")),
     post(SVC, service("b", clusterIP="10.96.7.14"), pick=["/spec/clusterIPs"]),
@@ -97,10 +100,11 @@ OWN = "${u}.corpus.example"
 ours = definition(OWN, "things", "Thing", [version("v1", OPEN), version("v2beta1", OPEN, storage=False)])
 second = definition(OWN, "others", "Other", [version("v1", OPEN)])
 remote = lambda **spec: {"metadata": {"name": "v1.${u}.example"}, "spec": dict({"group": "${u}.example", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10}, **spec)}
+PARTS = ["/kind", "/metadata/name", "/metadata/labels", "/metadata/managedFields", "/metadata/generation", "/spec", "/status"]
 TO = {"namespace": "${u}", "name": "x", "port": 443}
 script("own", "apiservices", 2, "an APIService for each group and version", [
-    get(SERVICES + "/v1."),
-    get(SERVICES + "/v1.apps"),
+    get(SERVICES + "/v1.", pick=PARTS),
+    get(SERVICES + "/v1.apps", pick=PARTS),
     get(SERVICES + "/v2.autoscaling", headers=TABLE),
     get(SERVICES + "?labelSelector=kube-aggregator.kubernetes.io/automanaged=onstart", headers=TABLE, pick=["/rows/%d/cells" % n for n in range(30)]),
     post(CRDS, ours, pick=["/kind"]),
@@ -192,7 +196,7 @@ script("own", "old-watches", 2, "watches in the old form of paths", [
     ("/apis/apiextensions.k8s.io/v1/watch/customresourcedefinitions/gadgets.corpus.example?" + END, 1),
     ("/apis/apiregistration.k8s.io/v1/watch/apiservices/v1.apps?" + END, 1),
     ("/apis/corpus.example/v1/watch/namespaces/${u}/widgets?" + END, 1),
-    ("/apis/corpus.example/v1/watch/widgets?" + END, 1),
+    ("/apis/corpus.example/v1/watch/widgets?fieldSelector=metadata.namespace=${u}&" + END, 1),
     (W + "/namespaces/${u}/configmaps?resourceVersion=x&" + END, 1),
     (W + "/namespaces/${u}/configmaps?limit=1&continue=x&" + END, 2),
     (W + "/namespaces/${u}/configmaps?sendInitialEvents=true&" + END, 1),
@@ -277,8 +281,6 @@ script("own", "versions", 2, "objects that are stored in a version that is gone"
     get(AT % "v2" + "/a?probe", until={"code": 200}, pick=["/apiVersion"]),
     patch(NAME, only(version("v2", OPEN))),
     patch(NAME + "/status", {"status": {"storedVersions": ["v2"]}}, pick=["/status/storedVersions"]),
-    patch(NAME + "/status", {"status": {"storedVersions": []}}),
-    patch(NAME + "/status", {"status": {"storedVersions": ["v1", "v3"]}}),
     patch(NAME, only(version("v2", OPEN)), pick=["/spec/versions/0/name"]),
     get(AT % "v1" + "/a", until={"code": 404}),
     get(AT % "v2" + "/a", until={"code": 500}),
@@ -297,6 +299,9 @@ script("own", "versions", 2, "objects that are stored in a version that is gone"
     patch(NAME, only(version("v1", OPEN, storage=False), version("v2", OPEN)), pick=["/kind"]),
     get(AT % "v1" + "/a", until={"code": 200}),
     get(AT % "v2" + "/a"),
+    patch(NAME + "/status", {"status": {"storedVersions": []}}, pick=["/status/storedVersions"]),
+    patch(NAME + "/status", {"status": {"storedVersions": ["v1", "v3"]}}, pick=["/status/storedVersions"]),
+    patch(NAME, only(version("v1", OPEN, storage=False), version("v2", OPEN))),
     delete(NAME, pick=["/kind"]),
     get(NAME, until={"code": 404}),
 ])
@@ -310,9 +315,27 @@ script("own", "versions-unserved", 2, "objects that are stored in a version that
     patch(AT % "v2" + "/a", {"spec": {"b": 1}}),
     patch(NAME, only(dict(version("v1", OPEN), served=False))),
     get(AT % "v2" + "/a", until={"code": 404}),
-    get("/apis/" + OWN),
+    get("/apis/" + OWN, until={"code": 404}),
     patch(NAME, only(dict(version("v1", OPEN), served=False), version("v2", OPEN, storage=False)), pick=["/kind"]),
     get(AT % "v2" + "/a", until={"code": 200}),
     delete(NAME, pick=["/kind"]),
     get(NAME, until={"code": 404}),
+])
+
+POD = NS + "/pods"
+PODSPEC = {"containers": [{"name": "c", "image": "i"}]}
+DEPLOYMENTS = "/apis/apps/v1/namespaces/${u}/deployments"
+pod = lambda name, **spec: {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": dict(PODSPEC, **spec)}
+WITH = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": dict(PODSPEC, volumes=[{"name": "v", "emptyDir": {}}])}}
+script("own", "empties", 2, "empty values in refusals", [
+    post(POD, pod("p", nodeSelector={}), pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
+    patch(POD + "/p", {"spec": {"nodeSelector": {}}}, pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
+    patch(POD + "/p", {"spec": {"nodeSelector": {}, "restartPolicy": "Never"}}),
+    apply(POD + "/p", pod("p", nodeSelector={}, hostname="h"), "m", "&force=true"),
+    apply(POD + "/p", pod("p", nodeSelector={}), "m", "&force=true", pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
+    patch(POD + "/p", {"spec": {"nodeSelector": {}, "activeDeadlineSeconds": 9}}, pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
+    post(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": WITH}, pick=["/kind"]),
+    patch(DEPLOYMENTS + "/d", {"spec": {"template": {"spec": {"volumes": [{"$retainKeys": ["name", "configMap"], "configMap": {"name": False}, "name": "v"}]}}}}, STRATEGIC),
+    patch(DEPLOYMENTS + "/d", {"spec": {"template": {"spec": {"volumes": [{"$retainKeys": ["name", "configMap"], "configMap": {"name": False}, "name": "w"}]}}}}, STRATEGIC),
+    patch(DEPLOYMENTS + "/d", {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": 5, "env": None}, {"name": "e", "$patch": "delete"}]}}}}, STRATEGIC),
 ])

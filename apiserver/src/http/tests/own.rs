@@ -43,20 +43,23 @@ async fn an_address_that_an_object_names_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_range_that_is_ready_has_addresses() {
+async fn a_range_has_addresses_unless_its_status_says_otherwise() {
     let (_server, mut client) = start().await;
     const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
     let spec = json!({"clusterIP": "10.96.7.3", "ports": [{"port": 80}]});
     let service = json!({"metadata": {"name": "s"}, "spec": spec});
     let range = json!({"metadata": {"name": "r"}, "spec": {"cidrs": ["10.96.7.0/28"]}});
     assert_eq!(client.post(RANGES, range).await.code, 201);
-    assert_eq!(client.post(SERVICES, service.clone()).await.code, 422);
-    let ready = json!({"type": "Ready", "status": "True", "reason": "R", "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    let status = json!({"status": {"conditions": [ready]}});
-    let written = client.merge(&format!("{RANGES}/r/status"), status).await;
-    assert_eq!(written.code, 200, "{}", written.text);
-    assert_eq!(client.post(SERVICES, service).await.code, 201);
+    let ready = |status: &str| {
+        let condition = json!({"type": "Ready", "status": status, "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        json!({"status": {"conditions": [condition]}})
+    };
+    for (status, code) in [("False", 422), ("True", 201)] {
+        let written = client.merge(&format!("{RANGES}/r/status"), ready(status)).await;
+        assert_eq!(written.code, 200, "{}", written.text);
+        assert_eq!(client.post(SERVICES, service.clone()).await.code, code);
+    }
     assert_eq!(client.get(&format!("{ADDRESSES}/10.96.7.3")).await.code, 200);
 }
 
@@ -113,10 +116,14 @@ async fn objects_of_a_version_that_is_gone_are_refused_and_can_still_be_deleted_
     client.merge(&format!("{definition}/status"), status).await;
     assert_eq!(client.merge(&definition, gone).await.code, 200);
     let all = WIDGETS.replace("/v1/", "/v2/");
-    for url in [format!("{all}/a"), all] {
+    let why = "request to convert CR from an invalid group/version: g.io/v1";
+    let one = client.get(&format!("{all}/a")).await;
+    assert_eq!((one.code, one.message()), (500, why));
+    for url in [format!("{all}?watch=1"), all] {
         let reply = client.get(&url).await;
-        let wanted = "request to convert CR from an invalid group/version: g.io/v1";
-        assert_eq!((reply.code, reply.message()), (500, wanted), "{url}");
+        let text =
+            format!("storage is (re)initializing: failed to list g.io/v2, Kind=Widget: {why}");
+        assert_eq!((reply.code, reply.message()), (429, text.as_str()), "{url}");
     }
     client.delete(&definition).await;
     assert_eq!(client.get(&definition).await.code, 404);

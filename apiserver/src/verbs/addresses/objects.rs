@@ -34,7 +34,7 @@ pub(crate) fn seed(core: &Core) {
     }
 }
 
-/// Acts on a write of a Service: new addresses get an object, others lose theirs.
+/// Acts on a write of a Service: addresses without an object get one, others lose theirs.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,
@@ -50,7 +50,7 @@ pub(crate) fn observe(
         release(core, address);
     }
     if let Some(state) = after {
-        now.difference(&held).for_each(|address| create(core, &state.value, address));
+        now.iter().for_each(|address| create(core, &state.value, address));
     }
 }
 

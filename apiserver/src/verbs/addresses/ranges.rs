@@ -1,4 +1,5 @@
-//! Ranges of cluster IPs: the `ServiceCIDRs` that are ready.
+//! Ranges of cluster IPs: the `ServiceCIDRs` that are ready, as they are unless their status says
+//! otherwise.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -60,8 +61,8 @@ pub(super) fn ready(core: &Core) -> Vec<Range> {
     let (held, _) = core.store.snapshot(STORAGE);
     let is_ready = |range: &Value| {
         let conditions = range["status"]["conditions"].as_array().into_iter().flatten();
-        let is = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
-        !meta::terminating(range) && conditions.into_iter().any(is)
+        let is_not = |one: &Value| one["type"] == "Ready" && one["status"] != "True";
+        !meta::terminating(range) && !conditions.into_iter().any(is_not)
     };
     let ready = held.iter().filter(|(_, held)| is_ready(&held.value));
     ready

@@ -38,7 +38,7 @@ impl Token {
         // Go's decoder passes over the ends of lines.
         let text: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
         let bytes = URL_SAFE_NO_PAD.decode(&text);
-        let bytes = bytes.map_err(|why| format!(": {}", base64_error(&why)))?;
+        let bytes = bytes.map_err(|why| format!(": {}", base64_error(&why, &text)))?;
         let token: Value = serde_json::from_slice(&bytes)
             .map_err(|why| format!(": {}", go::json_error(&why, &bytes)))?;
         let (version, revision, start) = fields(&token).map_err(|why| format!(": json: {why}"))?;
@@ -107,8 +107,10 @@ fn go_type(value: &Value) -> &'static str {
 }
 
 /// Returns the error in Go's words.
-fn base64_error(why: &base64::DecodeError) -> String {
+fn base64_error(why: &base64::DecodeError, text: &str) -> String {
     let at = match *why {
+        // No letter of this alphabet.
+        _ if text.contains('=') => text.find('=').unwrap_or_default(),
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
             at
         }

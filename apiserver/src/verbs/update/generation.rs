@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::{Generation, Kind, admission, meta};
-use crate::verbs::Call;
+use crate::verbs::{Call, decode};
 
 /// Sets the fields that the server decides, and the generation.
 pub(super) fn decide(call: &Call, old: &Value, new: &mut Value) {
@@ -44,8 +44,19 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
     }
 }
 
-/// Whether the objects differ outside metadata (and outside status, if that is a subresource).
+/// Whether the objects differ in what the generation counts.
 fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let empty = &new["spec"]["nodeSelector"];
+    if kind.is("", "pods") && empty.as_object().is_some_and(serde_json::Map::is_empty) {
+        let mut plain = new.clone();
+        decode::forget_refused(kind, &mut plain);
+        return differ(kind, old, &plain);
+    }
+    differ(kind, old, new)
+}
+
+/// Whether the objects differ outside metadata (and outside status, if that is a subresource).
+fn differ(kind: &Kind, old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
     let counts = |key: &str| key != "metadata" && (key != "status" || !kind.has_status());
     let keys = old.keys().chain(new.keys());

@@ -227,6 +227,9 @@ fn expression(text: &str, at: &str, causes: &mut Vec<Cause>) {
     }
     match check_selector(text) {
         Some(Refusal::Invalid(why)) => causes.push(invalid_value(at, &text.into(), &why)),
+        Some(Refusal::Internal(why)) => {
+            causes.push(cause("InternalError", at, format!("Internal error: {why}")));
+        }
         Some(Refusal::TooCostly) => {
             causes.push(forbidden_field(at, "too complex, exceeds cost limit"));
         }
