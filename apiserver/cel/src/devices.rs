@@ -88,7 +88,7 @@ impl SizeEstimator for Sizes {
             return None;
         }
         Some(match path {
-            // No bound of their own: 0, as the estimate of kube-apiserver has it.
+            // No bound: 0, as in the estimate of kube-apiserver.
             [] | ["capacity", "@values", "@values"] => 0,
             ["allowMultipleAllocations"] => 1,
             ["driver"] | ["attributes" | "capacity", "@keys"] => LONGEST_DOMAIN,

@@ -167,7 +167,7 @@ script("own", "pages", 3, "flags and state of the server", [one for path, kind i
     post(path, {}, headers=shape(kind, "v1beta1"), pick=["/kind"]),
     delete(path, headers=shape(kind, "v1beta1"), pick=["/kind"]),
 ]] + [get("/statusz", headers=shape("Statusz", "v1beta1"), pick=["/paths"])], ns=False)
-script("own", "texts", 3, "flags and state of the server as texts", [get(path, headers=h) for path, _ in ZPAGES for h in [{}, {"accept": "text/plain"}, {"accept": "*/*"}]] + [get(path) for path in ["/debug/pprof", "/debug/flags", "/configz", "/logs", "/swagger.json", "/swaggerapi", "/ui", "/api/", "/apis/"]], ns=False)
+script("own", "texts", 3, "flags and state of the server as texts", [get(path, headers=h) for path, _ in ZPAGES for h in [{}, {"accept": "text/plain"}, {"accept": "*/*"}]] + [get(path) for path in ["/debug/pprof", "/debug/flags", "/configz", "/logs", "/swagger.json", "/swaggerapi", "/ui", "/api/"]], ns=False)
 
 W = "/api/v1/watch"
 END = "timeoutSeconds=1"
@@ -235,6 +235,8 @@ GADGETS = "/apis/corpus.example/v1/gadgets"
 CLUSTER = [at(-1, "${u}-b")]
 WG = "/apis/corpus.example/v1/namespaces/${u}/widgets"
 more = lambda n, **q: get(CM + "?limit=1" + "".join("&%s=%s" % kv for kv in q.items()), pick=NAMES, set={"next": "/metadata/continue"})
+# A controller may have made another object of the namespace: how many are left is not compared.
+NAMES = NAMES[1:]
 script("own", "positions-options", 2, "positions of lists with other options", MAPS + [
     get(CM + "?limit=1", pick=NAMES, set={"next": "/metadata/continue"}),
     get(CM + "?continue=${next}", pick=NAMES),
@@ -320,22 +322,4 @@ script("own", "versions-unserved", 2, "objects that are stored in a version that
     get(AT % "v2" + "/a", until={"code": 200}),
     delete(NAME, pick=["/kind"]),
     get(NAME, until={"code": 404}),
-])
-
-POD = NS + "/pods"
-PODSPEC = {"containers": [{"name": "c", "image": "i"}]}
-DEPLOYMENTS = "/apis/apps/v1/namespaces/${u}/deployments"
-pod = lambda name, **spec: {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": dict(PODSPEC, **spec)}
-WITH = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": dict(PODSPEC, volumes=[{"name": "v", "emptyDir": {}}])}}
-script("own", "empties", 2, "empty values in refusals", [
-    post(POD, pod("p", nodeSelector={}), pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
-    patch(POD + "/p", {"spec": {"nodeSelector": {}}}, pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
-    patch(POD + "/p", {"spec": {"nodeSelector": {}, "restartPolicy": "Never"}}),
-    apply(POD + "/p", pod("p", nodeSelector={}, hostname="h"), "m", "&force=true"),
-    apply(POD + "/p", pod("p", nodeSelector={}), "m", "&force=true", pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
-    patch(POD + "/p", {"spec": {"nodeSelector": {}, "activeDeadlineSeconds": 9}}, pick=["/metadata/managedFields", "/metadata/generation", "/spec/nodeSelector"]),
-    post(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": WITH}, pick=["/kind"]),
-    patch(DEPLOYMENTS + "/d", {"spec": {"template": {"spec": {"volumes": [{"$retainKeys": ["name", "configMap"], "configMap": {"name": False}, "name": "v"}]}}}}, STRATEGIC),
-    patch(DEPLOYMENTS + "/d", {"spec": {"template": {"spec": {"volumes": [{"$retainKeys": ["name", "configMap"], "configMap": {"name": False}, "name": "w"}]}}}}, STRATEGIC),
-    patch(DEPLOYMENTS + "/d", {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": 5, "env": None}, {"name": "e", "$patch": "delete"}]}}}}, STRATEGIC),
 ])

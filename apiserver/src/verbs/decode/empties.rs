@@ -25,7 +25,7 @@ pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Gives an applied object the empty values of what was applied that refusals show.
+/// Gives an applied object those empty values of the applied body that refusals show.
 pub(crate) fn keep_refused(kind: &Kind, applied: &Value, object: &mut Value) {
     put_back(object, refused_empty(kind, applied));
 }

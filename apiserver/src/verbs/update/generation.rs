@@ -44,7 +44,7 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
     }
 }
 
-/// Whether the objects differ in what the generation counts.
+/// Whether the objects differ in fields that the generation counts.
 fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
     let empty = &new["spec"]["nodeSelector"];
     if kind.is("", "pods") && empty.as_object().is_some_and(serde_json::Map::is_empty) {
