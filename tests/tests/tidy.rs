@@ -115,6 +115,7 @@ const CEL_LAYERS: &[(&str, u8)] = &[
     ("library", 3),
     ("schema", 3),
     ("eval", 4),
+    ("devices", 5),
     ("rules", 5),
     ("admission", 6),
 ];

@@ -12,7 +12,8 @@
 //!    semantics.
 //! 7. `eval` (feature `eval`): values over JSON, functions, evaluation with a budget.
 //! 8. `rules` (feature `eval`): `x-kubernetes-validations` of definitions and objects.
-//! 9. `admission` (feature `eval`): `ValidatingAdmissionPolicy` and match conditions.
+//! 9. `devices` (feature `eval`): selectors of devices.
+//! 10. `admission` (feature `eval`): `ValidatingAdmissionPolicy` and match conditions.
 //!
 //! Rules and policies are compiled and judged as a whole by `rules` and `admission`. A single
 //! expression goes through the layers below them:
@@ -51,6 +52,8 @@
 pub mod admission;
 pub mod check;
 pub mod cost;
+#[cfg(feature = "eval")]
+pub mod devices;
 #[cfg(feature = "eval")]
 pub mod eval;
 pub mod library;

@@ -46,7 +46,7 @@ impl Checker<'_> {
         if let Some(content) = ty.optional_content() {
             return content.clone();
         }
-        if !matches!(ty, Type::Dyn) {
+        if !matches!(ty, Type::Dyn | Type::Any) {
             self.report_mismatch(element.id, &Type::optional(ty.clone()), &ty);
         }
         ty

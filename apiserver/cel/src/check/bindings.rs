@@ -107,7 +107,9 @@ impl Bindings {
             return matches!(self.bind(right, left, name), Binding::Valid);
         }
         match (left, right) {
-            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Dyn | Type::Any | Type::Error, _) | (_, Type::Dyn | Type::Any | Type::Error) => {
+                true
+            }
             (Type::Null, other) | (other, Type::Null) => is_nullable(other),
             (Type::Type(_), other) => matches!(other, Type::Type(_)),
             (Type::Opaque(..) | Type::List(_) | Type::Map(..), _) => {

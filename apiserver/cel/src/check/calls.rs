@@ -131,7 +131,11 @@ impl Checker<'_> {
             let candidate = self.bindings.substitute(&declared);
             result = Some(match result {
                 None => candidate,
-                Some(first) if matches!(first, Type::Dyn) || candidate.is_same(&first) => first,
+                Some(first)
+                    if matches!(first, Type::Dyn | Type::Any) || candidate.is_same(&first) =>
+                {
+                    first
+                }
                 // Overloads with different results: the overload that answers is known at run time
                 // only.
                 Some(_) => Type::Dyn,

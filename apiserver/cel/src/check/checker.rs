@@ -158,7 +158,7 @@ impl Checker<'_> {
                 self.bindings.assign(&[Type::Dyn], std::slice::from_ref(target));
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             _ => {
                 self.report(id, format_args!("type '{target}' does not support field selection"));
                 Type::Dyn

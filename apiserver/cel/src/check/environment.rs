@@ -19,6 +19,7 @@ pub struct Environment {
     literal_validators: &'static [LiteralValidator],
     is_kubernetes: bool,
     has_patches: bool,
+    has_bindings: bool,
 }
 
 /// Result of a look-up of an object's field.
@@ -55,6 +56,7 @@ impl Environment {
             literal_validators: &[],
             is_kubernetes: false,
             has_patches: false,
+            has_bindings: false,
         }
     }
 
@@ -63,6 +65,13 @@ impl Environment {
     #[must_use]
     pub fn with_patches(mut self) -> Environment {
         self.has_patches = true;
+        self
+    }
+
+    /// The environment with the macro `cel.bind(name, value, expression)`.
+    #[must_use]
+    pub fn with_bindings(mut self) -> Environment {
+        self.has_bindings = true;
         self
     }
 
@@ -139,7 +148,8 @@ impl Environment {
     ///
     /// The issues of the syntax or, without any, those of the types, in the words of cel-go.
     pub fn compile(&self, text: &str) -> Result<Checked, Issues> {
-        self.check(parse(Source::new(text), &ParserOptions::default())?)
+        let options = ParserOptions { bindings: self.has_bindings, ..ParserOptions::default() };
+        self.check(parse(Source::new(text), &options)?)
     }
 
     /// Finds the types of a parsed expression.

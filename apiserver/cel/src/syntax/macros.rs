@@ -24,7 +24,9 @@ pub(super) fn call(
     target: Option<Expr>,
     args: Vec<Expr>,
 ) -> Expr {
-    if b.is_exhausted() || !is_macro(b, name, target.is_some(), args.len()) {
+    let is_known = is_macro(b, name, target.is_some(), args.len())
+        || is_binding(b, name, target.as_ref(), args.len());
+    if b.is_exhausted() || !is_known {
         let call = Call { function: name.to_owned(), target, args };
         return Expr { id, kind: ExprKind::Call(Box::new(call)) };
     }
@@ -60,6 +62,11 @@ fn is_macro(b: &Builder<'_>, name: &str, is_member: bool, args: usize) -> bool {
         (true, "optMap" | "optFlatMap", 2) => b.options.optional_syntax,
         _ => false,
     }
+}
+
+/// Whether a call is `cel.bind`.
+fn is_binding(b: &Builder<'_>, name: &str, target: Option<&Expr>, args: usize) -> bool {
+    b.options.bindings && (name, args) == ("bind", 3) && target.and_then(ident_of) == Some("cel")
 }
 
 struct Expander<'b, 'o> {
@@ -129,6 +136,9 @@ impl Expander<'_, '_> {
         let second = args.len() > 3 || args.len() == 3 && name != "map";
         if name == "sortBy" {
             return self.sort_by(target, args);
+        }
+        if name == "bind" {
+            return self.binding(args);
         }
         let is_optional = matches!(name, "optMap" | "optFlatMap");
         let body = args.split_off(if second { 2 } else { 1 });
@@ -304,6 +314,29 @@ impl Expander<'_, '_> {
             init: target,
             condition: self.literal(Literal::Bool(false)),
             step: input,
+            result,
+        };
+        Ok(self.new_expr(ExprKind::Comprehension(Box::new(comprehension))))
+    }
+
+    /// `cel.bind(name, value, expression)`: the expression with a name for a value.
+    fn binding(&mut self, args: Vec<Expr>) -> Expansion {
+        let Ok([variable, value, result]) = <[Expr; 3]>::try_from(args) else {
+            let message = "cel.bind() takes three arguments".to_owned();
+            return Err(MacroError { at: ExprId(0), message });
+        };
+        let Some(name) = ident_of(&variable).map(str::to_owned) else {
+            let message = "cel.bind() variable names must be simple identifiers".to_owned();
+            return Err(MacroError { at: variable.id, message });
+        };
+        let comprehension = Comprehension {
+            range: self.list(Vec::new()),
+            variable: "#unused".to_owned(),
+            second_variable: None,
+            accumulator: name.clone(),
+            init: value,
+            condition: self.literal(Literal::Bool(false)),
+            step: self.ident(&name),
             result,
         };
         Ok(self.new_expr(ExprKind::Comprehension(Box::new(comprehension))))

@@ -10,6 +10,7 @@ impl Type {
     pub fn name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
+            Type::Any => "google.protobuf.Any",
             Type::Error => "error",
             Type::Null => "null_type",
             Type::Bool => "bool",
@@ -65,6 +66,7 @@ impl fmt::Display for Declared<'_> {
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_with(f, |leaf| match leaf {
+            Type::Any => "any",
             Type::Duration => "duration",
             Type::Timestamp => "timestamp",
             Type::Null => "null",
@@ -92,6 +94,7 @@ mod tests {
             (Type::Wrapper(Type::Int.into()), "wrapper(int)", "wrapper(int)"),
             (Type::Type(Some(Type::Null.into())), "type(null)", "type(null_type)"),
             (Type::Type(None), "type", "type"),
+            (Type::Any, "any", "google.protobuf.Any"),
             (Type::Error, "!error!", "error"),
         ];
         for (ty, message, declared) in cases {

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub enum Type {
     /// Any value; the check is left to evaluation.
     Dyn,
+    /// `google.protobuf.Any`: as [`Type::Dyn`], but nothing that a macro can go through
+    Any,
     /// The type of an expression that has an issue already; agrees with every type.
     Error,
     /// `null_type`

@@ -72,7 +72,7 @@ impl Type {
             Type::Wrapper(wrapped) => {
                 matches!(from, Type::Null) || wrapped.is_assignable_from(from)
             }
-            Type::Dyn | Type::Param(_) => true,
+            Type::Dyn | Type::Any | Type::Param(_) => true,
             _ => {
                 self.has_kind_of(from.unwrapped())
                     && pairwise(self, from.unwrapped(), Type::is_assignable_from)
@@ -87,8 +87,8 @@ impl Type {
 
     fn is_equal_or_less_specific(&self, other: &Type) -> bool {
         match (self, other) {
-            (Type::Dyn | Type::Param(_), _) => true,
-            (_, Type::Dyn | Type::Param(_)) => false,
+            (Type::Dyn | Type::Any | Type::Param(_), _) => true,
+            (_, Type::Dyn | Type::Any | Type::Param(_)) => false,
             (Type::Type(_), Type::Type(_)) => true,
             _ => self.has_kind_of(other) && pairwise(self, other, Type::is_equal_or_less_specific),
         }

@@ -21,6 +21,8 @@ pub struct ParserOptions {
     pub optional_syntax: bool,
     /// Whether the macros with two variables exist, `transformList` among them.
     pub two_variable_comprehensions: bool,
+    /// Whether the macro `cel.bind` exists.
+    pub bindings: bool,
     /// Largest depth of the same rule of the grammar.
     pub max_recursion_depth: usize,
     /// Largest size of an expression in code points.
@@ -38,6 +40,7 @@ impl Default for ParserOptions {
         ParserOptions {
             optional_syntax: true,
             two_variable_comprehensions: true,
+            bindings: false,
             max_recursion_depth: 250,
             expression_size_limit: 100_000,
             error_reporting_limit: 100,

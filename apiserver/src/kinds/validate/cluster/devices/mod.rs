@@ -5,13 +5,14 @@ mod slices;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use windlass_cel::devices::{Refusal, check_selector};
 
 use super::{duplicate, items, storage, text, too_long, too_many};
 use crate::kinds::validate::fields::{is_empty, named};
 use crate::kinds::validate::pod;
 use crate::names;
 use crate::served::Cause;
-use crate::status::{cause, invalid_value, required, unsupported};
+use crate::status::{cause, forbidden_field, invalid_value, required, unsupported};
 
 /// Most requests of a claim, and most requests to which a part refers.
 const MOST_REQUESTS: usize = 32;
@@ -203,18 +204,36 @@ fn toleration(one: &Value, at: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of selectors, whose expressions are not compiled here.
+/// Appends the faults of selectors.
 fn selectors(list: &Value, at: &str, causes: &mut Vec<Cause>) {
     if !fits(list, at, MOST_PARTS, causes) {
         return;
     }
     for (index, one) in items(list) {
         let at = format!("{at}[{index}].cel");
-        if !one["cel"].is_object() {
+        if one["cel"].is_object() {
+            expression(text(&one["cel"], "expression"), &format!("{at}.expression"), causes);
+        } else {
             causes.push(required(&at, ""));
-        } else if text(&one["cel"], "expression").len() > LONGEST {
-            causes.push(too_long(&format!("{at}.expression"), LONGEST));
         }
+    }
+}
+
+/// Appends the fault of the expression of a selector.
+fn expression(text: &str, at: &str, causes: &mut Vec<Cause>) {
+    if text.len() > LONGEST {
+        causes.push(too_long(at, LONGEST));
+        return;
+    }
+    match check_selector(text) {
+        Some(Refusal::Invalid(why)) => causes.push(invalid_value(at, &text.into(), &why)),
+        Some(Refusal::Internal(why)) => {
+            causes.push(cause("InternalError", at, format!("Internal error: {why}")));
+        }
+        Some(Refusal::TooCostly) => {
+            causes.push(forbidden_field(at, "too complex, exceeds cost limit"));
+        }
+        None => {}
     }
 }
 
