@@ -67,6 +67,12 @@ impl Clock {
     }
 }
 
+/// Returns a time, in seconds since 1970, in Go's form `UnixDate`: `Mon Jan  2 15:04:05 UTC 2006`.
+pub(crate) fn unix_date(seconds: i64) -> String {
+    let at = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+    at.strftime("%a %b %e %H:%M:%S UTC %Y").to_string()
+}
+
 /// Returns the seconds since 1970 of an RFC 3339 timestamp; `None` if the text is none.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_second)

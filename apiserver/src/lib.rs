@@ -8,7 +8,8 @@
 //! | there | not there |
 //! |---|---|
 //! | built-in kinds and definitions; JSON, YAML, protobuf; patches, server-side apply, watches over HTTP and WebSocket | aggregated APIs, CBOR |
-//! | defaults, validation, immutable fields and warnings of built-in kinds | expressions of devices' selectors are not compiled; `tests/conformance/differences.txt` names what is known to differ |
+//! | defaults, validation, immutable fields and warnings of built-in kinds, with selectors of devices | `tests/conformance/differences.txt` names what is known to differ |
+//! | objects that a kube-apiserver makes by itself: addresses of Services, `APIServices`, priorities, flow control | a controller that makes new `ServiceCIDRs` ready |
 //! | RBAC, validating and mutating admission policies and webhooks, conversion webhooks, quotas, garbage collection, namespaces | admission for writes of the server's own controllers |
 //! | [`ControllerSet`]: stand-ins for workloads, Endpoints, volumes, scheduler and kubelet | containers, networks |
 //! | logs from annotations, `exec`, `attach` and forwarded ports that echo, over WebSocket | SPDY without a WebSocket |

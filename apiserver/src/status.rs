@@ -162,6 +162,13 @@ impl ApiError {
         error
     }
 
+    /// 503 as plain text: no server answers for the group.
+    pub(crate) fn no_service() -> Self {
+        let mut error = Self::of(503, "", "service unavailable\n");
+        error.0.plain = true;
+        error
+    }
+
     /// 405: the router knows the path but not the method.
     pub(crate) fn method() -> Self {
         let text = "the server does not allow this method on the requested resource";

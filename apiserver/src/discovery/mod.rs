@@ -63,6 +63,19 @@ pub fn group(served: &[Served], group: &str) -> Option<Value> {
     Some(Value::Object(map))
 }
 
+/// Returns `/apis/{group}` of a group with these versions that others serve; `None` without one.
+pub(crate) fn remote_group(group: &str, versions: &[String]) -> Option<Value> {
+    let versions: Vec<Value> = versions
+        .iter()
+        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
+        .collect();
+    let preferred = versions.first()?.clone();
+    Some(json!({
+        "kind": "APIGroup", "apiVersion": "v1", "name": group,
+        "preferredVersion": preferred, "versions": versions,
+    }))
+}
+
 /// Returns `/api/v1` or `/apis/{group}/{version}`; `None` if nothing of the version is served.
 pub fn resource_list(served: &[Served], group: &str, version: &str) -> Option<Value> {
     let resources = resources(served, group, version);

@@ -24,7 +24,8 @@ use crate::verbs::subresources::certificates;
 use crate::verbs::subresources::connect::{self, Connection};
 use crate::verbs::suspend::run::Run;
 use crate::verbs::{
-    self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
+    self, Call, ObjectResponse, actions, apiservices, create, delete, list, patch, reviews, scale,
+    update, watch,
 };
 
 /// Longest wait of a read for a version that does not exist yet.
@@ -36,6 +37,9 @@ pub(crate) async fn run(
     asked: &DecodedRequest,
     body: &[u8],
 ) -> Result<Reply, ApiError> {
+    if asked.route.is_bare_watch {
+        return Ok(paths::bare_watch(&asked.parts.uri));
+    }
     if !asked.route.resourceful {
         return paths::serve(core, asked);
     }
@@ -104,6 +108,9 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
         // In a built-in group an unknown resource is refused with a Status, in any other group in
         // plain text.
         let known = table.is_builtin_group(&route.group);
+        if apiservices::is_remote(core, &route.group, &route.version) {
+            return Err(ApiError::no_service());
+        }
         return Err(if known { ApiError::no_resource() } else { ApiError::no_path() });
     };
     let served = &kind.served;
@@ -444,11 +451,14 @@ async fn open_watch(
     accepted: Accepted,
     warnings: Vec<String>,
 ) -> Result<Reply, ApiError> {
-    let mut options = options::list(&asked.query, true)?;
+    // The old form of paths leaves the parameter out: the options are judged as those of a list.
+    let is_said = asked.query.flag("watch").unwrap_or(false);
+    let mut options = options::list(&asked.query, is_said)?;
     // A watch of a named object is a watch of the collection with a field selector.
     if !call.name.is_empty() {
         options.only(&call.name);
     }
+    list::check_versions(call, &core.store.snapshot(&call.kind.storage).0)?;
     let watcher = watch::open(core, call, &options, &asked.actions)?;
     let feed = Feed {
         watcher,

@@ -13,6 +13,7 @@ mod exchange;
 mod handler;
 mod impersonate;
 mod json;
+mod pages;
 mod paths;
 mod route;
 mod shape;

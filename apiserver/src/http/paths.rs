@@ -7,10 +7,12 @@ use sha2::{Digest, Sha256};
 
 use super::codec::{self, Format};
 use super::exchange::{DecodedRequest, Reply};
+use super::pages::{self, Page};
 use crate::core::Core;
 use crate::status::ApiError;
+use crate::verbs::apiservices;
 use crate::verbs::options::Query;
-use crate::{discovery, metrics, openapi};
+use crate::{discovery, go, metrics, openapi};
 
 /// Parameters of the media types of aggregated discovery.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -65,6 +67,7 @@ fn checks(path: &str) -> Vec<&'static str> {
 pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiError> {
     // `/apis` and `/apis/` are the same document.
     let path = asked.route.path.trim_end_matches('/');
+    let is_open = path.len() < asked.route.path.len();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let table = core.registry.table();
     let served = &table.served;
@@ -78,6 +81,8 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
         ["metrics"] => Ok(metrics(core)),
+        ["flagz"] if !is_open => pages::serve(core, asked, Page::Flags),
+        ["statusz"] if !is_open => pages::serve(core, asked, Page::State),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
         ["api"] => {
             let address = asked.parts.headers.get(http::header::HOST);
@@ -94,7 +99,10 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         // A single group has no aggregated form.
         ["apis", group] => {
             let (format, _) = discovery_form(asked, false)?;
-            let group = discovery::group(served, group).ok_or_else(ApiError::no_path)?;
+            let own = discovery::group(served, group);
+            let remote =
+                || discovery::remote_group(group, &apiservices::remote_versions(core, group));
+            let group = own.or_else(remote).ok_or_else(ApiError::no_path)?;
             Ok(encoded(format, &group))
         }
         ["apis", group, version] => resources(core, asked, group, version),
@@ -126,6 +134,19 @@ pub(crate) fn no_route(core: &Core, path: &str) -> ApiError {
         _ => false,
     };
     if is_routed { ApiError::no_resource() } else { ApiError::no_path() }
+}
+
+/// Answers a path that ends where the old form of watches names a resource, as upstream does, whose
+/// reader of paths fails.
+pub(crate) fn bare_watch(uri: &http::Uri) -> Reply {
+    let url = uri.path_and_query().map_or("", |url| url.as_str());
+    Reply::text(
+        500,
+        format!(
+            "Internal Server Error: {}: failed to create RequestInfo: unable to determine kind and namespace from url, {url}\n",
+            go::quote(url)
+        ),
+    )
 }
 
 /// Refuses to write documents that upstream's router only reads. Other documents are read by any
@@ -339,6 +360,7 @@ fn resources(
         Some(list) => Ok(encoded(format, &list)),
         // The router knows built-in groups also in versions that are not served.
         None if table.is_builtin_group(group) => Err(ApiError::no_resource()),
+        None if apiservices::is_remote(core, group, version) => Err(ApiError::no_service()),
         None => Err(ApiError::no_path()),
     }
 }

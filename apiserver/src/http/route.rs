@@ -35,6 +35,8 @@ pub(crate) struct Route {
     pub(crate) inside: bool,
     /// Whether the path has more parts than any resource, or empty parts.
     pub(crate) excess: bool,
+    /// Whether the path ends where the old form of watches names a resource.
+    pub(crate) is_bare_watch: bool,
     /// The only name that a field selector selects; may be empty.
     pub(crate) selected: String,
 }
@@ -73,6 +75,7 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
 fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
     // The old form of watches: `/api/v1/watch/pods`.
     let watches = rest.first().is_some_and(|part| part == "watch") && rest.len() > 1;
+    route.is_bare_watch = rest.len() == 1 && rest[0] == "watch";
     if watches {
         rest.remove(0);
     }

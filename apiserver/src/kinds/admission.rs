@@ -184,18 +184,22 @@ fn pod(object: &mut Value) {
 fn confine(container: &mut Value, annotations: &Value, own: &Value) {
     let name = container["name"].as_str().unwrap_or_default();
     let key = format!("container.apparmor.security.beta.kubernetes.io/{name}");
-    let profile = match annotations[&key].as_str() {
-        Some("runtime/default") => json!({"type": "RuntimeDefault"}),
-        Some("unconfined") => json!({"type": "Unconfined"}),
-        Some(other) => match other.strip_prefix("localhost/").filter(|path| !path.is_empty()) {
-            Some(path) => json!({"type": "Localhost", "localhostProfile": path}),
-            None => return,
-        },
-        None => return,
-    };
+    let Some(profile) = armor(annotations[&key].as_str()) else { return };
     let is_set = container["securityContext"]["appArmorProfile"].is_object();
     if !is_set && profile != *own {
         child(container, "securityContext")["appArmorProfile"] = profile;
+    }
+}
+
+/// Returns the profile of `AppArmor` that an annotation names.
+pub(crate) fn armor(annotation: Option<&str>) -> Option<Value> {
+    match annotation? {
+        "runtime/default" => Some(json!({"type": "RuntimeDefault"})),
+        "unconfined" => Some(json!({"type": "Unconfined"})),
+        other => {
+            let path = other.strip_prefix("localhost/").filter(|path| !path.is_empty())?;
+            Some(json!({"type": "Localhost", "localhostProfile": path}))
+        }
     }
 }
 

@@ -17,6 +17,8 @@ use crate::typed::TypeSchema;
 pub(crate) struct Custom {
     /// Name of the definition.
     pub(crate) definition: String,
+    /// Groups with all versions that the definition has, whether or not they are served.
+    pub(crate) versions: Vec<String>,
     /// Schema of this version.
     pub(crate) schema: Schema,
     /// Schema of the version in which objects are stored, if different.
@@ -83,6 +85,7 @@ fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
         ),
         custom: Some(Custom {
             definition: text(definition, "/metadata/name"),
+            versions: all_versions(definition, &group),
             schema: Schema::compile_within(&schema, patterns),
             stored: stored
                 .filter(|stored| stored["name"] != version["name"])
@@ -94,6 +97,12 @@ fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
         }),
         served,
     }
+}
+
+/// Returns a group with all versions of a definition.
+fn all_versions(definition: &Value, group: &str) -> Vec<String> {
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    versions.map(|version| format!("{group}/{}", text(version, "/name"))).collect()
 }
 
 /// Returns a version in the form for discovery and handlers.

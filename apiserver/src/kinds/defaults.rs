@@ -130,6 +130,9 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         }
         ("resource.k8s.io", _) => settings::devices(object),
         ("apiextensions.k8s.io", _) => definition(object),
+        ("apiregistration.k8s.io", _) if object["spec"]["service"].is_object() => {
+            default_pointer(&mut object["spec"]["service"], "port", json!(443));
+        }
         _ => {}
     }
 }

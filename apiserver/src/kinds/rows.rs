@@ -306,6 +306,7 @@ pub(super) const ROWS: &[Row] = &[
     .conditional(),
     row("apiregistration.k8s.io/v1", "APIService", "apiservices", "")
         .cluster()
+        .names(NameRule::Path)
         .in_category("api-extensions")
         .with(&[STATUS]),
     row("apps/v1", "ControllerRevision", "controllerrevisions", ""),

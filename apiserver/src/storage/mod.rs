@@ -27,7 +27,7 @@ pub(crate) use journal::{Batch, Journal};
 pub(crate) use object::{Object, size};
 pub(crate) use resource::Change;
 use resource::Resource;
-pub(crate) use written::{Listener, Written, by_user, collect};
+pub(crate) use written::{Listener, Written, by_server, by_user, collect};
 
 /// Objects of a resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;

@@ -85,6 +85,22 @@ pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Runs a piece of work as that of the server, inside of that of a user: the writes have no user and
+/// are not collected.
+pub(crate) fn by_server<T>(work: impl FnOnce() -> T) -> T {
+    /// Restores user and collection even if the work panics.
+    struct End(Option<String>, Option<Written>);
+    impl Drop for End {
+        fn drop(&mut self) {
+            USER.set(self.0.take());
+            WRITTEN.with(|slot| *slot.borrow_mut() = self.1.take());
+        }
+    }
+    let written = WRITTEN.with(|slot| slot.borrow_mut().take());
+    let _end = End(USER.take(), written);
+    work()
+}
+
 /// Adds a write to the collection of the thread, if any.
 pub(super) fn note(resource: &str, change: &Change) {
     WRITTEN.with(|slot| {

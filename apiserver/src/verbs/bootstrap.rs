@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use super::update::{self, NextState};
-use super::{Call, addresses, admit, create, flow};
+use super::{Call, addresses, admit, apiservices, create, flow};
 use crate::core::Core;
 use crate::kinds::meta;
 
@@ -25,10 +25,13 @@ pub(crate) fn run(core: &Core) {
         "spec": {"clusterIP": addresses::FIRST,
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
     });
+    // First: the Service has an address of the range.
+    range(core);
     seed(core, "", "services", "default", service);
+    addresses::objects::seed(core);
     flow::seed(core);
     priorities(core);
-    range(core);
+    apiservices::seed(core);
 }
 
 /// Creates the priority classes of Pods that the cluster needs.

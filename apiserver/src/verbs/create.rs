@@ -33,6 +33,7 @@ pub(crate) fn create(
 ) -> Result<ObjectResponse, ApiError> {
     let object =
         decode::object(call, body.into(), false, warnings).map_err(|fault| fault.of_body(call))?;
+    warnings.extend(validate::pod::armor_warnings(&call.kind, &object));
     create_decoded(core, call, object, false)
 }
 

@@ -4,6 +4,8 @@
 //! This is the typed decoding of kube-apiserver, so the errors are worded like Go's. Values of
 //! known fields are validated later.
 
+mod empties;
+
 use serde_json::Value;
 
 use super::Call;
@@ -13,6 +15,8 @@ use crate::kinds::{Kind, defaults, meta};
 use crate::served::Served;
 use crate::status::{About, ApiError, cause};
 use crate::typed::TypeSchema;
+use empties::{empty_data, put_back, refused_empty};
+pub(crate) use empties::{forget_empty_data, forget_refused, keep_refused};
 
 /// A parsed body.
 #[derive(Clone, Default)]
@@ -276,30 +280,10 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Returns the name of the map of bytes in a ConfigMap or Secret, if empty. Only for these maps the
-/// real server distinguishes an empty map from none.
-fn empty_data(kind: &Kind, object: &Value) -> Option<&'static str> {
-    let field = match kind.name() {
-        _ if !kind.served.group.is_empty() => return None,
-        "Secret" => "data",
-        "ConfigMap" => "binaryData",
-        _ => return None,
-    };
-    object[field].as_object().filter(|map| map.is_empty()).map(|_| field)
-}
-
-/// Removes the empty map of bytes of a ConfigMap or Secret, which is written as none.
-pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
-    if let Some(field) = empty_data(kind, object)
-        && let Value::Object(fields) = object
-    {
-        fields.remove(field);
-    }
-}
-
 /// Brings an object of a built-in kind into the form in which objects are read from the store:
 /// empty lists of fields that are always written become null there.
 pub(crate) fn persist(kind: &Kind, object: &mut Value) {
+    forget_refused(kind, object);
     // Definitions are stored as JSON, which keeps empty lists.
     if kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io" {
         return;
@@ -317,11 +301,14 @@ pub(crate) fn persist(kind: &Kind, object: &mut Value) {
     object["metadata"] = metadata;
 }
 
-/// Writes a built-in object as the server's own types would.
+/// Writes a built-in object as the server's own types would; empty values that validation refuses
+/// stay until then.
 pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
+    let refused = refused_empty(kind, object);
     let metadata = object["metadata"].take();
     kind.types.canonicalize(object);
     object["metadata"] = metadata;
+    put_back(object, refused);
 }
 
 /// Checks kind and version of a body.

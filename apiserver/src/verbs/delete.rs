@@ -8,14 +8,14 @@ use super::admit::policies::Operation;
 use super::list;
 use super::options::{DeleteOptions, ListOptions, Propagation};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, admit, flow};
+use super::{Call, ObjectResponse, addresses, admit, apiservices, flow};
 use crate::clock;
 use crate::core::Core;
 use crate::crds;
 use crate::hooks::Progress;
 use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
-use crate::storage::Object;
+use crate::storage::{self, Object};
 
 /// Attempts under concurrent writes before a deletion gives up.
 const ATTEMPTS: usize = 64;
@@ -321,7 +321,8 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     if period > 0 { Grace::Wait } else { Grace::Now }
 }
 
-/// Lets the life cycle of definitions, and flow control, act on a stored write or a removal.
+/// Lets the life cycle of definitions, flow control, and the objects that the server makes by itself
+/// act on a stored write or a removal.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,
@@ -329,6 +330,10 @@ pub(crate) fn observe(
     after: Option<&Arc<Object>>,
 ) {
     crds::observe(core, kind, before, after, instances);
+    storage::by_server(|| {
+        addresses::objects::observe(core, kind, before, after);
+        apiservices::observe(core, kind, before, after);
+    });
     if let Some(object) = after.or(before) {
         flow::observe(core, kind, &object.value);
     }

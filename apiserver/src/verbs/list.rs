@@ -1,20 +1,20 @@
 //! LIST: selection, revision and pages.
 
+mod token;
+
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::options::{ListOptions, Match};
 use super::suspend::convert;
 use super::{Call, ObjectResponse};
 use crate::core::Core;
-use crate::go;
 use crate::kinds::{Kind, events};
 use crate::selectors::{FieldSelector, LabelSelector, field_value};
 use crate::status::ApiError;
 use crate::storage::{self, Object, Snapshot};
+use token::Token;
 
 /// Selection of a list, watch or deletion of a collection.
 #[derive(Clone, Debug)]
@@ -132,67 +132,6 @@ pub(crate) fn version(text: &str) -> Result<Option<u64>, String> {
     })
 }
 
-/// Continue token: the beginning of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Token {
-    /// Revision of the list; -1 for a list that continues with the present state.
-    revision: i64,
-    /// First key that was not shown yet.
-    start: String,
-}
-
-impl Token {
-    /// Returns the token in upstream's encoding.
-    fn encode(&self) -> String {
-        let text = json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": format!("/{}", self.start)});
-        URL_SAFE_NO_PAD.encode(text.to_string())
-    }
-
-    /// Reads a token.
-    fn decode(text: &str) -> Result<Self, ApiError> {
-        let refuse = |why: String| {
-            ApiError::bad_request(format!(
-                "invalid continue token: continue key is not valid: {why}"
-            ))
-        };
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|why| refuse(base64_error(&why)))?;
-        let token: Value =
-            serde_json::from_slice(&bytes).map_err(|why| refuse(go::json_error(&why, &bytes)))?;
-        let version = token["v"].as_str().unwrap_or_default();
-        if version != "meta.k8s.io/v1" {
-            return Err(refuse(format!(
-                "server does not recognize this encoded version {version}"
-            )));
-        }
-        let revision = token["rv"].as_i64().unwrap_or(0);
-        if revision == 0 {
-            let why = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)";
-            return Err(refuse(why.to_owned()));
-        }
-        let start = token["start"].as_str().unwrap_or_default();
-        if start.is_empty() {
-            return Err(refuse("encoded start key empty (version meta.k8s.io/v1)".to_owned()));
-        }
-        // Refused as upstream does, where keys are paths.
-        if start.split('/').any(|part| part == "..") {
-            return Err(refuse(start.to_owned()));
-        }
-        Ok(Self { revision, start: start.trim_start_matches('/').to_owned() })
-    }
-}
-
-/// Returns the error in Go's words.
-fn base64_error(why: &base64::DecodeError) -> String {
-    let at = match *why {
-        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
-            at
-        }
-        base64::DecodeError::InvalidLength(length) => length.saturating_sub(1),
-        base64::DecodeError::InvalidPadding => 0,
-    };
-    format!("illegal base64 data at input byte {at}")
-}
-
 /// The snapshot, revision, start and limit of a list.
 struct ListSource {
     /// Objects at the list's revision.
@@ -275,7 +214,9 @@ fn cut<'s>(
     }
     if goes_on {
         // The first possible key behind the last shown key.
-        let start = format!("{}\0", last_key(&items));
+        let last = last_key(&items);
+        let last = last.strip_prefix(prefix(call).as_str()).unwrap_or(last);
+        let start = format!("{last}\0");
         let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
         metadata["continue"] = json!(Token { revision, start }.encode());
         if selection.is_everything() {
@@ -319,6 +260,7 @@ fn selected<'s>(
     selection: &'s Selection,
     source: &'s ListSource,
 ) -> Result<Items<'s>, ApiError> {
+    check_versions(call, &source.snapshot)?;
     let all = stored(call, source);
     if !convert::is_by_webhook(&call.session, &call.kind) {
         let chosen = all.filter(|(_, held)| selection.matches(&held.value));
@@ -328,6 +270,22 @@ fn selected<'s>(
     let shown = convert::shown_all(core, &call.session, &call.kind, stored)?;
     let chosen = keys.into_iter().zip(shown).filter(|(_, object)| selection.matches(object));
     Ok(Box::new(chosen.map(|(key, object)| (key, Item::Shown(object)))))
+}
+
+/// Refuses a list or a watch of objects one of which is stored in a version that is gone: upstream
+/// reads all objects of a kind before any is shown.
+pub(crate) fn check_versions(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
+    if call.kind.custom.is_none() {
+        return Ok(());
+    }
+    for (_, held) in snapshot {
+        convert::check_version(&call.kind, &held.value).map_err(|error| {
+            let (version, kind) = (call.kind.served.api_version(), call.kind.name());
+            let why = format!("failed to list {version}, Kind={kind}: {}", error.message());
+            ApiError::too_many(&format!("storage is (re)initializing: {why}"), 1)
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the stored objects from the start of the page on, with their keys.
@@ -353,6 +311,11 @@ fn assemble(kind: &Kind, mut items: Vec<Value>, metadata: &Value) -> Value {
         "kind": served.list_kind, "apiVersion": served.api_version(),
         "metadata": metadata, "items": items,
     })
+}
+
+/// Returns the beginning of all keys of a list, which tokens leave out.
+fn prefix(call: &Call) -> String {
+    if call.namespace.is_empty() { String::new() } else { storage::key(&call.namespace, "") }
 }
 
 /// Chooses the snapshot that a list reads.
@@ -401,7 +364,7 @@ fn continued(
         return Err(ApiError::bad_request(why));
     }
     let resource = &call.kind.storage;
-    let start = token.start.clone();
+    let start = format!("{}{}", prefix(call), token.start);
     // "Any version" is answered whole, without pages.
     let limit = if options.version == "0" { 0 } else { options.limit };
     // A negative revision: the token of an expired list, which goes on inconsistently.
@@ -409,23 +372,12 @@ fn continued(
         let (snapshot, revision) = core.store.snapshot(resource);
         return Ok(ListSource { snapshot, revision, start, limit });
     };
+    let current = core.store.revision();
+    if revision > current {
+        return Err(ApiError::future_version(revision, current));
+    }
     match core.store.snapshot_at(resource, revision) {
         Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit }),
-        Err(_) => Err(ApiError::expired_token(Token { revision: -1, start }.encode())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_survives_its_encoding_and_rejects_traversal() {
-        let token = Token { revision: 7, start: "ns/a\0".to_owned() };
-        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
-        let bad = Token { revision: 7, start: "../x".to_owned() };
-        assert_eq!(Token::decode(&bad.encode()).unwrap_err().code(), 400);
-        let error = Token::decode("!!").unwrap_err();
-        assert!(error.message().starts_with("invalid continue token: continue key is not valid: "));
+        Err(_) => Err(ApiError::expired_token(Token { revision: -1, ..token }.encode())),
     }
 }

@@ -7,6 +7,7 @@
 pub(crate) mod actions;
 pub(crate) mod addresses;
 pub(crate) mod admit;
+pub(crate) mod apiservices;
 pub(crate) mod bootstrap;
 pub(crate) mod create;
 pub(crate) mod decode;

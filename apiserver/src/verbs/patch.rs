@@ -229,6 +229,7 @@ fn apply(
             };
             fault.of_apply(call, &intent["metadata"])
         })?;
+        decode::keep_refused(&call.kind, &intent, &mut object);
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         for (field, value) in empty {

@@ -3,6 +3,8 @@
 //! A change is computed from the present object, and stored only if that object is still the
 //! present one; otherwise the change is computed again. A write that changes nothing is not stored.
 
+mod generation;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -15,7 +17,7 @@ use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::pods::keep_class;
-use crate::kinds::{Generation, Kind, admission, custom, meta, services, validate, workloads};
+use crate::kinds::{Kind, custom, meta, services, validate, workloads};
 use crate::served::Cause;
 use crate::status::{ApiError, invalid_value};
 use crate::storage::Object;
@@ -276,15 +278,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
         confine(core, call, shown, &mut object);
     }
     meta::restore(shown, &mut object);
-    if call.subresource.is_empty() {
-        admission::update(&call.kind, shown, &mut object);
-        if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            crate::crds::note_storage(&mut object);
-        }
-    }
-    if matches!(call.subresource.as_str(), "" | "scale" | "ephemeralcontainers" | "resize") {
-        grow(&call.kind, shown, &mut object);
-    }
+    generation::decide(call, shown, &mut object);
     Ok(object)
 }
 
@@ -386,33 +380,6 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
         Some(value) => drop(fields.insert(field.to_owned(), value)),
         None => drop(fields.remove(field)),
     }
-}
-
-/// Increments the generation if the object has changed in a way that counts.
-fn grow(kind: &Kind, old: &Value, new: &mut Value) {
-    let other = |field: &str| old["metadata"][field] != new["metadata"][field];
-    let grows = match kind.facts.generation {
-        Generation::Unmanaged => {
-            // Such kinds store the generation that clients send at creation; an update cannot
-            // change the generation.
-            return;
-        }
-        Generation::Fixed => false,
-        Generation::Spec | Generation::Late => differs(kind, old, new),
-        Generation::SpecOrAnnotations => differs(kind, old, new) || other("annotations"),
-        Generation::SpecOrLabels => differs(kind, old, new) || other("labels"),
-    };
-    if grows {
-        meta::set(new, "generation", meta::generation(old).wrapping_add(1).into());
-    }
-}
-
-/// Whether the objects differ outside metadata (and outside status, if that is a subresource).
-fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
-    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
-    let counts = |key: &str| key != "metadata" && (key != "status" || !kind.has_status());
-    let keys = old.keys().chain(new.keys());
-    keys.filter(|key| counts(key)).any(|key| old.get(key) != new.get(key))
 }
 
 /// Returns all faults of a change, and warnings of those that are tolerated.

@@ -13,5 +13,7 @@ import sequences  # noqa: F401
 import values  # noqa: F401
 import changes  # noqa: F401
 import probes  # noqa: F401
+import own  # noqa: F401
+import devices  # noqa: F401
 
 steps.write()

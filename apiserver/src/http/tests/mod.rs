@@ -8,6 +8,7 @@ mod evictions;
 mod faults;
 mod hostile;
 mod metrics;
+mod own;
 mod policies;
 mod protobuf;
 mod sessions;

@@ -1,16 +1,18 @@
-//! Addresses of Services: cluster IPs from 10.0.0.0/24 and node ports from 30000 to 32767.
+//! Addresses of Services: cluster IPs from the `ServiceCIDRs` that are ready, at first 10.0.0.0/24,
+//! and node ports from 30000 to 32767.
 //!
 //! Allocation comes before validation, as in kube-apiserver: a fault of the allocation is the only
 //! fault of the answer.
 
 mod change;
 mod families;
+pub(crate) mod objects;
 mod ports;
+mod ranges;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
@@ -22,6 +24,7 @@ use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 
 pub(crate) use change::check;
+use ranges::Range;
 
 /// Address of the Service `kubernetes`.
 pub(crate) const FIRST: &str = "10.0.0.1";
@@ -166,12 +169,15 @@ struct AllocatedAddresses {
     addresses: BTreeSet<String>,
     /// Node ports.
     ports: BTreeSet<i64>,
+    /// Ranges of cluster IPs.
+    ranges: Vec<Range>,
 }
 
 impl AllocatedAddresses {
     /// Returns the addresses of all Services except that with this uid.
     fn of(core: &Core, uid: &str) -> Self {
-        let mut taken = Self::default();
+        let mut taken =
+            Self { addresses: objects::all(core), ranges: ranges::ready(core), ..Self::default() };
         let (services, _) = core.store.snapshot("services");
         for (_, service) in &services {
             // An update does not compete with the Service's own addresses.
@@ -195,9 +201,7 @@ impl AllocatedAddresses {
     /// Returns why an address cannot be allocated. A dry run does not see those in use, as in
     /// kube-apiserver.
     fn refusal(&self, address: &str, dry_run: bool) -> Option<String> {
-        let parsed = address.parse::<Ipv4Addr>().map(|it| it.octets());
-        let is_inside = matches!(parsed, Ok([10, 0, 0, last]) if last != 0 && last != 255);
-        match (is_inside, dry_run) {
+        match (ranges::contain(&self.ranges, address), dry_run) {
             (false, true) => Some(format!(
                 "the provided IP ({address}) is not in the valid range. The range of valid IPs is {RANGE}"
             )),
@@ -211,10 +215,9 @@ impl AllocatedAddresses {
         }
     }
 
-    /// Returns the first free address for a Service; 10.0.0.1 belongs to the Service `kubernetes`.
+    /// Returns the first free address for a Service.
     fn free_address(&self, name: &str) -> Result<String, ApiError> {
-        let mut all = (2..255).map(|last| format!("10.0.0.{last}"));
-        all.find(|address| !self.addresses.contains(address)).ok_or_else(|| {
+        ranges::free(&self.ranges, &self.addresses).ok_or_else(|| {
             let why = format!("failed to allocate a serviceIP for Service {name:?}: range is full");
             ApiError::internal(&why)
         })

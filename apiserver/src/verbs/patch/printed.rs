@@ -102,7 +102,9 @@ fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
         let by = strategy.filter(|it| it.merge).and_then(|it| it.key.as_deref());
         let value = match (held.get(key), value, by) {
             (None, _, _) => without_nulls(value),
-            (Some(Value::Array(held)), Value::Array(items), Some(by)) => joined(items, held, by),
+            (Some(Value::Array(held)), Value::Array(items), Some(by)) => {
+                joined((table, child.and_then(|id| element(table, id))), items, held, by)
+            }
             (Some(held), _, _) => used(table, child, value, held),
         };
         (key.clone(), value)
@@ -122,13 +124,25 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Returns the items of a list in which new items have got the fields of later items with the same
-/// key.
-fn joined(items: &[Value], held: &[Value], by: &str) -> Value {
+/// Returns the type of the items of a list.
+fn element(table: &Table, list: Id) -> Option<Id> {
+    match table.shape(list) {
+        TypeShape::List(_, items) => Some(*items),
+        _ => None,
+    }
+}
+
+/// Returns the items of a list after their use, in which new items have got the fields of later
+/// items with the same key.
+fn joined(types: (&Table, Option<Id>), items: &[Value], held: &[Value], by: &str) -> Value {
     let mut all: Vec<Value> = items.to_vec();
     for (at, item) in items.iter().enumerate() {
         let has_key = |other: &Value| other.is_object() && other[by] == item[by];
-        if held.iter().any(has_key) {
+        if let Some(found) = held.iter().find(|other| has_key(other)) {
+            // Items with a directive of their own are taken out before.
+            if item["$patch"].is_null() {
+                all[at] = used(types.0, types.1, item, found);
+            }
             continue;
         }
         let first = items[..at].iter().position(has_key);

@@ -2,6 +2,7 @@
 //! devices.
 
 mod addresses;
+mod apiservices;
 mod devices;
 mod endpoints;
 mod flow;
@@ -24,6 +25,7 @@ use crate::status::cause;
 pub(super) fn check(group: &str, kind: &str, object: &Value, causes: &mut Vec<Cause>) {
     match (group, kind) {
         ("", "Node") => nodes::node(object, causes),
+        ("apiregistration.k8s.io", "APIService") => apiservices::check(object, causes),
         ("", "Endpoints") => endpoints::subsets(&object["subsets"], causes),
         ("discovery.k8s.io", "EndpointSlice") => endpoints::slice(object, causes),
         ("node.k8s.io", "RuntimeClass") => nodes::runtime(object, causes),

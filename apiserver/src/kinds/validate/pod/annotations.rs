@@ -15,7 +15,7 @@ const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
 /// Beginning of annotations with the seccomp profile of a container.
 const SECCOMP_OF: &str = "container.seccomp.security.alpha.kubernetes.io/";
 /// Beginning of annotations with the `AppArmor` profile of a container.
-const APP_ARMOR_OF: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub(super) const APP_ARMOR_OF: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 /// Appends the faults of the annotations of a Pod or template with a spec.
 pub(super) fn check(annotations: &Value, spec: &Value, at: &str, causes: &mut Vec<Cause>) {

@@ -25,7 +25,7 @@ pub(super) use resources::{
     any_resource, check as requirements, may_exceed, quantity as amount, resource,
 };
 pub(super) use volumes::{SOURCES, source as volume_source};
-pub(crate) use warnings::warnings;
+pub(crate) use warnings::{armor_warnings, warnings};
 
 use super::{fields, table};
 use crate::kinds::meta;

@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::annotations::APP_ARMOR_OF;
 use super::{integer, items, text};
 use crate::kinds::quantity::Quantity;
 use crate::kinds::validate::{cluster, networking};
-use crate::kinds::{Kind, meta};
+use crate::kinds::{Kind, admission, meta};
 use crate::names;
+
+/// End of the warning about a profile of `AppArmor` in an annotation.
+const ARMOR: &str = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
 
 /// Returns the warnings about an object that is written; `old` is the present state, if any.
 pub(crate) fn warnings(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<String> {
@@ -96,16 +100,34 @@ fn annotations(parent: &Value, spec: &Value, above: &str, found: &mut Vec<String
             if one["securityContext"]["seccompProfile"].is_null() && held[&key].is_string() {
                 found.push(format!("{}: {text}", at(&key)));
             }
-            let key = format!("container.apparmor.security.beta.kubernetes.io/{name}");
+            let key = format!("{APP_ARMOR_OF}{name}");
             let has_field = [spec, one]
                 .iter()
                 .any(|held| held["securityContext"]["appArmorProfile"].is_object());
-            if held[&key].is_string() && !has_field {
-                let text = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
-                found.push(format!("{}: {text}", at(&key)));
+            // Those of Pods come earlier, before the field gets the profile of the annotation.
+            if held[&key].is_string() && !has_field && !above.is_empty() {
+                found.push(format!("{}: {ARMOR}", at(&key)));
             }
         }
     }
+}
+
+/// Returns the warnings about annotations of a new Pod whose profiles no field has.
+pub(crate) fn armor_warnings(kind: &Kind, pod: &Value) -> Vec<String> {
+    if !kind.is("", "pods") {
+        return Vec::new();
+    }
+    let annotations = &pod["metadata"]["annotations"];
+    let all = ["containers", "initContainers", "ephemeralContainers"];
+    let containers = all.iter().flat_map(|list| items(&pod["spec"][*list]));
+    let bare = containers.filter(|(_, one)| !one["securityContext"]["appArmorProfile"].is_object());
+    let keys = bare.map(|(_, one)| format!("{APP_ARMOR_OF}{}", text(one, "name")));
+    let own = &pod["spec"]["securityContext"]["appArmorProfile"];
+    let told = keys.filter(|key| {
+        let profile = annotations[key].as_str();
+        profile.is_some() && admission::armor(profile).is_none_or(|profile| profile != *own)
+    });
+    told.map(|key| format!("metadata.annotations[{key}]: {ARMOR}")).collect()
 }
 
 /// Appends the warnings about labels of nodes that have others in their place.

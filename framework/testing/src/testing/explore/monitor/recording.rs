@@ -11,8 +11,10 @@ use crate::testing::explore::plan::Step;
 use crate::testing::explore::state;
 use crate::testing::explore::varying::names::{self, Uids};
 
-/// Resources whose writes no oracle judges: bookkeeping of the framework.
-const BOOKKEEPING: [&str; 5] = [
+/// Resources whose writes no oracle judges: bookkeeping of the framework and of the server.
+const BOOKKEEPING: [&str; 7] = [
+    "apiservices",
+    "ipaddresses",
     "leases",
     "events",
     "customresourcedefinitions",

@@ -1,0 +1,145 @@
+//! Pages about the server itself: `/flagz` and `/statusz`, as texts and in versioned forms.
+
+use serde_json::{Value, json};
+
+use super::codec::{self, Entry, Format};
+use super::exchange::{DecodedRequest, Reply};
+use crate::clock;
+use crate::core::Core;
+use crate::status::ApiError;
+
+/// Media types of the pages.
+const FORMS: [&str; 3] = ["application/json", "application/yaml", "text/plain"];
+/// Group of the versioned forms.
+const GROUP: &str = "config.k8s.io";
+/// Name of the component, and of the object in the versioned forms.
+const COMPONENT: &str = "apiserver";
+/// Head of a text.
+const WARNING: &str = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
+
+/// A page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Page {
+    /// The flags of the server.
+    Flags,
+    /// Versions, age and paths of the server.
+    State,
+}
+
+impl Page {
+    /// Returns the name of the page in paths and texts, and the kind of the versioned forms.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Flags => ("flagz", "Flagz"),
+            Self::State => ("statusz", "Statusz"),
+        }
+    }
+}
+
+/// Answers a page in the form that the client accepts.
+pub(super) fn serve(core: &Core, asked: &DecodedRequest, page: Page) -> Result<Reply, ApiError> {
+    let entries = codec::entries(&asked.parts.headers);
+    let chosen = match entries.as_slice() {
+        [] => Some((None, String::new())),
+        all => all.iter().find_map(|entry| form(entry, page)),
+    };
+    let Some((format, version)) = chosen else { return Err(ApiError::not_acceptable(&FORMS)) };
+    let (name, kind) = page.names();
+    let Some(format) = format else {
+        return Ok(Reply::bytes(200, "text/plain; charset=utf-8", text(core, page)));
+    };
+    let mut object = json!({
+        "kind": kind, "apiVersion": format!("{GROUP}/{version}"), "metadata": {"name": COMPONENT},
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut object, content(core, page)) {
+        all.extend(more);
+    }
+    let (bytes, media) = codec::encode(format, &object);
+    let media = format!("{media};g={GROUP};v={version};as={kind}");
+    let mut reply = Reply::bytes(200, &media, bytes);
+    if version == "v1alpha1" {
+        reply.warnings.push(format!(
+            "This version of the {name} endpoint is deprecated. Please use a newer version."
+        ));
+    }
+    Ok(reply)
+}
+
+/// Returns the format that an entry accepts, `None` for the text, and the version; no value if the
+/// page has no such form.
+fn form(entry: &Entry, page: Page) -> Option<(Option<Format>, String)> {
+    let [kind, group, version] = ["as", "g", "v"].map(|name| entry.parameter(name));
+    if [kind, group, version].iter().all(|part| part.is_empty()) {
+        return matches!(entry.media(), "text/plain" | "text/*" | "*/*")
+            .then(|| (None, String::new()));
+    }
+    let is_known =
+        (kind, group) == (page.names().1, GROUP) && ["v1alpha1", "v1beta1"].contains(&version);
+    let format = entry.format().filter(|format| *format != Format::Protobuf);
+    is_known.then_some((Some(format?), version.to_owned()))
+}
+
+/// Returns the fields of a page besides kind and metadata.
+fn content(core: &Core, page: Page) -> Value {
+    match page {
+        Page::Flags => json!({"flags": flags(core).into_iter().collect::<serde_json::Map<_, _>>()}),
+        Page::State => {
+            let elapsed = core.clock.elapsed().as_secs();
+            let since = i64::try_from(elapsed).unwrap_or(0).saturating_neg();
+            json!({
+                "startTime": core.clock.rfc3339_after(since), "uptimeSeconds": elapsed,
+                "goVersion": "go1.26", "binaryVersion": "1.36.3", "emulationVersion": "1.36",
+                "paths": PATHS,
+            })
+        }
+    }
+}
+
+/// Paths of the state page.
+const PATHS: [&str; 7] =
+    ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
+
+/// Returns the flags of kube-apiserver that say the same of this server, sorted.
+fn flags(core: &Core) -> Vec<(String, Value)> {
+    let issuer = format!("[{}]", core.issuer.url());
+    [
+        ("allow-privileged", "true"),
+        ("authorization-mode", "[RBAC]"),
+        ("enable-admission-plugins", "[]"),
+        ("service-account-issuer", issuer.as_str()),
+        ("service-cluster-ip-range", "10.0.0.0/24"),
+        ("service-node-port-range", "30000-32767"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), Value::from(value)))
+    .collect()
+}
+
+/// Returns a page as a text.
+fn text(core: &Core, page: Page) -> String {
+    let mut text = format!("\n{COMPONENT} {}\n{WARNING}\n", page.names().0);
+    match page {
+        Page::Flags => {
+            for (name, value) in flags(core) {
+                text.push_str(&format!("{name}={}\n", value.as_str().unwrap_or_default()));
+            }
+        }
+        Page::State => {
+            let content = content(core, page);
+            let field = |name: &str| content[name].as_str().unwrap_or_default().to_owned();
+            let up = core.clock.elapsed().as_secs();
+            let since = clock::parse(&field("startTime")).unwrap_or_default();
+            let (hours, minutes, seconds) = (up / 3600, up / 60 % 60, up % 60);
+            text.push_str(&format!(
+                "\nStarted: {}\nUp: {hours} hr {minutes:02} min {seconds:02} sec\nGo version: {}\n\
+                 Binary version: {}\nEmulation version: {}\nPaths: {}\n",
+                clock::unix_date(since),
+                field("goVersion"),
+                field("binaryVersion"),
+                field("emulationVersion"),
+                PATHS.join(" ")
+            ));
+        }
+    }
+    text
+}

@@ -1,0 +1,87 @@
+//! `IPAddresses`: an object for each cluster IP of a Service.
+//!
+//! kube-apiserver creates the object before the Service; here the object follows within the same
+//! write, and an address that an object names is taken.
+
+// DESIGN.md, 300: Objects that the server makes by itself are written with their cause
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::core::Core;
+use crate::kinds::{Kind, meta};
+use crate::storage::Object;
+use crate::verbs::options::DeleteOptions;
+use crate::verbs::{Call, bootstrap, delete};
+
+const GROUP: &str = "networking.k8s.io";
+const PLURAL: &str = "ipaddresses";
+/// Store resource of the objects.
+const STORAGE: &str = "ipaddresses.networking.k8s.io";
+
+/// Returns the addresses that have an object.
+pub(super) fn all(core: &Core) -> BTreeSet<String> {
+    core.store.snapshot(STORAGE).0.keys().map(ToString::to_string).collect()
+}
+
+/// Creates the objects of Services that have none, such as those of an older data file.
+pub(crate) fn seed(core: &Core) {
+    let (services, _) = core.store.snapshot("services");
+    for (_, held) in &services {
+        addresses(&held.value).iter().for_each(|address| create(core, &held.value, address));
+    }
+}
+
+/// Acts on a write of a Service: addresses without an object get one, others lose theirs.
+pub(crate) fn observe(
+    core: &Core,
+    kind: &Kind,
+    before: Option<&Arc<Object>>,
+    after: Option<&Arc<Object>>,
+) {
+    if !kind.is("", "services") {
+        return;
+    }
+    let [held, now] =
+        [before, after].map(|state| state.map(|state| addresses(&state.value)).unwrap_or_default());
+    for address in held.difference(&now) {
+        release(core, address);
+    }
+    if let Some(state) = after {
+        now.iter().for_each(|address| create(core, &state.value, address));
+    }
+}
+
+/// Returns the cluster IPs of a Service.
+fn addresses(service: &Value) -> BTreeSet<String> {
+    let all = service["spec"]["clusterIPs"].as_array().into_iter().flatten();
+    let all = all.filter_map(Value::as_str).filter(|one| !one.is_empty() && *one != "None");
+    all.map(str::to_owned).collect()
+}
+
+/// Creates the object of an address of a Service.
+fn create(core: &Core, service: &Value, address: &str) {
+    let family = if address.contains(':') { "IPv6" } else { "IPv4" };
+    let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
+    let object = json!({
+        "metadata": {"name": address, "labels": {
+            "ipaddress.kubernetes.io/ip-family": family,
+            "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+        }},
+        "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},
+    });
+    bootstrap::seed(core, GROUP, PLURAL, "", object);
+}
+
+/// Deletes the object of an address.
+fn release(core: &Core, address: &str) {
+    let deleted = Call::by_server(core, GROUP, PLURAL, "", address).and_then(|call| {
+        let asked = delete::Asked::Other;
+        delete::delete_as(core, &call, &DeleteOptions::default(), asked, &mut Vec::new())
+    });
+    if let Err(error) = deleted {
+        tracing::debug!(address, %error, "could not delete the object of an address");
+    }
+}

@@ -1,0 +1,74 @@
+//! Empty lists and maps, which are read as none, but for those that a refusal would show.
+
+use serde_json::Value;
+
+use crate::kinds::Kind;
+
+/// Returns the name of the map of bytes in a ConfigMap or Secret, if empty. Only for these maps the
+/// real server distinguishes an empty map from none.
+pub(super) fn empty_data(kind: &Kind, object: &Value) -> Option<&'static str> {
+    let field = match kind.name() {
+        _ if !kind.served.group.is_empty() => return None,
+        "Secret" => "data",
+        "ConfigMap" => "binaryData",
+        _ => return None,
+    };
+    object[field].as_object().filter(|map| map.is_empty()).map(|_| field)
+}
+
+/// Removes the empty map of bytes of a ConfigMap or Secret, which is written as none.
+pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
+    if let Some(field) = empty_data(kind, object)
+        && let Value::Object(fields) = object
+    {
+        fields.remove(field);
+    }
+}
+
+/// Gives an applied object those empty values of the applied body that refusals show.
+pub(crate) fn keep_refused(kind: &Kind, applied: &Value, object: &mut Value) {
+    put_back(object, refused_empty(kind, applied));
+}
+
+/// Removes the empty values that have not been refused.
+pub(crate) fn forget_refused(kind: &Kind, object: &mut Value) {
+    for (pointer, _) in refused_empty(kind, object) {
+        let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
+        if let Some(Value::Object(parent)) = object.pointer_mut(parent) {
+            parent.remove(field);
+        }
+    }
+}
+
+/// Sets values in the objects above their places, where these are.
+pub(super) fn put_back(object: &mut Value, values: Vec<(&'static str, Value)>) {
+    for (pointer, value) in values {
+        let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
+        if let Some(Value::Object(parent)) = object.pointer_mut(parent) {
+            parent.entry(field).or_insert(value);
+        }
+    }
+}
+
+/// Returns empty values that refusals show in other words than none, with their places.
+pub(super) fn refused_empty(kind: &Kind, object: &Value) -> Vec<(&'static str, Value)> {
+    let places: &[&str] = match (kind.served.group.as_str(), kind.name()) {
+        ("", "PersistentVolume") => &["/spec/capacity"],
+        ("", "Pod") => &["/spec/nodeSelector"],
+        ("", "PersistentVolumeClaim") => &["/spec/accessModes"],
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            &["/spec/behavior/scaleUp/policies", "/spec/behavior/scaleDown/policies"]
+        }
+        ("networking.k8s.io", "Ingress") if object["spec"]["defaultBackend"].is_null() => {
+            &["/spec/rules"]
+        }
+        _ => &[],
+    };
+    let held = places.iter().filter_map(|at| Some((*at, object.pointer(at)?)));
+    let is_empty = |value: &Value| match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    held.filter(|(_, value)| is_empty(value)).map(|(at, value)| (at, value.clone())).collect()
+}

@@ -1,0 +1,158 @@
+//! Positions of lists: the tokens with which clients ask for the next page.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use crate::go;
+use crate::status::ApiError;
+
+/// Version of the form of tokens.
+const VERSION: &str = "meta.k8s.io/v1";
+
+/// Continue token: the beginning of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    /// Revision of the list; negative for a list that continues with the present state.
+    pub(super) revision: i64,
+    /// First key that was not shown yet, without the namespace of the list.
+    pub(super) start: String,
+}
+
+impl Token {
+    /// Returns the token in upstream's encoding.
+    pub(super) fn encode(&self) -> String {
+        let text = json!({"v": VERSION, "rv": self.revision, "start": self.start});
+        URL_SAFE_NO_PAD.encode(text.to_string())
+    }
+
+    /// Reads a token.
+    pub(super) fn decode(text: &str) -> Result<Self, ApiError> {
+        Self::read(text).map_err(|why| {
+            ApiError::bad_request(format!("invalid continue token: continue key is not valid{why}"))
+        })
+    }
+
+    /// Reads a token; the error is the end of upstream's text.
+    fn read(text: &str) -> Result<Self, String> {
+        // Go's decoder passes over the ends of lines.
+        let text: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
+        let bytes = URL_SAFE_NO_PAD.decode(&text);
+        let bytes = bytes.map_err(|why| format!(": {}", base64_error(&why, &text)))?;
+        let token: Value = serde_json::from_slice(&bytes)
+            .map_err(|why| format!(": {}", go::json_error(&why, &bytes)))?;
+        let (version, revision, start) = fields(&token).map_err(|why| format!(": json: {why}"))?;
+        if version != VERSION {
+            return Err(format!(": server does not recognize this encoded version {version}"));
+        }
+        if revision == 0 {
+            return Err(format!(": incorrect encoded start resourceVersion (version {VERSION})"));
+        }
+        if start.is_empty() {
+            return Err(format!(": encoded start key empty (version {VERSION})"));
+        }
+        // Keys are paths: one that names another level of the tree is refused.
+        let key = start.strip_prefix('/').unwrap_or(start);
+        let is_clean = |part: &str| !matches!(part, "" | "." | "..");
+        if !key.is_empty() && !key.split('/').all(is_clean) {
+            return Err(format!(": {start}"));
+        }
+        Ok(Self { revision, start: key.to_owned() })
+    }
+}
+
+/// Returns version, revision and start of a token, or the text of Go's decoder about the first of
+/// another type. Null is no value of any field.
+fn fields(token: &Value) -> Result<(&str, i64, &str), String> {
+    let Value::Object(all) = token else {
+        if token.is_null() {
+            return Ok(("", 0, ""));
+        }
+        return Err(format!(
+            "cannot unmarshal {} into Go value of type storage.continueToken",
+            go_type(token)
+        ));
+    };
+    let (mut version, mut revision, mut start) = ("", 0, "");
+    for (name, value) in all.iter().filter(|(_, value)| !value.is_null()) {
+        let refuse = |field: &str, wanted: &str| {
+            let held = match value {
+                Value::Number(number) if wanted == "int64" => format!("number {number}"),
+                _ => go_type(value).to_owned(),
+            };
+            format!(
+                "cannot unmarshal {held} into Go struct field continueToken.{field} of type {wanted}"
+            )
+        };
+        match name.to_lowercase().as_str() {
+            "v" => version = value.as_str().ok_or_else(|| refuse("v", "string"))?,
+            "rv" => revision = value.as_i64().ok_or_else(|| refuse("rv", "int64"))?,
+            "start" => start = value.as_str().ok_or_else(|| refuse("start", "string"))?,
+            _ => {}
+        }
+    }
+    Ok((version, revision, start))
+}
+
+/// Returns the name that Go's decoder has for the type of a value.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Returns the error in Go's words.
+fn base64_error(why: &base64::DecodeError, text: &str) -> String {
+    let at = match *why {
+        // No letter of this alphabet.
+        _ if text.contains('=') => text.find('=').unwrap_or_default(),
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
+            at
+        }
+        base64::DecodeError::InvalidLength(length) => length.saturating_sub(1),
+        base64::DecodeError::InvalidPadding => 0,
+    };
+    format!("illegal base64 data at input byte {at}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_survives_its_encoding() {
+        let token = Token { revision: 7, start: "ns/a\0".to_owned() };
+        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
+    }
+
+    #[test]
+    fn a_token_that_names_another_level_of_the_tree_is_refused() {
+        for start in ["../x", "a/../b", ".", "a/", "//a", "a//b"] {
+            let bad = Token { revision: 7, start: start.to_owned() };
+            let error = Token::decode(&bad.encode()).unwrap_err();
+            let wanted = format!("invalid continue token: continue key is not valid: {start}");
+            assert_eq!((error.code(), error.message()), (400, wanted.as_str()));
+        }
+        let error = Token::decode("!!").unwrap_err();
+        assert!(error.message().starts_with("invalid continue token: continue key is not valid: "));
+    }
+
+    #[test]
+    fn a_token_with_fields_of_other_types_is_refused_in_the_words_of_go() {
+        for (text, wanted) in [
+            ("[]", "array into Go value of type storage.continueToken"),
+            (r#"{"rv":"1"}"#, "string into Go struct field continueToken.rv of type int64"),
+            (r#"{"rv":1.5}"#, "number 1.5 into Go struct field continueToken.rv of type int64"),
+            (r#"{"start":1}"#, "number into Go struct field continueToken.start of type string"),
+        ] {
+            let error = Token::decode(&URL_SAFE_NO_PAD.encode(text)).unwrap_err();
+            let begin = "invalid continue token: continue key is not valid: json: cannot unmarshal";
+            assert_eq!(error.message(), format!("{begin} {wanted}"));
+        }
+    }
+}
