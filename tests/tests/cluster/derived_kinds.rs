@@ -145,7 +145,8 @@ async fn columns_show_the_kind_and_its_version() {
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "derived.windlass.dev", version = "v1", namespaced)]
 #[resource(column(spec.hull), column(spec.decks), column("Crates", spec.hold[].name))]
-#[resource(column("First", spec.hold[0].name), column(spec.labels), column(spec.flag))]
+#[resource(column("First", spec.hold[0].name), column(spec.labels))]
+#[resource(column(spec.flag), column(spec.pilot))]
 struct Barge {
     metadata: ObjectMeta,
     spec: BargeSpec,
@@ -160,6 +161,8 @@ struct BargeSpec {
     hold: Vec<Crate>,
     labels: Option<BTreeMap<String, String>>,
     flag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pilot: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
@@ -174,7 +177,7 @@ struct Crate {
 }
 
 #[tokio::test]
-async fn columns_of_structs_lists_and_maps_show_json_and_those_of_each_element_the_first() {
+async fn columns_show_json_of_structs_lists_and_maps_the_first_element_and_a_stored_null() {
     let cluster = TestCluster::start().await;
     cluster.install::<Barge>().await;
     let client = cluster.client();
@@ -186,6 +189,7 @@ async fn columns_of_structs_lists_and_maps_show_json_and_those_of_each_element_t
         hold: hold.to_vec(),
         labels: Some(BTreeMap::from([("port".to_owned(), "Ulm".to_owned())])),
         flag: None,
+        pilot: None,
     };
     barges.create(&Barge::new("a", spec)).await.unwrap();
     let path = ["apis", GROUP, "v1", "namespaces", cluster.namespace(), "barges"];
@@ -195,7 +199,7 @@ async fn columns_of_structs_lists_and_maps_show_json_and_those_of_each_element_t
     let types = table["columnDefinitions"].as_array().unwrap().iter().map(|it| &it["type"]);
     assert!(types.clone().all(|it| it == "string"), "{table}");
     let (hull, decks) = (r#"{"length":7,"steel":true}"#, r#"["upper","lower"]"#);
-    let expected = json!(["a", hull, decks, "tea", "tea", r#"{"port":"Ulm"}"#, null]);
+    let expected = json!(["a", hull, decks, "tea", "tea", r#"{"port":"Ulm"}"#, "<no value>", null]);
     assert_eq!(table["rows"][0]["cells"], expected, "{table}");
 }
 
