@@ -1,11 +1,11 @@
 //! Selectors of devices: expressions of classes and claims, checked as by kube-apiserver.
 //!
 //! ```
-//! use windlass_cel::devices::{Refusal, check_selector};
+//! use windlass_cel::devices::{SelectorError, check_selector};
 //!
 //! let memory = r#"device.capacity["gpu.example"].memory.isGreaterThan(quantity("8Gi"))"#;
 //! assert_eq!(check_selector(memory), None);
-//! let Some(Refusal::Invalid(why)) = check_selector("device.driver") else { panic!() };
+//! let Some(SelectorError::Invalid(why)) = check_selector("device.driver") else { panic!() };
 //! assert_eq!(why, "must evaluate to bool or the unknown type, not string");
 //! ```
 
@@ -31,7 +31,7 @@ const LONGEST_VALUE: u64 = 64;
 
 /// The reason why a selector is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SelectorError {
     /// The expression does not compile, or gives no truth value; with the text of the server.
     Invalid(String),
     /// A constant part of the expression cannot be computed; with the text of the server.
@@ -61,20 +61,22 @@ static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
 });
 
 /// Checks the expression of a selector; `None` if the server takes the expression.
-pub fn check_selector(text: &str) -> Option<Refusal> {
+pub fn check_selector(text: &str) -> Option<SelectorError> {
     let checked = match ENVIRONMENT.compile(text) {
         Ok(checked) => checked,
-        Err(issues) => return Some(Refusal::Invalid(format!("compilation failed: {issues}"))),
+        Err(issues) => {
+            return Some(SelectorError::Invalid(format!("compilation failed: {issues}")));
+        }
     };
     let ty = checked.output_type();
     if !matches!(ty, Type::Bool | Type::Any) {
         let why = format!("must evaluate to bool or the unknown type, not {}", ty.declared());
-        return Some(Refusal::Invalid(why));
+        return Some(SelectorError::Invalid(why));
     }
     if let Err(error) = Program::new(&checked) {
-        return Some(Refusal::Internal(format!("program instantiation failed: {error}")));
+        return Some(SelectorError::Internal(format!("program instantiation failed: {error}")));
     }
-    (cost::estimate(&checked, &Sizes).max > MOST_COST).then_some(Refusal::TooCostly)
+    (cost::estimate(&checked, &Sizes).max > MOST_COST).then_some(SelectorError::TooCostly)
 }
 
 /// The sizes of parts of a device.
@@ -106,7 +108,7 @@ mod tests {
 
     fn why(text: &str) -> String {
         match check_selector(text) {
-            Some(Refusal::Invalid(why)) => why,
+            Some(SelectorError::Invalid(why)) => why,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -138,7 +140,7 @@ mod tests {
     #[test]
     fn a_constant_that_cannot_be_computed_is_an_internal_error() {
         let why = "program instantiation failed: type conversion error from 'string' to 'int'";
-        assert_eq!(check_selector("int('x') == 1"), Some(Refusal::Internal(why.to_owned())));
+        assert_eq!(check_selector("int('x') == 1"), Some(SelectorError::Internal(why.to_owned())));
     }
 
     #[test]
@@ -147,6 +149,6 @@ mod tests {
         for name in ["a", "b", "c", "d"] {
             text = format!("device.attributes.all({name}, {text})");
         }
-        assert_eq!(check_selector(&text), Some(Refusal::TooCostly));
+        assert_eq!(check_selector(&text), Some(SelectorError::TooCostly));
     }
 }

@@ -13,7 +13,6 @@ mod exchange;
 mod handler;
 mod impersonate;
 mod json;
-mod pages;
 mod paths;
 mod route;
 mod shape;

@@ -1,13 +1,15 @@
 //! Paths that name no resource: discovery, OpenAPI, version, health.
 
+mod pages;
+
 use http::HeaderMap;
 use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use self::pages::Page;
 use super::codec::{self, Format};
 use super::exchange::{DecodedRequest, Reply};
-use super::pages::{self, Page};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::apiservices;

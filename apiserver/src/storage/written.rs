@@ -85,8 +85,8 @@ pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Runs a piece of work as that of the server, inside of that of a user: the writes have no user and
-/// are not collected.
+/// Runs a piece of work as that of the server, inside of that of a user: the writes have no user
+/// and are not collected.
 pub(crate) fn by_server<T>(work: impl FnOnce() -> T) -> T {
     /// Restores user and collection even if the work panics.
     struct End(Option<String>, Option<Written>);

@@ -321,8 +321,8 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     if period > 0 { Grace::Wait } else { Grace::Now }
 }
 
-/// Lets the life cycle of definitions, flow control, and the objects that the server makes by itself
-/// act on a stored write or a removal.
+/// Lets the life cycle of definitions, flow control, and the objects that the server makes by
+/// itself act on a stored write or a removal.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,

@@ -1,8 +1,8 @@
 //! Adds and removes a finalizer of an object, without touching other writers' fields.
 //!
-//! Both are merge patches that carry the uid and resourceVersion they were computed from, so a list of
-//! finalizers that another writer changed meanwhile is never overwritten: the API server answers
-//! 409.
+//! Both are merge patches that carry the uid and the resourceVersion from which they were computed,
+//! so a list of finalizers that another writer changed meanwhile is never overwritten: the API
+//! server answers 409.
 //!
 //! Not included: the clean-up itself, and the decision when to run it.
 //!

@@ -5,7 +5,7 @@ mod slices;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use windlass_cel::devices::{Refusal, check_selector};
+use windlass_cel::devices::{SelectorError, check_selector};
 
 use super::{duplicate, items, storage, text, too_long, too_many};
 use crate::kinds::validate::fields::{is_empty, named};
@@ -226,11 +226,11 @@ fn expression(text: &str, at: &str, causes: &mut Vec<Cause>) {
         return;
     }
     match check_selector(text) {
-        Some(Refusal::Invalid(why)) => causes.push(invalid_value(at, &text.into(), &why)),
-        Some(Refusal::Internal(why)) => {
+        Some(SelectorError::Invalid(why)) => causes.push(invalid_value(at, &text.into(), &why)),
+        Some(SelectorError::Internal(why)) => {
             causes.push(cause("InternalError", at, format!("Internal error: {why}")));
         }
-        Some(Refusal::TooCostly) => {
+        Some(SelectorError::TooCostly) => {
             causes.push(forbidden_field(at, "too complex, exceeds cost limit"));
         }
         None => {}

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::codec::{self, Entry, Format};
-use super::exchange::{DecodedRequest, Reply};
 use crate::clock;
 use crate::core::Core;
+use crate::http::codec::{self, Entry, Format};
+use crate::http::exchange::{DecodedRequest, Reply};
 use crate::status::ApiError;
 
 /// Media types of the pages.

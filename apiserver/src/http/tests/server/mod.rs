@@ -1,0 +1,4 @@
+//! Tests of the server's own objects, pages and metrics.
+
+mod metrics;
+mod own;
