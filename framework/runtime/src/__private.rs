@@ -100,6 +100,14 @@ where
     F: ChangeMethod<'a, C, C::Object>,
     F::Done: Send + 'a,
 {
-    let running = handler.start(controller, object, cx);
+    boxed(handler.start(controller, object, cx))
+}
+
+/// Boxes a running handler. The type of the future is a parameter: the compiler does not find
+/// `Send` of an associated type with a lifetime inside of an `async` block.
+fn boxed<'a, R>(running: R) -> ChangeFuture<'a>
+where
+    R: Future<Output: Handled> + Send + 'a,
+{
     Box::pin(async move { running.await.handled() })
 }
