@@ -29,7 +29,7 @@ pub struct OuterSpec {
     pub others: Option<Vec<Inner>>,
 }
 
-fn main() {
+pub fn main() {
     let inner = || InnerApply::new("c").spec(InnerSpecApply::new().host("a"));
     let outer = OuterApply::new("o").spec(OuterSpecApply::new().child(inner()).others([inner()]));
     let text = serde_json::to_string(&outer).unwrap_or_default();
