@@ -98,8 +98,6 @@ const SEVERAL: &[&str] = &[
     "schema/default_of_a_type_without_one",
     "schema/default_of_a_variant_without_one",
     "object/several",
-    // A version needs two traits of the derive.
-    "versions/not_a_version",
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     // At the call, for the future, and at `.await`.

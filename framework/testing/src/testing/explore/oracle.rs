@@ -108,8 +108,9 @@ impl Expectation {
         let unnumbered = names.unnumbered();
         places.extend(masks(others, |outcome| unnumbered.end(&outcome.end), first)?);
         let mut write_masks = masks(others, |outcome| names.stored(&outcome.end), first)?;
-        let ends = |of: &[Outcome]| of.iter().map(|it| it.end.clone()).collect::<Vec<Snapshot>>();
-        let elapsed = Elapsed::learn(&names, &first.end, &ends(others), &ends(slow));
+        let stored =
+            |of: &[Outcome]| -> Vec<Snapshot> { of.iter().map(|it| it.end.clone()).collect() };
+        let elapsed = Elapsed::learn(&names, &first.end, &stored(others), &stored(slow));
         write_masks.extend(elapsed.varying());
         let mut expected = Self {
             relations: Relations::of(&end, &ends),
