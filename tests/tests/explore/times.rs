@@ -67,7 +67,7 @@ async fn until(world: &World, name: &str, holds: impl Fn(&ErrandStatus) -> bool)
         let errands = world.objects::<Errand>();
         errands
             .iter()
-            .any(|it| it.name() == name && it.status.as_ref().is_some_and(|status| holds(status)))
+            .any(|it| it.name() == name && it.status.as_ref().is_some_and(&holds))
     };
     world.eventually("the status shows it", is_there).await;
 }
