@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use windlass::ErrorKind;
 use windlass::api::Patch;
 use windlass::controller::{
-    Finalize, PlannedAction, PlannedObject, PlannedOutcome, note_external_call, predicates,
+    Finalize, PlannedAction, PlannedChange, PlannedObject, PlannedOutcome, note_external_call,
+    predicates,
 };
 use windlass::manager::{Plan, PlanOptions};
 use windlass::prelude::*;
@@ -76,6 +77,10 @@ impl Reconciler for Painter {
                 let maps = cx.api::<ConfigMap>();
                 maps.patch("shared", Patch::Merge(json!({ "data": { "by": "us" } }))).await?;
                 maps.delete_collection().labels("kind=scrap").await?;
+            }
+            "labelled" => {
+                let label = json!({ "metadata": { "labels": { "seen": "yes" } } });
+                cx.api::<ConfigMap>().patch(gadget.name(), Patch::Merge(label)).await?;
             }
             "back" => {
                 let maps = cx.api::<ConfigMap>();
@@ -339,6 +344,25 @@ async fn a_failure_is_shown_with_its_object_and_others_are_planned() {
         object.changes.iter().filter(|change| change.action == PlannedAction::Create).count()
     };
     assert!(plan.objects.iter().all(|object| created(object) == 2), "{plan:#?}");
+}
+
+#[tokio::test]
+async fn a_second_write_to_an_object_that_the_plan_creates_fails_with_the_reason() {
+    let bench = Bench::start().await;
+    bench.gadgets.create(&gadget("home", "labelled")).await.unwrap();
+    let home = bench.planned_of("home").await;
+    let PlannedOutcome::Failed(text) = &home.outcome else { panic!("{:?}", home.outcome) };
+    let page =
+        format!("this plan creates configmaps {}/home by a dry run", bench.cluster.namespace());
+    assert!(text.contains(&page) && text.contains("are in no plan until"), "{text}");
+    let is_page = |change: &PlannedChange| change.resource == "configmaps";
+    assert!(home.changes.iter().any(is_page), "changes until then are planned: {home:#?}");
+
+    // An object that is missing for another reason has no such text.
+    bench.gadgets.create(&gadget("other", "directly")).await.unwrap();
+    let other = bench.planned_of("other").await;
+    let PlannedOutcome::Failed(text) = &other.outcome else { panic!("{:?}", other.outcome) };
+    assert!(text.contains("shared") && !text.contains("by a dry run"), "{text}");
 }
 
 #[tokio::test]

@@ -172,6 +172,7 @@ async fn answer(
         let is_cut = read.as_ref().is_err_and(|failure| failure.code == StatusCode::BAD_REQUEST);
         // `Relaxed`: read by the same task.
         is_broken.store(is_cut, Ordering::Relaxed);
+        asked.received();
         read.map(|read| (read.bytes, read.memory))
     };
     let answer = shared.handler.answer_read(&parts, read).await;

@@ -1,5 +1,8 @@
 //! The open connections: accepted up to a number, displaced when more come, ended at the stop.
 
+// DESIGN.md, 290: A client that is slow loses its place before one that is used
+
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +12,12 @@ use windlass_core::metrics::{GaugeSeries, names};
 use windlass_runtime::manager::WebhookListener;
 
 use super::connection::{Shared, serve};
-use super::progress::Progress;
+use super::progress::{Progress, SLOW, Standing};
 
 /// Pause after a connection that could not be accepted: out of file descriptors, most likely.
 const BACKOFF: Duration = Duration::from_millis(100);
+/// Time between two looks for a connection that became slow.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves connections until the stop, and those that are open to their end.
 pub(super) async fn run(listener: Arc<dyn WebhookListener>, most: usize, shared: Arc<Shared>) {
@@ -34,6 +39,11 @@ pub(super) async fn run(listener: Arc<dyn WebhookListener>, most: usize, shared:
                 // Lets the connection read its request before a further one could displace it.
                 tokio::task::yield_now().await;
             }
+            // The fault of a single connection.
+            Err(error) if is_of_the_client(&error) => {
+                tracing::debug!(%error, "a connection ended before it was accepted");
+                tokio::task::yield_now().await;
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection of the webhook server");
                 shared.clock.sleep(BACKOFF).await;
@@ -42,6 +52,11 @@ pub(super) async fn run(listener: Arc<dyn WebhookListener>, most: usize, shared:
     }
     drop(listener);
     while connections.tasks.join_next().await.is_some() {}
+}
+
+fn is_of_the_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 /// The open connections, oldest first.
@@ -60,25 +75,41 @@ impl Connections {
 
     /// Waits until one more connection may be open. Cancel safe.
     async fn make_room(&mut self, shared: &Shared) {
+        let began = shared.clock.now();
         loop {
             while self.tasks.try_join_next().is_some() {}
             self.open.retain(|(task, _)| !task.is_finished());
             if self.open.len() < self.most {
                 return;
             }
-            let expendable = self.open.iter().enumerate();
-            let expendable = expendable
-                .filter_map(|(at, (_, progress))| Some((progress.expendable()?, at)))
-                .min();
-            match expendable {
-                Some((_, at)) => {
-                    self.open.remove(at).0.abort();
-                    shared.closed("displaced");
-                }
-                // Requests have deadlines.
-                None => drop(self.tasks.join_next().await),
+            if let Some(at) = self.least(shared.clock.now() >= began + SLOW) {
+                self.open.remove(at).0.abort();
+                shared.closed("displaced");
+                continue;
+            }
+            tokio::select! {
+                biased;
+                _ = self.tasks.join_next() => {}
+                () = shared.clock.sleep(LOOK) => {}
             }
         }
+    }
+
+    /// Returns the place of the connection that is closed for another one, if one may be. A
+    /// connection that was used just now is spared while others are sending: they are slow soon, or
+    /// done; but not by a connection that `has_waited` for that.
+    fn least(&self, has_waited: bool) -> Option<usize> {
+        let standings = self.open.iter().map(|(_, progress)| progress.standing());
+        let standings: Vec<_> =
+            standings.enumerate().map(|(at, (it, since))| (it, since, at)).collect();
+        let is_sending = standings.iter().any(|(standing, ..)| *standing == Standing::Sending);
+        let (standing, _, at) = *standings.iter().min()?;
+        let goes = match standing {
+            Standing::Unasked | Standing::Slow | Standing::Idle => true,
+            Standing::Recent => !is_sending || has_waited,
+            Standing::Sending | Standing::Answering => false,
+        };
+        goes.then_some(at)
     }
 
     fn add(&mut self, io: BoxIo, shared: &Arc<Shared>) {

@@ -175,8 +175,9 @@ impl WebhookServer {
     }
 
     /// Sets the number of connections that may be open; at least one, default 256. One more
-    /// displaces a connection without a request: one that never sent any, or else one that is idle.
-    /// When all are being answered, it waits.
+    /// displaces a connection that never sent a request, or else one whose client has been slow for
+    /// two seconds, or else the idle connection that was used longest ago. While all others are
+    /// being answered, or send since less than two seconds, it waits.
     pub fn connections(mut self, most: usize) -> Self {
         self.connections = most.max(1);
         self

@@ -6,6 +6,8 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,6 +25,10 @@ const HEADERS: Duration = Duration::from_secs(5);
 const WRITE: Duration = Duration::from_secs(10);
 /// Time for which a connection without requests is kept: API servers close theirs after 90 s.
 const IDLE: Duration = Duration::from_secs(150);
+
+/// Time after which a body, an answer or the rest of the headers is slow, and a connection without
+/// requests is idle, when another connection needs the place.
+pub(super) const SLOW: Duration = Duration::from_secs(2);
 
 /// Requests that a client of HTTP/2 may take back, beyond the number of those that it let be
 /// answered.
@@ -71,6 +77,23 @@ impl Phase {
     }
 }
 
+/// Willingness to close a connection for another one, the most willing first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    /// No request has come yet.
+    Unasked,
+    /// The client has been slow with a body, with headers, or with taking an answer.
+    Slow,
+    /// No request for a while.
+    Idle,
+    /// No request at the moment.
+    Recent,
+    /// The client sends a body or headers, or takes an answer.
+    Sending,
+    /// A request is being answered.
+    Answering,
+}
+
 /// The phase of a connection, shared by its parts.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -86,6 +109,8 @@ struct State {
     since: Instant,
     /// Requests being answered; several with HTTP/2.
     requests: usize,
+    /// Those of them whose body has not come.
+    bodies: usize,
     /// Requests that were taken back, less those that were answered.
     resets: u32,
     /// Whether a request has ever come.
@@ -101,6 +126,7 @@ impl Progress {
             phase: Phase::Handshake,
             since: clock.now(),
             requests: 0,
+            bodies: 0,
             resets: 0,
             has_asked: false,
             has_heads: true,
@@ -125,11 +151,13 @@ impl Progress {
     pub(super) fn asked(self: &Arc<Self>) -> Asked {
         let mut state = self.state.lock();
         state.requests += 1;
+        state.bodies += 1;
         state.has_asked = true;
-        if state.phase != Phase::Resets {
+        // A further request of HTTP/2 makes the bodies before it no faster.
+        if !matches!(state.phase, Phase::Resets | Phase::Asked) {
             self.enter(&mut state, Phase::Asked);
         }
-        Asked { progress: Arc::clone(self), is_answered: false }
+        Asked { progress: Arc::clone(self), has_body: AtomicBool::new(false), is_answered: false }
     }
 
     fn received(&self) {
@@ -168,15 +196,20 @@ impl Progress {
         }
     }
 
-    /// Returns how willingly the connection is closed for another one: first those that never sent
-    /// a request, then idle ones; `None` while it is used.
-    pub(super) fn expendable(&self) -> Option<u8> {
+    /// Returns the standing of the connection, and the time of the last step.
+    pub(super) fn standing(&self) -> (Standing, Instant) {
         let state = self.state.lock();
-        match state.phase {
-            Phase::Asked | Phase::Write | Phase::Resets => None,
-            _ if !state.has_asked => Some(0),
-            _ => Some(1),
-        }
+        let is_late = self.clock.now() >= state.since + SLOW;
+        let sending = if is_late { Standing::Slow } else { Standing::Sending };
+        let standing = match state.phase {
+            _ if !state.has_asked => Standing::Unasked,
+            Phase::Asked if state.bodies < state.requests => Standing::Answering,
+            Phase::Resets => Standing::Answering,
+            Phase::Idle if is_late => Standing::Idle,
+            Phase::Idle => Standing::Recent,
+            Phase::Handshake | Phase::Headers | Phase::Asked | Phase::Write => sending,
+        };
+        (standing, state.since)
     }
 }
 
@@ -184,10 +217,19 @@ impl Progress {
 #[derive(Debug)]
 pub(super) struct Asked {
     progress: Arc<Progress>,
+    has_body: AtomicBool,
     is_answered: bool,
 }
 
 impl Asked {
+    /// The body is there, or will not come.
+    pub(super) fn received(&self) {
+        let mut state = self.progress.state.lock();
+        // `Relaxed`: written under the lock.
+        state.bodies -= usize::from(!self.has_body.swap(true, Relaxed));
+        state.since = self.progress.clock.now();
+    }
+
     /// The answer is there.
     pub(super) fn answered(mut self) {
         self.is_answered = true;
@@ -198,6 +240,10 @@ impl Drop for Asked {
     fn drop(&mut self) {
         let mut state = self.progress.state.lock();
         state.requests -= 1;
+        match *self.has_body.get_mut() {
+            true => state.since = self.progress.clock.now(),
+            false => state.bodies -= 1,
+        }
         state.resets = match self.is_answered {
             true => state.resets.saturating_sub(1),
             false => state.resets + 1,

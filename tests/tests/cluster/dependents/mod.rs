@@ -14,6 +14,7 @@ mod removal;
 mod restarts;
 mod rollouts;
 mod scopes;
+mod webhooks;
 mod wiring;
 
 use std::time::Duration;

@@ -252,6 +252,11 @@ impl Failure {
         self.errors().any(|error| error.code() == Some(404))
     }
 
+    /// Returns the code of the API server's refusal, if a request was refused.
+    pub(in crate::controller) fn code(&self) -> Option<u16> {
+        self.errors().find_map(Error::code)
+    }
+
     /// The framework's errors among the causes, outermost first.
     fn errors(&self) -> impl Iterator<Item = &Error> {
         let causes = std::iter::successors(Some(self.cause()), |cause| cause.source());

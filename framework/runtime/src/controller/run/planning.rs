@@ -19,7 +19,9 @@ use crate::controller::planned::DryRunRecord;
 use crate::controller::reconcile::{ObjectStep, show_wait};
 use crate::controller::source::Reason;
 use crate::controller::worker::{AttemptCancel, KeyHandler, ReconcileAttempt, ReconcileOutcome};
-use crate::controller::{PlannedEvent, PlannedObject, PlannedOutcome, Reconciler};
+use crate::controller::{
+    PlannedAction, PlannedChange, PlannedEvent, PlannedObject, PlannedOutcome, Reconciler,
+};
 use crate::events::{EventWriter, Recorder};
 use windlass_cache::store::Cached;
 use windlass_client::client::Client;
@@ -99,12 +101,13 @@ impl<C: Reconciler> Handle<C> {
         let cancel = AttemptCancel::new(stop);
         let attempt = ReconcileAttempt { number: 0, reasons: Reason::STARTED.bit(), cancel };
         async move {
-            let (outcome, requeue_after) = reconciled(&step, &key, attempt, limit).await;
+            let (outcome, requeue_after, code) = reconciled(&step, &key, attempt, limit).await;
             drop(step);
             let owner = (kind.as_str(), key.name());
             let (events, reads) = (events.into_queued(), record.take_reads());
             let events = events.into_iter().map(PlannedEvent::of).collect();
             let (changes, external_calls) = record.take().changes(&client, owner).await;
+            let outcome = explained(outcome, code, &changes);
             PlannedObject {
                 controller,
                 kind,
@@ -156,13 +159,14 @@ impl<C: Reconciler> Handle<C> {
     }
 }
 
-/// Runs one step to its end, its panic or its deadline; returns the requeue of a success, too.
+/// Runs one step to its end, its panic or its deadline; returns the requeue of a success and the
+/// code of a refused request, too.
 async fn reconciled<C: Reconciler>(
     step: &ObjectStep<C>,
     key: &ObjectKey,
     attempt: ReconcileAttempt,
     limit: Duration,
-) -> (PlannedOutcome, Option<Duration>) {
+) -> (PlannedOutcome, Option<Duration>, Option<u16>) {
     let ending = attempt.cancel.end_guard();
     let clock = step.shared.environment.clock.clone();
     let run = async {
@@ -171,17 +175,18 @@ async fn reconciled<C: Reconciler>(
         outcome
     };
     let outcome = clock.timeout(limit, caught(run)).await;
-    let failed = |text: String| (PlannedOutcome::Failed(text), None);
+    let failed = |text: String| (PlannedOutcome::Failed(text), None, None);
     match outcome {
         None => failed(format!("the reconcile hit its deadline of {limit:?}")),
         Some(Err(panic)) => failed(format!("the reconciler panicked: {}", panic_text(&*panic))),
         Some(Ok(outcome)) => {
             ending.finished();
-            let requeue_after = match &outcome {
-                ReconcileOutcome::Done(action) => action.requeue_after,
-                _ => None,
+            let (requeue_after, code) = match &outcome {
+                ReconcileOutcome::Done(action) => (action.requeue_after, None),
+                ReconcileOutcome::Failed(failure) => (None, failure.code()),
+                _ => (None, None),
             };
-            (planned(outcome, key), requeue_after)
+            (planned(outcome, key), requeue_after, code)
         }
     }
 }
@@ -205,4 +210,27 @@ fn planned(outcome: ReconcileOutcome, key: &ObjectKey) -> PlannedOutcome {
         }
         ReconcileOutcome::Paused => PlannedOutcome::Paused,
     }
+}
+
+/// Adds the reason to a failure about an object that the plan has created: no dry run stores an
+/// object, so the API server has none for a second write.
+fn explained(
+    outcome: PlannedOutcome,
+    code: Option<u16>,
+    changes: &[PlannedChange],
+) -> PlannedOutcome {
+    let PlannedOutcome::Failed(mut text) = outcome else { return outcome };
+    let is_named = |change: &&PlannedChange| {
+        change.action == PlannedAction::Create
+            && text.contains(&format!("{} \"{}\"", change.resource, change.key.name()))
+    };
+    if let (Some(404 | 409), Some(created)) = (code, changes.iter().find(is_named)) {
+        let PlannedChange { resource, key, .. } = created;
+        let note = format!(
+            "; this plan creates {resource} {key} by a dry run, which stores nothing: later writes to \
+             the object, and what comes after them, are in no plan until the object exists"
+        );
+        text.push_str(&note);
+    }
+    PlannedOutcome::Failed(text)
 }

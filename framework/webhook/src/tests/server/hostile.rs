@@ -149,6 +149,99 @@ async fn w2_a_further_connection_waits_while_all_are_being_answered() {
     assert_eq!(slow.await.unwrap(), 200);
 }
 
+/// Begins a review whose body does not come.
+async fn slow_body(hooks: &Hooks) -> TlsStream<DuplexStream> {
+    let mut slow = hooks.tls().await;
+    slow.write_all(head(5000, "?timeout=30s").as_bytes()).await.unwrap();
+    slow.write_all(b"{").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    slow
+}
+
+#[tokio::test(start_paused = true)]
+async fn w2_slow_bodies_keep_a_good_client_out_for_two_seconds_at_most() {
+    let hooks = Hooks::start_with(|server| server.connections(8)).await;
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        slow.push(slow_body(&hooks).await);
+    }
+    let began = Instant::now();
+    assert_eq!(hooks.ask(json!({})).await.0, 200);
+    let taken = began.elapsed();
+    assert!(taken <= Duration::from_millis(2100), "{taken:?}");
+    // They began before the good one.
+    assert!(taken >= Duration::from_millis(1900), "a body may take a moment: {taken:?}");
+    assert_eq!(hooks.closed("displaced"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w2_a_slow_body_loses_its_place_before_a_connection_that_is_used_now_and_then() {
+    let hooks = Hooks::start_with(|server| server.connections(2)).await;
+    let mut used = hooks.http().await;
+    assert_eq!(send(&mut used, "", json!({})).await.0, 200);
+    let mut slow = slow_body(&hooks).await;
+    pass(3).await;
+    assert_eq!(hooks.ask(json!({})).await.0, 200);
+    assert_eq!(until_closed(&mut slow).await, 0);
+    assert_eq!(send(&mut used, "", json!({})).await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w2_a_connection_whose_review_is_being_answered_keeps_its_place() {
+    let hooks = Hooks::start_with(|server| server.connections(1)).await;
+    let mut first = hooks.http().await;
+    let answered = tokio::spawn(async move {
+        let (code, _) = send(&mut first, "?timeout=10s", json!({ "hang": "" })).await;
+        code
+    });
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let began = Instant::now();
+    assert_eq!(hooks.ask(json!({})).await.0, 200);
+    assert_eq!(began.elapsed().as_secs(), 9);
+    assert_eq!(answered.await.unwrap(), 504);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w2_of_idle_connections_the_one_that_was_used_longest_ago_loses_its_place() {
+    let hooks = Hooks::start_with(|server| server.connections(2)).await;
+    let (mut older, mut newer) = (hooks.http().await, hooks.http().await);
+    for sender in [&mut newer, &mut older] {
+        assert_eq!(send(sender, "", json!({})).await.0, 200);
+        pass(1).await;
+    }
+    assert_eq!(hooks.ask(json!({})).await.0, 200);
+    assert_eq!(send(&mut older, "", json!({})).await.0, 200);
+    assert!(newer.ready().await.is_err(), "it was displaced");
+}
+
+/// A listener whose first connections end before they are accepted.
+struct Reset(std::sync::atomic::AtomicUsize, Pipes);
+
+impl WebhookListener for Reset {
+    fn accept(&self) -> AcceptFuture<'_> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => {
+                let aborted = std::io::Error::from(std::io::ErrorKind::ConnectionAborted);
+                Box::pin(std::future::ready(Err(aborted)))
+            }
+            Err(_) => self.1.accept(),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w2_connections_that_end_before_they_are_accepted_delay_no_other() {
+    let (dial, accepted) = mpsc::channel(16);
+    let listener = Reset(1000.into(), Pipes(Mutex::new(accepted)));
+    let hooks = Hooks::start_with(|server| server.listener(listener)).await;
+    let hooks = Hooks { dial, ..hooks };
+    let began = Instant::now();
+    assert_eq!(hooks.ask(json!({})).await.0, 200);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
 #[tokio::test(start_paused = true)]
 async fn w2_large_bodies_wait_for_memory_and_small_ones_do_not() {
     let hooks = Hooks::start().await;

@@ -2,6 +2,7 @@
 
 mod at_url;
 mod certificates;
+mod flood;
 mod hostile;
 mod logs;
 mod missing;

@@ -1,0 +1,261 @@
+//! Children that a validating webhook refuses, or does not answer for.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use k8s_openapi::api::events::v1::Event;
+use tracing_subscriber::util::SubscriberInitExt;
+use windlass::webhook::{
+    Admission, AdmissionResponse, FailurePolicy, Validate, WebhookRegistration, WebhookServer,
+    Webhooks,
+};
+
+use super::*;
+
+/// Logins side by side, and a door that comes after all of them.
+mod graph {
+    use super::super::*;
+
+    #[derive(Dependents)]
+    #[dependents(for = Shop, by = Shops)]
+    struct Parts {
+        config: ConfigMap,
+        logins: Vec<Secret>,
+        #[dependent(after(logins))]
+        door: ConfigMap,
+    }
+
+    #[derive(Controller)]
+    #[controller(for = Shop, dependents(Parts), name = "shops", conditions)]
+    pub(super) struct Shops;
+
+    impl DesiredParts for Shops {
+        async fn config(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(shop.name().to_owned()))
+        }
+
+        async fn logins(&self, shop: &Shop, _: &Context<Self>) -> Result<Vec<Secret>> {
+            let names = shop.spec.shards.iter();
+            Ok(names.map(|login| secret(format!("{}-{login}", shop.name()))).collect())
+        }
+
+        async fn door(&self, shop: &Shop, _: &Context<Self>) -> Result<ConfigMap> {
+            Ok(map(format!("{}-door", shop.name())))
+        }
+    }
+}
+
+/// The rules for Secrets: those whose name ends with `-x` are not wanted while the door is shut,
+/// and those that end with `-slow` are not answered for.
+#[derive(Clone, Default)]
+struct Guard {
+    is_open: Arc<AtomicBool>,
+    /// Refusals so far.
+    refused: Arc<AtomicUsize>,
+}
+
+impl Guard {
+    fn refused(&self) -> usize {
+        self.refused.load(Ordering::SeqCst)
+    }
+}
+
+impl Validate for Guard {
+    type Object = Secret;
+
+    async fn validate(&self, login: &Secret, _: &Admission) -> AdmissionResponse {
+        let mut response = AdmissionResponse::allowed();
+        if self.is_open.load(Ordering::SeqCst) {
+            return response;
+        }
+        if login.name().ends_with("-slow") {
+            std::future::pending::<()>().await;
+        }
+        if login.name().ends_with("-x") {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+            response.invalid("metadata.name", login.name(), "the guard knows no such guest");
+        }
+        response
+    }
+}
+
+fn operator(world: &World, guard: &Guard) -> Manager {
+    let only = format!("request.namespace == '{}'", world.cluster.namespace());
+    let keys = WebhookRegistration::new()
+        .name(format!("guard.{}.example", world.cluster.namespace()))
+        .match_condition("namespace", only)
+        .timeout(Duration::from_secs(1))
+        .failure_policy(FailurePolicy::Fail);
+    let server = WebhookServer::new(Webhooks::new().validating_with(guard.clone(), keys));
+    Manager::new(world.cluster.client()).name("shops").controller(graph::Shops).runnable(server)
+}
+
+/// What was logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits until the webhook is asked: a real API server takes a moment to read configurations.
+async fn until_asked(world: &World) {
+    let is_refused = async || {
+        let answer = world.api::<Secret>().create(&secret("probe-x".to_owned())).dry_run().await;
+        answer.is_err_and(|error| error.to_string().contains("the guard knows no such guest"))
+    };
+    world.eventually("the webhook is asked", is_refused).await;
+}
+
+async fn reasons(world: &World) -> Vec<String> {
+    let shop = world.api::<Shop>().get("shop").await.unwrap();
+    let conditions = shop.status.unwrap_or_default().conditions;
+    let of = |type_: &str| conditions.get(type_).map_or_else(String::new, |it| it.reason.clone());
+    ["Ready", "Reconciling", "Stalled"].into_iter().map(of).collect()
+}
+
+#[tokio::test]
+async fn a_child_that_a_webhook_refuses_is_told_everywhere_and_holds_no_sibling() {
+    let (log, guard) = (Log::default(), Guard::default());
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    let _logging = subscriber.finish().set_default();
+    let world = World::start().await;
+    let running = world.cluster.spawn(operator(&world, &guard));
+    until_asked(&world).await;
+    world.create("shop", &["a", "x", "c"]).await;
+    let words = ["logins: ", "shop-x", "the guard knows no such guest"];
+    let is_told = async || {
+        let told = world.told("shop").await;
+        words.iter().all(|word| told.contains(word))
+    };
+    world.eventually("the status tells it", is_told).await;
+    assert_eq!(reasons(&world).await, ["ReconcileFailed", "ReconcileFailed", ""]);
+    assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-c"], "its siblings are there");
+    assert_eq!(world.owned::<ConfigMap>().await, ["shop"], "and what does not wait for it");
+
+    let has_event = async || {
+        let events = world.api::<Event>().list().await.unwrap().items;
+        let mut notes = events.iter().filter_map(|event| event.note.as_deref());
+        notes.any(|note| words[1..].iter().all(|word| note.contains(word)))
+    };
+    world.eventually("an Event tells it", has_event).await;
+    let log = log.text();
+    let mut lines = log.lines();
+    assert!(lines.any(|line| words[1..].iter().all(|word| line.contains(word))), "{log}");
+
+    if world.cluster.is_embedded() {
+        let before = guard.refused();
+        world.pass(600).await;
+        let again = guard.refused() - before;
+        assert!((2..=20).contains(&again), "tried again, ever more seldom: {again}");
+    }
+    guard.is_open.store(true, Ordering::SeqCst);
+    world.pass(if world.cluster.is_embedded() { 600 } else { 0 }).await;
+    world.eventually("a retry makes it", async || world.told("shop").await == "ready").await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-c", "shop-x"]);
+    assert_eq!(world.owned::<ConfigMap>().await, ["shop", "shop-door"]);
+    running.settled().await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_child_that_a_webhook_does_not_answer_for_holds_no_sibling_and_is_made_later() {
+    let (world, guard) = (World::start().await, Guard::default());
+    let running = world.cluster.spawn(operator(&world, &guard));
+    until_asked(&world).await;
+    world.create("shop", &["a", "slow", "c"]).await;
+    let is_told = async || {
+        let told = world.told("shop").await;
+        ["logins: ", "shop-slow", "failed calling webhook"].iter().all(|word| told.contains(word))
+    };
+    world.eventually("the status tells it", is_told).await;
+    assert_eq!(reasons(&world).await, ["ReconcileFailed", "ReconcileFailed", ""]);
+    assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-c"], "its siblings are there");
+    assert_eq!(world.owned::<ConfigMap>().await, ["shop"], "and what does not wait for it");
+    guard.is_open.store(true, Ordering::SeqCst);
+    world.pass(if world.cluster.is_embedded() { 600 } else { 0 }).await;
+    world.eventually("a retry makes it", async || world.told("shop").await == "ready").await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-c", "shop-slow"]);
+    running.settled().await;
+    running.stop().await;
+}
+
+/// A webhook may also refuse the change of a child that is there, and its deletion.
+#[tokio::test]
+async fn a_change_and_a_deletion_that_a_webhook_refuses_are_told_and_tried_again() {
+    use windlass::webhook::Operation;
+
+    /// Refuses changes and deletions of Secrets with a label.
+    struct Keep;
+
+    fn is_kept(login: &Secret) -> bool {
+        login.label("kept") == Some("yes")
+    }
+
+    impl Validate for Keep {
+        type Object = Secret;
+
+        async fn validate(&self, _: &Secret, _: &Admission) -> AdmissionResponse {
+            AdmissionResponse::allowed()
+        }
+
+        async fn validate_delete(&self, old: &Secret, _: &Admission) -> AdmissionResponse {
+            match is_kept(old) {
+                true => AdmissionResponse::deny("the login is in use"),
+                false => AdmissionResponse::allowed(),
+            }
+        }
+    }
+
+    let world = World::start().await;
+    let keys = WebhookRegistration::new()
+        .name(format!("keep.{}.example", world.cluster.namespace()))
+        .match_condition(
+            "namespace",
+            format!("request.namespace == '{}'", world.cluster.namespace()),
+        )
+        .operations([Operation::Delete])
+        .failure_policy(FailurePolicy::Fail);
+    let server = WebhookServer::new(Webhooks::new().validating_with(Keep, keys));
+    let manager = Manager::new(world.cluster.client()).name("shops");
+    let running = world.cluster.spawn(manager.controller(graph::Shops).runnable(server));
+    let mut probe = secret("probe".to_owned());
+    probe.metadata.labels = Some([("kept".to_owned(), "yes".to_owned())].into());
+    world.api::<Secret>().create(&probe).await.unwrap();
+    let is_refused = async || world.api::<Secret>().delete("probe").dry_run().await.is_err();
+    world.eventually("the webhook is asked", is_refused).await;
+
+    world.create("shop", &["a", "b"]).await;
+    world.eventually("it is ready", async || world.told("shop").await == "ready").await;
+    let keep = |value: Value| Patch::Merge(json!({ "metadata": { "labels": { "kept": value } } }));
+    world.api::<Secret>().patch("shop-a", keep(json!("yes"))).await.unwrap();
+    running.settled().await;
+    world.patch("shop", json!({ "spec": { "shards": [] } })).await;
+    let is_told = async || {
+        let told = world.told("shop").await;
+        told.contains("shop-a") && told.contains("the login is in use")
+    };
+    world.eventually("it is told", is_told).await;
+    assert_eq!(world.owned::<Secret>().await, ["shop-a"], "the other is gone");
+    world.api::<Secret>().patch("shop-a", keep(Value::Null)).await.unwrap();
+    world.pass(if world.cluster.is_embedded() { 600 } else { 0 }).await;
+    world.eventually("it is gone", async || world.owned::<Secret>().await.is_empty()).await;
+    running.settled().await;
+    assert_eq!(world.told("shop").await, "ready");
+    running.stop().await;
+}
