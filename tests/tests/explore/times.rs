@@ -65,9 +65,7 @@ async fn create(world: &World, name: &str) {
 async fn until(world: &World, name: &str, holds: impl Fn(&ErrandStatus) -> bool) {
     let is_there = async || {
         let errands = world.objects::<Errand>();
-        errands
-            .iter()
-            .any(|it| it.name() == name && it.status.as_ref().is_some_and(&holds))
+        errands.iter().any(|it| it.name() == name && it.status.as_ref().is_some_and(&holds))
     };
     world.eventually("the status shows it", is_there).await;
 }

@@ -87,8 +87,8 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 impl Expectation {
     /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds
     /// and times, the names and values that vary; all of them, and those `delayed`, the bounds of
-    /// writes. Runs of another pace, `slow`, show which values follow from times. `within` is the bound of the time
-    /// to rest.
+    /// writes. Runs of another pace, `slow`, show which values follow from times. `within` is the
+    /// bound of the time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
