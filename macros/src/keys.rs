@@ -104,7 +104,7 @@ pub(crate) fn each_item(
     mut other: impl FnMut(ParseStream<'_>, &mut Errors) -> Option<syn::Result<()>>,
     mut read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> Vec<String> {
-    let mut tried = Vec::new();
+    let (mut tried, mut told) = (Vec::new(), Vec::new());
     while !input.is_empty() {
         let outcome = match other(input, errors) {
             // The fault may stand for any of the keys.
@@ -113,6 +113,10 @@ pub(crate) fn each_item(
                 Err(fault)
             }
             Some(outcome) => outcome,
+            None if told_again(input, known, &mut told) => {
+                skip_to_comma(input);
+                Ok(())
+            }
             None => one_key(input, known, &mut tried, errors, &mut read),
         };
         match outcome {
@@ -141,6 +145,19 @@ pub(crate) fn each_item(
 fn is_key(input: ParseStream<'_>, known: Known<'_>) -> bool {
     let next = input.fork().call(Ident::parse_any);
     next.is_ok_and(|ident| known.keys.contains(&ident.unraw().to_string().as_str()))
+}
+
+/// Whether a word of another tool comes next whose advice was given: two words may have one advice.
+fn told_again<'a>(input: ParseStream<'_>, known: Known<'a>, told: &mut Vec<&'a str>) -> bool {
+    let Ok(next) = input.fork().call(Ident::parse_any) else { return false };
+    let name = next.unraw().to_string();
+    let hint = known.hints.iter().find(|(word, _)| *word == name);
+    let Some((_, advice)) = hint.filter(|_| !known.keys.contains(&name.as_str())) else {
+        return false;
+    };
+    let is_again = told.contains(advice);
+    told.push(advice);
+    is_again
 }
 
 /// Reads a key with the value.

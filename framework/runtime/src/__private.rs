@@ -18,7 +18,9 @@ pub mod dependents {
     pub use crate::dependents::run::FieldOutcomes;
 }
 
-use crate::controller::Reconciler;
+use std::future::Future;
+
+use crate::controller::{ChangeFuture, Context, Reconciler, Result};
 
 /// A reconciler of the kind `K`.
 ///
@@ -39,4 +41,73 @@ pub fn reconciles<C: Reconciler, K>()
 where
     C::Object: Is<K>,
 {
+}
+
+/// A method or function of `on_change(…)`.
+#[diagnostic::on_unimplemented(
+    message = "`on_change` cannot run this handler",
+    label = "expected `async fn(&self, &{O}, &Context<Self>) -> Result<()>`",
+    note = "the handler is a method of `{C}`: `async fn name(&self, object: &{O}, cx: &Context<Self>) -> Result<()>`, \
+            with the `Result` of `windlass::controller`"
+)]
+pub trait ChangeMethod<'a, C: Reconciler, O> {
+    /// The running handler.
+    type Done: Future<Output: Handled>;
+
+    /// Starts the handler.
+    fn start(self, controller: &'a C, object: &'a O, cx: &'a Context<C>) -> Self::Done;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, C, O, F, R> ChangeMethod<'a, C, O> for F
+where
+    C: Reconciler,
+    O: 'a,
+    F: FnOnce(&'a C, &'a O, &'a Context<C>) -> R,
+    R: Future<Output: Handled>,
+{
+    type Done = R;
+
+    fn start(self, controller: &'a C, object: &'a O, cx: &'a Context<C>) -> R {
+        self(controller, object, cx)
+    }
+}
+
+/// The result of a handler.
+pub trait Handled {
+    /// The same result.
+    ///
+    /// # Errors
+    /// That of the handler.
+    fn handled(self) -> Result<()>;
+}
+
+impl Handled for Result<()> {
+    fn handled(self) -> Self {
+        self
+    }
+}
+
+/// Runs a handler of `on_change(…)`.
+pub fn run_handler<'a, C, F>(
+    handler: F,
+    controller: &'a C,
+    object: &'a C::Object,
+    cx: &'a Context<C>,
+) -> ChangeFuture<'a>
+where
+    C: Reconciler,
+    F: ChangeMethod<'a, C, C::Object>,
+    F::Done: Send + 'a,
+{
+    boxed(handler.start(controller, object, cx))
+}
+
+/// Boxes a running handler. The type of the future is a parameter: the compiler does not find
+/// `Send` of an associated type with a lifetime inside of an `async` block.
+fn boxed<'a, R>(running: R) -> ChangeFuture<'a>
+where
+    R: Future<Output: Handled> + Send + 'a,
+{
+    Box::pin(async move { running.await.handled() })
 }

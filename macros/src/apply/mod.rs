@@ -133,6 +133,14 @@ pub(crate) fn expand_root<'a>(
 
         #[automatically_derived]
         impl ::windlass::resource::ApplyIntent<#ident, ()> for #apply {}
+
+        // The kind as a field of another one.
+        #[automatically_derived]
+        impl #p::ApplyValue<#ident> for #apply {
+            fn into_value(self) -> #p::serde_json::Result<#p::serde_json::Value> {
+                self.0.into_value()
+            }
+        }
     }
 }
 

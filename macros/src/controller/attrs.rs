@@ -277,7 +277,7 @@ fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
             return Err(syn::Error::new(input.span(), message));
         }
         let field = FieldPath::parse(input)?;
-        if !input.peek(Token![=]) {
+        if !input.peek(Token![=]) || input.peek(Token![=>]) {
             let message = format!("name the handler of the field: `{CHANGE}`");
             return Err(syn::Error::new(input.span(), message));
         }
@@ -390,6 +390,11 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
 /// Reads `when = labels_changed()`.
 fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
     let key = input.call(Ident::parse_any)?;
+    if MAPPER_KEYS.iter().any(|known| key == known) {
+        let message = "a function (`by`) or an index says which objects a change concerns: write one of them, and \
+                       another `watches(…)` for the other";
+        return Err(syn::Error::new(key.span(), message));
+    }
     if !WATCH_KEYS.iter().any(|known| key == known) {
         return Err(syn::Error::new(key.span(), unknown("key", &key.to_string(), WATCH_KEYS)));
     }

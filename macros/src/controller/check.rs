@@ -113,7 +113,14 @@ fn granted_once(attrs: &Attrs, errors: &mut Errors) {
 /// limit the read.
 fn read_once(attrs: &Attrs, errors: &mut Errors) {
     for grant in &attrs.grants {
-        let Target::Kind(kind, None) = &grant.target else { continue };
+        let kind = match &grant.target {
+            Target::Kind(kind, None) => kind,
+            Target::Kind(kind, Some(sub)) => {
+                without_a_call(kind, &sub.value, &grant.verbs, attrs, errors);
+                continue;
+            }
+            _ => continue,
+        };
         let Some(key) = cache_of(kind, attrs) else { continue };
         for verb in grant.verbs.iter().filter(|verb| READ.contains(&verb.value.as_str())) {
             let message = format!(
@@ -121,6 +128,28 @@ fn read_once(attrs: &Attrs, errors: &mut Errors) {
                 verb.value
             );
             errors.at(verb.span, message);
+        }
+    }
+}
+
+/// Rights on subresources of the reconciled kind that the Role has and no typed call asks for.
+const OF_THE_OBJECT: &[(&str, &str)] = &[("status", "get"), ("finalizers", "update")];
+
+/// A grant that neither adds to the Role nor permits a call has no effect.
+fn without_a_call(
+    kind: &Type,
+    sub: &str,
+    verbs: &[WithSpan<String>],
+    attrs: &Attrs,
+    errors: &mut Errors,
+) {
+    let is_object = attrs.object.as_ref().is_some_and(|object| same_tokens(object, kind));
+    for verb in verbs.iter().filter(|_| is_object) {
+        if OF_THE_OBJECT.contains(&(sub, verb.value.as_str())) {
+            let (verb, kind, span) = (&verb.value, grants::text(kind), verb.span);
+            let message =
+                format!("`for = {kind}` grants `{verb} {kind}/{sub}` already: leave the verb out");
+            errors.at(span, message);
         }
     }
 }

@@ -132,7 +132,8 @@ fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let impls = kinds.iter().map(|kind| {
         let can = implement_with(input, &generics, &quote!(#krate::rbac::Can<__Verb, #kind>));
         let owns = implement(input, &quote!(#krate::rbac::Owns<#kind>));
-        quote!(#can #owns)
+        // The text about a missing grant lists the kinds of the user only.
+        quote!(#[diagnostic::do_not_recommend] #can #[diagnostic::do_not_recommend] #owns)
     });
     impls.collect()
 }
@@ -240,7 +241,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
         #[allow(trivial_bounds)]
         impl #generics #krate::controller::Controller for #ty #bounds {
             fn wiring() -> #krate::controller::ControllerBuilder<Self> {
-                let wiring = #krate::controller::ControllerBuilder::new();
+                let wiring = #krate::controller::ControllerBuilder::<Self>::new();
                 #when
                 #(#owns)*
                 #(#graphs)*
@@ -386,7 +387,9 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenSt
                 let __new = { let __w = #p::Walk::of(new); #steps #value };
                 #same
             },
-            |controller, object, cx| ::std::boxed::Box::pin(#method(controller, object, cx)),
+            |controller, object, cx| {
+                #krate::__private::run_handler(#method, controller, object, cx)
+            },
         );
         #shown
     }

@@ -141,11 +141,29 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Grant> {
         return Err(syn::Error::new(last.span, no_target(&last.value)));
     }
     let target = target(input)?;
+    if verbs.is_empty() && input.peek(Token![:]) {
+        skip_verbs(input)?;
+        let message = "a grant is verbs and a kind behind them, without a colon: `get list Pod`";
+        return Err(syn::Error::new(target.span(), message));
+    }
     if verbs.is_empty() {
         return Err(syn::Error::new(target.span(), no_verbs(&target)));
     }
     let names = if input.peek(syn::token::Bracket) { names(input)? } else { Vec::new() };
     Ok(Grant { verbs, target, names })
+}
+
+/// Takes the verbs behind `Pod:`, which commas separate, for which a fault is reported.
+fn skip_verbs(input: ParseStream<'_>) -> syn::Result<()> {
+    loop {
+        let _ = left_over(input);
+        let ahead = input.fork();
+        ahead.parse::<Option<Token![,]>>()?;
+        if ahead.call(Ident::parse_any).is_err() || !(ahead.is_empty() || ahead.peek(Token![,])) {
+            return Ok(());
+        }
+        input.parse::<Token![,]>()?;
+    }
 }
 
 /// Returns the text against a verb behind a kind; `None` for another word than a kind before it.

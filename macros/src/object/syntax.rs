@@ -457,6 +457,10 @@ fn for_<B>(
     body: fn(ParseStream<'_>, &mut Errors) -> B,
 ) -> syn::Result<For<B>> {
     let span = input.parse::<Token![for]>()?.span();
+    if input.peek(syn::Ident) && input.peek2(syn::token::Brace) && !input.peek3(Token![in]) {
+        let message = "a loop names its values: `for item in items { … }`";
+        return Err(syn::Error::new(input.span(), message));
+    }
     let pattern = Pat::parse_multi_with_leading_vert(input)?;
     input.parse::<Token![in]>()?;
     let values = Expr::parse_without_eager_brace(input)?;

@@ -76,6 +76,11 @@ pub(super) const HINTS: &[(&str, &str)] = &[
     ("spokes", "write `versions(v1beta1::Website)` on the hub"),
     ("conversion", "it follows from `versions(…)` on the hub and `hub = …` on the other versions"),
     ("scope", "write `namespaced` or `cluster`"),
+    ("cluster_scoped", "write `cluster`"),
+    ("clusterScoped", "write `cluster`"),
+    ("cluster_wide", "write `cluster`"),
+    ("nonNamespaced", "write `cluster`"),
+    ("non_namespaced", "write `cluster`"),
     ("jsonPath", "a column has a field: `column(\"Host\", spec.host)`"),
     ("path", "the name in URLs is `plural = \"websites\"`"),
     ("derive", "derive on the struct itself: `#[derive(CustomResource, Clone, Debug)]`"),
@@ -165,6 +170,10 @@ pub(super) struct Attrs {
     pub(super) rename_all: Rename,
 }
 
+/// The answer to an attribute of kube-rs on a type.
+pub(crate) const KUBE_ON_A_TYPE: &str = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
+    \"example.dev\", version = \"v1\", namespaced)]` on the struct with `metadata`, `spec` and `status`";
+
 impl Attrs {
     /// Reads all attributes of the struct.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
@@ -204,10 +213,7 @@ impl Attrs {
             if attribute.path().is_ident("kube") {
                 self.present = true;
                 self.tried.extend(KEYS.iter().map(ToString::to_string));
-                let message = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
-                               \"example.dev\", version = \"v1\", namespaced)]` on the struct with \
-                               `metadata`, `spec` and `status`";
-                errors.at(span, message);
+                errors.at(span, KUBE_ON_A_TYPE);
             }
         }
     }
@@ -297,9 +303,16 @@ fn is_set(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result
         return Ok(true);
     }
     let value: Expr = input.parse()?;
-    let message = format!("`{}` has no value: its presence is the setting", key.name);
+    let is_set = value.to_token_stream().to_string() != "false";
+    let message = match key.name.as_str() {
+        "namespaced" if !is_set => {
+            "the objects of a kind that is not `namespaced` belong to the cluster: write `cluster`"
+                .to_owned()
+        }
+        name => format!("`{name}` has no value: its presence is the setting"),
+    };
     errors.add(syn::Error::new_spanned(&value, message));
-    Ok(value.to_token_stream().to_string() != "false")
+    Ok(is_set)
 }
 
 /// Reads `= "text"`, or `= CONSTANT`.

@@ -132,7 +132,11 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
         && !status.optional
     {
         // Behind an alias of `Option` stands the type that was meant.
-        let meant = names::only_argument(&status.ty).unwrap_or(&status.ty);
+        let mut meant = names::only_argument(&status.ty).unwrap_or(&status.ty);
+        // `Box<Option<…>>`
+        if is_option(meant) {
+            meant = names::only_argument(meant).unwrap_or(meant);
+        }
         let message = format!(
             "`status` is absent in new objects: make it `Option<{}>`, without an alias",
             names::type_text(meant)

@@ -36,6 +36,9 @@ const COLUMN_HINTS: &[(&str, &str)] = &[
 ];
 const SCALE_HINTS: &[(&str, &str)] = &[
     ("specpath", "write `scale(spec.replicas, status.replicas)`"),
+    ("statuspath", "write `scale(spec.replicas, status.replicas)`"),
+    ("status_replicas_path", "write `scale(spec.replicas, status.replicas)`"),
+    ("statusReplicasPath", "write `scale(spec.replicas, status.replicas)`"),
     ("spec_replicas_path", "write `scale(spec.replicas, status.replicas)`"),
     ("specReplicasPath", "write `scale(spec.replicas, status.replicas)`"),
     ("label_selector_path", "write `selector = status.selector`"),
@@ -61,6 +64,7 @@ fn is_place(input: ParseStream<'_>) -> bool {
         // A JSON path without quotation marks, and a reference: the fault says so.
         || input.peek(Token![.])
         || input.peek(Token![&])
+        || input.peek(syn::token::Paren)
         || has_name
             && (ahead.is_empty()
                 || ahead.peek(Token![,])

@@ -10,6 +10,7 @@ use super::key::{Key, Kind};
 use super::values::kinds;
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
+use crate::resource::attrs::KUBE_ON_A_TYPE;
 
 /// Keys on a field, and on the field of a variant.
 pub(crate) const FIELD_KEYS: &[&str] = &[
@@ -151,8 +152,12 @@ impl Attrs {
         errors: &mut Errors,
     ) -> syn::Result<()> {
         if input.peek(LitStr) {
-            let message = "expected a key; a rule is written `rule(\"self > 0\")`";
-            return Err(syn::Error::new(input.span(), message));
+            let text: LitStr = input.parse()?;
+            let message = match input.peek(Token![=]) {
+                true => format!("a key has no quotation marks: write `{} = …`", text.value()),
+                false => "expected a key; a rule is written `rule(\"self > 0\")`".to_owned(),
+            };
+            return Err(syn::Error::new(text.span(), message));
         }
         let ident = input.call(Ident::parse_any)?;
         let key = keys::Key { name: ident.unraw().to_string(), span: ident.span() };
@@ -201,9 +206,9 @@ fn foreign(path: &Path, place: Place) -> Option<&'static str> {
             "an API server knows no validation in Rust: write the bounds as `#[schema(range(min = 1, max = 9))]`, \
              `length(…)`, `pattern = \"…\"` or `rule(\"…\")`, which the schema has",
         ),
-        "x_kube" => Some(OF_KUBE),
-        // On a type it is answered by `CustomResource`, or is that of kube-rs' derive.
-        "kube" if place != Place::Type => Some(OF_KUBE),
+        // Beside `CustomResource` the compiler shows the same text of both derives once.
+        "kube" if place == Place::Type => Some(KUBE_ON_A_TYPE),
+        "kube" | "x_kube" => Some(OF_KUBE),
         _ => None,
     }
 }
@@ -220,7 +225,7 @@ fn not_here(name: &str, place: Place) -> String {
             .contains(&name)
             .then(|| format!("`{name}` is a key of {text}, not of this place"))
     };
-    if let Some(hint) = hint(name) {
+    if let Some(hint) = hint(name, place == Place::Type) {
         return hint;
     }
     let other = match place {

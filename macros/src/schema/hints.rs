@@ -65,10 +65,15 @@ const WORDS: &[(&str, &str)] = &[
     ("min_properties", "properties(min = 1)"),
     ("maxProperties", "properties(max = 10)"),
     ("max_properties", "properties(max = 10)"),
-    ("ExactlyOneOf", "one_of(a, b)` on the type"),
-    ("exactly_one_of", "one_of(a, b)` on the type"),
-    ("AtMostOneOf", "at_most_one_of(a, b)` on the type"),
-    ("AtLeastOneOf", "at_least_one_of(a, b)` on the type"),
+];
+
+/// Words for keys that stand on the type.
+const OF_THE_TYPE: &[(&str, &str)] = &[
+    ("ExactlyOneOf", "one_of(a, b)"),
+    ("exactlyOneOf", "one_of(a, b)"),
+    ("exactly_one_of", "one_of(a, b)"),
+    ("AtMostOneOf", "at_most_one_of(a, b)"),
+    ("AtLeastOneOf", "at_least_one_of(a, b)"),
 ];
 
 // DESIGN.md, 274: An index is written at the kind
@@ -107,8 +112,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// Returns the answer to a word that is no key here, if there is a better answer than the list of
 /// keys.
-pub(super) fn hint(name: &str) -> Option<String> {
-    let meant = meant(name)?;
+pub(super) fn hint(name: &str, is_on_type: bool) -> Option<String> {
+    let of_the_type = OF_THE_TYPE.iter().find(|(word, _)| *word == name && is_on_type);
+    let meant = match of_the_type {
+        Some((_, key)) => format!("write `{key}`"),
+        None => meant(name)?,
+    };
     Some(format!("there is no key `{name}` here: {meant}"))
 }
 
@@ -117,6 +126,9 @@ pub(crate) fn meant(name: &str) -> Option<String> {
     let find = |list: &'static [(&str, &'static str)]| {
         list.iter().find(|(word, _)| *word == name).map(|(_, meant)| *meant)
     };
+    if let Some(key) = find(OF_THE_TYPE) {
+        return Some(format!("write `{key}` on the type"));
+    }
     match (find(WORDS), find(ELSEWHERE)) {
         (Some(meant), _) => Some(format!("write `{meant}`")),
         (None, meant) => meant.map(ToOwned::to_owned),

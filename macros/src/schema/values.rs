@@ -1,16 +1,18 @@
 //! Reads the values of the keys of `#[schema(…)]`.
 
+mod columns;
+
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Expr, LitStr, Path, Token, Type, parenthesized};
+use syn::{Expr, ExprLit, Lit, LitStr, Path, Token, Type, parenthesized};
 
-use super::attrs::{COLUMN_KEYS, EACH_KEYS, RULE_KEYS};
+use super::attrs::{EACH_KEYS, RULE_KEYS};
 use super::key::{Kind, Many, Rule, RulePath};
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
-use crate::resource::check_places::{COLUMN_FORMATS, COLUMN_TYPES};
+use columns::column;
 
 /// Keywords of Kubernetes for `extend(…)`.
 const EXTENSIONS: &[&str] = &[
@@ -72,8 +74,8 @@ fn validation(
     match key.name.as_str() {
         "min" => one("minimum", expression(key, input, "1")?),
         "max" => one("maximum", expression(key, input, "10")?),
-        "exclusive_min" => one("exclusiveMinimum", expression(key, input, "0")?),
-        "exclusive_max" => one("exclusiveMaximum", expression(key, input, "1")?),
+        "exclusive_min" => one("exclusiveMinimum", exclusive(key, input, "0", "min")?),
+        "exclusive_max" => one("exclusiveMaximum", exclusive(key, input, "1", "max")?),
         "multiple_of" => one("multipleOf", expression(key, input, "5")?),
         "range" => range("range(min = 1, max = 10)", ["minimum", "maximum"]),
         "length" => range("length(min = 1, max = 63)", ["minLength", "maxLength"]),
@@ -95,92 +97,6 @@ fn validation(
     }
 }
 
-/// Reads `column`, `column = "Host"` or `column("Host", priority = 1, …)`: the keys as JSON.
-fn column(
-    key: &keys::Key,
-    input: ParseStream<'_>,
-    errors: &mut Errors,
-) -> syn::Result<TokenStream> {
-    let mut found: Vec<(&str, TokenStream)> = Vec::new();
-    if input.peek(Token![=]) {
-        found.push(("name", one_name(&keys::text(key, input)?)?));
-    } else if input.peek(syn::token::Paren) {
-        let read = |content: ParseStream<'_>| column_keys(content, errors);
-        found = keys::group(key, input, "column(\"Host\", priority = 1)", read)?;
-    }
-    let pairs = found.iter().map(|(name, value)| quote!(#name: #value));
-    Ok(quote!(__s::json!({ #(#pairs),* })))
-}
-
-/// Reads the keys inside of `column(…)`; the heading may stand first without a key.
-fn column_keys(
-    content: ParseStream<'_>,
-    errors: &mut Errors,
-) -> syn::Result<Vec<(&'static str, TokenStream)>> {
-    let mut found: Vec<(&str, TokenStream)> = Vec::new();
-    while !content.is_empty() {
-        if content.peek(LitStr) && !found.is_empty() {
-            let message = "a column has one heading, which stands first: `column(\"Host\", description = \"…\")`";
-            return Err(syn::Error::new(content.span(), message));
-        }
-        let (name, value, span) = if content.peek(LitStr) {
-            let text: LitStr = content.parse()?;
-            ("name", one_name(&keys::WithSpan::text(&text))?, text.span())
-        } else {
-            let word = content.call(Ident::parse_any)?;
-            errors.saw(&word);
-            let part = keys::Key { name: word.to_string(), span: word.span() };
-            let (name, value) = column_part(&part, content)?;
-            (name, value, part.span)
-        };
-        if found.iter().any(|(other, _)| *other == name) {
-            return Err(syn::Error::new(span, format!("duplicate key `{name}`: it is set above")));
-        }
-        found.push((name, value));
-        if !content.is_empty() {
-            content.parse::<Token![,]>()?;
-        }
-    }
-    Ok(found)
-}
-
-fn column_part(
-    part: &keys::Key,
-    content: ParseStream<'_>,
-) -> syn::Result<(&'static str, TokenStream)> {
-    let among = |known: &[&str], what: &str| {
-        let text = keys::text(part, content)?;
-        if !known.contains(&text.value.as_str()) {
-            return Err(syn::Error::new(text.span, unknown(what, &text.value, known)));
-        }
-        Ok(text.value.to_token_stream())
-    };
-    Ok(match part.name.as_str() {
-        "name" => ("name", one_name(&keys::text(part, content)?)?),
-        "description" => ("description", keys::text(part, content)?.value.to_token_stream()),
-        "type" => ("type", among(COLUMN_TYPES, "column type")?),
-        "format" => ("format", among(COLUMN_FORMATS, "column format")?),
-        "priority" => {
-            let priority = keys::number::<u16>(part, content)?;
-            ("priority", priority.value.to_token_stream())
-        }
-        "path" | "jsonPath" => {
-            let message = "the column shows this field; a column of another field belongs to the kind: \
-                           `#[resource(column(…))]`";
-            return Err(syn::Error::new(part.span, message));
-        }
-        other => return Err(syn::Error::new(part.span, unknown("key", other, COLUMN_KEYS))),
-    })
-}
-
-/// A heading.
-fn one_name(text: &keys::WithSpan<String>) -> syn::Result<TokenStream> {
-    if text.value.trim().is_empty() {
-        return Err(syn::Error::new(text.span, "a column needs a heading, such as `Host`"));
-    }
-    Ok(text.value.to_token_stream())
-}
-
 /// Reads `= path`, with quotes as schemars wants them or without.
 fn named<T: Parse>(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
     if input.peek(Token![=]) && input.peek2(LitStr) {
@@ -191,6 +107,25 @@ fn named<T: Parse>(key: &keys::Key, input: ParseStream<'_>, example: &str) -> sy
 
 fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<TokenStream> {
     keys::value::<Expr>(key, input, example).map(ToTokens::into_token_stream)
+}
+
+/// Reads `= 0`. In kubebuilder's markers the key is a flag beside the bound.
+fn exclusive(
+    key: &keys::Key,
+    input: ParseStream<'_>,
+    example: &str,
+    bound: &str,
+) -> syn::Result<TokenStream> {
+    let value: Expr = keys::value(key, input, example)?;
+    if matches!(&value, Expr::Lit(ExprLit { lit: Lit::Bool(_), .. })) {
+        let message = format!(
+            "`{}` is the bound itself, and no flag beside `{bound}`: write `{0} = {example}` instead of \
+             `{bound} = {example}`",
+            key.name
+        );
+        return Err(syn::Error::new_spanned(&value, message));
+    }
+    Ok(value.into_token_stream())
 }
 
 /// Reads `= "text"` or `= CONSTANT`. A literal of another type would make a schema that cannot be
@@ -231,6 +166,11 @@ fn bounds(
             };
             let value = expression(&part, content, "1")?;
             let known = |name| [least, most].into_iter().find(|known| *known == name);
+            let is_set = |kind: &Kind| matches!(kind, Kind::Keyword(set, _) if names.contains(set));
+            if bounds.iter().any(is_set) {
+                let message = "a bound is given once, and `equal` stands for both `min` and `max`";
+                return Err(syn::Error::new(part.span, message));
+            }
             bounds.extend(
                 names.iter().filter_map(|name| Some(Kind::Keyword(known(*name)?, value.clone()))),
             );
@@ -335,6 +275,12 @@ fn list(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
         let kind = content.call(Ident::parse_any)?;
         errors.saw(&kind);
         match kind.to_string().as_str() {
+            "set" | "atomic" if !content.is_empty() => {
+                let message = format!(
+                    "a list of kind `{kind}` has no keys: write `list({kind})`, or `list(map, keys(name))`"
+                );
+                Err(syn::Error::new(content.span(), message))
+            }
             word @ ("set" | "atomic") => Ok(Kind::Keyword(
                 "x-kubernetes-list-type",
                 LitStr::new(word, kind.span()).to_token_stream(),
@@ -389,6 +335,18 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
                 return Err(syn::Error::new(text.span(), message));
             }
             let name = content.call(Ident::parse_any)?;
+            if content.peek(Token![.]) {
+                let message = match key.name.as_str() {
+                    "keys" => {
+                        "a key is a field of the item itself: API servers compare no fields below"
+                            .to_owned()
+                    }
+                    list => format!(
+                        "`{list}` names fields of this type: write the key on the type of `{name}`"
+                    ),
+                };
+                return Err(syn::Error::new(content.span(), message));
+            }
             // The keys of items are fields in the expansion, the other names are compared only.
             let name = if key.name == "keys" { in_code(&name) } else { name.unraw() };
             // Lists of one_of(…) are checked with their other rules.

@@ -8,6 +8,8 @@
 
 #[path = "../pass/any_names.rs"]
 mod any_names;
+#[path = "../pass/embedded.rs"]
+mod embedded;
 #[path = "../pass/every_grant.rs"]
 mod every_grant;
 #[path = "../pass/grants.rs"]
@@ -34,6 +36,11 @@ fn a_grant_permits_its_verbs_and_the_views_that_they_lead_to() {
 #[test]
 fn literals_and_apply_configurations_need_no_name_of_the_prelude_and_no_allowed_lint() {
     object::main();
+}
+
+#[test]
+fn a_kind_in_another_kind_is_applied_by_its_own_configuration() {
+    embedded::main();
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::resource::FieldValue;
 #[diagnostic::on_unimplemented(
     message = "a field of type `{T}` takes no `{Self}`",
     label = "expected a value for `{T}`",
-    note = "a nested type has an apply configuration if it derives `ApplyConfiguration`"
+    note = "a nested type has an apply configuration if it derives `ApplyConfiguration`",
+    note = "a field takes no `Option`: set the value inside, `if let Some(value) = …`, or leave the field out"
 )]
 pub trait ApplyValue<T> {
     /// Returns the value as JSON.
@@ -36,7 +37,8 @@ impl<T: Serialize, V: FieldValue<T>> ApplyValue<T> for V {
 #[diagnostic::on_unimplemented(
     message = "a field of type `{T}` takes no `{Self}`",
     label = "expected a value for `{T}`",
-    note = "a nested type has an apply configuration if it derives `ApplyConfiguration`"
+    note = "a nested type has an apply configuration if it derives `ApplyConfiguration`",
+    note = "a field takes no `Option`: set the value inside, `if let Some(value) = …`, or leave the field out"
 )]
 pub trait ApplyAlias<T, How> {
     /// Returns the value as JSON.

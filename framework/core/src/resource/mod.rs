@@ -144,6 +144,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Resource for K
 where
     K: k8s_openapi::Resource<Scope: KnownScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,

@@ -67,6 +67,7 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
         node.remove("maxItems");
     }
     all_of(node, &mut left_out);
+    bounds(node, &mut left_out);
     alternatives(node, &mut left_out);
     values(node, &mut left_out);
     maps(node, &mut left_out);
@@ -80,6 +81,43 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
             below(schema, &format!("{path}{step}"), warnings);
         }
     }
+}
+
+/// Largest bound: API servers read bounds as floating numbers, and the next one is beyond `i64`.
+const MOST: i128 = 9_223_372_036_854_774_784;
+
+/// Removes bounds of integers that no value of the type has: the derive refuses them.
+fn bounds(node: &mut Node, left_out: &mut impl FnMut(String)) {
+    if node.get("type").and_then(Value::as_str) != Some("integer") {
+        return;
+    }
+    let is_short = node.get("format").and_then(Value::as_str) == Some("int32");
+    let (name, least, most) = match is_short {
+        true => ("int32", i128::from(i32::MIN), i128::from(i32::MAX)),
+        false => ("int64", -MOST, MOST),
+    };
+    for (key, flag, step) in
+        [("minimum", "exclusiveMinimum", 1), ("maximum", "exclusiveMaximum", -1)]
+    {
+        let Some(bound) = node.get(key).filter(|bound| bound.is_number()) else { continue };
+        let step = if node.get(flag) == Some(&Value::Bool(true)) { step } else { 0 };
+        let is_value = whole(bound).is_some_and(|bound| {
+            [bound, bound + step].iter().all(|it| (least..=most).contains(it))
+        });
+        if !is_value {
+            left_out(format!(
+                "the {key} {bound} is left out: a bound of {name} is a whole number from {least} to {most}"
+            ));
+            node.remove(key);
+            node.remove(flag);
+        }
+    }
+}
+
+/// The value of a number without a fraction.
+fn whole(number: &Value) -> Option<i128> {
+    let of_float = || number.as_f64().filter(|number| number.fract() == 0.0).map(|it| it as i128);
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).or_else(of_float)
 }
 
 fn below(schema: &mut Value, path: &str, warnings: &mut Vec<String>) {

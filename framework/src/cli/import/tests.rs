@@ -162,3 +162,27 @@ fn literals_of_large_values_need_no_recursion_of_the_compiler() {
     assert_eq!(string("a\u{1b}\n"), r#""a\u{1b}\n""#);
     assert_eq!(string(r##"\d"#"##), r###"r##"\d"#"##"###);
 }
+
+#[test]
+fn a_bound_that_no_value_of_the_type_has_is_left_out_with_a_warning() {
+    let spec = json!({
+        "type": "object",
+        "properties": {
+            "short": { "type": "integer", "format": "int32", "minimum": 0, "maximum": 4_294_967_295_u32 },
+            "long": { "type": "integer", "format": "int64", "minimum": i64::MIN, "maximum": u64::MAX },
+            "half": { "type": "integer", "minimum": 0.5, "exclusiveMinimum": true },
+            "last": { "type": "integer", "format": "int32", "maximum": i64::from(i32::MAX) + 1, "exclusiveMaximum": true },
+        },
+    });
+    let text = definition("sites", &[("v1", spec)]);
+    let ImportOutput { source, warnings, .. } = import(&text, &ImportOptions::default()).unwrap();
+    let all = warnings.join("\n");
+    // The warnings stand in the source as comments.
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let source: String = source.lines().filter(is_code).collect();
+    assert!(!source.contains("4294967295") && source.contains("min = 0"), "{source}");
+    assert!(!source.contains("18446744073709551615") && !source.contains("0.5"), "{source}");
+    assert!(!source.contains("2147483648"), "{source}");
+    assert!(all.contains(".spec.short: the maximum 4294967295 is left out"), "{all}");
+    assert_eq!(warnings.len(), 5, "{all}");
+}

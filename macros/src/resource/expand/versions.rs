@@ -19,7 +19,14 @@ pub(super) fn definitions(model: &ResourceModel) -> Vec<TokenStream> {
     let definition = |version: &Path| {
         let place = at(version.span());
         let p = private_at(place);
-        quote_spanned!(place=> <#version as #p::convert::Spoke>::definition)
+        // A type that is no version is reported once, by `all`.
+        quote_spanned! {place=>
+            || {
+                #[allow(unused_imports)]
+                use #p::convert::Defined as _;
+                (&&#p::convert::Kind::<#version>::NEW).definition()
+            }
+        }
     };
     model.versions.iter().map(definition).collect()
 }

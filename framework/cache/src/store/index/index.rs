@@ -11,7 +11,14 @@ use crate::store::object::{Decoded, Object};
 use windlass_core::resource::Resource;
 
 /// A value that an index can hold; compared by the text.
+#[diagnostic::on_unimplemented(
+    message = "an index cannot hold values of type `{Self}`",
+    note = "an index finds objects by texts: implement `std::fmt::Display` for `{Self}`, or declare the index by a function \
+            that returns texts (`Index::new`)"
+)]
 pub trait IndexValue: Display + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
 impl<V: Display + Send + Sync + 'static> IndexValue for V {}
 
 /// A handle to an index of `K` by values of type `V`. The handle carries the index's definition, so

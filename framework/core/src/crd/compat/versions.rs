@@ -109,6 +109,8 @@ fn compare_features(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>)
         if new_scale.is_object() && !old.is_empty() && old != new {
             let text = format!("`{path}` changes from {old:?} to {new:?}");
             add(Rule::ScaleChanged, String::new(), text);
+        } else if old_scale.is_object() && old.is_empty() && !new.is_empty() {
+            add(Rule::ScaleAdded, String::new(), format!("`{path}` {new:?} is new"));
         }
     }
     let selectable = |version: &Value| -> Vec<String> {

@@ -273,8 +273,8 @@ impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
     message = "`{Self}` has no schema",
     label = "the schema of this field is unknown",
     note = "derive `windlass::Schema` for it and for the types inside of it, beside serde's derives",
-    note = "a type of another crate: in a struct that derives `Schema`, `#[schema(with = Type)]` gives the field the schema of another type, \
-            `#[schema(opaque)]` keeps its value unchecked"
+    note = "a type of another crate: in a struct that derives `Schema`, `#[schema(with = Type)]` gives the field the schema of another type \
+            (of a time in RFC 3339 `with = Time`, which is that of k8s-openapi), `#[schema(opaque)]` keeps its value unchecked"
 )]
 pub trait HasSchema<T: ?Sized = Self> {}
 

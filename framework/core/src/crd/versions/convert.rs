@@ -162,6 +162,21 @@ impl<A: ConvertTo<B, M>, B, M> Converting<A, B, M> for &Pair<A, B> {
     }
 }
 
+/// A version whose definition the hub lists.
+pub trait Defined {
+    /// Returns the version as the definition has it.
+    ///
+    /// # Errors
+    /// Those of [`CustomResource::crd`].
+    fn definition(&self) -> Result<CustomResourceDefinitionVersion, Error>;
+}
+
+impl<K: Spoke> Defined for &Kind<K> {
+    fn definition(&self) -> Result<CustomResourceDefinitionVersion, Error> {
+        K::definition()
+    }
+}
+
 /// No type has this trait: its text tells that a conversion is missing.
 #[diagnostic::on_unimplemented(
     message = "there is no conversion from `{Self}` to `{B}`",
@@ -310,6 +325,14 @@ impl<K> Kind<K> {
 
     /// Any other kind: nothing is wrong.
     pub fn check(&self) {}
+
+    /// Of a type that is no version, which does not compile at the list of versions.
+    ///
+    /// # Errors
+    /// None.
+    pub fn definition(&self) -> Result<CustomResourceDefinitionVersion, Error> {
+        Ok(CustomResourceDefinitionVersion::default())
+    }
 }
 
 /// No type has this trait: its text tells that a controller's kind is not the hub.

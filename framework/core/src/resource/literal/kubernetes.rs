@@ -33,3 +33,11 @@ values! {
     Value => RawExtension: RawExtension;
     Value => JSON: JSON;
 }
+
+// `b"…"`
+#[diagnostic::do_not_recommend]
+impl<const N: usize> crate::resource::FieldValue<ByteString> for &[u8; N] {
+    fn into_field(self) -> ByteString {
+        ByteString(self.to_vec())
+    }
+}

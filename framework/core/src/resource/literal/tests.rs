@@ -150,11 +150,11 @@ fn texts_of_every_kind_become_strings() {
             d: format_args!("{}-{}", 1, 2),
             e: 'e',
         },
-        binaryData: { raw: b"\x01".to_vec() },
+        binaryData: { raw: b"\x01".to_vec(), literal: b"\x02" },
     });
     let expected = json!({
         "data": { "a": "a", "b": "b", "c": "c", "d": "1-2", "e": "e" },
-        "binaryData": { "raw": ByteString(vec![1]) },
+        "binaryData": { "raw": ByteString(vec![1]), "literal": ByteString(vec![2]) },
     });
     same(config, expected);
     let secret = object!(Secret { data: { token: "t" }, stringData: { user: owned } });

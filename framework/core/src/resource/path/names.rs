@@ -62,7 +62,8 @@ impl<T: FieldNames> Declared for &&TypeOf<T> {
                 Some(field) if field.flattened => Ok(Name::Flattened),
                 Some(field) => Ok(Name::Named(field.json)),
                 None => Err(format!(
-                    "`{rust}` of `{}` is not written to JSON: serde skips it",
+                    "`{rust}` of `{}` is not written to JSON: serde skips it, or it is a field of a type \
+                     behind a `Deref`",
                     short_name::<T>()
                 )),
             }

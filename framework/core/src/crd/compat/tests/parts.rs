@@ -78,6 +78,9 @@ fn features_of_a_version_come_and_go() {
     change(&at("subresources"), scale(".spec.a"), json!({}), &removed, &["scale-added"]);
     let changed = ["scale-changed"];
     change(&at("subresources"), scale(".spec.a"), scale(".spec.b"), &changed, &changed);
+    let mut selecting = scale(".spec.a");
+    selecting["scale"]["labelSelectorPath"] = json!(".status.selector");
+    change(&at("subresources"), scale(".spec.a"), selecting, &["scale-added"], &changed);
     change(
         &at("selectableFields"),
         json!([{ "jsonPath": ".spec.host" }]),

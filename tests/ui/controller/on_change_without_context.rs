@@ -1,0 +1,23 @@
+use k8s_openapi::api::core::v1::{ConfigMap};
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, on_change(data = retitle))]
+struct Maps;
+
+impl Maps {
+    async fn retitle(&self, _: &ConfigMap) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Action> {
+        Ok(Action::done())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[kube(validation = "self.host != ''")]
+pub struct Spec {
+    pub host: String,
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use serde::{Deserialize, Serialize};
+use windlass::Schema;
+
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+#[schema(exactly_one_of(a, b))]
+pub struct Spec {
+    pub a: Option<String>,
+    pub b: Option<String>,
+}
+
+fn main() {}
