@@ -170,6 +170,10 @@ pub(super) struct Attrs {
     pub(super) rename_all: Rename,
 }
 
+/// The answer to an attribute of kube-rs on a type.
+pub(crate) const KUBE_ON_A_TYPE: &str = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
+    \"example.dev\", version = \"v1\", namespaced)]` on the struct with `metadata`, `spec` and `status`";
+
 impl Attrs {
     /// Reads all attributes of the struct.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
@@ -209,10 +213,7 @@ impl Attrs {
             if attribute.path().is_ident("kube") {
                 self.present = true;
                 self.tried.extend(KEYS.iter().map(ToString::to_string));
-                let message = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
-                               \"example.dev\", version = \"v1\", namespaced)]` on the struct with \
-                               `metadata`, `spec` and `status`";
-                errors.at(span, message);
+                errors.at(span, KUBE_ON_A_TYPE);
             }
         }
     }

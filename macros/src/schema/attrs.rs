@@ -10,6 +10,7 @@ use super::key::{Key, Kind};
 use super::values::kinds;
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
+use crate::resource::attrs::KUBE_ON_A_TYPE;
 
 /// Keys on a field, and on the field of a variant.
 pub(crate) const FIELD_KEYS: &[&str] = &[
@@ -205,10 +206,8 @@ fn foreign(path: &Path, place: Place) -> Option<&'static str> {
             "an API server knows no validation in Rust: write the bounds as `#[schema(range(min = 1, max = 9))]`, \
              `length(…)`, `pattern = \"…\"` or `rule(\"…\")`, which the schema has",
         ),
-        "kube" if place == Place::Type => Some(
-            "`#[kube(…)]` belongs to kube-rs, and has no effect here: write `#[resource(…)]` on the kind, which has \
-             `metadata`, `spec` and `status`, and a rule of this type as `#[schema(rule(\"…\"))]`",
-        ),
+        // Beside `CustomResource` the compiler shows the same text of both derives once.
+        "kube" if place == Place::Type => Some(KUBE_ON_A_TYPE),
         "kube" | "x_kube" => Some(OF_KUBE),
         _ => None,
     }

@@ -102,10 +102,16 @@ const SEVERAL: &[&str] = &[
     "controller/cache_of_what_is_only_watched",
     // At the call, for the future, and at `.await`.
     "controller/grant_through_an_async_function",
+    // The right to read `!`, and `!` itself, which is no resource.
+    "controller/get_without_a_kind",
     "controller/left_over",
     "controller/missing_grant",
     "controller/no_workers",
     "controller/not_granted",
+    // The compiler looks at the signature of a function for the call and for its result.
+    "controller/on_change_of_an_owned_object",
+    "controller/on_change_without_context",
+    "controller/on_change_without_self",
     "controller/unknown_verb",
     "resource/many_faults",
     "resource/bad_names",
