@@ -166,6 +166,11 @@ impl Expectation {
             && self.unrest(outcome).is_empty()
     }
 
+    /// Returns the virtual time after which an end shows whether what is renewed is renewed.
+    pub(super) fn renewal(&self) -> Duration {
+        self.elapsed.renewal()
+    }
+
     /// Returns the places in which an end differs.
     pub(super) fn differences(&self, end: &Snapshot) -> Vec<Difference> {
         let other = self.names.end(end);

@@ -5,6 +5,7 @@
 // DESIGN.md, 296: A duration is judged by the times that it lies between, and a count by attempts
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::facts::Attempt;
 use super::history::{ROUNDING, UNITS, Written};
@@ -83,6 +84,14 @@ impl Elapsed {
         Self { places, attempts: first.attempts }
     }
 
+    /// Returns the virtual time in which each value that follows the time is renewed, or stands
+    /// still.
+    pub(in crate::testing::explore) fn renewal(&self) -> Duration {
+        let gaps = self.places.values().filter_map(|learnt| learnt.gap);
+        let longest = gaps.map(|gap| 2.0 * gap + 2.0 * STILL).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(longest).unwrap_or_default()
+    }
+
     /// Returns the places whose values differ between runs of different pace: resource and path
     /// without positions.
     pub(in crate::testing::explore) fn varying(&self) -> impl Iterator<Item = (String, String)> {
@@ -154,7 +163,7 @@ fn gap(written: &Written, end: f64) -> Option<f64> {
 
 /// Returns the rules that hold in all runs: of the nearest instants by which there are some; those
 /// of other objects for a number that varies.
-fn fits(place: &Place, at: usize, sides: &[(&Side, Readings)], is_wide: bool) -> Vec<Fit> {
+fn fits(place: &Place, at: usize, sides: &[(&Side, Readings)], varies: bool) -> Vec<Fit> {
     let Some((first, _)) = sides.first() else { return Vec::new() };
     let instants = || first.instants.keys().cloned().map(Some);
     let is_own = |instant: &Option<Place>| instant.as_ref().is_some_and(|(key, _)| *key == place.0);
@@ -168,7 +177,7 @@ fn fits(place: &Place, at: usize, sides: &[(&Side, Readings)], is_wide: bool) ->
         Some(Fit::After { instant: instant.clone(), seconds })
     }));
     tiers[1].extend(between(&written, &own));
-    if is_wide {
+    if varies {
         let all: Vec<Option<Place>> = instants().take(MOST_INSTANTS).chain([None]).collect();
         tiers.push(between(&all, &all));
     }
@@ -176,7 +185,7 @@ fn fits(place: &Place, at: usize, sides: &[(&Side, Readings)], is_wide: bool) ->
         let mut all = sides.iter();
         all.all(|(side, readings)| {
             readings.all.get(at).is_some_and(|it| fit.holds(place, it, side))
-        })
+        }) && (!varies || sides.iter().any(|(side, _)| fit.is_long(place, side)))
     };
     let mut tiers = tiers.into_iter().map(|tier| tier.into_iter().filter(holds).collect());
     tiers.find(|tier: &Vec<Fit>| !tier.is_empty()).unwrap_or_default()
@@ -216,6 +225,14 @@ impl Fit {
                 off.min(DAY - off) <= 2.0 * ROUNDING
             }
         }
+    }
+
+    /// Whether the instants are not those of one moment, which says nothing about a number that
+    /// varies.
+    fn is_long(&self, place: &Place, side: &Side) -> bool {
+        let Self::Between { from, to, .. } = self else { return true };
+        let (from, to) = (side.instant(from.as_ref(), place), side.instant(to.as_ref(), place));
+        from.zip(to).is_some_and(|(from, to)| (to.1 - from.0).abs() > 2.0 * ROUNDING)
     }
 
     /// Returns the words for this rule about a value of an object.
@@ -327,8 +344,6 @@ impl Judge<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::{Value, json};
 
     use super::*;
