@@ -96,6 +96,13 @@ const SEVERAL: &[&str] = &[
     "object/several",
     // A version needs two traits of the derive.
     "versions/not_a_version",
+    // The hub's field is named in a literal, in a pattern, and where the types are compared.
+    "versions/a_field_that_the_hub_lacks",
+    "versions/renamed_to_a_field_that_the_hub_lacks",
+    "versions/a_variant_of_another_form",
+    // The compiler looks for a type and for a struct.
+    "versions/hub_unknown",
+    "versions/hub_of_a_kind_unknown",
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     // At the call, for the future, and at `.await`.
