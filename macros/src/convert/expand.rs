@@ -45,6 +45,15 @@ pub(super) fn convertible(
     }
 }
 
+/// Returns the impl after a mistake, by which fields of the type report no missing conversion: the
+/// mistake is the reason, and was told.
+pub(super) fn unreported(ident: &Ident) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl<__Hub> ::windlass::__private::convert::HasConversion<__Hub> for #ident {}
+    }
+}
+
 impl Field {
     /// Returns the variable with the value.
     fn variable(&self) -> Ident {

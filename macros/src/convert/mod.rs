@@ -64,6 +64,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         output.extend(expand::convertible(&input.ident, hub, &attrs, &shape));
         let known: &[&[&str]] = &[attrs::TYPE_KEYS, attrs::FIELD_KEYS, attrs::VARIANT_KEYS];
         output.extend(references(&quote!(::windlass), "convert", &keys, known));
+    } else if input.generics.params.is_empty() {
+        output.extend(expand::unreported(&input.ident));
     }
     crate_path::found_by(output, attrs.krate.as_ref())
 }

@@ -98,6 +98,13 @@ const SEVERAL: &[&str] = &[
     "schema/default_of_a_type_without_one",
     "schema/default_of_a_variant_without_one",
     "object/several",
+    // The hub's field is named in a literal, in a pattern, and where the types are compared.
+    "versions/a_field_that_the_hub_lacks",
+    "versions/renamed_to_a_field_that_the_hub_lacks",
+    "versions/a_variant_of_another_form",
+    // The compiler looks for a type and for a struct.
+    "versions/hub_unknown",
+    "versions/hub_of_a_kind_unknown",
     "apply/condition_with_fields",
     "controller/cache_of_what_is_only_watched",
     // At the call, for the future, and at `.await`.

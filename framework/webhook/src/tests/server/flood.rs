@@ -2,8 +2,7 @@
 //! this process has the hostile and the good clients.
 //!
 //! `WINDLASS_FLOOD=10000 cargo test -p windlass-webhook w2_a_flood -- --nocapture` prints the
-//! figures of so many connections; they take some seconds on a free machine, and a minute on a busy
-//! one.
+//! figures of so many connections, in a minute on a busy machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
