@@ -12,7 +12,6 @@ use super::monitor::{Change, Observed};
 use super::outcome::Outcome;
 use super::plan::{Disturbance, Step};
 use super::state::{self, Difference, End, Masks};
-use super::varying::elapsed::Elapsed;
 use super::varying::names::{Names, Snapshot};
 use super::varying::relations::Relations;
 
@@ -31,7 +30,6 @@ pub(super) struct Expectation {
     /// Those of single writes, in which names are as they are stored.
     write_masks: Masks,
     relations: Relations,
-    elapsed: Elapsed,
     /// Most creations, updates and deletions of each key by the operator.
     most: BTreeMap<(String, &'static str), usize>,
     /// Writes of the operator, without masked places; most in one run.
@@ -87,8 +85,7 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 impl Expectation {
     /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds
     /// and times, the names and values that vary; all of them, and those `delayed`, the bounds of
-    /// writes. Runs of another pace, `slow`, show which values follow from times. `within` is the
-    /// bound of the time to rest.
+    /// writes. `within` is the bound of the time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
@@ -96,7 +93,6 @@ impl Expectation {
         first: &Outcome,
         others: &[Outcome],
         delayed: &[Outcome],
-        slow: &[Outcome],
         within: Duration,
     ) -> Result<Self, Vec<String>> {
         let mut names = Names::default();
@@ -107,17 +103,12 @@ impl Expectation {
         // Names without numbers have places of their own.
         let unnumbered = names.unnumbered();
         places.extend(masks(others, |outcome| unnumbered.end(&outcome.end), first)?);
-        let mut write_masks = masks(others, |outcome| names.stored(&outcome.end), first)?;
-        let stored =
-            |of: &[Outcome]| -> Vec<Snapshot> { of.iter().map(|it| it.end.clone()).collect() };
-        let elapsed = Elapsed::learn(&names, &first.end, &stored(others), &stored(slow));
-        write_masks.extend(elapsed.varying());
+        let write_masks = masks(others, |outcome| names.stored(&outcome.end), first)?;
         let mut expected = Self {
             relations: Relations::of(&end, &ends),
             end,
             stored: first.end.clone(),
             observed: first.observed.clone(),
-            elapsed,
             names,
             masks: places,
             write_masks,
@@ -166,18 +157,11 @@ impl Expectation {
             && self.unrest(outcome).is_empty()
     }
 
-    /// Returns the virtual time after which an end shows whether what is renewed is renewed.
-    pub(super) fn renewal(&self) -> Duration {
-        self.elapsed.renewal()
-    }
-
     /// Returns the places in which an end differs.
     pub(super) fn differences(&self, end: &Snapshot) -> Vec<Difference> {
-        let other = self.names.end(end);
-        let differences = state::differences(&self.end, &other, &self.masks);
-        let mut differences =
-            self.elapsed.judged(differences, &self.end, (&self.names, end), false);
-        differences.extend(self.relations.broken(&other));
+        let end = self.names.end(end);
+        let mut differences = state::differences(&self.end, &end, &self.masks);
+        differences.extend(self.relations.broken(&end));
         differences
     }
 
@@ -193,7 +177,6 @@ impl Expectation {
             let (Some(old), Some(new)) = (number(old), number(new)) else { return true };
             !self.stored.uids.are_generations(old, &end.uids, new)
         });
-        let mut differences = self.elapsed.judged(differences, &old, (&names, end), true);
         differences.extend(self.relations.broken(&self.names.end(end)));
         differences
     }

@@ -151,10 +151,6 @@ where
 /// Waits for the end, and then for the fixpoint after a restart.
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
-    let renewal = expected.map(Expectation::renewal).filter(|time| !time.is_zero());
-    if let Some(renewal) = renewal {
-        world.clock().sleep(renewal).await;
-    }
     outcome.end = world.snapshot();
     outcome.unrest = world.unrest().await;
     let differs = |outcome: &Outcome| {

@@ -15,7 +15,7 @@ use super::outcome::Outcome;
 use super::plan::Plan;
 use super::report::{ExplorationReport, Finding};
 use super::run::{self, Shared};
-use super::setting::{PACES, Pace, REPLICAS, Setting};
+use super::setting::{REPLICAS, Setting};
 use super::{Exploration, REPLAY, World, saved};
 use crate::testing::paused::{STACK, on_thread};
 
@@ -87,9 +87,7 @@ where
     }
     let [first, same, other, elsewhere, late] = <[Outcome; 5]>::try_from(outcomes).ok()?;
     report.is_random = !oracle::are_equal(&first, &same);
-    let slow: Vec<Outcome> = PACES.iter().filter_map(|pace| slow(shared, seed, *pace)).collect();
-    report.runs += PACES.len();
-    match Expectation::new(&first, &[same, other, elsewhere], &[late], &slow, within) {
+    match Expectation::new(&first, &[same, other, elsewhere], &[late], within) {
         Ok(expected) => Some(Reference { first, expected, replicated: None }),
         Err(details) => {
             let verdict = Verdict::of("two undisturbed runs end differently", details);
@@ -97,18 +95,6 @@ where
             None
         }
     }
-}
-
-/// Makes an undisturbed run with late events and answers, which shows the values that follow from
-/// times; `None` when it fails: a workload may depend on its pace.
-fn slow<F, W>(shared: &Shared<'_, F>, seed: u64, pace: Pace) -> Option<Outcome>
-where
-    F: Fn(World) -> W + Send + Sync,
-    W: Future<Output = ()>,
-{
-    let setting = Setting { seed, lag: pace.lag(), pace, ..Setting::default() };
-    let outcome = on_thread(|| run::run(shared, &setting, None)).ok()?;
-    Some(outcome).filter(|outcome| outcome.failure.is_none())
 }
 
 /// Makes the undisturbed run of two replicas; what is wrong with it is a finding.

@@ -75,24 +75,11 @@ fn is_time(text: &str) -> bool {
 
 /// Whether a number is a time of a run: seconds, milliseconds, microseconds or nanoseconds.
 fn is_now(number: i64) -> bool {
-    [1, 1_000, 1_000_000, 1_000_000_000].iter().any(|unit| is_near(number / unit))
-}
-
-/// Whether a number of seconds is a time of a run.
-fn is_near(seconds: i64) -> bool {
-    EPOCHS.into_iter().any(|epoch| (epoch..epoch + LONGEST_RUN).contains(&seconds))
-}
-
-/// Returns the seconds since 1970 of a value that is a time.
-pub(super) fn time_of(value: &Value) -> Option<f64> {
-    let text = value.as_str();
-    if let Some(text) = text.filter(|text| is_dated(text) && is_time(text)) {
-        return text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond() as f64 / 1e3);
-    }
-    let number = value.as_i64().or_else(|| text.filter(|text| is_time(text))?.parse().ok())?;
-    let units = [1, 1_000, 1_000_000, 1_000_000_000];
-    let unit = units.into_iter().find(|unit| is_near(number / unit))?;
-    Some(number as f64 / unit as f64)
+    let is_near = |epoch: i64| {
+        let units = [1, 1_000, 1_000_000, 1_000_000_000];
+        units.iter().any(|unit| (epoch..epoch + LONGEST_RUN).contains(&(number / unit)))
+    };
+    EPOCHS.into_iter().any(is_near)
 }
 
 /// Whether a text may be a time; parsing every text would take longer than all else.
@@ -130,8 +117,6 @@ pub(super) struct Difference {
     pub(super) key: String,
     /// Path without positions in lists; empty for the whole object.
     pub(super) path: String,
-    /// Path with positions.
-    pub(super) place: String,
     /// The sentence that tells it.
     pub(super) text: String,
     /// Both values, as the sentence shows them.
@@ -154,7 +139,6 @@ pub(super) fn differences(expected: &End, found: &End, masks: &Masks) -> Vec<Dif
         differences.push(Difference {
             key: key.clone(),
             path: String::new(),
-            place: String::new(),
             text,
             sides: Default::default(),
         });
@@ -187,7 +171,7 @@ fn differences_of(
                 "secrets" => format!("{key}: {shown} is another than in the undisturbed run"),
                 _ => format!("{key}: {shown} is {new}, and {old} in the undisturbed run"),
             };
-            Difference { key: key.to_owned(), path, place: shown, text, sides: [old, new] }
+            Difference { key: key.to_owned(), path, text, sides: [old, new] }
         }));
     }
 }

@@ -2,7 +2,6 @@
 //! disturbances of the plan at the moment they are due.
 
 mod chaos;
-mod facts;
 mod lease;
 mod outside;
 mod recording;
@@ -25,7 +24,7 @@ use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use super::line::{self, Trace};
 use super::plan::{Disturbance, Step};
-use super::setting::{Pace, Setting};
+use super::setting::Setting;
 use super::state;
 use super::varying::names::Snapshot;
 use crate::testing::activity::Work;
@@ -71,9 +70,6 @@ struct State {
     doomed: Option<usize>,
     /// Number of the request before which another client has edited the object.
     edited: Option<usize>,
-    pace: Pace,
-    /// Start of simulated time.
-    epoch: i64,
     /// Revision that first views show, and the virtual time until which they do.
     stale: Option<(u64, Duration)>,
     lease: LeaseMonitor,
@@ -98,8 +94,6 @@ impl Monitor {
             cuts: Vec::new(),
             doomed: None,
             edited: None,
-            pace: setting.pace,
-            epoch: setting.epoch(),
             stale: None,
             lease: LeaseMonitor::default(),
             recreation: Recreation::default(),
@@ -138,11 +132,8 @@ impl Monitor {
 
     /// Returns the objects as they are now.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let server = self.server.lock().clone();
-        let state = self.state.lock();
-        let Recording { objects, uids, .. } = &state.recording;
-        let facts = state.facts(server.as_ref());
-        Snapshot { objects: objects.clone(), uids: uids.clone(), facts }
+        let Recording { objects, uids, .. } = &self.state.lock().recording;
+        Snapshot { objects: objects.clone(), uids: uids.clone() }
     }
 
     /// Returns what the objects say about their generations.
@@ -252,8 +243,6 @@ impl Monitor {
             }
             due.extend(fault.map(|kind| state.causes(kind, number)));
         }
-        let late = state.pace.answer(number).filter(|_| seen.is_write() && seen.is_disturbed());
-        actions.extend(late.map(Action::ExecuteThenDelay));
         state.recording.requests.push(seen);
         for step in &due {
             match step.kind {
@@ -384,12 +373,10 @@ impl State {
         }
         match change.after {
             Some(after) if recording::is_judged(change.resource) => {
-                self.note(&mut seen);
                 self.recording.observed.insert(seen.id(), recording::observed(after));
                 self.recording.objects.insert(seen.id(), seen.after.clone());
             }
             _ => {
-                self.recording.history.removed(&seen.id());
                 self.recording.observed.remove(&seen.id());
                 self.recording.objects.remove(&seen.id());
             }

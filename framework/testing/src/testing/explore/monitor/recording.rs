@@ -9,7 +9,6 @@ use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 use crate::testing::explore::line;
 use crate::testing::explore::plan::Step;
 use crate::testing::explore::state;
-use crate::testing::explore::varying::history::History;
 use crate::testing::explore::varying::names::{self, Uids};
 
 /// Resources whose writes no oracle judges: bookkeeping of the framework and of the server.
@@ -250,8 +249,6 @@ pub(in crate::testing::explore) struct Recording {
     pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
     /// Uids of all objects.
     pub(in crate::testing::explore) uids: Uids,
-    /// Writes of the values in objects.
-    pub(in crate::testing::explore) history: History,
     /// For each object, whether the observed generations were its own.
     pub(in crate::testing::explore) observed: Observed,
     /// The disturbances that were caused.

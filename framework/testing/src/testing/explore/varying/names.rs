@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::facts::Facts;
 use super::pattern::Pattern;
 use crate::testing::explore::state::{self, End};
 
@@ -25,7 +24,6 @@ pub(in crate::testing::explore) struct Snapshot {
     /// By resource and key.
     pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
     pub(in crate::testing::explore) uids: Uids,
-    pub(in crate::testing::explore) facts: Facts,
 }
 
 /// Objects by uid.
@@ -239,16 +237,11 @@ impl Names {
     pub(in crate::testing::explore) fn stored(&self, snapshot: &Snapshot) -> End {
         let mut end = End::new();
         for ((resource, _), object) in &snapshot.objects {
-            let key = self.key_in(snapshot, resource, object);
-            end.entry(key).or_default().push(object.clone());
+            let key = state::key(resource, object);
+            let key = snapshot.uids.told_with(&key, GONE).unwrap_or(key);
+            end.entry(self.key(&key)).or_default().push(object.clone());
         }
         end
-    }
-
-    /// Returns the key of an object of a moment, by which ends have it.
-    pub(super) fn key_in(&self, snapshot: &Snapshot, resource: &str, object: &Value) -> String {
-        let key = state::key(resource, object);
-        self.key(&snapshot.uids.told_with(&key, GONE).unwrap_or(key))
     }
 
     /// Returns the end that ends of other runs are compared with.

@@ -63,8 +63,7 @@ fn difference(one: &Place, other: &Place) -> Difference {
     let text = format!(
         "{other}: {there} is another value than {path} of {key}, and both are equal in undisturbed runs"
     );
-    let (key, path, place) = (other.clone(), there.clone(), there.clone());
-    Difference { key, path, place, text, sides: Default::default() }
+    Difference { key: other.clone(), path: there.clone(), text, sides: Default::default() }
 }
 
 /// Returns the texts of objects whose keys are their own.
