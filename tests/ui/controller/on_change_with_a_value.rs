@@ -1,4 +1,4 @@
-use k8s_openapi::api::core::v1::{ConfigMap};
+use k8s_openapi::api::core::v1::ConfigMap;
 use windlass::Controller;
 use windlass::controller::{Action, Context, Reconciler, Result};
 
@@ -7,8 +7,8 @@ use windlass::controller::{Action, Context, Reconciler, Result};
 struct Maps;
 
 impl Maps {
-    async fn retitle(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
-        Ok(Action::done())
+    async fn retitle(&self, _: &ConfigMap, _: &Context<Self>) -> Result<bool> {
+        Ok(true)
     }
 }
 
