@@ -228,7 +228,7 @@ async fn another_uid_is_refused_in_a_patch_of_an_object_and_has_no_effect_in_one
         of_object["finalizers"] = json!(["example.dev/x"]);
         let patch = Patch::Merge(json!({ "metadata": of_object }));
         let refused = objects.patch("home", patch).await.unwrap_err();
-        assert_eq!(refused.code(), Some(409), "{refused}");
+        assert_eq!(refused.code(), Some(422), "{refused}");
         let url = format!("https://{is_guarded}");
         let patch = json!({ "metadata": metadata, "status": { "publicUrl": url } });
         let written = objects.patch("home", Patch::Merge(patch)).status().await.unwrap();

@@ -8,9 +8,6 @@ use windlass_core::rng::Rng;
 
 use super::values::{Path, Values};
 
-/// Values that are tried at the place of a field that serde did not write.
-const TRIES: usize = 8;
-
 /// Judgement of serde: the value in its rewritten form, or the reason against the value.
 pub type Decoder<'a> = dyn Fn(&Value) -> Result<Value, String> + Sync + 'a;
 /// Judgement of an API server: the value in its stored form, or the reason against the value.
@@ -63,18 +60,13 @@ pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueTal
             values.near_miss(target.schema, |value| (target.decode)(value).is_ok())
         };
         tally.values += 1;
-        one((target, &values), value, &changed, &mut tally).await;
+        one(target, value, &changed, &mut tally).await;
     }
     tally
 }
 
 /// Tries a value.
-async fn one(
-    (target, values): (&CheckTarget<'_>, &Values<'_>),
-    value: Value,
-    changed: &[String],
-    tally: &mut ValueTally,
-) {
+async fn one(target: &CheckTarget<'_>, value: Value, changed: &[String], tally: &mut ValueTally) {
     let stored = match (target.store)(value.clone()).await {
         Ok(stored) => stored,
         Err(refusal) => {
@@ -91,85 +83,7 @@ async fn one(
         Err(reason) => tally.differences.push(format!(
             "the API server stores {value} as {stored}, and serde refuses it: {reason}"
         )),
-        Ok(written) => match lost(target, values, &stored, &written) {
-            Some(place) if is_named(target, std::slice::from_ref(&place)) => tally.unchecked += 1,
-            Some(place) => tally.misread.push(format!(
-                "the API server stores {stored}, serde reads that and writes {written}: `{}` is lost with every value; a \
-                 variant of an enum without a tag that takes the values of another, or a field that is not written, loses \
-                 fields",
-                place.join(".")
-            )),
-            None => again(target, &stored, &written, tally).await,
-        },
-    }
-}
-
-/// Returns a named field of a stored value that serde does not write, with any value: a field that
-/// is left out with its default alone is not lost.
-fn lost(
-    target: &CheckTarget<'_>,
-    values: &Values<'_>,
-    stored: &Value,
-    written: &Value,
-) -> Option<Path> {
-    let mut vanished = Vec::new();
-    let whole = (String::new(), Path::new());
-    add_vanished(stored, Some(written), target.schema, whole, &mut vanished);
-    let is_lost = |pointer: &str, schema: &Value| {
-        let mut is_read = false;
-        for _ in 0..TRIES {
-            let mut other = stored.clone();
-            let Some(place) = other.pointer_mut(pointer) else { return false };
-            *place = values.generated(schema);
-            if let Ok(written) = (target.decode)(&other) {
-                is_read = true;
-                if written.pointer(pointer).is_some_and(|value| !value.is_null()) {
-                    return false;
-                }
-            }
-        }
-        is_read
-    };
-    let mut vanished = vanished.into_iter();
-    vanished.find(|(pointer, _, schema)| is_lost(pointer, schema)).map(|(_, place, _)| place)
-}
-
-/// Adds the fields that the schema names and the written value does not have: each as a JSON
-/// pointer, as a place, and with its schema.
-fn add_vanished<'s>(
-    stored: &Value,
-    written: Option<&Value>,
-    schema: &'s Value,
-    here: (String, Path),
-    found: &mut Vec<(String, Path, &'s Value)>,
-) {
-    let (pointer, path) = here;
-    let below = |key: &str, step: &str| {
-        let key = key.replace('~', "~0").replace('/', "~1");
-        let path = path.iter().cloned().chain([step.to_owned()]).collect();
-        (format!("{pointer}/{key}"), path)
-    };
-    match (stored, written) {
-        (stored, None | Some(Value::Null)) if !stored.is_null() && !path.is_empty() => {
-            found.push((pointer, path, schema));
-        }
-        (Value::Object(fields), Some(Value::Object(others))) => {
-            for (name, value) in fields {
-                if let Some(named) = schema["properties"].get(name) {
-                    add_vanished(value, others.get(name), named, below(name, name), found);
-                }
-            }
-        }
-        // The items of a set have no order.
-        (Value::Array(items), Some(Value::Array(others)))
-            if items.len() == others.len() && schema["x-kubernetes-list-type"] != "set" =>
-        {
-            for (at, (item, other)) in items.iter().zip(others).enumerate() {
-                let at = below(&at.to_string(), "[]");
-                add_vanished(item, Some(other), &schema["items"], at, found);
-            }
-        }
-        _ => {}
+        Ok(written) => again(target, &stored, &written, tally).await,
     }
 }
 

@@ -86,7 +86,7 @@ impl<'e> Values<'e> {
     }
 
     /// A generated value that fits the schema, as far as such a value is found.
-    pub(super) fn generated(&self, schema: &Value) -> Value {
+    fn generated(&self, schema: &Value) -> Value {
         let mut found = Value::Null;
         for _ in 0..ATTEMPTS {
             found = self.value(&[schema], 0);
