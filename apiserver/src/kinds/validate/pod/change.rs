@@ -42,7 +42,7 @@ pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
     if count(old, "schedulingGates") > 0 {
         placement(&old["spec"], &mut allowed, &mut causes);
     }
-    if allowed != old["spec"] {
+    if without_empty(&allowed) != without_empty(&old["spec"]) {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,\
                    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
                    (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
@@ -81,6 +81,38 @@ fn annotated(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
         refuse(key, "add");
     }
     super::annotations(new, "metadata", causes);
+}
+
+/// The maps of a Pod's spec. Other empty objects are structures behind pointers, as `emptyDir`.
+const MAPS: [&str; 9] = [
+    "nodeSelector",
+    "overhead",
+    "limits",
+    "requests",
+    "matchLabels",
+    "labels",
+    "annotations",
+    "options",
+    "volumeAttributes",
+];
+
+/// Returns a spec without its empty lists and maps: upstream compares specs by
+/// `apiequality.Semantic`, to which these are the same as none.
+fn without_empty(spec: &Value) -> Value {
+    let is_empty = |name: &str, value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty() && MAPS.contains(&name),
+        _ => false,
+    };
+    match spec {
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, value)| !is_empty(name, value))
+            .map(|(name, value)| (name.clone(), without_empty(value)))
+            .collect(),
+        other => other.clone(),
+    }
 }
 
 /// Returns the number of items of a list of a Pod's spec.
@@ -239,6 +271,28 @@ mod tests {
         );
         let (without, bare) = (json!({}), json!({"nodeSelector": {"a": "b"}}));
         assert_eq!(fields(&without, &bare), ["spec"]);
+    }
+
+    #[test]
+    fn an_empty_list_or_map_is_no_change_but_an_empty_structure_is_one() {
+        let volume = |source: Value| json!({"volumes": [source]});
+        let same = [
+            (json!({}), json!({"nodeSelector": {}})),
+            (json!({"hostAliases": []}), json!({})),
+            (
+                volume(json!({"name": "v", "csi": {"driver": "d", "volumeAttributes": {}}})),
+                volume(json!({"name": "v", "csi": {"driver": "d"}})),
+            ),
+        ];
+        for (old, new) in same {
+            assert_eq!(fields(&old, &new), [""; 0], "{old} to {new}");
+        }
+        let (old, new) = (json!({"name": "v"}), json!({"name": "v", "emptyDir": {}}));
+        assert_eq!(fields(&volume(old), &volume(new)), ["spec"]);
+        assert_eq!(
+            fields(&json!({"nodeSelector": {}}), &json!({"nodeSelector": {"a": ""}})),
+            ["spec"]
+        );
     }
 
     #[test]
