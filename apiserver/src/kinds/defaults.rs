@@ -408,11 +408,16 @@ fn rbac(object: &mut Value) {
 fn definition(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "conversion", json!({"strategy": "None"}));
+    let stored = items(spec, "versions").find(|version| version["storage"] == true);
+    let stored = stored.map(|version| version["name"].clone());
     let names = child(spec, "names");
     let kind = names["kind"].as_str().unwrap_or_default().to_owned();
     default(names, "singular", json!(kind.to_lowercase()));
     if !kind.is_empty() {
         default(names, "listKind", json!(format!("{kind}List")));
+    }
+    if let Some(stored) = stored {
+        default_list(child(object, "status"), "storedVersions", json!([stored]));
     }
 }
 

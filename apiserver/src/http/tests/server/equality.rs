@@ -1,0 +1,203 @@
+//! Objects that differ in nothing but empty lists and maps, or in the spelling of amounts.
+
+use serde_json::{Value, json};
+
+use crate::http::test_support::*;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+
+/// Empty values of a Pod, by place.
+fn empties() -> Value {
+    json!({"metadata": {"labels": {}, "annotations": {}}, "spec": {
+        "nodeSelector": {}, "hostAliases": [], "overhead": {}, "imagePullSecrets": []}})
+}
+
+/// Returns a Pod with a container, and further values.
+fn pod(more: &Value) -> Value {
+    let containers = json!([{"name": "c", "image": "i", "env": [], "resources": {"limits": {}}}]);
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": containers}});
+    for part in ["metadata", "spec"] {
+        for (field, value) in more[part].as_object().into_iter().flatten() {
+            pod[part][field] = value.clone();
+        }
+    }
+    pod
+}
+
+/// Whether an object shows none of the empty values of [`empties`].
+fn is_plain(shown: &Value) -> bool {
+    let names = |part: &str| empties()[part].as_object().cloned().unwrap_or_default();
+    ["metadata", "spec"].into_iter().all(|part| {
+        names(part).keys().all(|field| shown[part].get(field).is_none_or(Value::is_null))
+    }) && shown["spec"]["containers"][0]["resources"] == json!({})
+        && shown["spec"]["containers"][0].get("env").is_none()
+}
+
+#[tokio::test(start_paused = true)]
+async fn empty_lists_and_maps_are_neither_stored_nor_shown() {
+    let (_server, mut client) = start().await;
+    let made = client.post(PODS, pod(&empties())).await;
+    assert_eq!((made.code, is_plain(&made.value)), (201, true), "{}", made.text);
+    let url = format!("{PODS}/p");
+    for form in ["merge", "strategic-merge"] {
+        let patched = client.patch(form, &url, empties()).await;
+        assert_eq!((patched.code, is_plain(&patched.value)), (200, true), "{}", patched.text);
+        assert_eq!(patched.version(), made.version(), "{form}: nothing is stored");
+    }
+    let added = json!([{"op": "add", "path": "/spec/nodeSelector", "value": {}}]);
+    let patched = client.patch("json", &url, added).await;
+    assert_eq!((patched.code, patched.version()), (200, made.version()), "{}", patched.text);
+    let mut replaced = made.value.clone();
+    replaced["spec"]["nodeSelector"] = json!({});
+    replaced["spec"]["hostAliases"] = json!([]);
+    let put = client.put(&url, replaced).await;
+    assert_eq!((put.code, is_plain(&put.value)), (200, true), "{}", put.text);
+    assert_eq!(put.version(), made.version(), "PUT: nothing is stored");
+
+    let applied = format!("{PODS}/q?fieldManager=m");
+    let mut intent = pod(&empties());
+    intent["metadata"]["name"] = json!("q");
+    for code in [201, 200] {
+        let reply = client.patch("apply", &applied, intent.clone()).await;
+        assert_eq!((reply.code, is_plain(&reply.value)), (code, true), "{}", reply.text);
+    }
+}
+
+/// Returns a Job that is suspended, or not.
+fn job(is_suspended: bool) -> Value {
+    json!({"metadata": {"name": "j"}, "spec": {"suspend": is_suspended, "template": {"spec": {
+        "restartPolicy": "Never", "containers": [{"name": "c", "image": "i",
+            "resources": {"limits": {"memory": "1Gi"}}}]}}}})
+}
+
+/// Changes that are none.
+fn same() -> Value {
+    json!({"spec": {"template": {"spec": {"nodeSelector": {}, "tolerations": [], "containers": [
+        {"name": "c", "image": "i", "resources": {"limits": {"memory": "1073741824"}}}]}}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_in_another_spelling_is_no_other_template() {
+    let (_server, mut client) = start().await;
+    for is_suspended in [false, true] {
+        let mut new = job(is_suspended);
+        new["metadata"]["name"] = json!(format!("j-{is_suspended}"));
+        let url = format!("{JOBS}/j-{is_suspended}");
+        let made = client.post(JOBS, new).await;
+        assert_eq!(made.code, 201, "{}", made.text);
+        let changed = client.patch("strategic-merge", &url, same()).await;
+        assert_eq!(changed.code, 200, "suspended: {is_suspended}: {}", changed.text);
+        assert_eq!(changed.value["metadata"]["generation"], 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_generation_grows_with_the_spec_and_not_with_its_spelling() {
+    let (_server, mut client) = start().await;
+    let mut new = deployment("d", 1);
+    new["spec"]["template"]["spec"] = job(false)["spec"]["template"]["spec"].clone();
+    new["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
+    assert_eq!(client.post(DEPLOYMENTS, new).await.code, 201);
+    let url = format!("{DEPLOYMENTS}/d");
+    let spelled = client.patch("strategic-merge", &url, same()).await;
+    assert_eq!(spelled.value["metadata"]["generation"], 1, "{}", spelled.text);
+    let limits = &spelled.value["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"];
+    assert_eq!(limits["memory"], "1073741824", "the new spelling is stored");
+    let other = client.merge(&url, json!({"spec": {"replicas": 2}})).await;
+    assert_eq!(other.value["metadata"]["generation"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_parts_of_a_set_that_stay_may_be_spelled_anew() {
+    let (_server, mut client) = start().await;
+    let template = |size: &str| {
+        json!([{"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": size}}}}])
+    };
+    let mut set = deployment("s", 1);
+    set["spec"]["serviceName"] = json!("s");
+    set["spec"]["volumeClaimTemplates"] = template("1Gi");
+    let made = client.post(SETS, set).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let url = format!("{SETS}/s");
+    let change = |size: &str| json!({"spec": {"volumeClaimTemplates": template(size)}});
+    let spelled = client.merge(&url, change("1024Mi")).await;
+    assert_eq!((spelled.code, &spelled.value["metadata"]["generation"]), (200, &json!(1)));
+    assert_eq!(client.merge(&url, change("2Gi")).await.code, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_and_volumes_may_be_spelled_anew() {
+    let (_server, mut client) = start().await;
+    let spec = |size: &str| {
+        json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size},
+            "limits": {}}, "selector": null})
+    };
+    let claim = json!({"metadata": {"name": "c"}, "spec": spec("1Gi")});
+    assert_eq!(client.post(CLAIMS, claim).await.code, 201);
+    let url = format!("{CLAIMS}/c");
+    let spelled = client.merge(&url, json!({"spec": spec("1073741824")})).await;
+    assert_eq!(spelled.code, 200, "{}", spelled.text);
+    assert_eq!(client.merge(&url, json!({"spec": spec("2Gi")})).await.code, 422);
+
+    let source = |attributes: Value| {
+        json!({"spec": {"csi": {"driver": "d.io", "volumeHandle": "h",
+            "volumeAttributes": attributes}}})
+    };
+    let mut volume = source(json!({}));
+    volume["metadata"] = json!({"name": "v"});
+    volume["spec"]["accessModes"] = json!(["ReadWriteOnce"]);
+    volume["spec"]["capacity"] = json!({"storage": "1Gi"});
+    let made = client.post(VOLUMES, volume).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let url = format!("{VOLUMES}/v");
+    assert_eq!(client.merge(&url, source(json!({}))).await.code, 200);
+    assert_eq!(client.merge(&url, source(json!({"a": "b"}))).await.code, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fixed_maps_and_lists_may_be_given_empty() {
+    let (_server, mut client) = start().await;
+    for (url, object, change) in [
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            json!({"provisioner": "p.io"}),
+            json!({"parameters": {}, "mountOptions": []}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
+            json!({"storageClassName": "c", "nodeTopology": {"matchLabels": {"a": "b"}}}),
+            json!({"nodeTopology": {"matchLabels": {"a": "b"}, "matchExpressions": []}}),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            json!({"spec": {"devices": {"requests": [
+                {"name": "r", "exactly": {"deviceClassName": "c"}}]}}}),
+            json!({"spec": {"devices": {"constraints": [], "config": []}}}),
+        ),
+        (
+            "/apis/apps/v1/namespaces/default/daemonsets",
+            json!({"spec": {"selector": {"matchLabels": {"app": "x"}},
+                "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [
+                    {"name": "c", "image": "i"}]}}}}),
+            json!({"spec": {"selector": {"matchExpressions": []}}}),
+        ),
+        (
+            "/api/v1/namespaces/default/resourcequotas",
+            json!({"spec": {"hard": {"pods": "1"}}}),
+            json!({"spec": {"scopes": [], "hard": {"pods": "1000m"}}}),
+        ),
+    ] {
+        let mut object = object;
+        object["metadata"] = json!({"name": "x"});
+        let made = client.post(url, object).await;
+        assert_eq!(made.code, 201, "{}", made.text);
+        let changed = client.merge(&format!("{url}/x"), change).await;
+        assert_eq!((changed.code, changed.version()), (200, made.version()), "{}", changed.text);
+    }
+}
