@@ -145,17 +145,15 @@ fn fixed(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (path, at, own) in rows.flat_map(|row| row.2) {
         let pointer = format!("/{}", path.replace('.', "/"));
-        let held = |object: &Value| object.pointer(&pointer).cloned().unwrap_or_default();
-        let (before, after) = (held(old), held(new));
-        if kind.types.same(path, &before, &after) {
+        let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));
+        let [held, sent] = [before, after].map(|value| value.unwrap_or(&Value::Null));
+        if kind.types.same(path, held, sent) {
             continue;
         }
         // A text without a pointer is empty when unset.
-        let value = match (&before, after) {
-            (Value::String(_), Value::Null) => Value::from(""),
-            (_, after) => after,
-        };
-        let shown = if own.is_empty() { value.to_string() } else { internal::compact(own, &value) };
+        let unset = if held.is_string() { Value::from("") } else { Value::Null };
+        let value = after.unwrap_or(&unset);
+        let shown = if own.is_empty() { value.to_string() } else { internal::compact(own, value) };
         causes.push(cause("FieldValueInvalid", at, format!("Invalid value: {shown}: {FIXED}")));
     }
     causes
