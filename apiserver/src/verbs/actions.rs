@@ -303,14 +303,15 @@ fn suspended(kind: &Kind, old: &Value, new: &Value) -> Option<Cause> {
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
         put(&mut before, field, after.get(field));
     }
-    let nodes = after["affinity"].get("nodeAffinity");
-    if before["affinity"].is_null() && !nodes.is_none_or(Value::is_null) {
+    let is_sent = after["affinity"].is_object();
+    if is_sent && !before["affinity"].is_object() {
         before["affinity"] = json!({});
     }
     if let Some(affinity) = before.get_mut("affinity") {
-        put(affinity, "nodeAffinity", nodes);
-        if affinity.as_object().is_none_or(serde_json::Map::is_empty) {
-            put(&mut before, "affinity", after.get("affinity").filter(|held| *held == &json!({})));
+        put(affinity, "nodeAffinity", after["affinity"].get("nodeAffinity"));
+        // Without a choice of nodes nothing may be left that the change would remove.
+        if !is_sent && affinity.as_object().is_none_or(serde_json::Map::is_empty) {
+            put(&mut before, "affinity", None);
         }
     }
     for list in ["containers", "initContainers"] {

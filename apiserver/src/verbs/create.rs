@@ -137,6 +137,10 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
         start_status(call, object);
     }
     if kind.is("", "namespaces") {
+        if generated.is_some() {
+            // Valid before it becomes a label.
+            defaults::label_namespace(object, "".into());
+        }
         let finalizers = &mut defaults::child(object, "spec")["finalizers"];
         let mut held = finalizers.as_array().cloned().unwrap_or_default();
         if !held.contains(&json!("kubernetes")) {
@@ -231,6 +235,9 @@ fn store(
     }
     // Admission sees the values that only refusals show as none.
     decode::forget_refused(kind, &mut object);
+    if kind.is("", "namespaces") {
+        defaults::label_namespace(&mut object, name.as_str().into());
+    }
     let mut warnings = admit::judge(core, call, Operation::Create(&object))?;
     warnings.extend(hostname_warning(kind, &name));
     warnings.extend(certificate_warning(kind, &object));
@@ -340,5 +347,8 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     causes.extend(validate::check(&call.kind, object));
     causes.extend(validate::check_new(&call.kind, object));
     causes.extend(pods::check_new(call, object));
+    if causes.is_empty() {
+        causes.extend(meta::check_path(&call.kind, object));
+    }
     causes
 }

@@ -407,6 +407,14 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     if call.kind.is("", "services") && call.subresource.is_empty() {
         causes.extend(addresses::check(old, new));
     }
+    let mut changes = match call.subresource.as_str() {
+        "" => validate::change(&call.kind, old, new),
+        _ => Vec::new(),
+    };
+    // Only for these kinds upstream begins with the change.
+    if call.kind.is("storage.k8s.io", "volumeattributesclasses") {
+        causes.append(&mut changes);
+    }
     if call.subresource != "status" {
         let mut found = workloads::check(&call.kind, new);
         if validate::judges_changes(&call.kind) {
@@ -428,9 +436,7 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
         }
         causes.extend(found);
     }
-    if call.subresource.is_empty() {
-        causes.extend(validate::change(&call.kind, old, new));
-    }
+    causes.extend(changes);
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));
     if call.subresource == "finalize" {

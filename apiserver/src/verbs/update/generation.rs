@@ -35,7 +35,7 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
             return;
         }
         Generation::Fixed => false,
-        Generation::Spec | Generation::Late => differ(kind, old, new),
+        Generation::Spec | Generation::Late | Generation::Sent => differ(kind, old, new),
         Generation::SpecOrAnnotations => differ(kind, old, new) || other("annotations"),
         Generation::SpecOrLabels => differ(kind, old, new) || other("labels"),
     };
@@ -53,7 +53,7 @@ fn differ(kind: &Kind, old: &Value, new: &Value) -> bool {
         let [old, new] = [old, new].map(|object| object.get(key));
         // A field without a type has no zero: null is another value than none.
         old != new
-            && (kind.custom.is_some() || {
+            && (kind.custom.is_some() || kind.facts.generation == Generation::Sent || {
                 let [old, new] = [old, new].map(|value| value.unwrap_or(&Value::Null));
                 !kind.types.same(key, old, new)
             })

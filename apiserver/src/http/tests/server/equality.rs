@@ -201,3 +201,72 @@ async fn fixed_maps_and_lists_may_be_given_empty() {
         assert_eq!((changed.code, changed.version()), (200, made.version()), "{}", changed.text);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_that_is_sent_counts_as_a_change_of_a_network_policy() {
+    let (_server, mut client) = start().await;
+    let all = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    let made =
+        client.post(all, json!({"metadata": {"name": "p"}, "spec": {"podSelector": {}}})).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let url = format!("{all}/p");
+    for (generation, spec) in [
+        (2, json!({"ingress": []})),
+        (3, json!({"podSelector": {"matchLabels": {}}})),
+        (3, json!({"podSelector": {}})),
+        (4, json!({"ingress": [{"from": []}]})),
+        (4, json!({"ingress": [{}]})),
+    ] {
+        let changed = client.merge(&url, json!({ "spec": spec })).await;
+        assert_eq!(changed.value["metadata"]["generation"], generation, "{}", changed.text);
+        assert!(changed.value["spec"]["podSelector"].get("matchLabels").is_none());
+        let owners = &changed.value["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
+        assert!(owners.get("f:egress").is_none(), "{owners}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_job_may_be_given_an_empty_affinity() {
+    let (_server, mut client) = start().await;
+    assert_eq!(client.post(JOBS, job(true)).await.code, 201);
+    let url = format!("{JOBS}/j");
+    let with = |affinity: Value| json!({"spec": {"template": {"spec": {"affinity": affinity}}}});
+    for (code, affinity) in [
+        (200, json!({})),
+        (200, json!({"nodeAffinity": {}})),
+        (422, json!({"podAffinity": {}})),
+        (200, Value::Null),
+    ] {
+        let changed = client.merge(&url, with(affinity)).await;
+        assert_eq!(changed.code, code, "{}", changed.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_and_claims_keep_a_class_of_attributes() {
+    let (_server, mut client) = start().await;
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+        "volumeAttributesClassName": "a", "csi": {"driver": "d.io", "volumeHandle": "h"}});
+    let made = client.post(VOLUMES, json!({"metadata": {"name": "v"}, "spec": spec})).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let class = |name: Value| json!({"spec": {"volumeAttributesClassName": name}});
+    let url = format!("{VOLUMES}/v");
+    assert_eq!(client.merge(&url, class(json!("b"))).await.code, 200);
+    let refused = client.merge(&url, class(Value::Null)).await;
+    assert!(refused.message().ends_with("update from non-nil value to nil is forbidden"));
+
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "volumeAttributesClassName": "a",
+        "resources": {"requests": {"storage": "1Gi"}}});
+    assert_eq!(
+        client.post(CLAIMS, json!({"metadata": {"name": "c"}, "spec": spec})).await.code,
+        201
+    );
+    let url = format!("{CLAIMS}/c");
+    let status = json!({"status": {"phase": "Bound", "currentVolumeAttributesClassName": "a"}});
+    assert_eq!(client.merge(&format!("{url}/status"), status).await.code, 200);
+    assert_eq!(client.merge(&url, class(json!("b"))).await.code, 200);
+    for (value, what) in [(Value::Null, "nil"), (json!(""), "empty string")] {
+        let refused = client.merge(&url, class(value)).await;
+        assert!(refused.message().contains(&format!("update to {what} is forbidden")));
+    }
+}
