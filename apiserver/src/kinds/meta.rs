@@ -288,8 +288,8 @@ fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
     faults.map(|why| invalid_value("metadata.generateName", &generate.into(), &why)).collect()
 }
 
-/// Returns the faults of names that the kind itself does not judge: they are parts of paths. Upstream
-/// looks for these once nothing else is at fault.
+/// Returns the faults of names that the kind itself does not judge: they are parts of paths.
+/// Upstream looks for these once nothing else is at fault.
 pub(crate) fn check_path(kind: &Kind, object: &Value) -> Vec<Cause> {
     if !matches!(kind.facts.names, NameRule::Any | NameRule::Unchecked) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Equality of values of a built-in type as the server's own types have it: empty lists and maps are
-//! the same as none, and quantities are compared by their amounts.
+//! Equality of values of a built-in type as the server's own types have it: empty lists and maps
+//! are the same as none, and quantities are compared by their amounts.
 
 use std::sync::LazyLock;
 

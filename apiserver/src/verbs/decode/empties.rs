@@ -30,7 +30,7 @@ pub(crate) fn keep_refused(kind: &Kind, applied: &Value, object: &mut Value) {
     put_back(object, refused_empty(kind, applied));
 }
 
-/// Returns the empty lists and maps of an object, with their places, of which some count as a change
+/// Returns the empty lists and maps of an object, with their places. Some of them count as a change
 /// although they are not stored.
 pub(super) fn sent_empty(kind: &Kind, object: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
