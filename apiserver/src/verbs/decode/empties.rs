@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::{Generation, Kind};
+use crate::kinds::{Generation, Kind, defaults};
 
 /// Returns the name of the map of bytes in a ConfigMap or Secret, if empty. Only for these maps the
 /// real server distinguishes an empty map from none.
@@ -25,9 +25,14 @@ pub(crate) fn forget_empty_data(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Gives an applied object those empty values of the applied body that refusals show.
+/// Gives an applied object those empty values of the applied body that refusals show, or that count
+/// as a change.
 pub(crate) fn keep_refused(kind: &Kind, applied: &Value, object: &mut Value) {
     put_back(object, refused_empty(kind, applied));
+    put_back(object, sent_empty(kind, applied));
+    if let Some(field) = empty_data(kind, applied) {
+        defaults::child(object, field);
+    }
 }
 
 /// Returns the empty lists and maps of an object, with their places. Some of them count as a change
@@ -96,7 +101,7 @@ pub(super) fn put_back(
 pub(super) fn refused_empty(kind: &Kind, object: &Value) -> Vec<(&'static str, Value)> {
     let places: &[&str] = match (kind.served.group.as_str(), kind.name()) {
         ("", "PersistentVolume") => &["/spec/capacity"],
-        ("", "Pod") => &["/spec/nodeSelector"],
+        ("", "Pod") => &["/spec/nodeSelector", "/spec/overhead"],
         ("", "PersistentVolumeClaim") => &["/spec/accessModes"],
         ("autoscaling", "HorizontalPodAutoscaler") => {
             &["/spec/behavior/scaleUp/policies", "/spec/behavior/scaleDown/policies"]

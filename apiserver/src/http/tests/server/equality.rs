@@ -13,7 +13,7 @@ const VOLUMES: &str = "/api/v1/persistentvolumes";
 /// Empty values of a Pod, by place.
 fn empties() -> Value {
     json!({"metadata": {"labels": {}, "annotations": {}}, "spec": {
-        "nodeSelector": {}, "hostAliases": [], "overhead": {}, "imagePullSecrets": []}})
+        "nodeSelector": {}, "hostAliases": [], "readinessGates": [], "imagePullSecrets": []}})
 }
 
 /// Returns a Pod with a container, and further values.
@@ -126,7 +126,7 @@ async fn the_parts_of_a_set_that_stay_may_be_spelled_anew() {
     assert_eq!(made.code, 201, "{}", made.text);
     let url = format!("{SETS}/s");
     let change = |size: &str| json!({"spec": {"volumeClaimTemplates": template(size)}});
-    let spelled = client.merge(&url, change("1024Mi")).await;
+    let spelled = client.merge(&url, change("1073741824")).await;
     assert_eq!((spelled.code, &spelled.value["metadata"]["generation"]), (200, &json!(1)));
     assert_eq!(client.merge(&url, change("2Gi")).await.code, 422);
 }
@@ -173,6 +173,11 @@ async fn fixed_maps_and_lists_may_be_given_empty() {
             "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
             json!({"storageClassName": "c", "nodeTopology": {"matchLabels": {"a": "b"}}}),
             json!({"nodeTopology": {"matchLabels": {"a": "b"}, "matchExpressions": []}}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/csinodes",
+            json!({"spec": {"drivers": [{"name": "d.io", "nodeID": "n", "topologyKeys": null}]}}),
+            json!({"spec": {"drivers": [{"name": "d.io", "nodeID": "n", "topologyKeys": []}]}}),
         ),
         (
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
@@ -222,6 +227,50 @@ async fn an_empty_list_that_is_sent_counts_as_a_change_of_a_network_policy() {
         assert!(changed.value["spec"]["podSelector"].get("matchLabels").is_none());
         let owners = &changed.value["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
         assert!(owners.get("f:egress").is_none(), "{owners}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn empty_values_of_an_apply_count_like_those_of_other_writes() {
+    let (_server, mut client) = start().await;
+    let policy = |spec: Value| {
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+            "metadata": {"name": "p"}, "spec": spec})
+    };
+    let url = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/p?fieldManager=m";
+    client.patch("apply", url, policy(json!({"podSelector": {}}))).await;
+    let changed =
+        client.patch("apply", url, policy(json!({"podSelector": {}, "ingress": []}))).await;
+    assert_eq!(changed.value["metadata"]["generation"], 2, "{}", changed.text);
+    let mut fixed = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"},
+        "immutable": true});
+    let url = format!("{MAPS}/c?fieldManager=m");
+    assert_eq!(client.patch("apply", &url, fixed.clone()).await.code, 201);
+    assert_eq!(client.patch("apply", &url, fixed.clone()).await.code, 200);
+    fixed["binaryData"] = json!({});
+    assert_eq!(client.patch("apply", &url, fixed).await.code, 422, "as by a PUT");
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+        "status": {"capacity": {"cpu": "1"}}});
+    let made = client.patch("apply", "/api/v1/nodes/n?fieldManager=m", node).await;
+    assert_eq!(made.value["status"]["capacity"]["cpu"], "1", "{}", made.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_overhead_needs_a_class_with_an_overhead() {
+    let (_server, mut client) = start().await;
+    let class = json!({"metadata": {"name": "r"}, "handler": "h",
+        "overhead": {"podFixed": {"memory": "1Gi"}}});
+    let made = client.post("/apis/node.k8s.io/v1/runtimeclasses", class).await;
+    assert_eq!(made.code, 201, "{}", made.text);
+    let url = format!("{PODS}?dryRun=All");
+    for (code, spec) in [
+        (403, json!({"overhead": {}})),
+        (201, json!({"overhead": {}, "runtimeClassName": "r"})),
+        (201, json!({"overhead": {"memory": "1073741824"}, "runtimeClassName": "r"})),
+        (403, json!({"overhead": {"memory": "1"}, "runtimeClassName": "r"})),
+    ] {
+        let made = client.post(&url, pod(&json!({ "spec": spec }))).await;
+        assert_eq!(made.code, code, "{spec}: {}", made.text);
     }
 }
 
