@@ -2,9 +2,12 @@
 //!
 //! The defaults are listed in `defaults.txt`, whose head explains the format.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use crate::core::Core;
+use crate::kinds::meta;
 use crate::verbs::bootstrap;
 
 /// The table.
@@ -12,10 +15,16 @@ const TABLE: &str = include_str!("defaults.txt");
 /// API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
 
+/// The objects of the table. Read once: tests start servers by the thousand, most of them from a
+/// backup that has all of the objects.
+static OBJECTS: LazyLock<Vec<(&str, &str, Value)>> = LazyLock::new(|| parse(TABLE));
+
 /// Creates the default roles and bindings; a controller fills the aggregated roles.
 pub(crate) fn seed(core: &Core) {
-    for (resource, namespace, object) in parse(TABLE) {
-        bootstrap::seed(core, GROUP, resource, namespace, object);
+    for (resource, namespace, object) in OBJECTS.iter() {
+        if !bootstrap::is_there(core, GROUP, resource, namespace, meta::text(object, "name")) {
+            bootstrap::seed(core, GROUP, resource, namespace, object.clone());
+        }
     }
 }
 

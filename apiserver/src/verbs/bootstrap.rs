@@ -127,6 +127,18 @@ fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]
     }
 }
 
+/// Whether an object of a name is stored: a data file may have it already, perhaps changed by users.
+pub(crate) fn is_there(
+    core: &Core,
+    group: &str,
+    resource: &str,
+    namespace: &str,
+    name: &str,
+) -> bool {
+    let call = Call::by_server(core, group, resource, namespace, name);
+    call.is_ok_and(|call| call.find(core).is_ok())
+}
+
 /// Creates an object as the server, unless the name is taken. A failure is logged.
 pub(crate) fn seed(core: &Core, group: &str, resource: &str, namespace: &str, object: Value) {
     let name = meta::text(&object, "name").to_owned();
