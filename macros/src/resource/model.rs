@@ -6,6 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, ExprPath, Fields, GenericArgument, PathArguments, Type, Visibility};
 
 use super::attrs::{self, Attrs, Pair, Text};
+use super::derived::Derived;
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
@@ -63,6 +64,8 @@ pub(super) struct ResourceModel {
     pub(super) is_struct: bool,
     /// Whether the struct has an attribute of kube-rs; a fault that is reported.
     pub(super) is_of_kube: bool,
+    /// Impls of other derives; a fault that is reported.
+    pub(super) derived: Derived,
 }
 
 /// A field of the root struct.
@@ -179,6 +182,7 @@ impl ResourceModel {
             fields,
             is_struct,
             is_of_kube: input.attrs.iter().any(|attribute| attribute.path().is_ident("kube")),
+            derived: Derived::read(&input.attrs, errors),
         }
     }
 
