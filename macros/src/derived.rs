@@ -1,4 +1,4 @@
-//! Derives of serde below that of the kind, which would be second impls.
+//! Derives of serde below one that implements its traits, which would be second impls.
 
 use proc_macro2::Ident;
 use syn::punctuated::Punctuated;
@@ -8,15 +8,15 @@ use crate::errors::Errors;
 
 /// The impls that other derives generate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Derived {
-    pub(super) serialize: bool,
-    pub(super) deserialize: bool,
+pub(crate) struct Derived {
+    pub(crate) serialize: bool,
+    pub(crate) deserialize: bool,
 }
 
 impl Derived {
     /// Reads the attributes `#[derive(…)]` that follow. The compiler shows a macro no derives that
     /// stand in its own attribute or above: it reports a second impl at them.
-    pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+    pub(crate) fn read(attributes: &[Attribute], message: &str, errors: &mut Errors) -> Self {
         let mut derived = Self::default();
         let mut first: Option<Ident> = None;
         for attribute in attributes.iter().filter(|it| it.path().is_ident("derive")) {
@@ -30,8 +30,6 @@ impl Derived {
             }
         }
         if let Some(name) = first {
-            let message = "`CustomResource` implements `Serialize` and `Deserialize` for the kind: remove serde's derives \
-                           here; the types of its fields have them";
             errors.at(name.span(), message);
         }
         derived

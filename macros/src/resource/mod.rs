@@ -4,7 +4,6 @@ pub(crate) mod attrs;
 mod check;
 pub(crate) mod check_places;
 mod check_rules;
-mod derived;
 mod expand;
 mod index;
 mod model;

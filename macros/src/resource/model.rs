@@ -6,11 +6,11 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, ExprPath, Fields, GenericArgument, PathArguments, Type, Visibility};
 
 use super::attrs::{self, Attrs, Pair, Text};
-use super::derived::Derived;
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
 use crate::convert::RootConversion;
+use crate::derived::Derived;
 use crate::doc_comments::{Doc, docs};
 use crate::errors::Errors;
 use crate::keys::WithSpan;
@@ -182,7 +182,7 @@ impl ResourceModel {
             fields,
             is_struct,
             is_of_kube: input.attrs.iter().any(|attribute| attribute.path().is_ident("kube")),
-            derived: Derived::read(&input.attrs, errors),
+            derived: Derived::read(&input.attrs, OTHER_DERIVES, errors),
         }
     }
 
@@ -213,6 +213,10 @@ impl ResourceModel {
         self.fields.iter().find(|field| plain(&field.ident) == name)
     }
 }
+
+/// The answer to derives of serde.
+const OTHER_DERIVES: &str = "`CustomResource` implements `Serialize` and `Deserialize` for the kind: remove serde's \
+                             derives here; the types of its fields have them";
 
 /// The answer to markers of a required field.
 const REQUIRED: &str =
