@@ -6,7 +6,7 @@ use std::pin::Pin;
 use serde_json::Value;
 use windlass_core::rng::Rng;
 
-use super::lost::Losses;
+use super::lost::{Losses, Tries};
 use super::values::{Path, Values};
 
 /// Judgement of serde: the value in its rewritten form, or the reason against the value.
@@ -65,7 +65,8 @@ pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueTal
         tally.values += 1;
         one(target, value, &changed, (&mut tally, &mut losses)).await;
     }
-    tally.lost = losses.texts(target, &values);
+    let tries = Tries { schema: target.schema, decode: target.decode, values: &values };
+    tally.lost = losses.texts(&tries, |place| is_named(target, std::slice::from_ref(place)));
     tally
 }
 
@@ -152,7 +153,7 @@ fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored:
 }
 
 /// Whether a warning names one of the places, or a place above or below.
-pub(super) fn is_named(target: &CheckTarget<'_>, places: &[Path]) -> bool {
+fn is_named(target: &CheckTarget<'_>, places: &[Path]) -> bool {
     target
         .warnings
         .iter()

@@ -11,7 +11,6 @@ use std::mem::discriminant;
 
 use serde_json::Value;
 
-use super::judge::{CheckTarget, is_named};
 use super::values::{Path, Share, Values};
 
 /// Fewest values that lose a field before the field is reported.
@@ -21,10 +20,20 @@ const DIFFERENT: usize = 2;
 /// Further values that are tried for a place.
 const TRIES: usize = 400;
 
+/// The source of further values.
+pub(super) struct Tries<'a> {
+    pub(super) schema: &'a Value,
+    /// The value as serde reads and writes it.
+    pub(super) decode: &'a (dyn Fn(&Value) -> Result<Value, String> + Sync + 'a),
+    pub(super) values: &'a Values<'a>,
+}
+
 /// Observations of the named fields of stored values.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     places: BTreeMap<Path, Seen>,
+    /// Values that were written of fields with a few values, such as the tag of an enum.
+    tags: BTreeMap<Path, BTreeSet<String>>,
 }
 
 /// Observations at a place.
@@ -73,6 +82,10 @@ impl Losses {
                     match other {
                         Some(other) => {
                             self.places.entry(here.clone()).or_default().is_kept = true;
+                            if is_tag(below) {
+                                let tags = self.tags.entry(here.clone()).or_default();
+                                tags.insert(other.to_string());
+                            }
                             self.walk((value, other), below, here, found);
                         }
                         None if named.is_some() => {
@@ -101,15 +114,78 @@ impl Losses {
         }
     }
 
-    /// Returns a text for each field that no value keeps.
-    pub(super) fn texts(self, target: &CheckTarget<'_>, values: &Values<'_>) -> Vec<String> {
-        let is_lost = |place: &Path, seen: &Seen| {
-            seen.is_suspect()
-                && !is_named(target, std::slice::from_ref(place))
-                && is_always_lost(target, values, place)
-        };
-        let lost = self.places.into_iter().filter(|(place, seen)| is_lost(place, seen));
-        lost.map(|(place, seen)| seen.text(&place)).collect()
+    /// Returns a text for each field that no value keeps, apart from those that are excused.
+    pub(super) fn texts(
+        mut self,
+        tries: &Tries<'_>,
+        is_excused: impl Fn(&Path) -> bool,
+    ) -> Vec<String> {
+        let suspects = self.places.iter().filter(|(_, seen)| seen.is_suspect());
+        let suspects: Vec<Path> = suspects.map(|(place, _)| place.clone()).collect();
+        let mut texts = Vec::new();
+        for place in suspects {
+            if !is_excused(&place) && self.is_always_lost(&place, tries) {
+                texts.extend(self.places.get(&place).map(|seen| seen.text(&place)));
+            }
+        }
+        texts
+    }
+
+    /// Whether serde loses the part at `place` of further values as well, and of enough.
+    fn is_always_lost(&mut self, place: &Path, tries: &Tries<'_>) -> bool {
+        const SHARES: [Share; 4] = [Share::Half, Share::None, Share::Half, Share::All];
+        let mut lost = 0;
+        for share in SHARES.iter().cycle().take(TRIES) {
+            let value = tries.values.with_place(tries.schema, place, *share);
+            let Some(value) = value else { continue };
+            let Ok(written) = (tries.decode)(&value) else { continue };
+            let before = self.places.get(place).map_or(0, |seen| seen.lost);
+            self.note(&value, &written, tries.schema);
+            let Some(seen) = self.places.get(place) else { continue };
+            if seen.is_kept {
+                return false;
+            }
+            lost += usize::from(seen.lost > before);
+        }
+        lost >= LEAST && self.knows_all_variants(place, tries.schema)
+    }
+
+    /// Whether serde wrote each value of the tags at and beside a place and beside the places around
+    /// it: the field may be that of a variant of which no value was found.
+    fn knows_all_variants(&self, place: &[String], schema: &Value) -> bool {
+        let mut around = Some(schema);
+        for (depth, step) in place.iter().enumerate() {
+            let fields = around.and_then(|node| node["properties"].as_object());
+            let is_known = |(name, field): (&String, &Value)| {
+                let place: Path = place[..depth].iter().chain([name]).cloned().collect();
+                let known = self.tags.get(&place).map_or(0, BTreeSet::len);
+                !is_tag(field) || known >= values_of(field)
+            };
+            if !fields.into_iter().flatten().all(is_known) {
+                return false;
+            }
+            around = around.and_then(|node| below(node, step));
+        }
+        true
+    }
+}
+
+/// Whether a field has a few values, one of which may stand for a variant.
+fn is_tag(schema: &Value) -> bool {
+    values_of(schema) > 1
+}
+
+/// The number of texts that a field may have; 0 for any.
+fn values_of(schema: &Value) -> usize {
+    schema["enum"].as_array().map_or(0, |values| values.iter().filter(|it| it.is_string()).count())
+}
+
+/// The schema of a part.
+fn below<'a>(schema: &'a Value, step: &str) -> Option<&'a Value> {
+    match step {
+        "[]" => schema.get("items"),
+        "*" => schema.get("additionalProperties"),
+        name => schema.get("properties")?.get(name),
     }
 }
 
@@ -141,21 +217,6 @@ impl Seen {
             shown(place)
         )
     }
-}
-
-/// Whether serde loses the part at `place` of all further values, and of enough.
-fn is_always_lost(target: &CheckTarget<'_>, values: &Values<'_>, place: &Path) -> bool {
-    const SHARES: [Share; 4] = [Share::Half, Share::None, Share::Half, Share::All];
-    let mut losses = Losses::default();
-    for share in SHARES.iter().cycle().take(TRIES) {
-        let Some(value) = values.with_place(target.schema, place, *share) else { continue };
-        let Ok(written) = (target.decode)(&value) else { continue };
-        losses.note(&value, &written, target.schema);
-        if losses.places.get(place).is_some_and(|seen| seen.is_kept) {
-            return false;
-        }
-    }
-    losses.places.get(place).is_some_and(Seen::is_suspect)
 }
 
 /// Whether serde wrote a value under another name.

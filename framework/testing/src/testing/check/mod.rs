@@ -65,8 +65,8 @@ const SEED: u64 = 1;
 ///
 /// # Panics
 /// When the server refuses the definition, when serde and the server differ at a place without a
-/// warning, when a field is lost, or when the server stores none of the objects or of the statuses; the text lists the
-/// differences, or the first refusal.
+/// warning, when a field is lost, or when the server stores none of the objects or of the statuses;
+/// the text lists the differences, or the first refusal.
 pub async fn check<K: CustomResource>() -> CheckReport {
     check_from::<K>([]).await
 }

@@ -1,6 +1,8 @@
 //! Kinds that lose fields, and kinds whose fields are lost rightly.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
@@ -136,6 +138,21 @@ struct Deep {
     items: Vec<Apart>,
 }
 
+/// Hardly any value fits all the fields of a variant, and the whole is optional.
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+#[serde(tag = "kind")]
+enum Strict {
+    Address { address: Net, gateway: Net, port: NonZeroU16, size: Net },
+    Name { name: NonZeroU16, address: String, size: bool, port: Vec<String> },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct Net {
+    first: IpAddr,
+    last: IpAddr,
+    mask: NonZeroU16,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct RareSpec {
     #[serde(flatten)]
@@ -146,6 +163,14 @@ struct RareSpec {
     hosts: Vec<String>,
     tagged: Option<Tagged>,
 }
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct StrictSpec {
+    #[serde(flatten)]
+    strict: Option<Strict>,
+}
+
+kind!(Strictly, "strictlies", StrictSpec);
 
 kind!(Rarely, "rarelies", RareSpec);
 
@@ -193,6 +218,7 @@ kind!(Former, "formers", FormerSpec);
 async fn fields_of_other_variants_defaults_aliases_and_former_forms_are_lost_rightly() {
     keeps::<Disjoint>().await;
     keeps::<Rarely>().await;
+    keeps::<Strictly>().await;
     keeps::<Renamed>().await;
     keeps::<Former>().await;
 }
