@@ -150,8 +150,8 @@ impl Losses {
         lost >= LEAST && self.knows_all_variants(place, tries.schema)
     }
 
-    /// Whether serde wrote each value of the tags at a place, beside it and around it: the field may
-    /// be that of a variant of which no value was found.
+    /// Whether serde wrote each value of the tags at a place, beside it and around it: the field
+    /// may be that of a variant of which no value was found.
     fn knows_all_variants(&self, place: &[String], schema: &Value) -> bool {
         let mut around = Some(schema);
         for (depth, step) in place.iter().enumerate() {
