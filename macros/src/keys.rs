@@ -117,6 +117,12 @@ pub(crate) fn each_item(
                 skip_to_comma(input);
                 Ok(())
             }
+            None if input.peek(Lit) => {
+                // The value may stand for any of the keys.
+                tried.extend(known.keys.iter().map(ToString::to_string));
+                let keys: Vec<String> = known.keys.iter().map(|key| format!("`{key}`")).collect();
+                Err(input.error(format_args!("expected a key: {}", keys.join(", "))))
+            }
             None => one_key(input, known, &mut tried, errors, &mut read),
         };
         match outcome {

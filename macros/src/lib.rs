@@ -17,6 +17,7 @@ mod controller;
 mod convert;
 mod crate_path;
 mod dependents;
+mod derived;
 mod doc_comments;
 #[cfg(test)]
 mod documented;

@@ -346,14 +346,3 @@ impl<V: Clone> IndexField<V> for BTreeSet<V> {
 pub trait Is<K> {}
 
 impl<K> Is<K> for K {}
-
-/// A kind without objects, on which each derived controller is granted everything.
-///
-/// With a single impl of a grant the compiler would assume the kind of that impl, and report
-/// mismatched types instead of the missing grant.
-#[derive(Clone, Copy, Debug)]
-pub enum Nothing {}
-
-/// As [`Nothing`]: the second impl if nothing else is granted.
-#[derive(Clone, Copy, Debug)]
-pub enum Neither {}

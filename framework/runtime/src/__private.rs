@@ -89,16 +89,19 @@ impl Handled for Result<()> {
 }
 
 /// Runs a handler of `on_change(…)`.
-pub fn run_handler<'a, C, F>(
-    handler: F,
+///
+/// The future is a parameter: with bounds on `F::Done`, the compiler reports a handler of another
+/// signature at the derive as well.
+pub fn run_handler<'a, C, O, F, R>(
     controller: &'a C,
-    object: &'a C::Object,
+    object: &'a O,
     cx: &'a Context<C>,
+    handler: F,
 ) -> ChangeFuture<'a>
 where
     C: Reconciler,
-    F: ChangeMethod<'a, C, C::Object>,
-    F::Done: Send + 'a,
+    F: ChangeMethod<'a, C, O, Done = R>,
+    R: Future<Output: Handled> + Send + 'a,
 {
     boxed(handler.start(controller, object, cx))
 }

@@ -123,11 +123,19 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
     generics
 }
 
-/// Generates grants on two kinds without objects: see `windlass::__private::Nothing`.
+/// Generates grants of everything on `()`, `!` and JSON, which are no kinds.
+///
+/// With a single impl of a grant the compiler would assume the kind of that impl, and report
+/// mismatched types instead of the missing grant. The first two are the types that the compiler
+/// assumes for a call without a kind, in editions up to 2021 and later. Calls with one of these
+/// types are then reported once, for the missing kind.
 fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
-    // At least two impls: with a single impl the compiler would assume that kind, and report
-    // mismatched types instead of the missing grant.
-    let kinds = [quote!(#krate::__private::Nothing), quote!(#krate::__private::Neither)];
+    // `!` cannot be written here; with a trait of another crate it would not be known to differ.
+    let kinds = [
+        quote!(()),
+        quote!(<fn() -> ! as __Returns>::Output),
+        quote!(#krate::__private::serde_json::Value),
+    ];
     let generics = with_parameter(input, parse_quote!(__Verb: #krate::rbac::verbs::VerbType));
     let impls = kinds.iter().map(|kind| {
         let can = implement_with(input, &generics, &quote!(#krate::rbac::Can<__Verb, #kind>));
@@ -135,7 +143,17 @@ fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
         // The text about a missing grant lists the kinds of the user only.
         quote!(#[diagnostic::do_not_recommend] #can #[diagnostic::do_not_recommend] #owns)
     });
-    impls.collect()
+    quote! {
+        const _: () = {
+            trait __Returns {
+                type Output;
+            }
+            impl<__T> __Returns for fn() -> __T {
+                type Output = __T;
+            }
+            #(#impls)*
+        };
+    }
 }
 
 /// Generates all grants, for a derive with faults: those of a graph are none then.
@@ -372,6 +390,8 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenSt
         Some(method) => quote_spanned!(place=> Self::#method),
         None => handler.to_token_stream(),
     };
+    // A future that is not `Send` is reported at the whole name of the function that takes it.
+    let run = respanned(quote!(#krate::__private::run_handler), place);
     let shown = condition.as_ref().zip(attrs.conditions.as_ref()).map(|(variant, declared)| {
         // An unknown variant is reported at its name.
         let (set, place) = (condition_set(declared, krate), at(variant.span()));
@@ -388,11 +408,20 @@ fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenSt
                 #same
             },
             |controller, object, cx| {
-                #krate::__private::run_handler(#method, controller, object, cx)
+                #run(controller, object, cx, #method)
             },
         );
         #shown
     }
+}
+
+/// Returns the tokens of a path at `place`.
+fn respanned(path: TokenStream, place: Span) -> TokenStream {
+    let tokens = path.into_iter().map(|mut token| {
+        token.set_span(place);
+        token
+    });
+    tokens.collect()
 }
 
 /// Generates the statements that add the rules of a grant.

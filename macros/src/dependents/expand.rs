@@ -14,7 +14,9 @@ pub(super) const PRECONDITION: &str = "precondition";
 
 /// Returns the generated code.
 pub(super) fn all(model: &Model<'_>, is_faulty: bool) -> TokenStream {
-    let Some(by) = &model.by else { return TokenStream::new() };
+    let Some(by) = model.by.as_ref().filter(|_| model.has_fields()) else {
+        return TokenStream::new();
+    };
     let mut output = desired(model, by, is_faulty);
     output.extend(fields(model));
     output.extend(graph(model, by));

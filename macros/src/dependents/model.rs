@@ -58,6 +58,11 @@ impl<'a> Model<'a> {
         Self { input, vis, ident, by, has_by, object, retired, krate, nodes }
     }
 
+    /// Whether the graph is a struct with named fields; another one is a fault that is reported.
+    pub(super) fn has_fields(&self) -> bool {
+        matches!(&self.input.data, Data::Struct(data) if matches!(data.fields, Fields::Named(_)))
+    }
+
     /// Whether a field is a rollout, for which the controller owns revisions.
     pub(super) fn has_rollout(&self) -> bool {
         self.nodes.iter().any(Node::is_rollout)

@@ -37,6 +37,29 @@ pub(super) fn fallback(model: &Model) -> TokenStream {
     // The kind is named all the same, so that the import does not count as unused.
     let of = &model.of;
     let info = of.as_ref().map_or(quote!(::core::unimplemented!()), base_info);
+    let serialize = (!model.derived.serialize).then(|| {
+        quote! {
+            impl #p::serde::Serialize for #ident {
+                fn serialize<__S: #p::serde::Serializer>(
+                    &self,
+                    _: __S,
+                ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                    ::core::unimplemented!()
+                }
+            }
+        }
+    });
+    let deserialize = (!model.derived.deserialize).then(|| {
+        quote! {
+            impl<'de> #p::serde::Deserialize<'de> for #ident {
+                fn deserialize<__D: #p::serde::Deserializer<'de>>(
+                    _: __D,
+                ) -> ::core::result::Result<Self, __D::Error> {
+                    ::core::unimplemented!()
+                }
+            }
+        }
+    });
     quote! {
         impl ::windlass::resource::Resource for #ident {
             type Kind = Self;
@@ -54,22 +77,8 @@ pub(super) fn fallback(model: &Model) -> TokenStream {
             }
         }
 
-        impl #p::serde::Serialize for #ident {
-            fn serialize<__S: #p::serde::Serializer>(
-                &self,
-                _: __S,
-            ) -> ::core::result::Result<__S::Ok, __S::Error> {
-                ::core::unimplemented!()
-            }
-        }
-
-        impl<'de> #p::serde::Deserialize<'de> for #ident {
-            fn deserialize<__D: #p::serde::Deserializer<'de>>(
-                _: __D,
-            ) -> ::core::result::Result<Self, __D::Error> {
-                ::core::unimplemented!()
-            }
-        }
+        #serialize
+        #deserialize
     }
 }
 

@@ -5,10 +5,15 @@ use proc_macro2::{Ident, Span};
 use syn::{Data, DeriveInput, Fields, Type};
 
 use super::attrs::{Attrs, FieldAttrs};
+use crate::derived::Derived;
 use crate::errors::Errors;
 use crate::keys::WithSpan;
 use crate::names;
 use crate::path::{FieldPath, Place, Segment, plain};
+
+/// The answer to derives of serde.
+const OTHER_DERIVES: &str = "`Projection` implements `Serialize` and `Deserialize` for the struct: remove serde's \
+                             derives here; the types of its fields have them";
 
 /// A struct that shows a part of a kind.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub(super) struct Model {
     pub(super) fields: Vec<Field>,
     /// Whether the input is a struct; `false` is a fault that is reported.
     pub(super) is_struct: bool,
+    /// Impls of other derives; a fault that is reported.
+    pub(super) derived: Derived,
 }
 
 /// A field of the projection.
@@ -83,6 +90,7 @@ impl Model {
             krate: attrs.krate,
             fields,
             is_struct,
+            derived: Derived::read(&input.attrs, OTHER_DERIVES, errors),
         }
     }
 

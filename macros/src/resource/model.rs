@@ -10,6 +10,7 @@ use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
 use crate::convert::RootConversion;
+use crate::derived::Derived;
 use crate::doc_comments::{Doc, docs};
 use crate::errors::Errors;
 use crate::keys::WithSpan;
@@ -63,6 +64,8 @@ pub(super) struct ResourceModel {
     pub(super) is_struct: bool,
     /// Whether the struct has an attribute of kube-rs; a fault that is reported.
     pub(super) is_of_kube: bool,
+    /// Impls of other derives; a fault that is reported.
+    pub(super) derived: Derived,
 }
 
 /// A field of the root struct.
@@ -179,6 +182,7 @@ impl ResourceModel {
             fields,
             is_struct,
             is_of_kube: input.attrs.iter().any(|attribute| attribute.path().is_ident("kube")),
+            derived: Derived::read(&input.attrs, OTHER_DERIVES, errors),
         }
     }
 
@@ -209,6 +213,10 @@ impl ResourceModel {
         self.fields.iter().find(|field| plain(&field.ident) == name)
     }
 }
+
+/// The answer to derives of serde.
+const OTHER_DERIVES: &str = "`CustomResource` implements `Serialize` and `Deserialize` for the kind: remove serde's \
+                             derives here; the types of its fields have them";
 
 /// The answer to markers of a required field.
 const REQUIRED: &str =

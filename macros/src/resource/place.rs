@@ -273,7 +273,9 @@ impl RuleAttr {
             input.peek(LitStr).then(|| {
                 let text = WithSpan::text(&input.parse()?);
                 if rule.is_some() {
-                    errors.at(text.span, "one `rule(…)` holds one rule: write a second `rule(…)`");
+                    let message =
+                        "one `rule(…)` holds one rule: write a second `rule(…)`, or `message = \"…\"`";
+                    errors.at(text.span, message);
                 } else {
                     rule = Some(text);
                 }

@@ -67,6 +67,7 @@ fn each_mistake_has_one_message() {
         "default_of_the_struct_without_one",
         "default_that_is_no_text",
         "flattened_option_without_schema",
+        "full_of_another_type",
         "generic_type_without_schema",
         "list_by_another_name_without_schema",
         "list_in_an_option_without_schema",

@@ -233,6 +233,8 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
             total.unchecked += tally.unchecked;
             // Enums without a tag are generated, and serde confuses some variants.
             total.misread.extend(tally.misread);
+            let lost = tally.lost.into_iter();
+            total.lost.extend(lost.map(|text| format!("{}: {text}", shape.name)));
             if let Some(first) = tally.differences.first() {
                 let count = tally.differences.len();
                 failures.push(format!(
@@ -243,13 +245,15 @@ async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
         }
     }
     println!(
-        "{} types, {} values, {} stored, {} of them with a warning; {} that serde itself misreads",
+        "{} types, {} values, {} stored, {} of them with a warning; {} that serde itself misreads, {} lost fields",
         shapes.len(),
         total.values,
         total.stored,
         total.unchecked,
-        total.misread.len()
+        total.misread.len(),
+        total.lost.len()
     );
+    total.lost.iter().for_each(|text| println!("{text}"));
     assert!(total.stored * 4 > total.values, "too few values are stored to judge");
     assert!(failures.is_empty(), "{} types differ:\n{}", failures.len(), failures.join("\n"));
 }

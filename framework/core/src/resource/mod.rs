@@ -69,7 +69,8 @@ use serde::de::DeserializeOwned;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes resource",
-    note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`"
+    note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`",
+    note = "the compiler takes `!` where a call names no kind: write `cx.get::<Pod>(…)`"
 )]
 pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {
     /// The type of the whole kind: this type, except for a projection.

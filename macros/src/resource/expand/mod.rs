@@ -32,6 +32,7 @@ pub(super) fn all(model: &ResourceModel, keys: &[Ident]) -> TokenStream {
         index::indexes(model, false),
         typed(model),
         versions::conversion(model),
+        versions::listed(model),
         references,
     ];
     parts.into_iter().collect()
@@ -51,8 +52,14 @@ pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
     ];
     if model.has_metadata() {
         parts.push(metadata(model));
-        parts.extend([encoding::serialize(model), encoding::deserialize(model), typed(model)]);
-        parts.push(versions::conversion(model));
+        if !model.derived.serialize {
+            parts.push(encoding::serialize(model));
+        }
+        if !model.derived.deserialize {
+            parts.push(encoding::deserialize(model));
+        }
+        parts.push(typed(model));
+        parts.extend([versions::conversion(model), versions::all_listed(model)]);
     } else {
         parts.push(without_metadata(model));
     }

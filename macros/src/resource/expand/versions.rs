@@ -84,6 +84,34 @@ pub(super) fn spoke(ident: &Ident, hub: &Path, version: &TokenStream) -> TokenSt
     }
 }
 
+/// Returns the impls that say which versions a hub lists, or the check that the hub lists this
+/// version.
+pub(super) fn listed(model: &ResourceModel) -> TokenStream {
+    let ident = &model.ident;
+    let check = model.hub.iter().map(|hub| {
+        let place = at(hub.span());
+        let p = private_at(place);
+        quote_spanned!(place=> const _: fn() = #p::convert::is_listed::<#hub, #ident>;)
+    });
+    let impls = model.versions.iter().map(|version| {
+        let p = private_at(at(version.span()));
+        quote_spanned! {at(version.span())=>
+            #[automatically_derived]
+            impl #p::convert::Lists<#version> for #ident {}
+        }
+    });
+    check.chain(impls).collect()
+}
+
+/// Returns the impl for a hub with faults, which may have lost a version.
+pub(super) fn all_listed(model: &ResourceModel) -> TokenStream {
+    let (p, ident) = (private(), &model.ident);
+    quote! {
+        #[automatically_derived]
+        impl<__Version> #p::convert::Lists<__Version> for #ident {}
+    }
+}
+
 /// Returns the conversion of another version, and the check that both versions are of the hub's
 /// kind.
 pub(super) fn conversion(model: &ResourceModel) -> TokenStream {

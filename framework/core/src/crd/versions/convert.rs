@@ -37,6 +37,18 @@ pub trait VersionOf<H>: Spoke + Convertible<Hub = H> {}
 #[diagnostic::do_not_recommend]
 impl<H, S: Spoke + Convertible<Hub = H>> VersionOf<H> for S {}
 
+/// A hub that lists `V` among the versions of its kind.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not list `{V}` among its versions",
+    label = "this hub does not list the version",
+    note = "add the type to the attribute of the hub, `#[resource(…, versions(v1beta1::Website))]`: the definition has the \
+            versions that the hub lists, and others are neither served nor converted"
+)]
+pub trait Lists<V> {}
+
+/// Compiles if `H` lists `V`.
+pub fn is_listed<H: Lists<V>, V>() {}
+
 /// Returns the name of a version; the names of derived kinds are constants.
 pub(super) fn version(info: &ResourceInfo) -> &'static str {
     match info.version {

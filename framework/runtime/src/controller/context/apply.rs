@@ -69,6 +69,9 @@ pub struct ApplyOwned<'a, C: Reconciler, K> {
     is_marked: bool,
     /// Hash of the description in a graph that the child was made of.
     description: Option<u64>,
+    /// Starts the apply. A function of kinds, so that awaiting the apply of another type is no
+    /// second error.
+    start: fn(Self) -> ApiFuture<'a, K>,
 }
 
 impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
@@ -79,7 +82,18 @@ impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
 
 impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
     pub(super) fn new(cx: &'a Context<C>, child: Result<Value, Error>) -> Self {
-        Self { cx, child, may_adopt: None, is_marked: false, description: None }
+        let start = Self::start;
+        Self { cx, child, may_adopt: None, is_marked: false, description: None, start }
+    }
+
+    fn start(self) -> ApiFuture<'a, K> {
+        Box::pin(async move {
+            let Self { cx, child, may_adopt, is_marked, description, .. } = self;
+            let (child, intent, owner) = cx.intent::<K>(child?, is_marked)?;
+            let hashes = IntentHashes { intent: fingerprint(&intent), description };
+            let different = None;
+            Apply { cx, child, intent, owner, hashes, may_adopt, different }.run().await
+        })
     }
 
     /// Takes over any existing object of that kind and name, unless another object controls it: the
@@ -133,18 +147,12 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
     }
 }
 
-impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
+impl<'a, C: Reconciler, K> IntoFuture for ApplyOwned<'a, C, K> {
     type Output = Result<K, Error>;
     type IntoFuture = ApiFuture<'a, K>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { cx, child, may_adopt, is_marked, description } = self;
-            let (child, intent, owner) = cx.intent::<K>(child?, is_marked)?;
-            let hashes = IntentHashes { intent: fingerprint(&intent), description };
-            let different = None;
-            Apply { cx, child, intent, owner, hashes, may_adopt, different }.run().await
-        })
+        (self.start)(self)
     }
 }
 

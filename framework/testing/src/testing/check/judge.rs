@@ -6,6 +6,7 @@ use std::pin::Pin;
 use serde_json::Value;
 use windlass_core::rng::Rng;
 
+use super::lost::{Losses, Tries};
 use super::values::{Path, Values};
 
 /// Judgement of serde: the value in its rewritten form, or the reason against the value.
@@ -47,12 +48,14 @@ pub struct ValueTally {
     pub differences: Vec<String>,
     /// Values that serde itself does not read as written, and the server stored unchanged.
     pub misread: Vec<String>,
+    /// Fields that the server stores, and serde writes of no value.
+    pub lost: Vec<String>,
 }
 
 /// Tries `count` values of the target, half of which fit the schema.
 pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueTally {
     let values = Values::new(rng, target.examples);
-    let mut tally = ValueTally::default();
+    let (mut tally, mut losses) = (ValueTally::default(), Losses::default());
     for i in 0..count {
         let (value, changed) = if i % 2 == 0 {
             (values.fitting(target.schema), Path::new())
@@ -60,13 +63,20 @@ pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueTal
             values.near_miss(target.schema, |value| (target.decode)(value).is_ok())
         };
         tally.values += 1;
-        one(target, value, &changed, &mut tally).await;
+        one(target, value, &changed, (&mut tally, &mut losses)).await;
     }
+    let tries = Tries { schema: target.schema, decode: target.decode, values: &values };
+    tally.lost = losses.texts(&tries, |place| is_named(target, std::slice::from_ref(place)));
     tally
 }
 
 /// Tries a value.
-async fn one(target: &CheckTarget<'_>, value: Value, changed: &[String], tally: &mut ValueTally) {
+async fn one(
+    target: &CheckTarget<'_>,
+    value: Value,
+    changed: &[String],
+    (tally, losses): (&mut ValueTally, &mut Losses),
+) {
     let stored = match (target.store)(value.clone()).await {
         Ok(stored) => stored,
         Err(refusal) => {
@@ -83,7 +93,10 @@ async fn one(target: &CheckTarget<'_>, value: Value, changed: &[String], tally: 
         Err(reason) => tally.differences.push(format!(
             "the API server stores {value} as {stored}, and serde refuses it: {reason}"
         )),
-        Ok(written) => again(target, &stored, &written, tally).await,
+        Ok(written) => {
+            losses.note(&stored, &written, target.schema);
+            again(target, &stored, &written, tally).await;
+        }
     }
 }
 

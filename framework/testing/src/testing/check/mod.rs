@@ -3,6 +3,7 @@
 mod changes;
 mod examples;
 pub mod judge;
+mod lost;
 mod repeats;
 mod report;
 mod status;
@@ -45,6 +46,9 @@ const SEED: u64 = 1;
 /// times, by updates of an object that was stored. Objects of a kind with several versions are
 /// converted from each version to each other version and back, and must come back unchanged.
 ///
+/// A named field that serde reads, and writes again of none of these values nor of further ones, is
+/// lost: one variant of an untagged enum takes the values of another, or the field is not written.
+///
 /// The report lists the places that serde checks and the server does not, and the size of the
 /// definition; print the report, or compare it in a test.
 ///
@@ -61,8 +65,8 @@ const SEED: u64 = 1;
 ///
 /// # Panics
 /// When the server refuses the definition, when serde and the server differ at a place without a
-/// warning, or when the server stores none of the objects or of the statuses; the text lists the
-/// differences, or the first refusal.
+/// warning, when a field is lost, or when the server stores none of the objects or of the statuses;
+/// the text lists the differences, or the first refusal.
 pub async fn check<K: CustomResource>() -> CheckReport {
     check_from::<K>([]).await
 }

@@ -82,7 +82,7 @@ impl CheckReport {
     /// Returns the report, or the differences as an error.
     pub(super) fn into_result(self) -> Result<Self, Error> {
         let all =
-            |tally: &ValueTally| [tally.differences.as_slice(), tally.misread.as_slice()].concat();
+            |tally: &ValueTally| [&tally.lost[..], &tally.differences, &tally.misread].concat();
         let of_status = match &self.status {
             StatusTally::Tried(tally) => (tally.values, all(tally)),
             _ => (0, Vec::new()),

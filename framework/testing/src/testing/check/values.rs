@@ -43,8 +43,39 @@ const TEXTS: &[&str] = &[
 /// A schema, or conditions beside a schema.
 type Node = Map<String, Value>;
 
-/// A position in a value: names of fields, `[]` for items.
+/// A position in a value: names of fields, `[]` for items, `*` for the values of a map.
 pub(in crate::testing) type Path = Vec<String>;
+
+/// The part of the optional fields that a generated value has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    None,
+    Half,
+    All,
+}
+
+/// A position that a generated value must have, and its other fields.
+#[derive(Clone, Copy, Debug)]
+struct Aim<'a> {
+    place: &'a [String],
+    share: Share,
+}
+
+/// No position.
+const ANYWHERE: Aim<'static> = Aim { place: &[], share: Share::Half };
+
+impl Aim<'_> {
+    /// Whether the position is below a step.
+    fn is_below(&self, step: &str) -> bool {
+        self.place.first().is_some_and(|first| first == step)
+    }
+
+    /// The rest of the position below a step.
+    fn below(&self, step: &str) -> Self {
+        let place = if self.is_below(step) { &self.place[1..] } else { &[] };
+        Self { place, ..*self }
+    }
+}
 
 /// A generator of values.
 #[derive(Debug)]
@@ -89,12 +120,23 @@ impl<'e> Values<'e> {
     fn generated(&self, schema: &Value) -> Value {
         let mut found = Value::Null;
         for _ in 0..ATTEMPTS {
-            found = self.value(&[schema], 0);
+            found = self.value(&[schema], 0, ANYWHERE);
             if misfit(&found, schema).is_none() {
                 break;
             }
         }
         found
+    }
+
+    /// A generated value that fits the schema and has a part at `place`, if such a value is found.
+    pub(super) fn with_place(
+        &self,
+        schema: &Value,
+        place: &[String],
+        share: Share,
+    ) -> Option<Value> {
+        let mut values = (0..ATTEMPTS).map(|_| self.value(&[schema], 0, Aim { place, share }));
+        values.find(|value| misfit(value, schema).is_none())
     }
 
     /// A value with a single change that the schema may forbid, and the changed position; without a
@@ -126,16 +168,25 @@ impl<'e> Values<'e> {
         all.get(usize::try_from(self.rng.below(count)).ok()?)
     }
 
+    /// Whether an optional field is generated.
+    fn is_taken(&self, share: Share) -> bool {
+        match share {
+            Share::None => false,
+            Share::Half => self.one_in(2),
+            Share::All => true,
+        }
+    }
+
     /// True for one in `n` draws.
     fn one_in(&self, n: u64) -> bool {
         self.rng.below(n) == 0
     }
 
     /// A value for a schema with conditions beside the schema.
-    fn value(&self, nodes: &[&Value], depth: usize) -> Value {
+    fn value(&self, nodes: &[&Value], depth: usize, aim: Aim<'_>) -> Value {
         let nodes = self.chosen(nodes);
         let any = |key: &str| nodes.iter().any(|node| node.get(key) == Some(&Value::Bool(true)));
-        if any("nullable") && self.one_in(6) {
+        if any("nullable") && aim.place.is_empty() && self.one_in(6) {
             return Value::Null;
         }
         let choices: Vec<&Value> = nodes.iter().filter_map(|node| node.get("enum")).collect();
@@ -143,8 +194,8 @@ impl<'e> Values<'e> {
             return self.pick(values).cloned().unwrap_or_default();
         }
         match self.kind(&nodes) {
-            "object" if depth < DEPTH => self.object(&nodes, depth),
-            "array" if depth < DEPTH => self.array(&nodes, depth),
+            "object" if depth < DEPTH => self.object(&nodes, depth, aim),
+            "array" if depth < DEPTH => self.array(&nodes, depth, aim),
             "object" => json!({}),
             "array" => json!([]),
             "string" => self.text(&nodes),
@@ -244,14 +295,15 @@ impl<'e> Values<'e> {
     }
 
     /// A list.
-    fn array(&self, nodes: &[&Node], depth: usize) -> Value {
+    fn array(&self, nodes: &[&Node], depth: usize, aim: Aim<'_>) -> Value {
         let items: Vec<&Value> = nodes.iter().filter_map(|node| node.get("items")).collect();
         let least = bound(nodes, "minItems");
         let most = nodes.iter().filter_map(|node| node.get("maxItems")?.as_u64()).min();
+        let least = least.max(u64::from(aim.is_below("[]")));
         let count = (least + self.rng.below(3)).min(most.unwrap_or(u64::MAX));
         let mut list = Vec::new();
         for _ in 0..count {
-            let item = self.value(&items, depth + 1);
+            let item = self.value(&items, depth + 1, aim.below("[]"));
             let is_set = nodes.iter().any(|it| it.contains_key("x-kubernetes-list-type"));
             if !is_set || !list.contains(&item) {
                 list.push(item);
@@ -266,7 +318,7 @@ impl<'e> Values<'e> {
     }
 
     /// An object.
-    fn object(&self, nodes: &[&Node], depth: usize) -> Value {
+    fn object(&self, nodes: &[&Node], depth: usize, aim: Aim<'_>) -> Value {
         let mut names: Vec<&String> = Vec::new();
         for properties in nodes.iter().filter_map(|node| node.get("properties")?.as_object()) {
             names
@@ -278,11 +330,14 @@ impl<'e> Values<'e> {
         let required: Vec<&Value> = lists("required");
         let mut object = Map::new();
         for name in required.iter().filter_map(|name| name.as_str()) {
-            object.insert(name.to_owned(), self.field(nodes, name, depth));
+            object.insert(name.to_owned(), self.field(nodes, name, depth, aim));
         }
         for name in names {
-            if !object.contains_key(name) && !is_forbidden(nodes, name) && self.one_in(2) {
-                object.insert(name.clone(), self.field(nodes, name, depth));
+            if !object.contains_key(name)
+                && !is_forbidden(nodes, name)
+                && (aim.is_below(name) || self.is_taken(aim.share))
+            {
+                object.insert(name.clone(), self.field(nodes, name, depth, aim));
             }
         }
         if nodes.iter().any(|node| node.contains_key("x-kubernetes-embedded-resource")) {
@@ -299,19 +354,22 @@ impl<'e> Values<'e> {
         let free: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("additionalProperties")).collect();
         if !free.is_empty() {
-            for i in 0..self.rng.below(3) {
+            for i in 0..self.rng.below(3).max(u64::from(aim.is_below("*"))) {
                 // Keys of many maps are numbers.
-                object.insert(i.to_string(), self.value(&free, depth + 1));
+                object.insert(i.to_string(), self.value(&free, depth + 1, aim.below("*")));
             }
         }
         Value::Object(object)
     }
 
     /// The value of a field.
-    fn field(&self, nodes: &[&Node], name: &str, depth: usize) -> Value {
+    fn field(&self, nodes: &[&Node], name: &str, depth: usize, aim: Aim<'_>) -> Value {
         let schemas: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("properties")?.get(name)).collect();
-        if schemas.is_empty() { self.anything() } else { self.value(&schemas, depth + 1) }
+        if schemas.is_empty() {
+            return self.anything();
+        }
+        self.value(&schemas, depth + 1, aim.below(name))
     }
 
     /// Changes a value a little; returns the name of a field that was changed inside the value.

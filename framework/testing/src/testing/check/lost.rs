@@ -1,0 +1,277 @@
+//! Fields that serde reads from a stored value and never writes.
+//!
+//! A single value proves nothing: of an enum without a tag, fields of another variant are lost
+//! rightly. So the places of the schema are judged over all values, and again by further values
+//! that have a part at the place.
+
+// DESIGN.md, 303: A field is lost if serde writes it of no value
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
+
+use serde_json::Value;
+
+use super::values::{Path, Share, Values};
+
+/// Fewest values that lose a field before the field is reported.
+const LEAST: usize = 8;
+/// Fewest different values of the field among these.
+const DIFFERENT: usize = 2;
+/// Further values that are tried for a place.
+const TRIES: usize = 400;
+
+/// The source of further values.
+pub(super) struct Tries<'a> {
+    pub(super) schema: &'a Value,
+    /// The value as serde reads and writes it.
+    pub(super) decode: &'a (dyn Fn(&Value) -> Result<Value, String> + Sync + 'a),
+    pub(super) values: &'a Values<'a>,
+}
+
+/// Observations of the named fields of stored values.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    places: BTreeMap<Path, Seen>,
+    /// Values that were written of fields with a few values, such as the tag of an enum.
+    tags: BTreeMap<Path, BTreeSet<String>>,
+}
+
+/// Observations at a place.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Whether serde wrote the field of some value.
+    is_kept: bool,
+    /// Values of which serde did not.
+    lost: usize,
+    /// Some of the field's values that were lost, without the default.
+    values: BTreeSet<String>,
+    /// The shortest value that lost the field, as stored and as written.
+    shortest: Option<(String, String)>,
+}
+
+impl Losses {
+    /// Notes the fields of a stored value that serde wrote again, and those that it did not.
+    pub(super) fn note(&mut self, stored: &Value, written: &Value, schema: &Value) {
+        let mut lost = Vec::new();
+        self.walk((stored, written), schema, &mut Path::new(), &mut lost);
+        for place in lost {
+            let shortest = &mut self.places.entry(place).or_default().shortest;
+            let texts = (stored.to_string(), written.to_string());
+            if shortest.as_ref().is_none_or(|(known, _)| texts.0.len() < known.len()) {
+                *shortest = Some(texts);
+            }
+        }
+    }
+
+    /// Compares what is below `here`; adds the places of lost fields to `found`.
+    fn walk(
+        &mut self,
+        (stored, written): (&Value, &Value),
+        schema: &Value,
+        here: &mut Path,
+        found: &mut Vec<Path>,
+    ) {
+        match (stored, written) {
+            (Value::Object(fields), Value::Object(others)) => {
+                for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+                    let named = schema["properties"].get(name);
+                    let other = others.get(name).filter(|other| !other.is_null());
+                    let step = if named.is_some() { name } else { "*" };
+                    here.push(step.to_owned());
+                    let below = named.unwrap_or(&schema["additionalProperties"]);
+                    match other {
+                        Some(other) => {
+                            self.places.entry(here.clone()).or_default().is_kept = true;
+                            if is_tag(below) {
+                                let tags = self.tags.entry(here.clone()).or_default();
+                                tags.insert(other.to_string());
+                            }
+                            self.walk((value, other), below, here, found);
+                        }
+                        None if named.is_some() => {
+                            let moved = moved(value, stored, written);
+                            let seen = self.places.entry(here.clone()).or_default();
+                            if seen.unwritten(value, below, moved) {
+                                found.push(here.clone());
+                            }
+                        }
+                        None => {}
+                    }
+                    here.pop();
+                }
+            }
+            // The items of a set have no order.
+            (Value::Array(items), Value::Array(others))
+                if items.len() == others.len() && schema["x-kubernetes-list-type"] != "set" =>
+            {
+                here.push("[]".to_owned());
+                for pair in items.iter().zip(others) {
+                    self.walk(pair, &schema["items"], here, found);
+                }
+                here.pop();
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a text for each field that no value keeps, apart from those that are excused.
+    pub(super) fn texts(
+        mut self,
+        tries: &Tries<'_>,
+        is_excused: impl Fn(&Path) -> bool,
+    ) -> Vec<String> {
+        let suspects = self.places.iter().filter(|(_, seen)| seen.is_suspect());
+        let suspects: Vec<Path> = suspects.map(|(place, _)| place.clone()).collect();
+        let mut texts = Vec::new();
+        for place in suspects {
+            if !is_excused(&place) && self.is_always_lost(&place, tries) {
+                texts.extend(self.places.get(&place).map(|seen| seen.text(&place)));
+            }
+        }
+        texts
+    }
+
+    /// Whether serde loses the part at `place` of further values as well, and of enough.
+    fn is_always_lost(&mut self, place: &Path, tries: &Tries<'_>) -> bool {
+        const SHARES: [Share; 4] = [Share::Half, Share::None, Share::Half, Share::All];
+        let mut lost = 0;
+        for share in SHARES.iter().cycle().take(TRIES) {
+            let value = tries.values.with_place(tries.schema, place, *share);
+            let Some(value) = value else { continue };
+            let Ok(written) = (tries.decode)(&value) else { continue };
+            let before = self.places.get(place).map_or(0, |seen| seen.lost);
+            self.note(&value, &written, tries.schema);
+            let Some(seen) = self.places.get(place) else { continue };
+            if seen.is_kept {
+                return false;
+            }
+            lost += usize::from(seen.lost > before);
+        }
+        lost >= LEAST && self.knows_all_variants(place, tries.schema)
+    }
+
+    /// Whether serde wrote each value of the tags at a place, beside it and around it: the field
+    /// may be that of a variant of which no value was found.
+    fn knows_all_variants(&self, place: &[String], schema: &Value) -> bool {
+        let mut around = Some(schema);
+        for (depth, step) in place.iter().enumerate() {
+            let fields = around.and_then(|node| node["properties"].as_object());
+            let is_known = |(name, field): (&String, &Value)| {
+                let place: Path = place[..depth].iter().chain([name]).cloned().collect();
+                let known = self.tags.get(&place).map_or(0, BTreeSet::len);
+                !is_tag(field) || known >= values_of(field)
+            };
+            if !fields.into_iter().flatten().all(is_known) {
+                return false;
+            }
+            around = around.and_then(|node| below(node, step));
+        }
+        true
+    }
+}
+
+/// Whether a field has a few values, one of which may stand for a variant.
+fn is_tag(schema: &Value) -> bool {
+    values_of(schema) > 1
+}
+
+/// The number of texts that a field may have; 0 for any.
+fn values_of(schema: &Value) -> usize {
+    schema["enum"].as_array().map_or(0, |values| values.iter().filter(|it| it.is_string()).count())
+}
+
+/// The schema of a part.
+fn below<'a>(schema: &'a Value, step: &str) -> Option<&'a Value> {
+    match step {
+        "[]" => schema.get("items"),
+        "*" => schema.get("additionalProperties"),
+        name => schema.get("properties")?.get(name),
+    }
+}
+
+impl Seen {
+    /// Notes a value that serde did not write under its name; returns whether it is lost.
+    fn unwritten(&mut self, value: &Value, schema: &Value, moved: Moved) -> bool {
+        self.is_kept |= moved == Moved::Away;
+        if moved != Moved::No {
+            return false;
+        }
+        self.lost += 1;
+        let is_only = schema["enum"].as_array().is_some_and(|values| values.len() < 2);
+        if self.values.len() < DIFFERENT && !is_only && schema.get("default") != Some(value) {
+            self.values.insert(value.to_string());
+        }
+        true
+    }
+
+    /// Whether there is reason enough to try further values.
+    fn is_suspect(&self) -> bool {
+        !self.is_kept && self.lost >= LEAST && self.values.len() >= DIFFERENT
+    }
+
+    fn text(&self, place: &[String]) -> String {
+        let (stored, written) = self.shortest.clone().unwrap_or_default();
+        format!(
+            "serde never writes `{}`: the API server stores {stored}, and serde writes that as {written}; one variant of an \
+             enum without a tag takes the values of another, or the field is not written",
+            shown(place)
+        )
+    }
+}
+
+/// Whether serde wrote a value under another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moved {
+    /// A new field has the value, or has it inside: an alias, or a former form of the type.
+    Away,
+    /// A new field has a value of the same type, which may be another spelling, or a default.
+    Perhaps,
+    No,
+}
+
+/// Compares a value that serde did not write with the fields that were not stored.
+fn moved(value: &Value, stored: &Value, written: &Value) -> Moved {
+    let fields = written.as_object().into_iter().flatten();
+    let new = fields.filter(|(name, _)| stored.get(name.as_str()).is_none_or(Value::is_null));
+    let new: Vec<&Value> = new.map(|(_, other)| other).collect();
+    if !is_empty(value) && new.iter().any(|other| contains(other, value)) {
+        Moved::Away
+    } else if new.iter().any(|other| discriminant(*other) == discriminant(value)) {
+        Moved::Perhaps
+    } else {
+        Moved::No
+    }
+}
+
+/// Whether a value is one that many types have as their default.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+fn contains(whole: &Value, part: &Value) -> bool {
+    whole == part
+        || match whole {
+            Value::Object(fields) => fields.values().any(|value| contains(value, part)),
+            Value::Array(items) => items.iter().any(|value| contains(value, part)),
+            _ => false,
+        }
+}
+
+/// A place in the form of remarks: `.spec.ports[].name`.
+fn shown(place: &[String]) -> String {
+    let steps = place.iter().map(|step| match step.as_str() {
+        "[]" => step.clone(),
+        name => format!(".{name}"),
+    });
+    steps.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+use windlass::webhook::Webhooks;
+
+struct Rules;
+
+fn main() {
+    let _ = Webhooks::new().validating(Rules);
+}
