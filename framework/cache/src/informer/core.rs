@@ -258,6 +258,7 @@ impl Core {
 
     /// Returns whether the listeners have received all that the store shows.
     pub(super) fn is_delivered(&self) -> bool {
+        // Before the mailboxes, which `deliver` fills before this flag is cleared.
         !self.is_delivering.load(Ordering::SeqCst)
             && !self.listeners.has_pending()
             && self.listeners.members().iter().all(|member| member.is_idle())
@@ -282,7 +283,8 @@ impl PanicGuard {
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.core.stop.is_cancelled() {
-            // Before the status: a task that the status wakes must not find the cache synced.
+            // Before the status, whose lock orders both: a task that the status wakes must not find
+            // the cache synced.
             self.core.has_panicked.store(true, Ordering::SeqCst);
             let why = "the task of the informer panicked: the cache is not updated until the informer is \
                        created again; see the log, and restart the process";

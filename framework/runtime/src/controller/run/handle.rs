@@ -252,7 +252,8 @@ impl<C: Reconciler> Handle<C> {
     fn open(&self, run: &ControllerRun) -> RunGuard {
         let enqueuer = &self.attached(&run.informers).enqueuer;
         let (opened, has_dropped) = enqueuer.open();
-        if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
+        // Relaxed: runs of a controller follow each other, and the flag guards no data.
+        if self.has_run.swap(true, Ordering::Relaxed) || has_dropped {
             let mut objects = run.informers.informer::<C::Object>().store().list();
             objects.retain(|object| {
                 let when = self.plan.when.as_ref();

@@ -198,13 +198,17 @@ impl Recorder {
     /// Changes the window, unless the recording has ended.
     fn change<T>(&self, change: impl FnOnce(&mut Window, Duration) -> T) -> Option<T> {
         let at = self.now();
-        let mut window = self.window.lock();
-        if window.flaw.is_some() {
-            return None;
-        }
-        let changed = change(&mut window, at);
-        window.evict(at);
-        if let Some(flaw) = &window.flaw {
+        let (changed, flaw) = {
+            let mut window = self.window.lock();
+            if window.flaw.is_some() {
+                return None;
+            }
+            let changed = change(&mut window, at);
+            window.evict(at);
+            (changed, window.flaw.clone())
+        };
+        // After the lock, which each exchange takes: a subscriber of logs may send a request itself.
+        if let Some(flaw) = flaw {
             warn!(%flaw, "the recording of the exchange with the API server has ended");
         }
         Some(changed)

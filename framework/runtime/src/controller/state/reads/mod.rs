@@ -282,6 +282,10 @@ impl RegisteredReads {
 
     /// Whether no read is registered.
     pub(crate) fn is_empty(&self) -> bool {
+        // A reader registers and then reads the cache; a delivery changes the cache and then loads
+        // this. One that loads 0 has changed the cache before the read, as the lock of the cache shows
+        // the registration otherwise. The reads of a key are ordered by the work queue. `SeqCst` is
+        // stronger than needed, and a plain load on common processors.
         self.reads.load(Ordering::SeqCst) == 0
     }
 
@@ -303,6 +307,7 @@ impl RegisteredReads {
         if tables.reads() == before {
             return;
         }
+        // Under the lock, so that no earlier number overwrites a later one; see `is_empty`.
         self.reads.store(tables.reads(), Ordering::SeqCst);
         if let Some(meters) = self.meters.get() {
             meters.reads.set(tables.reads() as f64);
