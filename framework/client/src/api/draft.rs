@@ -295,7 +295,7 @@ impl Draft {
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
             Ok(body) => self.prepared.body = body,
-            Err(error) => self.refuse(format!("the object does not become JSON: {error}")),
+            Err(error) => self.refuse(format!("the object cannot be serialized as JSON: {error}")),
         }
     }
 
@@ -312,7 +312,7 @@ impl Draft {
                     self.prepared.verb == Verb::Update && has_version(&body);
                 self.prepared.body = times::encoded(body.to_string().into_bytes()).into();
             }
-            Err(error) => self.refuse(format!("the body does not become JSON: {error}")),
+            Err(error) => self.refuse(format!("the body cannot be serialized as JSON: {error}")),
         }
     }
 

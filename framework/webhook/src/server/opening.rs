@@ -89,7 +89,7 @@ impl WebhookServer {
         let certificate = match shown {
             Shown::Certificate(certificate) => Arc::clone(certificate),
             Shown::Plain => {
-                let text = "a webhook server is started again in another way";
+                let text = "the webhook server was started without TLS before";
                 return Err(Error::new(ErrorKind::Usage, text));
             }
         };

@@ -125,7 +125,7 @@ impl<K: Whole> Patcher<K> {
     ///
     /// Costs the encoding of both copies.
     pub fn is_changed(&self) -> bool {
-        // `send` reports an object that does not become JSON.
+        // `send` reports an object that cannot be serialized as JSON.
         self.changes().map_or(true, |changes| changes.object.or(changes.status).is_some())
     }
 
@@ -294,6 +294,7 @@ fn with_status<K: Resource>(object: &K, status: Value) -> Result<K, Error> {
 
 /// The error of a copy that cannot be converted.
 fn unusable<K: Resource>(object: &K, error: Undecodable) -> Error {
-    let text = format!("cannot patch \"{}\": it does not become JSON and back", object.key());
+    let text =
+        format!("cannot patch \"{}\": it cannot be serialized as JSON and read back", object.key());
     Error::new(ErrorKind::Usage, text).because(error)
 }

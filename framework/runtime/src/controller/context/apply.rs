@@ -446,7 +446,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                 child,
                 path,
                 changes = changes.len() + more,
-                "applied a child that differed"
+                "a child that differed was applied"
             );
             return;
         }

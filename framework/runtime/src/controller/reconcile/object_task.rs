@@ -242,7 +242,7 @@ impl<C: Reconciler> Tasks<C> {
         tracing::warn!(
             controller = %self.shared.controller,
             object = %key,
-            "the task of an object was called off and did not end; it is dropped"
+            "the task of an object was cancelled and did not end; it is dropped"
         );
         handle.abort();
         false
