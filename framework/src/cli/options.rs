@@ -292,8 +292,9 @@ pub(super) struct Diff {
     #[arg(value_name = "OLD")]
     pub(super) old: PathBuf,
 
-    /// Exit with 0 although changes are found that only new or changed values meet: updates of stored
-    /// objects that leave invalid values as they are remain possible (Kubernetes 1.33 and newer)
+    /// Exit with 0 although changes are found that only new or changed values meet: updates of
+    /// stored objects that leave invalid values as they are remain possible (Kubernetes 1.33 and
+    /// newer)
     #[arg(long)]
     pub(super) allow_ratcheted: bool,
 }

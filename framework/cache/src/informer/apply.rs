@@ -82,8 +82,8 @@ impl Core {
         for member in members.iter() {
             member.notify(&applied.events);
         }
-        // After the events are in the mailboxes, where `is_delivered` looks next: a reader that loads
-        // `false` finds them there, for which release and acquire would do.
+        // After the events are in the mailboxes, where `is_delivered` looks next: a reader that
+        // loads `false` finds them there, for which release and acquire would do.
         self.is_delivering.store(false, Ordering::SeqCst);
         self.record_marks(&applied, &members);
         self.meter.dropped(applied.dropped + merged);

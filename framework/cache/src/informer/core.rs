@@ -15,7 +15,7 @@ use super::invalid::{ReportBudget, Validator};
 use super::listener::{Listener, Listeners, Stage};
 use super::meter::Meter;
 use super::options::CacheOptions;
-use super::progress::{Progress, Synced};
+use super::progress::{SyncProgress, Synced};
 use crate::reflector::{
     DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
     StoreApplyQueue,
@@ -50,7 +50,7 @@ pub(crate) struct Core {
     /// One scope for each namespace, or a single scope for all.
     pub(super) scopes: Vec<Scope>,
     /// Progress of the first lists, and the newest version.
-    pub(super) progress: Progress,
+    pub(super) progress: SyncProgress,
     /// The registered listeners.
     pub(super) listeners: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
@@ -116,7 +116,7 @@ impl Core {
             options,
             store,
             apply_queue: StoreApplyQueue::default(),
-            progress: Progress::new(scopes.len()),
+            progress: SyncProgress::new(scopes.len()),
             scopes,
             listeners: Listeners::default(),
             is_delivering: AtomicBool::new(false),

@@ -126,8 +126,8 @@ impl Cluster {
     /// use the manager's clock and metrics, if they were not requested before.
     pub(crate) fn managed_by(&self, environment: &Environment) {
         let mut state = self.inner.gate.state.lock();
-        // Under the gate's lock: a `check_managed` of another thread closes the gate before this, or
-        // sees the flag. Relaxed, because the lock orders both.
+        // Under the gate's lock: a `check_managed` of another thread closes the gate before this,
+        // or sees the flag. Relaxed, because the lock orders both.
         self.inner.is_managed.store(true, Ordering::Relaxed);
         // An earlier `check_managed` may have closed the gate; the manager sets the term's gate
         // later by `fence`.

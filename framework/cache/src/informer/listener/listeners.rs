@@ -22,8 +22,8 @@ impl Listeners {
     pub(crate) fn add(&self, listener: Arc<Listener>) {
         let mut pending = self.pending.lock();
         // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
-        // has taken the new listeners would never be ended otherwise. Relaxed, because the lock orders
-        // both.
+        // has taken the new listeners would never be ended otherwise. Relaxed, because the lock
+        // orders both.
         if self.has_ended.load(Ordering::Relaxed) {
             drop(pending);
             return listener.end();

@@ -24,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use crate::controller::context::{ControllerShared, TaskContext};
-use crate::controller::plan::{MakeTask, TaskFuture};
+use crate::controller::spec::{MakeTask, TaskFuture};
 use crate::controller::worker::ABORT_LIMIT;
 use crate::controller::{Reconciler, Result};
 use crate::workqueue::RetryPolicy;

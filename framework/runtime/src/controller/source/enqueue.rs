@@ -68,8 +68,8 @@ pub(crate) struct RunGuard(Arc<Standby>);
 
 impl Drop for RunGuard {
     fn drop(&mut self) {
-        // Without the lock: a source that still sees the run adds its keys as if just before the end.
-        // Relaxed: the flag guards no data.
+        // Without the lock: a source that still sees the run adds its keys as if just before the
+        // end. Relaxed: the flag guards no data.
         self.0.is_running.store(false, Ordering::Relaxed);
     }
 }

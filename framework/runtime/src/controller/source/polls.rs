@@ -203,8 +203,8 @@ impl<V: PartialEq + Send + Sync + 'static> PollHandle<V> {
     /// already.
     pub(crate) fn background_source(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {
         let shared = Arc::clone(&self.shared);
-        // One step, so that of two controllers only one gets the source. Relaxed: the flag guards no
-        // data; the values are behind a lock.
+        // One step, so that of two controllers only one gets the source. Relaxed: the flag guards
+        // no data; the values are behind a lock.
         let is_free = !shared.is_wired.swap(true, Ordering::Relaxed);
         is_free.then(|| {
             Arc::new(Poller { shared, reason, failures: Mutex::new(0) })

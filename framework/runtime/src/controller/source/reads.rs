@@ -170,9 +170,9 @@ impl<K: Resource> ReadSource<K> {
     /// Returns the target for the objects of a namespace, or of all, that a selector matches.
     pub(crate) fn selection_target(&self, namespace: Option<&str>, labels: Selector) -> ReadTarget {
         // Before the registration: a change that is delivered without labels is older than the
-        // registration, and visible to the read. Relaxed: the lock of the cache orders this store and
-        // the load in `deliver`. A delivery that loads `false` has changed the cache before the read
-        // takes that lock; otherwise the lock would have shown it the store.
+        // registration, and visible to the read. Relaxed: the lock of the cache orders this store
+        // and the load in `deliver`. A delivery that loads `false` has changed the cache before the
+        // read takes that lock; otherwise the lock would have shown it the store.
         self.reads_labels.store(true, Ordering::Relaxed);
         ReadTarget::Selection(Arc::new(Selection { namespace: namespace.map(Into::into), labels }))
     }

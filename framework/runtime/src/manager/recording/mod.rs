@@ -36,7 +36,7 @@ use tracing::warn;
 
 use self::lines::Line;
 use self::streams::OpenExchange;
-use self::window::{Content, Window};
+use self::window::{EntryContent, Window};
 use super::Manager;
 use crate::controller::{ObservedReconcile, ReconcileEnd, ReconcileObserver, current_reconcile};
 use windlass_client::client::{Client, ExchangeEnd, ExchangeHook, RequestOrigin, SentRequest};
@@ -207,7 +207,8 @@ impl Recorder {
             window.evict(at);
             (changed, window.flaw.clone())
         };
-        // After the lock, which each exchange takes: a subscriber of logs may send a request itself.
+        // After the lock, which each exchange takes: a subscriber of logs may send a request
+        // itself.
         if let Some(flaw) = flaw {
             warn!(%flaw, "the recording of the exchange with the API server has ended");
         }
@@ -219,7 +220,7 @@ impl Recorder {
         self.change(|window, at| {
             let mut line = Line::at(self.wall(at));
             fill(&mut line);
-            window.push(at, Content::Line(line.finished().into()));
+            window.push(at, EntryContent::Line(line.finished().into()));
         });
     }
 }
@@ -235,7 +236,7 @@ impl ExchangeHook for Recorder {
             if let OpenExchange::Call { .. } = wanted {
                 let mut line = Line::at(self.wall(at));
                 lines::request(&mut line, number, current_reconcile(), &request, &self.mask);
-                window.push(at, Content::Line(line.finished().into()));
+                window.push(at, EntryContent::Line(line.finished().into()));
             }
             window.open(number, wanted, &request);
             number
@@ -256,7 +257,7 @@ impl ExchangeHook for Recorder {
             let Some(line) = window.ended(at, exchange, &end, &self.mask) else { return };
             let mut text = Line::at(self.wall(at));
             lines::answer(&mut text, exchange, &line, &end, &self.mask);
-            window.push(at, Content::Line(text.finished().into()));
+            window.push(at, EntryContent::Line(text.finished().into()));
         });
     }
 }
