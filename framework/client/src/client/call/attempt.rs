@@ -174,7 +174,7 @@ impl Call<'_> {
         headers: HeaderMap,
         read: Bytes,
     ) -> Result<AttemptResponse, AttemptError> {
-        trace::answer(self.shared, self.request, status.as_u16(), &headers, &read);
+        trace::response(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
             let retry_after = status::retry_after(&headers).or(asked(&status));
@@ -204,7 +204,7 @@ impl Call<'_> {
         // The outcome is ignored: the reader keeps the part that has arrived.
         let _ = clock.timeout(ERROR_BODY_TIME, reader.run()).await;
         let read = reader.into_bytes();
-        trace::answer(self.shared, self.request, code.as_u16(), headers, &read);
+        trace::response(self.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
         // The header takes precedence over the wait in the Status.
         let retry_after = status::retry_after(headers).or(asked(&status));
