@@ -5,6 +5,9 @@
 pub(crate) enum NameRule {
     /// RFC 1123 subdomain.
     Subdomain,
+    /// RFC 1123 subdomain by a rule that is declared beside the field: it judges names alone, and
+    /// counts bytes.
+    Declared,
     /// RFC 1123 label.
     Label,
     /// Any text that fits into a path.
@@ -21,6 +24,10 @@ pub(crate) enum NameRule {
 pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
     match rule {
         NameRule::Subdomain => subdomain(name),
+        NameRule::Declared => {
+            let faults = subdomain(name).into_iter();
+            faults.map(|why| why.replace("253 characters", "253 bytes")).collect()
+        }
         NameRule::Label => label(name),
         NameRule::Path => path(name),
         NameRule::Any | NameRule::Unchecked | NameRule::Address => Vec::new(),
@@ -169,6 +176,8 @@ mod tests {
             assert_eq!(check(rule, bad).len(), 1, "{bad}");
         }
         assert_eq!(check(NameRule::Label, &"a".repeat(64)), ["must be no more than 63 characters"]);
+        let long = "a".repeat(254);
+        assert_eq!(check(NameRule::Declared, &long), ["must be no more than 253 bytes"]);
         assert_eq!(check(NameRule::Path, ".."), ["may not be '..'"]);
     }
 

@@ -22,10 +22,12 @@ pub fn check_crd(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
     let plural = string(&spec["names"], "plural");
     // Names never change, so only a creation needs the check.
     if old.is_none() {
-        let name = string(&crd["metadata"], "name");
-        if !name.is_empty() && name != format!("{plural}.{group}") {
-            let text = "must be spec.names.plural+\".\"+spec.group";
-            out.push(invalid("metadata.name", &json!(name), text));
+        for field in ["generateName", "name"] {
+            let name = string(&crd["metadata"], field);
+            if !name.is_empty() && name != format!("{plural}.{group}") {
+                let text = "must be spec.names.plural+\".\"+spec.group";
+                out.push(invalid(&format!("metadata.{field}"), &json!(name), text));
+            }
         }
     }
     check_spec(spec, &mut out);

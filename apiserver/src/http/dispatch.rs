@@ -136,6 +136,12 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
             ApiError::no_resource()
         });
     }
+    // The router has the old form of watches for objects and collections that can be watched.
+    let is_watched = served.custom
+        || route.subresource.is_empty() && served.verbs.iter().any(|verb| verb == "watch");
+    if route.is_old_watch && !is_watched {
+        return Err(ApiError::no_resource());
+    }
     // Checked for every verb: `..`, for example, or a name with `%` cannot be part of a path.
     let name = route.name.as_str();
     if let Some(why) = names::path(name).first().filter(|_| !name.is_empty()) {
@@ -456,7 +462,9 @@ async fn open_watch(
     let mut options = options::list(&asked.query, is_said)?;
     // A watch of a named object is a watch of the collection with a field selector.
     if !call.name.is_empty() {
-        options.only(&call.name);
+        // Fields that cannot be selected are refused first.
+        list::Selection::of(&call.kind, &options)?;
+        options.only(&call.name)?;
     }
     list::check_versions(call, &core.store.snapshot(&call.kind.storage).0)?;
     let watcher = watch::open(core, call, &options, &asked.actions)?;

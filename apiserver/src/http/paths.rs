@@ -85,6 +85,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         ["metrics"] => Ok(metrics(core)),
         ["flagz"] if !is_open => pages::serve(core, asked, Page::Flags),
         ["statusz"] if !is_open => pages::serve(core, asked, Page::State),
+        ["debug", part, ..] => pages::debug(asked, part).ok_or_else(ApiError::no_path),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
         ["api"] => {
             let address = asked.parts.headers.get(http::header::HOST);

@@ -35,6 +35,8 @@ pub(crate) struct Route {
     pub(crate) inside: bool,
     /// Whether the path has more parts than any resource, or empty parts.
     pub(crate) excess: bool,
+    /// Whether the path has the old form of watches, `/api/v1/watch/pods`.
+    pub(crate) is_old_watch: bool,
     /// Whether the path ends where the old form of watches names a resource.
     pub(crate) is_bare_watch: bool,
     /// The only name that a field selector selects; may be empty.
@@ -56,10 +58,10 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
         _ => return other,
     };
     let mut route = Route { resourceful: true, group, version, ..other };
-    let watches = place(&mut route, rest);
+    place(&mut route, rest);
     // Authorized as given, and then found nowhere.
     route.excess |= decoded.contains("//");
-    route.verb = verb(method, &route, query, watches);
+    route.verb = verb(method, &route, query);
     // Authorization treats a list that selects a single name as a request for that object.
     if route.name.is_empty()
         && matches!(route.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
@@ -71,12 +73,12 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     route
 }
 
-/// Reads the parts of a path behind group and version. Returns whether the path asks for a watch.
-fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
-    // The old form of watches: `/api/v1/watch/pods`.
-    let watches = rest.first().is_some_and(|part| part == "watch") && rest.len() > 1;
-    route.is_bare_watch = rest.len() == 1 && rest[0] == "watch";
-    if watches {
+/// Reads the parts of a path behind group and version.
+fn place(route: &mut Route, mut rest: Vec<String>) {
+    let is_watch = rest.first().is_some_and(|part| part == "watch");
+    route.is_old_watch = is_watch && rest.len() > 1;
+    route.is_bare_watch = is_watch && rest.len() == 1;
+    if route.is_old_watch {
         rest.remove(0);
     }
     // `namespaces/x/status` and `/finalize` are subresources of the Namespace.
@@ -97,13 +99,12 @@ fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
     route.name = parts.next().unwrap_or_default();
     route.subresource = parts.next().unwrap_or_default();
     route.excess = parts.next().is_some();
-    watches
 }
 
 /// Returns the verb of a method on a route; empty for methods without a verb.
-fn verb(method: &Method, route: &Route, query: &Query, watches: bool) -> Verb {
+fn verb(method: &Method, route: &Route, query: &Query) -> Verb {
     // Whatever the method: only reads are answered.
-    if watches {
+    if route.is_old_watch {
         return Verb::Watch;
     }
     match *method {

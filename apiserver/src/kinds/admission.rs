@@ -36,7 +36,7 @@ pub(crate) fn enter(kind: &Kind, object: &mut Value) {
 /// nevertheless.
 fn drop_disabled(kind: &Kind, old: &Value, object: &mut Value) {
     let is_external = object["spec"]["type"] == "ExternalName";
-    let is_new = old["endpoints"] != object["endpoints"];
+    let is_new = !kind.types.same("endpoints", &old["endpoints"], &object["endpoints"]);
     let mut remove = |path: &str, field: &str| {
         if let Some(Value::Object(fields)) = object.pointer_mut(path) {
             fields.remove(field);
@@ -73,11 +73,12 @@ fn drop_disabled(kind: &Kind, old: &Value, object: &mut Value) {
 }
 
 /// Numbers the templates of a `DaemonSet` in an annotation.
-fn number_template(old: &Value, object: &mut Value) {
+fn number_template(kind: &Kind, old: &Value, object: &mut Value) {
     const NUMBER: &str = "deprecated.daemonset.template.generation";
     let held = old["metadata"]["annotations"][NUMBER].as_str();
     let number: i64 = held.and_then(|held| held.parse().ok()).unwrap_or_default();
-    let grown = old["spec"]["template"] != object["spec"]["template"];
+    let (before, after) = (&old["spec"]["template"], &object["spec"]["template"]);
+    let grown = !kind.types.same("spec.template", before, after);
     let number = number.saturating_add(i64::from(grown)).to_string();
     child(child(object, "metadata"), "annotations")[NUMBER] = json!(number);
 }
@@ -133,7 +134,7 @@ pub(crate) fn update(kind: &Kind, old: &Value, object: &mut Value) {
     } else if kind.is("", "persistentvolumeclaims") {
         source(old, object);
     } else if kind.is("apps", "daemonsets") {
-        number_template(old, object);
+        number_template(kind, old, object);
     } else {
         drop_disabled(kind, old, object);
     }

@@ -186,12 +186,16 @@ fn secret(object: &mut Value) {
     }
 }
 
+/// Labels a Namespace with its name: selectors of policies and webhooks rely on this label.
+pub(crate) fn label_namespace(object: &mut Value, name: Value) {
+    child(child(object, "metadata"), "labels")["kubernetes.io/metadata.name"] = name;
+}
+
 /// Defaults of Namespaces.
 fn namespace(object: &mut Value) {
-    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    if !name.is_empty() {
-        // Not only a default: selectors of policies and webhooks rely on this label.
-        child(child(object, "metadata"), "labels")["kubernetes.io/metadata.name"] = json!(name);
+    let name = object["metadata"]["name"].clone();
+    if name.as_str().is_some_and(|name| !name.is_empty()) {
+        label_namespace(object, name);
     }
     default(child(object, "status"), "phase", json!("Active"));
 }
@@ -408,11 +412,16 @@ fn rbac(object: &mut Value) {
 fn definition(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "conversion", json!({"strategy": "None"}));
+    let stored = items(spec, "versions").find(|version| version["storage"] == true);
+    let stored = stored.map(|version| version["name"].clone());
     let names = child(spec, "names");
     let kind = names["kind"].as_str().unwrap_or_default().to_owned();
     default(names, "singular", json!(kind.to_lowercase()));
     if !kind.is_empty() {
         default(names, "listKind", json!(format!("{kind}List")));
+    }
+    if let Some(stored) = stored {
+        default_list(child(object, "status"), "storedVersions", json!([stored]));
     }
 }
 

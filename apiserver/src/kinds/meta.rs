@@ -278,16 +278,34 @@ pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
 /// Returns the faults of `generateName`.
 fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
     let generate = text(object, "generateName");
-    if generate.is_empty() {
+    if generate.is_empty() || kind.facts.names == NameRule::Declared {
         return Vec::new();
     }
-    // A trailing dash is allowed, since a suffix will follow; any length is, since the result will
-    // be cut.
+    // A trailing dash is allowed, since a suffix will follow.
     let base =
         generate.strip_suffix('-').map_or_else(|| generate.to_owned(), |base| format!("{base}a"));
-    let faults = names::check(kind.facts.names, &base);
-    let faults = faults.into_iter().filter(|why| !why.starts_with("must be no more"));
+    let faults = names::check(kind.facts.names, &base).into_iter();
     faults.map(|why| invalid_value("metadata.generateName", &generate.into(), &why)).collect()
+}
+
+/// Returns the faults of names that the kind itself does not judge: they are parts of paths.
+/// Upstream looks for these once nothing else is at fault.
+pub(crate) fn check_path(kind: &Kind, object: &Value) -> Vec<Cause> {
+    if !matches!(kind.facts.names, NameRule::Any | NameRule::Unchecked) {
+        return Vec::new();
+    }
+    let mut causes = Vec::new();
+    for field in ["generateName", "name"] {
+        let (name, at) = (text(object, field), format!("metadata.{field}"));
+        // Dots are a step to another folder only if nothing follows.
+        let is_whole = |why: &String| field == "name" || !why.starts_with("may not be");
+        let faults = names::path(name).into_iter().filter(is_whole);
+        causes.extend(faults.map(|why| invalid_value(&at, &name.into(), &why)));
+    }
+    if text(object, "name").is_empty() {
+        causes.push(required("metadata.name", "name or generateName is required"));
+    }
+    causes
 }
 
 /// Returns the faults of labels and annotations.
@@ -476,6 +494,43 @@ mod tests {
         }});
         assert_eq!(clean(&mut object), ["metadata.bogus"]);
         assert_eq!(object, json!({"metadata": {"name": "a"}}));
+    }
+
+    #[test]
+    fn a_name_that_the_kind_does_not_judge_is_still_part_of_a_path() {
+        let kinds = builtin::kinds();
+        let kind = |name: &str| kinds.iter().find(|kind| kind.name() == name).unwrap();
+        let fields = |name: &str, metadata: Value| {
+            let found = check_path(kind(name), &json!({ "metadata": metadata }));
+            found.into_iter().map(|cause| cause.field).collect::<Vec<_>>()
+        };
+        for name in ["Event", "PodDisruptionBudget"] {
+            assert_eq!(fields(name, json!({"name": "A b"})), [""; 0]);
+            assert_eq!(
+                fields(name, json!({"name": "..", "generateName": ".."})),
+                ["metadata.name"]
+            );
+            let both = json!({"name": "a/b", "generateName": "a/"});
+            assert_eq!(fields(name, both), ["metadata.generateName", "metadata.name"]);
+            assert_eq!(fields(name, json!({})), ["metadata.name"]);
+        }
+        assert_eq!(fields("ConfigMap", json!({"name": "a/b"})), [""; 0], "it judges names");
+    }
+
+    #[test]
+    fn the_beginning_of_a_generated_name_is_judged_as_a_name() {
+        let kinds = builtin::kinds();
+        let faults = |name: &str, generate: &str| {
+            let kind = kinds.iter().find(|kind| kind.name() == name).unwrap();
+            check_generate_name(kind, &json!({"metadata": {"generateName": generate}})).len()
+        };
+        assert_eq!((faults("ConfigMap", "a-"), faults("ConfigMap", "A")), (0, 1));
+        assert_eq!(faults("ConfigMap", &"a".repeat(254)), 1);
+        assert_eq!(
+            (faults("Namespace", &"a".repeat(63)), faults("Namespace", &"a".repeat(64))),
+            (0, 1)
+        );
+        assert_eq!(faults("ReplicationController", "A"), 0, "a declared rule");
     }
 
     #[test]

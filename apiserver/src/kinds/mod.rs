@@ -56,6 +56,9 @@ pub(crate) enum Generation {
     Unmanaged,
     /// With changes outside metadata and status.
     Spec,
+    /// With changes outside metadata and status; an empty list or map that is sent is another value
+    /// than none, although neither is stored.
+    Sent,
     /// Absent at creation, then with changes outside metadata and status.
     Late,
     /// With changes outside metadata and status, and with changed annotations.

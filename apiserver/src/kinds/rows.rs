@@ -215,6 +215,7 @@ pub(super) const ROWS: &[Row] = &[
         .returned(),
     row("v1", "PodTemplate", "podtemplates", "").spec().returned(),
     row("v1", "ReplicationController", "replicationcontrollers", "rc")
+        .names(NameRule::Declared)
         .all()
         .with(&[SCALE, STATUS])
         .spec()
@@ -260,7 +261,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .cluster()
     .in_category("api-extensions")
-    .spec()
+    .generation(Generation::Sent)
     .conditional(),
     row(
         "admissionregistration.k8s.io/v1",
@@ -291,7 +292,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .cluster()
     .in_category("api-extensions")
-    .spec()
+    .generation(Generation::Sent)
     .conditional(),
     row(
         "apiextensions.k8s.io/v1",
@@ -376,7 +377,8 @@ pub(super) const ROWS: &[Row] = &[
     row("networking.k8s.io/v1", "IPAddress", "ipaddresses", "ip")
         .cluster()
         .names(NameRule::Address),
-    row("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol").spec(),
+    row("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol")
+        .generation(Generation::Sent),
     row("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", "").cluster().with(&[STATUS]),
     row("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", "").cluster().conditional(),
     row("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb")
@@ -396,7 +398,11 @@ pub(super) const ROWS: &[Row] = &[
         .names(NameRule::Path)
         .upserts(),
     row("rbac.authorization.k8s.io/v1", "Role", "roles", "").names(NameRule::Path).upserts(),
-    row("resource.k8s.io/v1", "DeviceClass", "deviceclasses", "").cluster().spec().returned(),
+    row("resource.k8s.io/v1", "DeviceClass", "deviceclasses", "")
+        .cluster()
+        .spec()
+        .names(NameRule::Declared)
+        .returned(),
     row("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", "").with(&[STATUS]).returned(),
     row("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", "").returned(),
     row("resource.k8s.io/v1", "ResourceSlice", "resourceslices", "")

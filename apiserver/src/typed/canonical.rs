@@ -4,7 +4,11 @@
 //! Server-side apply compares objects in that form. An OpenAPI schema does not say which optional
 //! scalars are omitted when they are zero; for built-in types the marks of protobuf forms do.
 
+mod equal;
+
 use serde_json::{Map, Value};
+
+pub(super) use equal::same;
 
 use super::table::{Field, Id, Object, Scalar, Table, TypeShape, Written};
 use super::{TypeSchema, quantity};

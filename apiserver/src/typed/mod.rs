@@ -75,6 +75,13 @@ impl TypeSchema {
         TypeSchema::new(Arc::clone(table), Table::ANY, None, false)
     }
 
+    /// Whether two values at a path, such as `spec.template` or `spec.containers[]` for an item,
+    /// are equal to the server: for built-in kinds empty lists and maps are the same as none, and
+    /// quantities are compared by their amounts.
+    pub(crate) fn same(&self, path: &str, a: &Value, b: &Value) -> bool {
+        if self.builtin { canonical::same(self, path, a, b) } else { a == b }
+    }
+
     /// Replaces empty lists of fields that are always written by null, as the way through the store
     /// does.
     pub(crate) fn persist(&self, value: &mut Value) {

@@ -7,12 +7,20 @@ pub(crate) const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Suffixes of powers of 1000, the smallest first.
 pub(crate) const DECIMAL: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
 
-/// Returns a quantity in the spelling of the server's own type; `None` if unchanged.
-///
-/// `up` rounds up to thousandths, as the defaults of lists of resources do. Nine places after the
-/// point are kept, as the type does.
-pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
-    let text = text.trim();
+/// A quantity as it is read.
+struct Parsed {
+    /// The amount in billionths.
+    nano: i128,
+    /// The power of ten that the suffix stands for.
+    ten: i32,
+    /// Notation of the suffix.
+    form: Form,
+    /// Whether the number has neither a fraction nor a zero at the end.
+    is_short: bool,
+}
+
+/// Reads a quantity; `None` if the text is none, or has too many digits.
+fn parse(text: &str) -> Option<Parsed> {
     let end = text.find(|letter: char| letter.is_ascii_alphabetic());
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
     let place = |list: &[&str]| list.iter().position(|known| *known == suffix);
@@ -33,6 +41,22 @@ pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
     let places = i32::try_from(fraction.len()).ok()?;
     let nano =
         scaled(digits.checked_mul(1_i128 << two)?, ten.checked_sub(places)?.checked_add(9)?)?;
+    Some(Parsed { nano, ten, form, is_short: fraction.is_empty() && digits % 10 != 0 })
+}
+
+/// Returns the amount of a quantity in billionths; `None` if the text is none, or has too many
+/// digits.
+pub(super) fn amount(text: &str) -> Option<i128> {
+    parse(text.trim()).map(|parsed| parsed.nano)
+}
+
+/// Returns a quantity in the spelling of the server's own type; `None` if unchanged.
+///
+/// `up` rounds up to thousandths, as the defaults of lists of resources do. Nine places after the
+/// point are kept, as the type does.
+pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
+    let text = text.trim();
+    let Parsed { nano, ten, form, is_short } = parse(text)?;
     let step = if up { 1_000_000 } else { 1 };
     let rest = i128::from(nano % step != 0) * nano.signum();
     let nano = (nano / step + rest) * step;
@@ -42,8 +66,7 @@ pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
     }
     let spelled = spell(nano, form);
     // Digits that need no other spelling are kept with their sign and zeros.
-    let is_kept = fraction.is_empty() && ten % 3 == 0 && digits % 10 != 0 && nano % NANO == 0;
-    let is_kept = is_kept && form != Form::Binary;
+    let is_kept = is_short && ten % 3 == 0 && nano % NANO == 0 && form != Form::Binary;
     (!is_kept && spelled != text).then_some(spelled)
 }
 

@@ -226,15 +226,17 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
     let immutable = |path: &str| {
         let pointer = format!("/{}", path.replace('.', "/"));
         let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));
-        let value = after.cloned().unwrap_or(Value::Null);
+        let [before, value] = [before, after].map(|held| held.cloned().unwrap_or_default());
         let why = "field is immutable";
-        (before != after).then(|| match TYPES.iter().find(|(known, _)| *known == path) {
-            _ if path == "spec.selector" => validate::invalid_selector(path, &value, why),
-            Some((_, kind)) if !value.is_null() => {
-                let shown = internal::compact(kind, &value);
-                cause("FieldValueInvalid", path, format!("Invalid value: {shown}: {why}"))
+        (!call.kind.types.same(path, &before, &value)).then(|| {
+            match TYPES.iter().find(|(known, _)| *known == path) {
+                _ if path == "spec.selector" => validate::invalid_selector(path, &value, why),
+                Some((_, kind)) if !value.is_null() => {
+                    let shown = internal::compact(kind, &value);
+                    cause("FieldValueInvalid", path, format!("Invalid value: {shown}: {why}"))
+                }
+                _ => invalid_value(path, &value, why),
             }
-            _ => invalid_value(path, &value, why),
         })
     };
     let kind = &call.kind;
@@ -250,7 +252,7 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 [(true, JOB), (!is_indexed, &["spec.completions"]), (is_fixed, &["spec.template"])];
             let paths = paths.iter().filter(|(holds, _)| *holds).flat_map(|(_, paths)| *paths);
             let causes = paths.filter_map(|path| immutable(path));
-            let template = suspended(&old["spec"]["template"], &new["spec"]["template"]);
+            let template = suspended(kind, &old["spec"]["template"], &new["spec"]["template"]);
             return causes.chain(template.filter(|_| !is_fixed)).collect();
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
@@ -266,7 +268,7 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
                 .into_iter()
                 .collect();
         }
-        ("", "Pod") if call.subresource.is_empty() => return validate::pod::change(old, new),
+        ("", "Pod") if call.subresource.is_empty() => return validate::pod::change(kind, old, new),
         ("", "Pod") => return pods::check_change(call, old, new),
         ("scheduling.k8s.io", "PriorityClass") if old["value"] != new["value"] => {
             return vec![forbidden_field("value", "may not be changed in an update.")];
@@ -289,7 +291,7 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
 
 /// Returns the fault of a change of the template of a Job that has not begun: only the choice of
 /// nodes and the resources of containers may change.
-fn suspended(old: &Value, new: &Value) -> Option<Cause> {
+fn suspended(kind: &Kind, old: &Value, new: &Value) -> Option<Cause> {
     let (mut before, after) = (old["spec"].clone(), &new["spec"]);
     let put = |spec: &mut Value, field: &str, value: Option<&Value>| {
         let Value::Object(fields) = spec else { return };
@@ -301,14 +303,15 @@ fn suspended(old: &Value, new: &Value) -> Option<Cause> {
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
         put(&mut before, field, after.get(field));
     }
-    let nodes = after["affinity"].get("nodeAffinity");
-    if before["affinity"].is_null() && !nodes.is_none_or(Value::is_null) {
+    let is_sent = after["affinity"].is_object();
+    if is_sent && !before["affinity"].is_object() {
         before["affinity"] = json!({});
     }
     if let Some(affinity) = before.get_mut("affinity") {
-        put(affinity, "nodeAffinity", nodes);
-        if affinity.as_object().is_none_or(serde_json::Map::is_empty) {
-            put(&mut before, "affinity", after.get("affinity").filter(|held| *held == &json!({})));
+        put(affinity, "nodeAffinity", after["affinity"].get("nodeAffinity"));
+        // Without a choice of nodes nothing may be left that the change would remove.
+        if !is_sent && affinity.as_object().is_none_or(serde_json::Map::is_empty) {
+            put(&mut before, "affinity", None);
         }
     }
     for list in ["containers", "initContainers"] {
@@ -322,7 +325,7 @@ fn suspended(old: &Value, new: &Value) -> Option<Cause> {
             }
         }
     }
-    (before != *after).then(|| {
+    (!kind.types.same("spec.template.spec", &before, after)).then(|| {
         let shown = internal::compact("core.PodSpec", after);
         let message = format!("Invalid value: {shown}: field is immutable");
         cause("FieldValueInvalid", "spec.template.spec", message)

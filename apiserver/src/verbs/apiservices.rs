@@ -28,6 +28,9 @@ const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 /// Priorities of the groups and versions of definitions.
 const CUSTOM: (u32, u32) = (1000, 100);
 
+/// Status, reason and message of the condition of objects without another server.
+const LOCAL: [&str; 3] = ["True", "Local", "Local APIServices are always available"];
+
 /// Priorities of the built-in groups and versions, as in kube-apiserver.
 const BUILTIN: [(&str, &str, u32, u32); 22] = [
     ("", "v1", 18_000, 1),
@@ -66,6 +69,19 @@ pub(crate) fn remote_versions(core: &Core, group: &str) -> Vec<String> {
     let all = held.keys().map(|name| name_parts(name));
     let all = all.filter(|(version, of)| *of == group && is_remote(core, group, version));
     all.map(|(version, _)| version.to_owned()).collect()
+}
+
+/// Marks a new object without another server as available: not a manager's write, but a part of the
+/// creation.
+pub(crate) fn enter(call: &Call, object: &mut Value, now: &str) {
+    let service = object["spec"]["service"].is_object();
+    if call.kind.is(GROUP, PLURAL) && !service {
+        let [status, reason, message] = LOCAL;
+        object["status"]["conditions"] = json!([{
+            "type": "Available", "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": now,
+        }]);
+    }
 }
 
 /// Creates the objects of all groups and versions that are served.
@@ -241,7 +257,7 @@ fn condition(core: &Core, name: &str) {
 /// Returns status, reason and message of the condition of an object with this Service.
 fn availability(core: &Core, service: &Value) -> [String; 3] {
     if !service.is_object() {
-        return ["True", "Local", "Local APIServices are always available"].map(str::to_owned);
+        return LOCAL.map(str::to_owned);
     }
     let text = |field: &str| service[field].as_str().unwrap_or_default();
     let (namespace, name) = (text("namespace"), text("name"));

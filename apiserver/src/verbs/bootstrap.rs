@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use super::update::{self, NextState};
-use super::{Call, addresses, admit, apiservices, create, flow};
+use super::{Call, addresses, admit, apiservices, create, flow, patch};
 use crate::core::Core;
 use crate::kinds::meta;
 
@@ -52,21 +52,23 @@ fn range(core: &Core) {
     const KIND: &str = "servicecidrs";
     let range = json!({"metadata": {"name": NAME}, "spec": {"cidrs": [addresses::RANGE]}});
     seed(core, GROUP, KIND, "", range);
-    let status = json!({"conditions": [{
-        "type": "Ready", "status": "True", "reason": "",
-        "message": "Kubernetes default Service CIDR is ready",
-        "lastTransitionTime": core.clock.rfc3339(),
-    }]});
+    let state = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ServiceCIDR", "metadata": {"name": NAME},
+        "status": {"conditions": [{
+            "type": "Ready", "status": "True", "lastTransitionTime": core.clock.rfc3339(),
+            "message": "Kubernetes default Service CIDR is ready",
+        }]},
+    });
     let written = Call::by_server(core, GROUP, KIND, "", NAME).and_then(|mut call| {
+        let held = call.find(core)?;
+        let conditions = held.value["status"]["conditions"].as_array().into_iter().flatten();
+        if conditions.into_iter().any(|one| one["type"] == "Ready") {
+            return Ok(());
+        }
         "status".clone_into(&mut call.subresource);
         "kubernetes-service-cidr-controller".clone_into(&mut call.options.manager);
-        update::change(core, &call, |held| {
-            let mut next = held.cloned().ok_or_else(|| call.not_found())?;
-            if next["status"]["conditions"][0]["type"] != "Ready" {
-                next["status"] = status.clone();
-            }
-            Ok(NextState::Update(next))
-        })
+        call.options.force = true;
+        patch::patch(core, &call, patch::Form::Apply, &state.into(), &mut Vec::new()).map(drop)
     });
     if let Err(error) = written {
         tracing::warn!(%error, "could not write the state of the range of addresses");

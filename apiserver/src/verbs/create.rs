@@ -8,7 +8,7 @@ use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, addresses, admit, delete, fields};
+use super::{Call, ObjectResponse, addresses, admit, apiservices, delete, fields};
 use crate::core::Core;
 use crate::kinds::{
     Generation, Kind, admission, custom, defaults, meta, pods as pod_kinds, services, validate,
@@ -137,6 +137,10 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
         start_status(call, object);
     }
     if kind.is("", "namespaces") {
+        if generated.is_some() {
+            // Valid before it becomes a label.
+            defaults::label_namespace(object, "".into());
+        }
         let finalizers = &mut defaults::child(object, "spec")["finalizers"];
         let mut held = finalizers.as_array().cloned().unwrap_or_default();
         if !held.contains(&json!("kubernetes")) {
@@ -170,6 +174,7 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize
         }
     }
     admission::enter(kind, object);
+    apiservices::enter(call, object, &call.now(core));
     certificates::enter(call, object);
 }
 
@@ -220,13 +225,18 @@ fn store(
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
     // Kept until the Service is stored, because another Service could choose the same free address.
-    let reservation = addresses::assign(core, call, None, &mut object)?;
+    let mut reservation = addresses::assign(core, call, None, &mut object)?;
     let mut causes = check(call, &object);
     if causes.is_empty() {
         causes.extend(admit::parameters::check(core, call, None, &object));
     }
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&name), causes));
+    }
+    // Admission sees the values that only refusals show as none.
+    decode::forget_refused(kind, &mut object);
+    if kind.is("", "namespaces") {
+        defaults::label_namespace(&mut object, name.as_str().into());
     }
     let mut warnings = admit::judge(core, call, Operation::Create(&object))?;
     warnings.extend(hostname_warning(kind, &name));
@@ -265,10 +275,15 @@ fn store(
     meta::set(&mut object, "managedFields", owners);
     admit::size::fit(kind, &key, &mut object, applied)?;
     let back = convert::back_again(core, call, &object)?;
+    if let Some(reservation) = &mut reservation {
+        reservation.announce(&object);
+    }
     let stored = core.store.put(&kind.storage, &key, None, object);
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
     // Released as soon as the Service is stored: others may choose then.
-    drop(reservation);
+    if let Some(reservation) = reservation {
+        reservation.keep();
+    }
     admit::quota::record(core, call);
     drop(counting);
     let answer =
@@ -332,5 +347,8 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     causes.extend(validate::check(&call.kind, object));
     causes.extend(validate::check_new(&call.kind, object));
     causes.extend(pods::check_new(call, object));
+    if causes.is_empty() {
+        causes.extend(meta::check_path(&call.kind, object));
+    }
     causes
 }

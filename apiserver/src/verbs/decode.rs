@@ -15,7 +15,7 @@ use crate::kinds::{Kind, defaults, meta};
 use crate::served::Served;
 use crate::status::{About, ApiError, cause};
 use crate::typed::TypeSchema;
-use empties::{empty_data, put_back, refused_empty};
+use empties::{empty_data, put_back, refused_empty, sent_empty};
 pub(crate) use empties::{forget_empty_data, forget_refused, keep_refused};
 
 /// A parsed body.
@@ -268,7 +268,9 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         // Before `stringData` becomes data.
         let empty = empty_data(kind, object).filter(|_| !call.name.is_empty());
         defaults::apply(kind, object);
+        let sent = if call.name.is_empty() { Vec::new() } else { sent_empty(kind, object) };
         canonicalize(kind, object);
+        put_back(object, sent);
         // A change to the empty map is a change of an immutable object, and is forgotten then.
         if let Some(field) = empty {
             defaults::child(object, field);

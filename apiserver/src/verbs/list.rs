@@ -320,11 +320,11 @@ fn prefix(call: &Call) -> String {
 
 /// Chooses the snapshot that a list reads.
 fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource, ApiError> {
+    if !options.token.is_empty() {
+        return continued(core, call, options);
+    }
     let asked = version(&options.version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
-    if !options.token.is_empty() {
-        return continued(core, call, options, asked);
-    }
     let resource = &call.kind.storage;
     let (snapshot, revision) = core.store.snapshot(resource);
     let asked = asked.unwrap_or(0);
@@ -352,14 +352,10 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource,
 }
 
 /// Chooses the snapshot of a list that continues.
-fn continued(
-    core: &Core,
-    call: &Call,
-    options: &ListOptions,
-    asked: Option<u64>,
-) -> Result<ListSource, ApiError> {
+fn continued(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource, ApiError> {
     let token = Token::decode(&options.token)?;
-    if asked.is_some_and(|asked| asked > 0) {
+    // As a text: it is not read as a number any more.
+    if !matches!(options.version.as_str(), "" | "0") {
         let why = "specifying resource version is not allowed when using continue";
         return Err(ApiError::bad_request(why));
     }

@@ -326,7 +326,7 @@ pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> 
     let mut causes = Vec::new();
     let limit = query.integer("limit")?.unwrap_or(0);
     let timeout = query.integer("timeoutSeconds")?;
-    let options = ListOptions {
+    let mut options = ListOptions {
         labels: labels.map_err(ApiError::bad_request)?,
         fields: fields.map_err(ApiError::bad_request)?,
         limit: usize::try_from(limit).unwrap_or(0),
@@ -346,7 +346,13 @@ pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> 
     };
     let matching = query.get("resourceVersionMatch").unwrap_or_default();
     if watch {
-        options.check_watch(matching, &mut causes)
+        if options.is_implied(matching) {
+            options.initial = Some(true);
+            options.matching = Match::NotOlderThan;
+            options.check_watch("NotOlderThan", &mut causes);
+        } else {
+            options.check_watch(matching, &mut causes);
+        }
     } else {
         options.check_list(matching, &mut causes)
     }
@@ -358,9 +364,18 @@ pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> 
 }
 
 impl ListOptions {
-    /// Restricts the selection to a single name.
-    pub(crate) fn only(&mut self, name: &str) {
-        self.fields.require("metadata.name", name);
+    /// Restricts the selection to the name of the path. Refuses selections of fields that do not
+    /// select this name.
+    pub(crate) fn only(&mut self, name: &str) -> Result<(), ApiError> {
+        const FIELD: &str = "metadata.name";
+        if self.fields.is_empty() {
+            self.fields.require(FIELD, name);
+            return Ok(());
+        }
+        if self.fields.exact(FIELD) == Some(name) {
+            return Ok(());
+        }
+        Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"))
     }
 
     /// Collects faults in the options of a list.
@@ -386,6 +401,11 @@ impl ListOptions {
             let detail = "sendInitialEvents is forbidden for list";
             causes.push(forbidden_field("sendInitialEvents", detail));
         }
+    }
+
+    /// Whether a watch begins with the present state although the client does not say so.
+    fn is_implied(&self, matching: &str) -> bool {
+        self.initial.is_none() && matching.is_empty() && matches!(self.version.as_str(), "" | "0")
     }
 
     /// Collects faults in the options of a watch.
@@ -444,12 +464,15 @@ mod tests {
             ("sendInitialEvents=true", true, 1),
             ("resourceVersionMatch=NotOlderThan&resourceVersion=1", true, 1),
             ("sendInitialEvents=true&resourceVersionMatch=Exact", true, 2),
+            ("continue=x", true, 1),
+            ("continue=x&resourceVersion=0", true, 1),
         ] {
             let error = list(&Query::parse(text), watch).unwrap_err();
             assert_eq!((error.code(), error.causes().len()), (422, causes), "{text}");
         }
         let fine = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         assert!(list(&Query::parse(fine), true).is_ok());
+        assert!(list(&Query::parse("continue=x&resourceVersion=1"), true).is_ok());
     }
 
     #[test]

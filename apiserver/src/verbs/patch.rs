@@ -230,6 +230,10 @@ fn apply(
             fault.of_apply(call, &intent["metadata"])
         })?;
         decode::keep_refused(&call.kind, &intent, &mut object);
+        if held.is_none() && call.kind.is("", "nodes") && intent["status"].is_object() {
+            // Nodes register themselves with their status.
+            object["status"] = intent["status"].clone();
+        }
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         for (field, value) in empty {

@@ -192,7 +192,7 @@ fn attempt(
     let mut object = prepared(core, call, shown, next)?;
     admit::grants::check(core, call, Some(shown), &object)?;
     // Kept until the Service is stored, because another Service could choose the same free address.
-    let reservation = addresses::assign(core, call, Some(shown), &mut object)?;
+    let mut reservation = addresses::assign(core, call, Some(shown), &mut object)?;
     let (mut causes, mut warnings) = check(call, shown, &object);
     decode::forget_empty_data(kind, &mut object);
     if causes.is_empty() {
@@ -201,6 +201,8 @@ fn attempt(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind.invalid(&call.name), causes));
     }
+    // Admission sees the values that only refusals show as none.
+    decode::forget_refused(kind, &mut object);
     certificates::may_sign(core, call, shown, &object)?;
     // The store sets the next version; the old version makes an unchanged object comparable, and is
     // visible to admission.
@@ -238,9 +240,14 @@ fn attempt(
     let mut object = convert::stored(core, call, object)?;
     admit::size::fit(kind, &call.key(), &mut object, applied)?;
     let back = convert::back_again(core, call, &object)?;
+    if let Some(reservation) = &mut reservation {
+        reservation.announce(&object);
+    }
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), object);
-    drop(reservation);
     let Ok(stored) = stored else { return Ok(None) };
+    if let Some(reservation) = reservation {
+        reservation.keep();
+    }
     let answer = ObjectResponse::ok(convert::answer(call, back, &stored.value)).warned(warnings);
     delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
@@ -400,12 +407,20 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     if call.kind.is("", "services") && call.subresource.is_empty() {
         causes.extend(addresses::check(old, new));
     }
+    let mut changes = match call.subresource.as_str() {
+        "" => validate::change(&call.kind, old, new),
+        _ => Vec::new(),
+    };
+    // Only for these kinds upstream begins with the change.
+    if call.kind.is("storage.k8s.io", "volumeattributesclasses") {
+        causes.append(&mut changes);
+    }
     if call.subresource != "status" {
         let mut found = workloads::check(&call.kind, new);
         if validate::judges_changes(&call.kind) {
             found.extend(validate::check(&call.kind, new));
             // Endpoints that were there before are not judged again.
-            let is_kept = old["endpoints"] == new["endpoints"];
+            let is_kept = call.kind.types.same("endpoints", &old["endpoints"], &new["endpoints"]);
             if is_kept && call.kind.is("discovery.k8s.io", "endpointslices") {
                 found.retain(|cause| !cause.field.starts_with("endpoints"));
             }
@@ -421,9 +436,7 @@ fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
         }
         causes.extend(found);
     }
-    if call.subresource.is_empty() {
-        causes.extend(validate::change(&call.kind, old, new));
-    }
+    causes.extend(changes);
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));
     if call.subresource == "finalize" {

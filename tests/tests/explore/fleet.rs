@@ -32,6 +32,9 @@ pub(crate) struct FleetStatus {
     /// Name of the member that was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) member: Option<String>,
+    /// Sentence about the time that the last step took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) took: Option<String>,
 }
 
 impl Fleet {

@@ -16,6 +16,7 @@ mod rotation;
 mod saved;
 mod shared;
 mod simulations;
+mod times;
 mod website;
 
 use std::process::Command;
@@ -73,6 +74,18 @@ fn a_member_created_twice_is_found() {
 #[test]
 fn a_status_before_its_member_is_found() {
     found_in_the_broken_only(records::phases);
+}
+
+#[test]
+fn a_status_with_a_duration_before_its_member_is_found() {
+    found_in_the_broken_only(times::durations);
+}
+
+#[test]
+fn an_ignored_failure_is_found_where_attempts_are_counted() {
+    found_in_the_broken_only(times::attempts);
+    let broken = Exploration::new().runs(40).run(|world| times::attempts(world, false));
+    assert!(broken.to_string().contains("configmaps default/a: absent at the end"), "{broken}");
 }
 
 #[test]
@@ -152,7 +165,7 @@ fn a_finding_is_made_again_alone_by_its_text() {
     let finding = report.findings().first().unwrap();
     assert!(finding.to_string().contains("the create of configmaps default/"), "{report}");
     let [report, writes] = made_again(finding.replay());
-    assert!(report.contains("1 findings in 6 runs of 1 plans"), "{report}{writes}");
+    assert!(report.contains("1 findings in 10 runs of 1 plans"), "{report}{writes}");
     assert!(report.contains(finding.heading()) && report.contains(finding.replay()), "{report}");
     assert!(writes.contains("disturbed: the create of configmaps default/"), "{writes}");
     assert!(writes.contains("operator creates"), "{writes}");
@@ -214,6 +227,8 @@ fn nothing_is_found_in_fixed_operators_over_twenty_seeds() {
             clean(seed, 400, &outside::disks),
             clean(seed, 400, &outside::stamps),
             clean(seed, 400, &shared::lists),
+            clean(seed, 400, &times::durations),
+            clean(seed, 400, &times::attempts),
         ];
         reports.iter().for_each(|report| println!("{report}"));
     }

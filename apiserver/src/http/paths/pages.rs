@@ -1,5 +1,6 @@
 //! Pages about the server itself: `/flagz` and `/statusz`, as texts and in versioned forms.
 
+use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use crate::clock;
@@ -43,7 +44,10 @@ pub(super) fn serve(core: &Core, asked: &DecodedRequest, page: Page) -> Result<R
         [] => Some((None, String::new())),
         all => all.iter().find_map(|entry| form(entry, page)),
     };
-    let Some((format, version)) = chosen else { return Err(ApiError::not_acceptable(&FORMS)) };
+    let Some((format, version)) = chosen else {
+        let error = ApiError::not_acceptable(&FORMS);
+        return Ok(Reply::failure(&error, failure_format(&asked.parts.headers)));
+    };
     let (name, kind) = page.names();
     let Some(format) = format else {
         return Ok(Reply::bytes(200, "text/plain; charset=utf-8", text(core, page)));
@@ -63,6 +67,70 @@ pub(super) fn serve(core: &Core, asked: &DecodedRequest, page: Page) -> Result<R
         ));
     }
     Ok(reply)
+}
+
+/// Head of the answers about profiles.
+const PROFILES: &str = "/debug/pprof/";
+/// Page about profiles, of which there are none.
+const NO_PROFILES: &str = "<html>
+<head>
+<title>/debug/pprof/</title>
+</head>
+<body>
+/debug/pprof/<br>
+<br>
+This server has no profiles.<br>
+</body>
+</html>
+";
+/// Page about flags that can be set while the server runs, of which there are none.
+const NO_FLAGS: &str = "<html>
+<head>
+<title>/debug/flags/</title>
+</head>
+<body>
+/debug/flags/<br>
+<br>
+flags:<br>
+<table>
+</table>
+<br>
+full flags configurable<br>
+</body>
+</html>
+";
+
+/// Answers the pages for debugging. There is neither a profiler nor a flag that could be set, and
+/// the pages say so.
+pub(super) fn debug(asked: &DecodedRequest, part: &str) -> Option<Reply> {
+    let page = |text: &'static str| Reply::bytes(200, "text/html; charset=utf-8", text);
+    let path = asked.route.path.as_str();
+    match part {
+        "flags" => Some(page(NO_FLAGS)),
+        "pprof" if path == PROFILES => Some(page(NO_PROFILES)),
+        "pprof" if path.starts_with(PROFILES) => {
+            let mut reply = Reply::text(404, "Unknown profile\n");
+            reply.headers.push(("x-go-pprof", "1".to_owned()));
+            Some(reply)
+        }
+        "pprof" => {
+            let is_read = matches!(asked.parts.method, Method::GET | Method::HEAD);
+            let text = if is_read { "<a href=\"/debug/pprof/\">Found</a>.\n\n" } else { "" };
+            let media = if is_read { "text/html; charset=utf-8" } else { "" };
+            let mut reply = Reply::bytes(302, media, text);
+            reply.headers.push(("location", PROFILES.to_owned()));
+            Some(reply)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the format of a failure: pages have no protobuf.
+fn failure_format(headers: &HeaderMap) -> Format {
+    match codec::preferred(headers) {
+        Format::Protobuf => Format::Json,
+        format => format,
+    }
 }
 
 /// Returns the format that an entry accepts, `None` for the text, and the version; no value if the

@@ -18,6 +18,29 @@ async fn a_watch_without_a_version_begins_with_what_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_old_form_of_watches_has_only_paths_of_what_can_be_watched() {
+    let (_server, mut client) = start().await;
+    client.post(MAPS, map("a")).await;
+    for path in [
+        "/api/v1/watch/namespaces/default/pods/p/log",
+        "/api/v1/watch/namespaces/default/status",
+        "/api/v1/watch/componentstatuses",
+        "/apis/authorization.k8s.io/v1/watch/selfsubjectaccessreviews",
+        "/apis/apps/v1/watch/namespaces/default/deployments/d/scale",
+    ] {
+        let reply = client.get(path).await;
+        let wanted = "the server could not find the requested resource";
+        assert_eq!((reply.code, reply.message()), (404, wanted), "{path}");
+    }
+    for selector in ["metadata.name=b", "metadata.namespace=default", "metadata.name!=b"] {
+        let old = MAPS.replace("v1/", "v1/watch/");
+        let reply = client.get(&format!("{old}/a?fieldSelector={selector}")).await;
+        let wanted = "fieldSelector metadata.name doesn't match requested name";
+        assert_eq!((reply.code, reply.message()), (400, wanted), "{selector}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_from_a_version_sees_everything_after_it_once() {
     let (server, mut client) = start().await;
     let a = client.post(MAPS, map("a")).await.version();

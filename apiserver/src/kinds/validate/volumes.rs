@@ -118,10 +118,17 @@ pub(super) fn volume(spec: &Value, causes: &mut Vec<Cause>) {
         let at = "spec.storageClassName";
         named(names::subdomain(class), &spec["storageClassName"], at, causes);
     }
-    let attributes = &spec["volumeAttributesClassName"];
-    if attributes.is_string() && !spec["csi"].is_object() {
-        let why = "has to be specified when using volumeAttributesClassName";
-        causes.push(required("spec.csi", why));
+    if let Some(class) = spec["volumeAttributesClassName"].as_str() {
+        let at = "spec.volumeAttributesClassName";
+        if class.is_empty() {
+            causes.push(required(at, "an empty string is disallowed"));
+        } else {
+            named(names::subdomain(class), &class.into(), at, causes);
+        }
+        if !spec["csi"].is_object() {
+            let why = "has to be specified when using volumeAttributesClassName";
+            causes.push(required("spec.csi", why));
+        }
     }
     let affinity = &spec["nodeAffinity"];
     if affinity.is_object() && !affinity["required"].is_object() {
@@ -136,13 +143,37 @@ pub(super) fn volume(spec: &Value, causes: &mut Vec<Cause>) {
     if let Some(first) = held.next() {
         let at = format!("spec.{first}");
         pod::volume_source(first, &spec[first], &at, causes);
-        if first == "csi" && is_empty(&spec["csi"]["volumeHandle"]) {
-            causes.push(required("spec.csi.volumeHandle", ""));
+        if first == "csi" {
+            driven(&spec["csi"], causes);
         }
     }
     for more in held {
         let why = "may not specify more than 1 volume type";
         causes.push(forbidden_field(&format!("spec.{more}"), why));
+    }
+}
+
+/// Appends the faults of what a volume of a driver has more than one of a Pod.
+fn driven(source: &Value, causes: &mut Vec<Cause>) {
+    if is_empty(&source["volumeHandle"]) {
+        causes.push(required("spec.csi.volumeHandle", ""));
+    }
+    type NameFaults = fn(&str) -> Vec<String>;
+    let parts: [(&str, NameFaults); 2] = [("name", names::subdomain), ("namespace", names::label)];
+    for field in [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ] {
+        let secret = &source[field];
+        for (part, faults) in parts.into_iter().filter(|_| secret.is_object()) {
+            let (at, held) = (format!("spec.csi.{field}.{part}"), &secret[part]);
+            match held.as_str().unwrap_or_default() {
+                "" => causes.push(required(&at, "")),
+                text => named(faults(text), held, &at, causes),
+            }
+        }
     }
 }
 
@@ -228,6 +259,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_volume_of_a_driver_names_secrets_and_its_class() {
+        let faults = |more: Value| {
+            let mut spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                "csi": {"driver": "Driver.example.com", "volumeHandle": "h"}});
+            for (field, value) in more.as_object().unwrap() {
+                spec["csi"][field] = value.clone();
+            }
+            spec["volumeAttributesClassName"] = spec["csi"]["class"].take();
+            let mut causes = Vec::new();
+            volume(&spec, &mut causes);
+            causes.into_iter().map(|cause| cause.field).collect::<Vec<_>>()
+        };
+        assert_eq!(faults(json!({})), [""; 0], "a driver is named in any case");
+        assert_eq!(faults(json!({"driver": "a".repeat(64)})), ["spec.csi.driver"]);
+        let secret = "spec.csi.controllerExpandSecretRef";
+        let wanted = [format!("{secret}.name"), format!("{secret}.namespace")];
+        assert_eq!(faults(json!({"controllerExpandSecretRef": {}})), wanted);
+        let bad = json!({"nodeExpandSecretRef": {"name": "a", "namespace": "a.b"}});
+        assert_eq!(faults(bad), ["spec.csi.nodeExpandSecretRef.namespace"]);
+        assert_eq!(faults(json!({"class": ""})), ["spec.volumeAttributesClassName"]);
+    }
 
     #[test]
     fn claims_ask_for_storage_in_known_modes() {

@@ -37,10 +37,25 @@ pub(crate) const RANGE: &str = "10.0.0.0/24";
 pub(crate) struct Reservation<'c> {
     core: &'c Core,
     number: u64,
+    /// Addresses whose objects go again unless the Service is stored.
+    made: Vec<String>,
+}
+
+impl Reservation<'_> {
+    /// Creates the objects of the addresses that have none, just before the Service is stored.
+    pub(crate) fn announce(&mut self, service: &Value) {
+        self.made = objects::announce(self.core, service);
+    }
+
+    /// Ends the reservation of a Service that is stored.
+    pub(crate) fn keep(mut self) {
+        self.made.clear();
+    }
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
+        objects::withdraw(self.core, &self.made);
         self.core.addresses.lock().remove(&self.number);
     }
 }
@@ -73,7 +88,7 @@ pub(crate) fn assign<'c>(
     };
     let number = reserved.last_key_value().map_or(0, |(last, _)| last.wrapping_add(1));
     reserved.insert(number, own);
-    Ok(Some(Reservation { core, number }))
+    Ok(Some(Reservation { core, number, made: Vec::new() }))
 }
 
 /// Chooses the addresses of a Service among those that are not taken.

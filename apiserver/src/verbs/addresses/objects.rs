@@ -1,7 +1,7 @@
 //! `IPAddresses`: an object for each cluster IP of a Service.
 //!
-//! kube-apiserver creates the object before the Service; here the object follows within the same
-//! write, and an address that an object names is taken.
+//! As in kube-apiserver the object comes before the Service, and an address that an object names is
+//! taken.
 
 // DESIGN.md, 300: Objects that the server makes by itself are written with their cause
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::core::Core;
 use crate::kinds::{Kind, meta};
-use crate::storage::Object;
+use crate::storage::{self, Object};
 use crate::verbs::options::DeleteOptions;
 use crate::verbs::{Call, bootstrap, delete};
 
@@ -32,6 +32,20 @@ pub(crate) fn seed(core: &Core) {
     for (_, held) in &services {
         addresses(&held.value).iter().for_each(|address| create(core, &held.value, address));
     }
+}
+
+/// Creates the objects of a Service's addresses that have none, and returns these addresses.
+pub(super) fn announce(core: &Core, service: &Value) -> Vec<String> {
+    let held = |address: &String| core.store.get(STORAGE, address).is_some();
+    let new: Vec<String> =
+        addresses(service).into_iter().filter(|address| !held(address)).collect();
+    storage::by_server(|| new.iter().for_each(|address| create(core, service, address)));
+    new
+}
+
+/// Deletes the objects of addresses whose Service has not been stored.
+pub(super) fn withdraw(core: &Core, addresses: &[String]) {
+    storage::by_server(|| addresses.iter().for_each(|address| release(core, address)));
 }
 
 /// Acts on a write of a Service: addresses without an object get one, others lose theirs.

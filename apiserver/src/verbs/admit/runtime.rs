@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::core::Core;
-use crate::kinds::meta;
+use crate::kinds::{Kind, meta};
 use crate::status::{About, ApiError};
 use crate::verbs::Call;
 
@@ -15,7 +15,7 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
     if !call.kind.is("", "pods") {
         return Ok(());
     }
-    completed(core, &mut object["spec"]).map_err(|why| {
+    completed(core, &call.kind, &mut object["spec"]).map_err(|why| {
         let pod = meta::text(object, "name");
         let prefix = if why.starts_with("conflict:") { "" } else { "pod rejected: " };
         let why = format!("{prefix}{why}");
@@ -24,7 +24,7 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
 }
 
 /// Completes the spec of a Pod; the error is the reason of a refusal.
-fn completed(core: &Core, spec: &mut Value) -> Result<(), String> {
+fn completed(core: &Core, kind: &Kind, spec: &mut Value) -> Result<(), String> {
     let name = spec["runtimeClassName"].as_str().map(str::to_owned);
     let class = match &name {
         None => Value::Null,
@@ -34,17 +34,20 @@ fn completed(core: &Core, spec: &mut Value) -> Result<(), String> {
         },
     };
     let fixed = &class["overhead"]["podFixed"];
-    match (spec["overhead"].is_object(), fixed.is_object()) {
-        (true, false) => {
+    match (spec["overhead"].as_object(), fixed.is_object()) {
+        // An empty one, too.
+        (Some(_), false) => {
             return Err(
                 "Pod Overhead set without corresponding RuntimeClass defined Overhead".into()
             );
         }
-        (true, true) if spec["overhead"] != *fixed => {
-            return Err("Pod's Overhead doesn't match RuntimeClass's defined Overhead".into());
+        (Some(held), true) if !held.is_empty() => {
+            if !kind.types.same("spec.overhead", &spec["overhead"], fixed) {
+                return Err("Pod's Overhead doesn't match RuntimeClass's defined Overhead".into());
+            }
         }
-        (false, true) => spec["overhead"] = fixed.clone(),
-        _ => {}
+        (_, true) => spec["overhead"] = fixed.clone(),
+        (None, false) => {}
     }
     place(spec, &class["scheduling"])
 }

@@ -1,7 +1,9 @@
 //! Positions of lists: the tokens with which clients ask for the next page.
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::go;
@@ -9,6 +11,10 @@ use crate::status::ApiError;
 
 /// Version of the form of tokens.
 const VERSION: &str = "meta.k8s.io/v1";
+
+/// Go's decoder, which passes over the bits behind the last byte.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Continue token: the beginning of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +41,8 @@ impl Token {
 
     /// Reads a token; the error is the end of upstream's text.
     fn read(text: &str) -> Result<Self, String> {
-        // Go's decoder passes over the ends of lines.
-        let text: String = text.chars().filter(|letter| !matches!(letter, '\r' | '\n')).collect();
-        let bytes = URL_SAFE_NO_PAD.decode(&text);
-        let bytes = bytes.map_err(|why| format!(": {}", base64_error(&why, &text)))?;
+        let bytes = decode_base64(text)
+            .map_err(|at| format!(": illegal base64 data at input byte {at}"))?;
         let token: Value = serde_json::from_slice(&bytes)
             .map_err(|why| format!(": {}", go::json_error(&why, &bytes)))?;
         let (version, revision, start) = fields(&token).map_err(|why| format!(": json: {why}"))?;
@@ -106,18 +110,17 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the error in Go's words.
-fn base64_error(why: &base64::DecodeError, text: &str) -> String {
-    let at = match *why {
-        // No letter of this alphabet.
-        _ if text.contains('=') => text.find('=').unwrap_or_default(),
-        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
-            at
-        }
-        base64::DecodeError::InvalidLength(length) => length.saturating_sub(1),
-        base64::DecodeError::InvalidPadding => 0,
-    };
-    format!("illegal base64 data at input byte {at}")
+/// Decodes a text as Go does; the error is the position that Go names.
+fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
+    // The ends of lines are passed over, and count in positions.
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if let Some(at) = text.bytes().position(|byte| !is_letter(byte) && !is_end(&byte)) {
+        return Err(at);
+    }
+    let letters: Vec<u8> = text.bytes().filter(|byte| !is_end(byte)).collect();
+    // A single letter behind the last four is no byte.
+    LENIENT.decode(letters).map_err(|_| text.len().saturating_sub(1))
 }
 
 #[cfg(test)]
@@ -140,6 +143,24 @@ mod tests {
         }
         let error = Token::decode("!!").unwrap_err();
         assert!(error.message().starts_with("invalid continue token: continue key is not valid: "));
+    }
+
+    #[test]
+    fn tokens_are_decoded_as_go_does() {
+        for (text, wanted) in [
+            ("x", "illegal base64 data at input byte 0"),
+            ("x\n", "illegal base64 data at input byte 1"),
+            ("!a=", "illegal base64 data at input byte 0"),
+            ("ab=", "illegal base64 data at input byte 2"),
+            ("a\nb\nc!", "illegal base64 data at input byte 5"),
+            ("xx", "invalid character '\u{c7}' looking for beginning of value"),
+            ("xxx", "invalid character '\u{c7}' looking for beginning of value"),
+            ("a\nb", "invalid character 'i' looking for beginning of value"),
+        ] {
+            let error = Token::decode(text).unwrap_err();
+            let begin = "invalid continue token: continue key is not valid: ";
+            assert_eq!(error.message(), format!("{begin}{wanted}"), "{text:?}");
+        }
     }
 
     #[test]

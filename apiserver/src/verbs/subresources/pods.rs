@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::kinds::Kind;
 use crate::kinds::pods::{qos, qos_of};
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
@@ -80,14 +81,14 @@ pub(crate) fn check_new(call: &Call, pod: &Value) -> Option<Cause> {
 /// Returns the faults of a change through a subresource.
 pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     match call.subresource.as_str() {
-        "ephemeralcontainers" => check_ephemeral(old, new),
-        "resize" => check_resize(old, new),
+        "ephemeralcontainers" => check_ephemeral(&call.kind, old, new),
+        "resize" => check_resize(&call.kind, old, new),
         _ => Vec::new(),
     }
 }
 
 /// Returns the faults of a change of ephemeral containers: they are only added.
-fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
+fn check_ephemeral(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     if let Some(causes) = refused(old, "static pods do not support ephemeral containers") {
         return causes;
     }
@@ -103,7 +104,7 @@ fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
         // Patches do not keep the order.
         let why = match kept.get(held["name"].as_str().unwrap_or_default()).copied() {
             None => "removed\n".to_owned(),
-            Some(one) if one != held => {
+            Some(one) if !kind.types.same("spec.ephemeralContainers[]", held, one) => {
                 let [before, after] =
                     [held, one].map(|one| internal::lines("core.EphemeralContainer", one));
                 format!("changed\n{}", line_diff::unified(&before, &after))
@@ -117,7 +118,7 @@ fn check_ephemeral(old: &Value, new: &Value) -> Vec<Cause> {
 }
 
 /// Returns the faults of a change of resources.
-fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
+fn check_resize(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     if let Some(causes) = refused(old, "static pods cannot be resized") {
         return causes;
     }
@@ -142,7 +143,7 @@ fn check_resize(old: &Value, new: &Value) -> Vec<Cause> {
         for (index, (held, sent)) in list(before, name).iter().zip(list(after, name)).enumerate() {
             let at = format!("spec.{name}[{index}]");
             check_resources(&at, &held["resources"], &sent["resources"], &mut causes);
-            if only_mutable(held, sent) {
+            if only_mutable(kind, held, sent) {
                 continue;
             }
             let (at, of) = match name {
@@ -197,19 +198,18 @@ fn check_resources(at: &str, old: &Value, new: &Value, causes: &mut Vec<Cause>) 
 }
 
 /// Whether two states of a container differ in nothing but CPU and memory.
-fn only_mutable(old: &Value, new: &Value) -> bool {
+fn only_mutable(kind: &Kind, old: &Value, new: &Value) -> bool {
     let rest = |container: &Value| {
         let mut container = container.clone();
-        let mut kept = Vec::new();
         for part in ["limits", "requests"] {
-            let held = container["resources"][part].as_object().into_iter().flatten();
-            let held = held.filter(|(name, _)| !MUTABLE.contains(&name.as_str()));
-            kept.push(held.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>());
+            let amounts = container["resources"].get_mut(part).and_then(Value::as_object_mut);
+            if let Some(amounts) = amounts {
+                amounts.retain(|name, _| !MUTABLE.contains(&name.as_str()));
+            }
         }
-        put(&mut container, "resources", None);
-        (container, kept)
+        container
     };
-    rest(old) == rest(new)
+    kind.types.same("spec.containers[]", &rest(old), &rest(new))
 }
 
 /// Returns the faults of a Pod's ephemeral containers, as part of the spec.
@@ -293,7 +293,12 @@ fn check_fields(at: &str, container: &Value, causes: &mut Vec<Cause>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::builtin;
     use serde_json::json;
+
+    fn kind() -> Kind {
+        builtin::kinds().into_iter().find(|kind| kind.name() == "Pod").unwrap()
+    }
 
     fn pod(cpu: &str, gpu: &str) -> Value {
         json!({"spec": {"containers": [{"name": "c", "resources": {
@@ -302,12 +307,13 @@ mod tests {
 
     #[test]
     fn only_cpu_and_memory_change_and_no_request_goes() {
-        assert_eq!(check_resize(&pod("1", "1"), &pod("2", "1")), []);
-        let causes = check_resize(&pod("1", "1"), &pod("1", "2"));
+        assert_eq!(check_resize(&kind(), &pod("1", "1"), &pod("2", "1")), []);
+        assert_eq!(check_resize(&kind(), &pod("1", "1"), &pod("2", "1000m")), []);
+        let causes = check_resize(&kind(), &pod("1", "1"), &pod("1", "2"));
         assert!(causes[0].message.contains("only cpu and memory"), "{causes:?}");
         let mut less = pod("1", "1");
         less["spec"]["containers"][0]["resources"]["requests"] = json!({"cpu": "1"});
-        let causes = check_resize(&pod("1", "1"), &less);
+        let causes = check_resize(&kind(), &pod("1", "1"), &less);
         assert_eq!(causes[0].field, "spec.containers[0].resources.requests");
     }
 
@@ -315,10 +321,10 @@ mod tests {
     fn ephemeral_containers_are_only_added() {
         let with =
             |image: &str| json!({"spec": {"ephemeralContainers": [{"name": "e", "image": image}]}});
-        assert_eq!(check_ephemeral(&json!({}), &with("i")), []);
+        assert_eq!(check_ephemeral(&kind(), &json!({}), &with("i")), []);
         let texts: Vec<String> = [with("j"), json!({})]
             .iter()
-            .map(|new| check_ephemeral(&with("i"), new)[0].message.clone())
+            .map(|new| check_ephemeral(&kind(), &with("i"), new)[0].message.clone())
             .collect();
         assert!(texts[0].contains("\"e\" may not be changed"), "{texts:?}");
         assert!(texts[1].contains("\"e\" may not be removed"), "{texts:?}");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::{Generation, Kind, admission, meta};
-use crate::verbs::{Call, decode};
+use crate::verbs::Call;
 
 /// Sets the fields that the server decides, and the generation.
 pub(super) fn decide(call: &Call, old: &Value, new: &mut Value) {
@@ -35,30 +35,27 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
             return;
         }
         Generation::Fixed => false,
-        Generation::Spec | Generation::Late => differs(kind, old, new),
-        Generation::SpecOrAnnotations => differs(kind, old, new) || other("annotations"),
-        Generation::SpecOrLabels => differs(kind, old, new) || other("labels"),
+        Generation::Spec | Generation::Late | Generation::Sent => differ(kind, old, new),
+        Generation::SpecOrAnnotations => differ(kind, old, new) || other("annotations"),
+        Generation::SpecOrLabels => differ(kind, old, new) || other("labels"),
     };
     if grows {
         meta::set(new, "generation", meta::generation(old).wrapping_add(1).into());
     }
 }
 
-/// Whether the objects differ in fields that the generation counts.
-fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
-    let empty = &new["spec"]["nodeSelector"];
-    if kind.is("", "pods") && empty.as_object().is_some_and(serde_json::Map::is_empty) {
-        let mut plain = new.clone();
-        decode::forget_refused(kind, &mut plain);
-        return differ(kind, old, &plain);
-    }
-    differ(kind, old, new)
-}
-
 /// Whether the objects differ outside metadata (and outside status, if that is a subresource).
 fn differ(kind: &Kind, old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
     let counts = |key: &str| key != "metadata" && (key != "status" || !kind.has_status());
-    let keys = old.keys().chain(new.keys());
-    keys.filter(|key| counts(key)).any(|key| old.get(key) != new.get(key))
+    let mut keys = old.keys().chain(new.keys()).filter(|key| counts(key));
+    keys.any(|key| {
+        let [old, new] = [old, new].map(|object| object.get(key));
+        // A field without a type has no zero: null is another value than none.
+        old != new
+            && (kind.custom.is_some() || kind.facts.generation == Generation::Sent || {
+                let [old, new] = [old, new].map(|value| value.unwrap_or(&Value::Null));
+                !kind.types.same(key, old, new)
+            })
+    })
 }

@@ -19,6 +19,7 @@ async fn an_address_of_a_service_is_an_object_until_the_service_is_gone() {
     assert_eq!(address, "10.0.0.17", "those that people choose are given out last");
     let url = format!("{ADDRESSES}/{address}");
     let held = client.get(&url).await;
+    assert!(held.version() < made.version(), "the address is there before the Service");
     let parent = json!({"resource": "services", "namespace": "default", "name": "s"});
     assert_eq!(held.value["spec"]["parentRef"], parent, "{}", held.text);
     let change = json!({"spec": {"type": "ExternalName", "externalName": "x.example"}});
@@ -29,6 +30,37 @@ async fn an_address_of_a_service_is_an_object_until_the_service_is_gone() {
     assert_eq!(client.get(&url).await.code, 200);
     client.delete(&format!("{SERVICES}/s")).await;
     assert_eq!(client.get(&url).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_not_stored_leaves_no_address() {
+    let (_server, mut client) = start().await;
+    let service = |name: &str, ip: &str| json!({"metadata": {"name": name}, "spec": {"clusterIP": ip, "ports": [{"port": 80}]}});
+    assert_eq!(client.post(SERVICES, service("s", "10.0.0.30")).await.code, 201);
+    assert_eq!(client.post(SERVICES, service("s", "10.0.0.31")).await.code, 409);
+    let bad = json!({"metadata": {"name": "t"}, "spec": {"clusterIP": "10.0.0.31"}});
+    assert_eq!(client.post(SERVICES, bad).await.code, 422);
+    let dry = format!("{SERVICES}?dryRun=All");
+    assert_eq!(client.post(&dry, service("t", "10.0.0.31")).await.code, 201);
+    assert_eq!(client.get(&format!("{ADDRESSES}/10.0.0.31")).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_no_profile_and_no_flag_to_set() {
+    let (_server, mut client) = start().await;
+    let moved = client.get("/debug/pprof").await;
+    assert_eq!((moved.code, &moved.headers["location"]), (302, &"/debug/pprof/".parse().unwrap()));
+    for (url, code, text) in [
+        ("/debug/pprof/", 200, "This server has no profiles."),
+        ("/debug/pprof/heap", 404, "Unknown profile"),
+        ("/debug/flags", 200, "full flags configurable"),
+        ("/debug/flags/v", 200, "full flags configurable"),
+        ("/debug/other", 404, "404 page not found"),
+        ("/debug", 404, "404 page not found"),
+    ] {
+        let reply = client.get(url).await;
+        assert_eq!((reply.code, reply.text.contains(text)), (code, true), "{url}: {}", reply.text);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,6 +102,8 @@ async fn each_group_and_version_has_an_api_service() {
     assert_eq!(apps.value["spec"]["groupPriorityMinimum"], 17_800, "{}", apps.text);
     let state = &apps.value["status"]["conditions"][0];
     assert_eq!((&state["status"], &state["reason"]), (&json!("True"), &json!("Local")));
+    let owners = apps.value["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(owners.len(), 1, "nobody owns the condition: {owners:?}");
     assert_eq!(client.get(&format!("{APISERVICES}/v1.")).await.code, 200);
 
     let own = format!("{APISERVICES}/v1.g.io");

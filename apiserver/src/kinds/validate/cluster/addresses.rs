@@ -206,8 +206,12 @@ pub(super) fn blocks(list: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the faults of the name of an address, which is that address.
-pub(super) fn name(name: &Value, causes: &mut Vec<Cause>) {
-    named(strict_faults(name.as_str().unwrap_or_default()), name, "metadata.name", causes);
+pub(super) fn names(metadata: &Value, causes: &mut Vec<Cause>) {
+    for field in ["generateName", "name"] {
+        if let Some(name) = metadata[field].as_str().filter(|name| !name.is_empty()) {
+            named(strict_faults(name), &metadata[field], &format!("metadata.{field}"), causes);
+        }
+    }
 }
 
 /// Appends the faults of the object that uses an address.

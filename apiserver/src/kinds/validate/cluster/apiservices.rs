@@ -19,11 +19,14 @@ const MOST_VERSION: i64 = 1_000;
 pub(super) fn check(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let (group, version) = (text(spec, "group"), text(spec, "version"));
-    let (name, wanted) = (&object["metadata"]["name"], format!("{version}.{group}"));
-    let is_path = names::path(name.as_str().unwrap_or_default()).is_empty();
-    if is_path && *name != *wanted {
-        let why = format!("must be `spec.version+\".\"+spec.group`: {wanted:?}");
-        causes.push(invalid_value("metadata.name", name, &why));
+    let wanted = format!("{version}.{group}");
+    for field in ["generateName", "name"] {
+        let name = &object["metadata"][field];
+        let text = name.as_str().unwrap_or_default();
+        if !text.is_empty() && names::path(text).is_empty() && text != wanted {
+            let why = format!("must be `spec.version+\".\"+spec.group`: {wanted:?}");
+            causes.push(invalid_value(&format!("metadata.{field}"), name, &why));
+        }
     }
     if group.is_empty() && version != "v1" {
         let why = "only v1 may have an empty group and it better be legacy kube";
@@ -84,5 +87,27 @@ fn remote(spec: &Value, causes: &mut Vec<Cause>) {
     if spec["insecureSkipTLSVerify"] == true && has_bundle(spec) {
         let why = "may not be true if caBundle is present";
         causes.push(invalid_value("spec.insecureSkipTLSVerify", &true.into(), why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_api_service_is_named_after_its_version_and_group() {
+        let faults = |metadata: Value| {
+            let mut causes = Vec::new();
+            let spec = json!({"group": "x.io", "version": "v1", "groupPriorityMinimum": 1,
+                "versionPriority": 1});
+            check(&json!({"metadata": metadata, "spec": spec}), &mut causes);
+            causes.into_iter().map(|cause| cause.field).collect::<Vec<_>>()
+        };
+        assert_eq!(faults(json!({"name": "v1.x.io"})), [""; 0]);
+        assert_eq!(faults(json!({"name": "v1.y.io"})), ["metadata.name"]);
+        assert_eq!(faults(json!({"name": "a/b"})), [""; 0], "told as a path already");
+        assert_eq!(faults(json!({})), [""; 0], "told as missing already");
+        let generated = json!({"generateName": "v1.x", "name": "v1.x.io"});
+        assert_eq!(faults(generated), ["metadata.generateName"]);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{addresses, items, nodes, text};
 use crate::kinds::Kind;
 use crate::kinds::quantity::Quantity;
-use crate::kinds::validate::fields::{invalid_selector, is_empty};
+use crate::kinds::validate::fields::invalid_selector;
 use crate::kinds::validate::pod::SOURCES;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value};
@@ -87,13 +87,15 @@ const FIELDS: [(&str, &str, FixedFields); 15] = [
 /// Returns the faults of a change of an object of a built-in kind.
 pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     let (group, name) = (kind.served.group.as_str(), kind.name());
-    let mut causes = fixed(group, name, old, new);
+    let same = |path: &str, held: &Value, sent: &Value| kind.types.same(path, held, sent);
+    let mut causes = fixed(kind, old, new);
     match (group, name) {
         ("", "Node") => causes.extend(nodes::change(old, new)),
         ("", "PersistentVolume") => {
-            causes.extend(volume(old, new));
+            causes.extend(volume(kind, old, new));
+            causes.extend(attributes(old, new));
             let (held, wanted) = (&old["spec"]["nodeAffinity"], &new["spec"]["nodeAffinity"]);
-            if held.is_object() && held != wanted {
+            if held.is_object() && !same("spec.nodeAffinity", held, wanted) {
                 let shown = match wanted {
                     Value::Null => "null".to_owned(),
                     wanted => internal::compact("core.VolumeNodeAffinity", wanted),
@@ -107,19 +109,25 @@ pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) 
                 ));
             }
         }
-        ("", "PersistentVolumeClaim") => causes.extend(claim(old, new)),
+        ("", "PersistentVolumeClaim") => {
+            causes.extend(claim(kind, old, new));
+            causes.extend(claimed_attributes(old, new));
+        }
         ("", "ResourceQuota") => causes.extend(scopes(&old["spec"], &new["spec"])),
-        ("apps", "StatefulSet") => causes.extend(stateful(&old["spec"], &new["spec"])),
+        ("apps", "StatefulSet") => causes.extend(stateful(kind, &old["spec"], &new["spec"])),
         ("networking.k8s.io", "ServiceCIDR") => {
             blocks(&old["spec"]["cidrs"], &new["spec"]["cidrs"], &mut causes);
         }
-        ("storage.k8s.io", "CSINode") => drivers(&old["spec"], &new["spec"], &mut causes),
-        ("storage.k8s.io", "CSIStorageCapacity") if old["nodeTopology"] != new["nodeTopology"] => {
-            causes.push(invalid_selector("nodeTopology", &new["nodeTopology"], FIXED));
+        ("storage.k8s.io", "CSINode") => drivers(kind, &old["spec"], &new["spec"], &mut causes),
+        ("storage.k8s.io", "CSIStorageCapacity") => {
+            let at = "nodeTopology";
+            if !same(at, &old[at], &new[at]) {
+                causes.push(invalid_selector(at, &new[at], FIXED));
+            }
         }
         ("storage.k8s.io", "VolumeAttributesClass") => {
             for field in ["driverName", "parameters"] {
-                if old[field] != new[field] {
+                if !same(field, &old[field], &new[field]) {
                     let why = format!("updates to {field} are forbidden.");
                     causes.push(forbidden_field(field, &why));
                 }
@@ -131,30 +139,28 @@ pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) 
 }
 
 /// Returns the faults of fields of the table.
-fn fixed(group: &str, name: &str, old: &Value, new: &Value) -> Vec<Cause> {
-    let rows = FIELDS.iter().filter(|row| (row.0, row.1) == (group, name));
+fn fixed(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
+    let of = (kind.served.group.as_str(), kind.name());
+    let rows = FIELDS.iter().filter(|row| (row.0, row.1) == of);
     let mut causes = Vec::new();
-    for (path, at, kind) in rows.flat_map(|row| row.2) {
+    for (path, at, own) in rows.flat_map(|row| row.2) {
         let pointer = format!("/{}", path.replace('.', "/"));
         let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));
-        if before == after || [before, after].iter().all(|held| held.is_none_or(is_empty)) {
+        let [held, sent] = [before, after].map(|value| value.unwrap_or(&Value::Null));
+        if kind.types.same(path, held, sent) {
             continue;
         }
         // A text without a pointer is empty when unset.
-        let unset = match before {
-            Some(Value::String(_)) => Value::from(""),
-            _ => Value::Null,
-        };
+        let unset = if held.is_string() { Value::from("") } else { Value::Null };
         let value = after.unwrap_or(&unset);
-        let shown =
-            if kind.is_empty() { value.to_string() } else { internal::compact(kind, value) };
+        let shown = if own.is_empty() { value.to_string() } else { internal::compact(own, value) };
         causes.push(cause("FieldValueInvalid", at, format!("Invalid value: {shown}: {FIXED}")));
     }
     causes
 }
 
 /// Returns the fault of a change of a volume's source.
-fn volume(old: &Value, new: &Value) -> Option<Cause> {
+fn volume(kind: &Kind, old: &Value, new: &Value) -> Option<Cause> {
     const TYPE: &str = "core.PersistentVolumeSource";
     let sources = |spec: &Value| {
         let held = SOURCES.iter().filter(|source| !spec[**source].is_null());
@@ -169,7 +175,7 @@ fn volume(old: &Value, new: &Value) -> Option<Cause> {
     {
         csi.remove(secret);
     }
-    (before != after).then(|| {
+    (!kind.types.same("spec", &before, &after)).then(|| {
         let diff =
             line_diff::unified(&internal::lines(TYPE, &before), &internal::lines(TYPE, &after));
         let why = format!("spec.persistentvolumesource is immutable after creation\n{diff}");
@@ -177,8 +183,35 @@ fn volume(old: &Value, new: &Value) -> Option<Cause> {
     })
 }
 
+/// Returns the fault of a volume that gives up its class of attributes.
+fn attributes(old: &Value, new: &Value) -> Option<Cause> {
+    let class = |object: &Value| object["spec"]["volumeAttributesClassName"].is_null();
+    (!class(old) && class(new)).then(|| {
+        let why = "update from non-nil value to nil is forbidden";
+        forbidden_field("spec.volumeAttributesClassName", why)
+    })
+}
+
+/// Returns the fault of a claim that gives up the class of attributes that its volume has.
+fn claimed_attributes(old: &Value, new: &Value) -> Option<Cause> {
+    let field = "volumeAttributesClassName";
+    let class = &new["spec"][field];
+    if *class == old["spec"][field] || old["status"]["currentVolumeAttributesClassName"].is_null() {
+        return None;
+    }
+    let what = match class.as_str() {
+        None => "nil",
+        Some("") => "empty string",
+        Some(_) => return None,
+    };
+    let why = format!(
+        "update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    );
+    Some(forbidden_field(&format!("spec.{field}"), &why))
+}
+
 /// Returns the faults of a change of a claim.
-fn claim(old: &Value, new: &Value) -> Vec<Cause> {
+fn claim(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     const TYPE: &str = "core.PersistentVolumeClaimSpec";
     let mut causes = Vec::new();
     let (mut before, mut after) = (old["spec"].clone(), new["spec"].clone());
@@ -213,7 +246,7 @@ fn claim(old: &Value, new: &Value) -> Vec<Cause> {
             fields.retain(|_, value| !value.is_null());
         }
     }
-    if before != after {
+    if !kind.types.same("spec", &before, &after) {
         let diff =
             line_diff::unified(&internal::lines(TYPE, &before), &internal::lines(TYPE, &after));
         let why = format!(
@@ -240,7 +273,7 @@ fn scopes(old: &Value, new: &Value) -> Option<Cause> {
 }
 
 /// Returns the fault of a change of a `StatefulSet` that would need other Pods.
-fn stateful(old: &Value, new: &Value) -> Option<Cause> {
+fn stateful(kind: &Kind, old: &Value, new: &Value) -> Option<Cause> {
     const MUTABLE: [&str; 7] = [
         "replicas",
         "ordinals",
@@ -252,13 +285,13 @@ fn stateful(old: &Value, new: &Value) -> Option<Cause> {
     ];
     let rest = |spec: &Value| {
         let mut fields = spec.as_object().cloned().unwrap_or_default();
-        fields.retain(|name, value| !MUTABLE.contains(&name.as_str()) && !value.is_null());
-        fields
+        fields.retain(|name, _| !MUTABLE.contains(&name.as_str()));
+        Value::Object(fields)
     };
     let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
                'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
                'minReadySeconds' are forbidden";
-    (rest(old) != rest(new)).then(|| forbidden_field("spec", why))
+    (!kind.types.same("spec", &rest(old), &rest(new))).then(|| forbidden_field("spec", why))
 }
 
 /// Appends the faults of a change of blocks of addresses, to which one of the other family may be
@@ -282,7 +315,7 @@ fn blocks(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the faults of changes of drivers, whose limits alone may change.
-fn drivers(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+fn drivers(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let without = |driver: &Value| {
         let mut driver = driver.clone();
         if let Value::Object(fields) = &mut driver {
@@ -293,7 +326,7 @@ fn drivers(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     for (_, held) in items(&old["drivers"]) {
         for (_, sent) in items(&new["drivers"]).filter(|(_, sent)| sent["name"] == held["name"]) {
             let (held, sent) = (without(held), without(sent));
-            if held != sent {
+            if !kind.types.same("spec.drivers[]", &held, &sent) {
                 let shown = internal::compact("storage.CSINodeDriver", &sent);
                 let message = format!("Invalid value: {shown}: {FIXED}");
                 causes.push(cause("FieldValueInvalid", "spec.drivers", message));
@@ -307,6 +340,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::builtin;
+
+    fn kind(name: &str) -> Kind {
+        builtin::kinds().into_iter().find(|kind| kind.name() == name).unwrap()
+    }
 
     fn fields(causes: impl IntoIterator<Item = Cause>) -> Vec<String> {
         causes.into_iter().map(|cause| cause.field).collect()
@@ -321,13 +359,16 @@ mod tests {
             claim
         };
         let old = with("volumeMode", json!("Filesystem"));
-        assert_eq!(claim(&old, &with("volumeName", json!("v")))[0].field, "spec");
+        assert_eq!(
+            claim(&kind("PersistentVolumeClaim"), &old, &with("volumeName", json!("v")))[0].field,
+            "spec"
+        );
         let mut bound = old.clone();
         bound["spec"]["volumeName"] = json!("v");
-        assert_eq!(claim(&old, &bound), []);
+        assert_eq!(claim(&kind("PersistentVolumeClaim"), &old, &bound), []);
         let mut other = old.clone();
         other["spec"]["accessModes"] = json!(["ReadWriteMany"]);
-        let message = &claim(&old, &other)[0].message;
+        let message = &claim(&kind("PersistentVolumeClaim"), &old, &other)[0].message;
         assert!(
             message.contains("\n- \"ReadWriteOnce\"\n+ \"ReadWriteMany\"\n")
                 || message.contains("-  \"ReadWriteOnce\"\n+  \"ReadWriteMany\"\n"),
@@ -341,15 +382,24 @@ mod tests {
             json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}},
                 "spec": {"resources": {"requests": {"storage": size}}}})
         };
-        assert_eq!(claim(&with("1Gi"), &with("2Gi")), []);
-        assert_eq!(fields(claim(&with("2Gi"), &with("1Gi"))), ["spec.resources.requests.storage"]);
+        assert_eq!(claim(&kind("PersistentVolumeClaim"), &with("1Gi"), &with("2Gi")), []);
+        assert_eq!(
+            fields(claim(&kind("PersistentVolumeClaim"), &with("2Gi"), &with("1Gi"))),
+            ["spec.resources.requests.storage"]
+        );
     }
 
     #[test]
     fn a_set_keeps_what_its_pods_are_made_of() {
         let old = json!({"replicas": 1, "serviceName": "a"});
-        assert_eq!(stateful(&old, &json!({"replicas": 2, "serviceName": "a"})), None);
-        assert_eq!(fields(stateful(&old, &json!({"serviceName": "b"}))), ["spec"]);
+        assert_eq!(
+            stateful(&kind("StatefulSet"), &old, &json!({"replicas": 2, "serviceName": "a"})),
+            None
+        );
+        assert_eq!(
+            fields(stateful(&kind("StatefulSet"), &old, &json!({"serviceName": "b"}))),
+            ["spec"]
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde_json::Value;
 pub(in crate::kinds) use addresses::ip_warning;
 pub(in crate::kinds::validate) use addresses::{block_faults, endpoint_faults, ip_faults};
 pub(in crate::kinds::validate) use immutable::change;
+pub(in crate::kinds::validate) use storage::driver_name;
 pub(in crate::kinds::validate) use warnings::{claim, node_label, term, warnings};
 
 use crate::served::Cause;
@@ -31,7 +32,7 @@ pub(super) fn check(group: &str, kind: &str, object: &Value, causes: &mut Vec<Ca
         ("node.k8s.io", "RuntimeClass") => nodes::runtime(object, causes),
         ("networking.k8s.io", "ServiceCIDR") => addresses::blocks(&object["spec"]["cidrs"], causes),
         ("networking.k8s.io", "IPAddress") => {
-            addresses::name(&object["metadata"]["name"], causes);
+            addresses::names(&object["metadata"], causes);
             addresses::parent(&object["spec"], causes);
         }
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow::schema(object, causes),

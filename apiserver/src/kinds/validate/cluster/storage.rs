@@ -56,7 +56,7 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the faults of a driver's name, where upper case counts as lower case.
-pub(super) fn driver_name(name: &str, at: &str, causes: &mut Vec<Cause>) {
+pub(in crate::kinds::validate) fn driver_name(name: &str, at: &str, causes: &mut Vec<Cause>) {
     if name.is_empty() {
         causes.push(required(at, ""));
         return;

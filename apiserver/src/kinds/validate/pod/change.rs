@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{items, padded, text, tolerations};
+use crate::kinds::Kind;
 use crate::served::Cause;
 use crate::status::{forbidden_field, invalid_value, required};
 use crate::typed::{internal, line_diff};
 
 /// Returns the faults of a Pod whose update changes more than allowed.
-pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
+pub(crate) fn change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for list in ["containers", "initContainers"] {
         let field = format!("spec.{list}");
@@ -40,9 +41,9 @@ pub(crate) fn change(old: &Value, new: &Value) -> Vec<Cause> {
     let mut allowed = new["spec"].clone();
     take_mutable(old, &mut allowed);
     if count(old, "schedulingGates") > 0 {
-        placement(&old["spec"], &mut allowed, &mut causes);
+        placement(kind, &old["spec"], &mut allowed, &mut causes);
     }
-    if without_empty(&allowed) != without_empty(&old["spec"]) {
+    if !kind.types.same("spec", &old["spec"], &allowed) {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,\
                    `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
                    (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
@@ -83,38 +84,6 @@ fn annotated(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     super::annotations(new, "metadata", causes);
 }
 
-/// The maps of a Pod's spec. Other empty objects are structures behind pointers, as `emptyDir`.
-const MAPS: [&str; 9] = [
-    "nodeSelector",
-    "overhead",
-    "limits",
-    "requests",
-    "matchLabels",
-    "labels",
-    "annotations",
-    "options",
-    "volumeAttributes",
-];
-
-/// Returns a spec without its empty lists and maps: upstream compares specs by
-/// `apiequality.Semantic`, to which these are the same as none.
-fn without_empty(spec: &Value) -> Value {
-    let is_empty = |name: &str, value: &Value| match value {
-        Value::Array(items) => items.is_empty(),
-        Value::Object(entries) => entries.is_empty() && MAPS.contains(&name),
-        _ => false,
-    };
-    match spec {
-        Value::Array(items) => items.iter().map(without_empty).collect(),
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(name, value)| !is_empty(name, value))
-            .map(|(name, value)| (name.clone(), without_empty(value)))
-            .collect(),
-        other => other.clone(),
-    }
-}
-
 /// Returns the number of items of a list of a Pod's spec.
 fn count(pod: &Value, list: &str) -> usize {
     pod["spec"][list].as_array().map_or(0, Vec::len)
@@ -141,11 +110,17 @@ fn take_mutable(old: &Value, spec: &mut Value) {
     for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
         put(spec, field, &old["spec"][field]);
     }
+    // A negative period means one second.
+    let period = "terminationGracePeriodSeconds";
+    let held = &old["spec"][period];
+    if held.as_i64().is_some_and(|seconds| seconds < 0) && spec[period] == 1 {
+        put(spec, period, held);
+    }
 }
 
 /// Appends the faults of a new node selector and node affinity of a Pod that is not scheduled yet:
 /// both may only become narrower. The new spec gets the old values.
-fn placement(old: &Value, spec: &mut Value, causes: &mut Vec<Cause>) {
+fn placement(kind: &Kind, old: &Value, spec: &mut Value, causes: &mut Vec<Cause>) {
     let selector = "nodeSelector";
     let mut held = old[selector].as_object().into_iter().flatten();
     if held.any(|(key, value)| spec[selector][key] != *value) {
@@ -155,7 +130,7 @@ fn placement(old: &Value, spec: &mut Value, causes: &mut Vec<Cause>) {
     put(spec, selector, &old[selector]);
     let of = |spec: &Value| spec["affinity"]["nodeAffinity"].clone();
     let (before, after) = (of(old), of(spec));
-    if before == after {
+    if kind.types.same("spec.affinity.nodeAffinity", &before, &after) {
         return;
     }
     affinity(&before, &after, causes);
@@ -248,6 +223,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::builtin;
+
+    fn kind() -> Kind {
+        builtin::kinds().into_iter().find(|kind| kind.name() == "Pod").unwrap()
+    }
 
     fn fields(old: &Value, new: &Value) -> Vec<String> {
         let pod = |spec: &Value| {
@@ -257,7 +237,7 @@ mod tests {
             }
             pod
         };
-        change(&pod(old), &pod(new)).into_iter().map(|cause| cause.field).collect()
+        change(&kind(), &pod(old), &pod(new)).into_iter().map(|cause| cause.field).collect()
     }
 
     #[test]
@@ -293,6 +273,21 @@ mod tests {
             fields(&json!({"nodeSelector": {}}), &json!({"nodeSelector": {"a": ""}})),
             ["spec"]
         );
+    }
+
+    #[test]
+    fn an_amount_in_another_spelling_is_no_change() {
+        let with = |amount: &str| json!({"overhead": {"memory": amount}});
+        assert_eq!(fields(&with("1Gi"), &with("1073741824")), [""; 0]);
+        assert_eq!(fields(&with("1Gi"), &with("1G")), ["spec"]);
+    }
+
+    #[test]
+    fn a_negative_grace_period_may_become_what_it_means() {
+        let with = |seconds: i64| json!({"terminationGracePeriodSeconds": seconds});
+        assert_eq!(fields(&with(-5), &with(1)), [""; 0]);
+        assert_eq!(fields(&with(-5), &with(2)), ["spec"]);
+        assert_eq!(fields(&with(5), &with(1)), ["spec"]);
     }
 
     #[test]

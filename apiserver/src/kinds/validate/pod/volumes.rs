@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{claims as devices, duplicate, items, named, text};
 use crate::kinds::quantity::Quantity;
+use crate::kinds::validate::cluster;
 use crate::kinds::validate::fields::is_empty;
 use crate::kinds::validate::volumes as claims;
 use crate::names;
@@ -213,12 +214,7 @@ pub(in crate::kinds::validate) fn source(
 
 /// Appends the faults of a volume of a driver.
 fn csi(source: &Value, at: &str, causes: &mut Vec<Cause>) {
-    let (at_driver, driver) = (format!("{at}.driver"), text(source, "driver"));
-    if driver.is_empty() {
-        causes.push(required(&at_driver, ""));
-    } else {
-        named(names::subdomain(driver), driver, &at_driver, causes);
-    }
+    cluster::driver_name(text(source, "driver"), &format!("{at}.driver"), causes);
     let secret = &source["nodePublishSecretRef"];
     if secret.is_object() && text(secret, "name").is_empty() {
         causes.push(required(&format!("{at}.nodePublishSecretRef.name"), ""));

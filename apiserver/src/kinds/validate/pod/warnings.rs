@@ -61,7 +61,10 @@ pub(crate) fn warnings(kind: &Kind, old: Option<&Value>, object: &Value) -> Vec<
 fn is_judged_again(kind: &Kind, old: &Value, new: &Value) -> bool {
     match kind.name() {
         "Pod" => true,
-        "DaemonSet" => old["spec"]["template"] != new["spec"]["template"],
+        "DaemonSet" => {
+            let [old, new] = [old, new].map(|set| &set["spec"]["template"]);
+            !kind.types.same("spec.template", old, new)
+        }
         _ => old["metadata"]["generation"] != new["metadata"]["generation"],
     }
 }

@@ -12,6 +12,7 @@ use super::monitor::{Change, Observed};
 use super::outcome::Outcome;
 use super::plan::{Disturbance, Step};
 use super::state::{self, Difference, End, Masks};
+use super::varying::elapsed;
 use super::varying::names::{Names, Snapshot};
 use super::varying::relations::Relations;
 
@@ -85,7 +86,8 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
 impl Expectation {
     /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds
     /// and times, the names and values that vary; all of them, and those `delayed`, the bounds of
-    /// writes. `within` is the bound of the time to rest.
+    /// writes; those of `worse`, lists of runs that are disturbed more from one to the next, the
+    /// values that grow with that. `within` is the bound of the time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
@@ -93,6 +95,7 @@ impl Expectation {
         first: &Outcome,
         others: &[Outcome],
         delayed: &[Outcome],
+        worse: &[Vec<Outcome>],
         within: Duration,
     ) -> Result<Self, Vec<String>> {
         let mut names = Names::default();
@@ -100,10 +103,15 @@ impl Expectation {
         let end = names.end(&first.end);
         let ends: Vec<End> = others.iter().map(|other| names.end(&other.end)).collect();
         let mut places = masks(others, |outcome| names.end(&outcome.end), first)?;
+        for runs in worse {
+            let ends: Vec<End> = runs.iter().map(|outcome| names.end(&outcome.end)).collect();
+            elapsed::learn(&end, &ends, &mut places);
+        }
         // Names without numbers have places of their own.
         let unnumbered = names.unnumbered();
         places.extend(masks(others, |outcome| unnumbered.end(&outcome.end), first)?);
-        let write_masks = masks(others, |outcome| names.stored(&outcome.end), first)?;
+        let mut write_masks = masks(others, |outcome| names.stored(&outcome.end), first)?;
+        write_masks.extend(places.iter().cloned());
         let mut expected = Self {
             relations: Relations::of(&end, &ends),
             end,

@@ -21,6 +21,11 @@ use crate::testing::paused::{STACK, on_thread};
 
 /// Delay of events in the undisturbed run that shows how many writes lateness alone can cause.
 const LATENESS: Duration = Duration::from_millis(100);
+/// Delays of events in the runs that show which values delays increase: durations.
+const SLOW: [Duration; 2] = [Duration::from_secs(7), Duration::from_secs(29)];
+/// Refused attempts of each write in the runs that show which values failures increase: numbers of
+/// attempts.
+const REFUSALS: [usize; 2] = [1, 2];
 /// Plan of two replicas whose hand-over never comes.
 const UNDISTURBED: &str = "hand-over@4294967295";
 
@@ -87,7 +92,8 @@ where
     }
     let [first, same, other, elsewhere, late] = <[Outcome; 5]>::try_from(outcomes).ok()?;
     report.is_random = !oracle::are_equal(&first, &same);
-    match Expectation::new(&first, &[same, other, elsewhere], &[late], within) {
+    let worse = worse(shared, seed, report);
+    match Expectation::new(&first, &[same, other, elsewhere], &[late], &worse, within) {
         Ok(expected) => Some(Reference { first, expected, replicated: None }),
         Err(details) => {
             let verdict = Verdict::of("two undisturbed runs end differently", details);
@@ -95,6 +101,28 @@ where
             None
         }
     }
+}
+
+/// Makes the runs that show which values grow with delays, and which ones with failures: of each,
+/// a run and a worse one. A failure of such a run is no finding, since the plans have the same
+/// disturbances one by one; nothing is learned then.
+fn worse<F, W>(
+    shared: &Shared<'_, F>,
+    seed: u64,
+    report: &mut ExplorationReport,
+) -> Vec<Vec<Outcome>>
+where
+    F: Fn(World) -> W + Send + Sync,
+    W: Future<Output = ()>,
+{
+    let late = SLOW.map(|lag| Setting { seed, lag, ..Setting::default() });
+    let refused = REFUSALS.map(|refusals| Setting { seed, refusals, ..Setting::default() });
+    let mut run = |setting: &Setting| {
+        report.runs += 1;
+        let outcome = on_thread(|| run::run(shared, setting, None)).ok()?;
+        outcome.failure.is_none().then_some(outcome)
+    };
+    [late, refused].iter().filter_map(|both| both.iter().map(&mut run).collect()).collect()
 }
 
 /// Makes the undisturbed run of two replicas; what is wrong with it is a finding.

@@ -19,6 +19,8 @@ pub(super) struct Setting {
     pub(super) plan: Plan,
     /// Delay of all events.
     pub(super) lag: Duration,
+    /// Number of attempts of each write that are refused at first.
+    pub(super) refusals: usize,
     /// Number of replicas; 0 and 1 mean one without a lease.
     pub(super) replicas: usize,
     /// Most seeded faults; `None` without them and without latencies.

@@ -6,6 +6,7 @@ mod lease;
 mod outside;
 mod recording;
 mod recreation;
+mod refusals;
 pub(super) mod words;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use windlass_runtime::controller::ReconcileObserver;
 use self::chaos::Chaos;
 use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
+use self::refusals::Refusals;
 use super::line::{self, Trace};
 use super::plan::{Disturbance, Step};
 use super::setting::Setting;
@@ -62,6 +64,8 @@ struct State {
     steps: Vec<Step>,
     /// Source of further ones.
     chaos: Option<Chaos>,
+    /// Refusals that are no findings of their own.
+    refusals: Refusals,
     /// Held kinds, each with the key whose next change releases it.
     held: Vec<(String, String)>,
     /// Cut the connections of the running processes.
@@ -90,6 +94,7 @@ impl Monitor {
             recording: Recording::default(),
             steps: setting.plan.steps.clone(),
             chaos,
+            refusals: Refusals::new(setting.refusals),
             held: Vec::new(),
             cuts: Vec::new(),
             doomed: None,
@@ -236,6 +241,9 @@ impl Monitor {
         }
         let now = seen.at;
         let mut due = state.due(number, false);
+        if state.refusals.is_due(&seen) {
+            due.push(state.causes(Disturbance::Refuse(500), number));
+        }
         let drawn = state.chaos.as_mut().map(|chaos| chaos.request(&seen));
         if let Some((fault, latency)) = drawn {
             if !latency.is_zero() {
