@@ -1,7 +1,7 @@
 //! Bodies of the fuzz targets, which `tests/tests/frames.rs` calls with cases of proptest: parsers
 //! of foreign bytes beside naive readings of the same bytes.
 //!
-//! Every target takes any bytes. Of those that read streams, the first byte says how many lengths
+//! Every target takes any bytes. For those that read streams, the first byte says how many lengths
 //! of pieces follow, and the rest is the stream.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
 /// A limit that small inputs reach.
 const SMALL: usize = 64;
 const LARGE: usize = 16 << 20;
-/// Of a piece that is too large so much is kept at most.
+/// Largest kept part of a piece that is too large.
 const KEPT_BEGINNING: usize = 256 << 10;
 
 /// Frames of a watch: the decoder beside lines, `Frame` beside `serde_json`.

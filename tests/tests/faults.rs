@@ -270,7 +270,7 @@ async fn a2_a_create_with_generate_name_answered_504_after_being_executed_is_nev
 }
 
 #[tokio::test(start_paused = true)]
-async fn e7_frames_that_stop_decoding_leave_no_ghost_object() {
+async fn frames_that_stop_decoding_leave_no_ghost_object() {
     let cluster = cluster().await;
     let running = cluster.spawn(operator(cluster.client()));
     widgets(&cluster).create(&widget("ghost", "x")).await.unwrap();

@@ -40,7 +40,7 @@ impl<K, T> Deltas<K, T> {
 /// Deltas by key, in the order in which the keys first came.
 ///
 /// - A pop hands out all deltas of a key, oldest first.
-/// - Of two deletions in a row, a single deletion stays: a deletion that was seen beats a
+/// - Two deletions in a row become one: a deletion that was seen beats a
 ///   tombstone.
 /// - A deletion of a key that is neither queued nor known is ignored.
 /// - [`replace`](Queue::replace) queues a `Replaced` for each listed object, and a tombstone for

@@ -175,7 +175,7 @@ impl Recorder {
         };
         // Never waits: a full queue drops the occurrence instead of delaying a reconcile.
         if self.sender.try_send(occurrence).is_err() {
-            tracing::debug!(%object, reason, "an event was dropped: too many wait, or shut down");
+            tracing::debug!(%object, reason, "the event was dropped: the queue is full or closed");
         }
     }
 }

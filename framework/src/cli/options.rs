@@ -90,7 +90,7 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "URL")]
     pub(super) webhook_url: Option<String>,
 
-    /// End once the sample is ready, or with the reason if it is not; embedded API server only
+    /// Exit when the sample is ready, or with the reason if it is not; embedded API server only
     #[arg(long, global = true)]
     pub(super) until_ready: bool,
 
@@ -292,8 +292,9 @@ pub(super) struct Diff {
     #[arg(value_name = "OLD")]
     pub(super) old: PathBuf,
 
-    /// Do not end with 2 for changes that only new or changed values meet: updates of stored
-    /// objects that leave invalid values as they are remain possible (Kubernetes 1.33 and newer)
+    /// Exit with 0 although changes are found that only new or changed values meet: updates of
+    /// stored objects that leave invalid values as they are remain possible (Kubernetes 1.33 and
+    /// newer)
     #[arg(long)]
     pub(super) allow_ratcheted: bool,
 }

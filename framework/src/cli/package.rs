@@ -15,7 +15,7 @@ use super::options::Options;
 pub struct Package {
     /// Name of the program: of the binary, or of the package where there is no binary.
     pub name: &'static str,
-    /// Version of the package.
+    /// Version of the package, such as `1.4.0`: of the printed manifests and of `--version`.
     pub version: &'static str,
     /// Description of the package; empty when `Cargo.toml` has none.
     pub description: &'static str,

@@ -99,7 +99,7 @@ impl LocalCluster {
         self.webhooks.connect(manager, &self.client);
     }
 
-    /// Returns the address that kubectl uses.
+    /// Returns the address of the HTTPS port, on the loopback interface, that kubectl uses.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -27,7 +27,7 @@ use crate::cut::{LONGEST, cut};
 pub struct Admission {
     /// Identifier of this question; each call of each webhook has another.
     pub uid: String,
-    /// The operation.
+    /// The operation that the request asks for.
     #[serde(skip)]
     pub operation: Operation,
     /// Name of the object; empty at a creation with `generateName`.
@@ -36,7 +36,7 @@ pub struct Admission {
     pub namespace: String,
     /// Sub-resource that is written, such as `status`; empty for the object itself.
     pub sub_resource: String,
-    /// The user that sent the request.
+    /// The user that sent the request; with impersonation the impersonated user.
     #[serde(rename = "userInfo")]
     pub user: User,
     /// Whether nothing will be stored. A handler with effects elsewhere leaves them out.
@@ -67,7 +67,7 @@ pub enum Operation {
     Connect,
 }
 
-/// The user that sent a request.
+/// The user that sent a request, as the authenticator of the API server knows the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -23,7 +23,7 @@ use windlass_core::crd::{CustomResource, Versions, conversion_path};
 use crate::admission::Failure;
 use crate::cut::cut;
 use crate::review::LONGEST_NAME;
-use crate::size::{AnswerMemory, MAX_BODY};
+use crate::size::{MAX_BODY, ResponseMemory};
 
 /// Version of the reviews.
 const VERSION: &str = "apiextensions.k8s.io/v1";
@@ -123,30 +123,30 @@ impl<'de> Visitor<'de> for ObjectsVisitor {
 #[derive(Debug)]
 pub(crate) struct Converter {
     versions: Versions,
-    turns: LargeTurns,
+    turns: LargeObjectPermit,
 }
 
 /// Turns to decode objects above [`LARGE`]: the converters that share them decode one at a time.
 #[derive(Clone, Debug)]
-pub(crate) struct LargeTurns(Arc<Semaphore>);
+pub(crate) struct LargeObjectPermit(Arc<Semaphore>);
 
-impl LargeTurns {
+impl LargeObjectPermit {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
 impl Converter {
-    pub(crate) fn new(versions: Versions, turns: LargeTurns) -> Self {
+    pub(crate) fn new(versions: Versions, turns: LargeObjectPermit) -> Self {
         Self { versions, turns }
     }
 
     /// Answers a review. The answer is written object by object, so that one object is decoded at a
     /// time.
-    pub(crate) async fn answer(
+    pub(crate) async fn handle(
         &self,
         body: &[u8],
-        memory: impl AnswerMemory,
+        memory: impl ResponseMemory,
     ) -> Result<Bytes, Failure> {
         let Request { uid, desired, objects } = read(body)?;
         let objects = objects.unwrap_or_default().0;
@@ -175,7 +175,7 @@ impl Converter {
     }
 
     /// Writes the converted objects; returns the reason against the first that has no equal.
-    async fn convert<M: AnswerMemory>(
+    async fn convert<M: ResponseMemory>(
         &self,
         desired: &str,
         objects: &[&RawValue],
@@ -256,7 +256,7 @@ impl<M> AsRef<[u8]> for Output<M> {
     }
 }
 
-impl<M: AnswerMemory> Output<M> {
+impl<M: ResponseMemory> Output<M> {
     fn begin(&mut self, uid: &str) -> Result<(), Failure> {
         let head = format!(r#"{{"apiVersion":"{VERSION}","kind":"{KIND}","response":{{"uid":"#);
         self.write(head.as_bytes())?;

@@ -63,7 +63,7 @@ fn written(segments: &[Segment]) -> String {
 
 /// The kind of a field's error: its reason in the cause, and the first words of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum FieldFault {
     Duplicate,
     Forbidden,
     Invalid,
@@ -74,7 +74,7 @@ pub(crate) enum Fault {
     TooMany,
 }
 
-impl Fault {
+impl FieldFault {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Duplicate => ("FieldValueDuplicate", "Duplicate value"),
@@ -101,9 +101,9 @@ impl FieldError {
     /// Returns the error of a field; `value` is shown as JSON, which for texts, numbers and truth
     /// values is how the API server writes them.
     pub(crate) fn new(
-        fault: Fault,
+        fault: FieldFault,
         field: impl Field,
-        value: Option<&dyn erased::Shown>,
+        value: Option<&dyn erased::ToMessage>,
         detail: &str,
     ) -> Self {
         let (reason, words) = fault.words();
@@ -132,11 +132,11 @@ pub(crate) mod erased {
     use serde::Serialize;
 
     /// A value that a message shows.
-    pub(crate) trait Shown {
+    pub(crate) trait ToMessage {
         fn shown(&self) -> String;
     }
 
-    impl<T: Serialize> Shown for T {
+    impl<T: Serialize> ToMessage for T {
         fn shown(&self) -> String {
             serde_json::to_string(self).unwrap_or_else(|_| "<not JSON>".to_owned())
         }
@@ -149,18 +149,18 @@ mod tests {
 
     use super::*;
 
-    fn text(fault: Fault, value: Option<&dyn erased::Shown>, detail: &str) -> String {
+    fn text(fault: FieldFault, value: Option<&dyn erased::ToMessage>, detail: &str) -> String {
         FieldError::new(fault, "spec.a", value, detail).to_string()
     }
 
     #[test]
     fn a_field_error_reads_as_one_of_the_api_server() {
         let texts = [
-            text(Fault::Required, None, ""),
-            text(Fault::Required, None, "needs a host"),
-            text(Fault::Invalid, Some(&-1), "must be positive"),
-            text(Fault::Duplicate, Some(&"x"), ""),
-            text(Fault::NotFound, Some(&true), ""),
+            text(FieldFault::Required, None, ""),
+            text(FieldFault::Required, None, "needs a host"),
+            text(FieldFault::Invalid, Some(&-1), "must be positive"),
+            text(FieldFault::Duplicate, Some(&"x"), ""),
+            text(FieldFault::NotFound, Some(&true), ""),
         ];
         let wanted = [
             "spec.a: Required value",

@@ -14,16 +14,17 @@ use crate::change::carry;
 use crate::handlers::{Mutate, Validate};
 use crate::patch::diff;
 use crate::response::AdmissionResponse;
-use crate::review::{Answer, Objects, Question};
+use crate::review::{HandlerResponse, Objects, Question};
 
-/// The future of an answer.
-pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send + 'a>>;
+/// The future of a response.
+pub(crate) type HookFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<HandlerResponse, Failure>> + Send + 'a>>;
 
 /// A handler of any kind.
 pub(crate) trait Hook: Send + Sync {
-    /// Answers a question. A type that became stricter blocks what would change the objects that it
+    /// Handles a question. A type that became stricter blocks what would change the objects that it
     /// refuses, but for a repair; it blocks neither their deletion nor changes of their metadata.
-    fn answer<'a>(&'a self, question: &'a Question<'a>) -> Answering<'a>;
+    fn handle<'a>(&'a self, question: &'a Question<'a>) -> HookFuture<'a>;
 }
 
 /// A [`Validate`] as a hook.
@@ -41,11 +42,12 @@ enum Unread {
 }
 
 impl Unread {
-    fn answer(self) -> Result<Answer, Failure> {
+    fn into_response(self) -> Result<HandlerResponse, Failure> {
         match self {
-            Self::Denied(why) => {
-                Ok(Answer { response: AdmissionResponse::deny(why), ..Answer::default() })
-            }
+            Self::Denied(why) => Ok(HandlerResponse {
+                response: AdmissionResponse::deny(why),
+                ..HandlerResponse::default()
+            }),
             Self::Failed(failure) => Err(failure),
         }
     }
@@ -64,11 +66,11 @@ impl Unread {
 }
 
 impl<V: Validate> Hook for Validating<V> {
-    fn answer<'a>(&'a self, question: &'a Question<'a>) -> Answering<'a> {
+    fn handle<'a>(&'a self, question: &'a Question<'a>) -> HookFuture<'a> {
         Box::pin(async move {
             match self.judge(question).await {
-                Ok(response) => Ok(Answer { response, ..Answer::default() }),
-                Err(unread) => unread.answer(),
+                Ok(response) => Ok(HandlerResponse { response, ..HandlerResponse::default() }),
+                Err(unread) => unread.into_response(),
             }
         })
     }
@@ -119,27 +121,29 @@ impl<V: Validate> Validating<V> {
 }
 
 impl<M: Mutate> Hook for Mutating<M> {
-    fn answer<'a>(&'a self, question: &'a Question<'a>) -> Answering<'a> {
+    fn handle<'a>(&'a self, question: &'a Question<'a>) -> HookFuture<'a> {
         Box::pin(async move {
             match self.change(question).await {
                 Ok(answer) => Ok(answer),
-                Err(unread) => unread.answer(),
+                Err(unread) => unread.into_response(),
             }
         })
     }
 }
 
 impl<M: Mutate> Mutating<M> {
-    async fn change(&self, question: &Question<'_>) -> Result<Answer, Unread> {
+    async fn change(&self, question: &Question<'_>) -> Result<HandlerResponse, Unread> {
         let (cx, sent) = (&question.admission, question.objects.object);
         if matches!(cx.operation, Operation::Delete | Operation::Connect) {
-            return Ok(Answer::default());
+            return Ok(HandlerResponse::default());
         }
         check_kind::<M::Object>(cx)?;
         let mut object: M::Object = match decode(sent, "object") {
             Ok(object) => object,
             Err(unread) if question.objects.leaves_spec_alone() => {
-                return unread.passed().map(|response| Answer { response, ..Answer::default() });
+                return unread
+                    .passed()
+                    .map(|response| HandlerResponse { response, ..HandlerResponse::default() });
             }
             Err(unread) => return Err(unread),
         };
@@ -147,11 +151,11 @@ impl<M: Mutate> Mutating<M> {
         let response = self.0.mutate(&mut object, cx).await;
         let after = written(&object)?;
         if before == after || !response.is_allowed() {
-            return Ok(Answer { response, ..Answer::default() });
+            return Ok(HandlerResponse { response, ..HandlerResponse::default() });
         }
         let raw: Value = decode_json(sent, "object")?;
         let patch = diff(&raw, &carry(&raw, &before, &after));
-        Ok(Answer { response, patch })
+        Ok(HandlerResponse { response, patch })
     }
 }
 

@@ -32,7 +32,7 @@ impl AdmissionHandler {
     async fn refused_at(&self, path: &str, review: &str) -> Option<Vec<String>> {
         let request = Request::post(path).header("content-type", "application/json");
         let request = request.body(Bytes::from(review.to_owned())).ok()?;
-        let answer = self.answer(request).await;
+        let answer = self.handle(request).await;
         if answer.status() != StatusCode::OK {
             return None;
         }

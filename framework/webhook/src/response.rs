@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cut::{LONGEST, cut};
-use crate::field::{Fault, Field, FieldError};
+use crate::field::{Field, FieldError, FieldFault};
 
 /// The answer of a handler. Default: allowed.
 ///
@@ -71,27 +71,27 @@ impl AdmissionResponse {
     /// Adds the error of a value that breaks a rule: `detail` has the rule, such as
     /// `must be at most 10`.
     pub fn invalid(&mut self, field: impl Field, value: impl Serialize, detail: &str) {
-        self.add(FieldError::new(Fault::Invalid, field, Some(&value), detail));
+        self.add(FieldError::new(FieldFault::Invalid, field, Some(&value), detail));
     }
 
     /// Adds the error of a value that is missing.
     pub fn required(&mut self, field: impl Field, detail: &str) {
-        self.add(FieldError::new(Fault::Required, field, None, detail));
+        self.add(FieldError::new(FieldFault::Required, field, None, detail));
     }
 
     /// Adds the error of a value that must not be there, or not be changed.
     pub fn forbidden(&mut self, field: impl Field, detail: &str) {
-        self.add(FieldError::new(Fault::Forbidden, field, None, detail));
+        self.add(FieldError::new(FieldFault::Forbidden, field, None, detail));
     }
 
     /// Adds the error of a value that another element has, too.
     pub fn duplicate(&mut self, field: impl Field, value: impl Serialize) {
-        self.add(FieldError::new(Fault::Duplicate, field, Some(&value), ""));
+        self.add(FieldError::new(FieldFault::Duplicate, field, Some(&value), ""));
     }
 
     /// Adds the error of a reference to something that does not exist.
     pub fn not_found(&mut self, field: impl Field, value: impl Serialize) {
-        self.add(FieldError::new(Fault::NotFound, field, Some(&value), ""));
+        self.add(FieldError::new(FieldFault::NotFound, field, Some(&value), ""));
     }
 
     /// Adds the error of a value that is none of `supported`.
@@ -101,21 +101,21 @@ impl AdmissionResponse {
             true => String::new(),
             false => format!("supported values: {}", shown.join(", ")),
         };
-        self.add(FieldError::new(Fault::NotSupported, field, Some(&value), &detail));
+        self.add(FieldError::new(FieldFault::NotSupported, field, Some(&value), &detail));
     }
 
     /// Adds the error of a text of more than `most` bytes.
     pub fn too_long(&mut self, field: impl Field, most: usize) {
         let bytes = if most == 1 { "byte" } else { "bytes" };
         let detail = format!("may not be more than {most} {bytes}");
-        self.add(FieldError::new(Fault::TooLong, field, None, &detail));
+        self.add(FieldError::new(FieldFault::TooLong, field, None, &detail));
     }
 
     /// Adds the error of a list with `count` elements, of which at most `most` are allowed.
     pub fn too_many(&mut self, field: impl Field, count: usize, most: usize) {
         let items = if most == 1 { "item" } else { "items" };
         let detail = format!("must have at most {most} {items}");
-        self.add(FieldError::new(Fault::TooMany, field, Some(&count), &detail));
+        self.add(FieldError::new(FieldFault::TooMany, field, Some(&count), &detail));
     }
 
     /// Adds errors and warnings of another response; of two denials or failures the first stays.

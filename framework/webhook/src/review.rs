@@ -59,9 +59,9 @@ struct Review<'a> {
 /// servers have at most 253 characters.
 pub(crate) const LONGEST_NAME: usize = 1024;
 
-/// The answer of a handler.
+/// The response of a handler, and the patch of its changes.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct HandlerResponse {
     pub(crate) response: AdmissionResponse,
     pub(crate) patch: Vec<PatchOperation>,
 }
@@ -124,7 +124,7 @@ fn refused(error: &serde_json::Error) -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, text)
 }
 
-impl Answer {
+impl HandlerResponse {
     /// Returns the review with the answer.
     pub(crate) fn review(self, admission: &Admission) -> Result<Value, Failure> {
         if let Some(why) = &self.response.failure {

@@ -15,13 +15,13 @@ pub(crate) struct ReviewSize {
 }
 
 /// The part of the server's memory that a body and its answer have; kept until the answer is sent.
-pub(crate) trait AnswerMemory: Send + 'static {
+pub(crate) trait ResponseMemory: Send + 'static {
     /// Takes as many more bytes for an answer; false when there are none.
     fn grow(&mut self, bytes: usize) -> bool;
 }
 
 /// Memory without a bound, for requests whose body was read already.
-impl AnswerMemory for () {
+impl ResponseMemory for () {
     fn grow(&mut self, _: usize) -> bool {
         true
     }

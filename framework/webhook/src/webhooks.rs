@@ -22,12 +22,12 @@ use crate::admission::Failure;
 use crate::configuration::{
     ConfigurationOptions, Configurations, Registered, WebhookRegistration, configurations,
 };
-use crate::conversion::{Conversion, Converter, LargeTurns};
+use crate::conversion::{Conversion, Converter, LargeObjectPermit};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
 use crate::review::Question;
-use crate::size::{AnswerMemory, MAX_BODY, MAX_CONVERTED, ReviewSize};
+use crate::size::{MAX_BODY, MAX_CONVERTED, ResponseMemory, ReviewSize};
 
 /// Time for an answer when the request names none: the default of webhook configurations.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,7 +71,8 @@ impl fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    /// Returns an empty set.
+    /// Returns an empty set: add handlers by [`validating`](Self::validating),
+    /// [`mutating`](Self::mutating) and [`converting`](Self::converting).
     pub fn new() -> Self {
         Self::default()
     }
@@ -194,13 +195,13 @@ impl Webhooks {
         let judges = judges.filter_map(|it| Some((it.judged_kind()?.clone(), it.path.clone())));
         let judges = judges.collect();
         // One object of all kinds: a server has one handler.
-        let turns = LargeTurns::new();
+        let turns = LargeObjectPermit::new();
         let conversions = self.conversions.into_iter().map(|conversion| {
             let converter = |versions| Converter::new(versions, turns.clone());
-            (conversion.path, conversion.versions.map(converter).map(Answering::Conversion))
+            (conversion.path, conversion.versions.map(converter).map(PathHandler::Conversion))
         });
         let admission = self.hooks.into_iter();
-        let admission = admission.map(|(hook, it)| (hook.path, Some(Answering::Admission(it))));
+        let admission = admission.map(|(hook, it)| (hook.path, Some(PathHandler::Admission(it))));
         for (path, answering) in admission.chain(conversions) {
             let refuse = |why: &str| {
                 let text = format!("cannot add a webhook at `{path}`: {why}");
@@ -234,13 +235,13 @@ fn path<K: Resource>(prefix: &str) -> String {
     )
 }
 
-/// The answer at a path.
-enum Answering {
+/// The handler at a path.
+enum PathHandler {
     Admission(Arc<dyn Hook>),
     Conversion(Converter),
 }
 
-impl Answering {
+impl PathHandler {
     fn size(&self) -> ReviewSize {
         match self {
             Self::Admission(_) => ReviewSize { longest: MAX_BODY, is_answered_in_kind: false },
@@ -248,14 +249,14 @@ impl Answering {
         }
     }
 
-    async fn answer(&self, body: &[u8], memory: impl AnswerMemory) -> Result<Bytes, Failure> {
+    async fn handle(&self, body: &[u8], memory: impl ResponseMemory) -> Result<Bytes, Failure> {
         match self {
             Self::Admission(hook) => {
                 let question = Question::read(body)?;
-                let review = hook.answer(&question).await?.review(&question.admission)?;
+                let review = hook.handle(&question).await?.review(&question.admission)?;
                 Ok(review.to_string().into())
             }
-            Self::Conversion(converter) => converter.answer(body, memory).await,
+            Self::Conversion(converter) => converter.handle(body, memory).await,
         }
     }
 }
@@ -269,7 +270,7 @@ pub struct AdmissionHandler {
 }
 
 struct Shared {
-    hooks: BTreeMap<String, Answering>,
+    hooks: BTreeMap<String, PathHandler>,
     /// The validating webhooks of creations: kind and path.
     judges: Vec<(ResourceInfo, String)>,
     meters: BTreeMap<String, Meter>,
@@ -294,7 +295,7 @@ impl AdmissionHandler {
         judges.map(|(_, path)| path.as_str())
     }
 
-    /// Answers a request: `200` with a review, or another status, after which the failure policy of
+    /// Handles a request: `200` with a review, or another status, after which the failure policy of
     /// the webhook decides.
     ///
     /// The answer comes before the time that `?timeout=` names is over (default 10 s, at most 30
@@ -304,15 +305,15 @@ impl AdmissionHandler {
     ///
     /// # Cancel safety
     /// Safe: the handler is dropped with the future.
-    pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+    pub async fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
         let body = async |_: Duration, _: ReviewSize| Ok((body, ()));
-        self.answer_read(&parts, body).await
+        self.handle_read(&parts, body).await
     }
 
-    /// Answers a request whose body is read by `read`, which gets the time that it may take and its
+    /// Handles a request whose body is read by `read`, which gets the time that it may take and its
     /// size, and returns its memory, too.
-    pub(crate) async fn answer_read<M: AnswerMemory>(
+    pub(crate) async fn handle_read<M: ResponseMemory>(
         &self,
         parts: &Parts,
         read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), Failure>,
@@ -340,7 +341,7 @@ impl AdmissionHandler {
         answer
     }
 
-    async fn review<M: AnswerMemory>(
+    async fn review<M: ResponseMemory>(
         &self,
         parts: &Parts,
         began: Instant,
@@ -365,7 +366,7 @@ impl AdmissionHandler {
             return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
         }
         // Decoding runs code of the types, which may panic as well.
-        let answering = caught(hook.answer(&body, memory));
+        let answering = caught(hook.handle(&body, memory));
         let left = limit.saturating_sub(self.shared.clock.now() - began);
         match self.shared.clock.timeout(left, answering).await {
             Some(Ok(answered)) => answered,

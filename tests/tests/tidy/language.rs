@@ -154,6 +154,40 @@ fn comments_name_their_subjects() {
     assert!(faults.is_empty(), "words that hide a noun, per 1000 words:\n{}", faults.join("\n"));
 }
 
+/// Largest number of sentences in a folder that begin with "Of": "Of a list the first item counts"
+/// is no English, which has "In a list …", "For …" or "Among …".
+const MOST_OF: usize = 40;
+
+/// Whether a sentence begins with "Of" in this line. Lines go on with a small letter.
+fn opens_with_of(line: &str) -> bool {
+    let line = line.trim_start().trim_start_matches("- ");
+    line.starts_with("Of ") || [". Of ", ": Of ", "; Of "].iter().any(|open| line.contains(open))
+}
+
+#[test]
+fn sentences_do_not_begin_with_of() {
+    let mut faults = Vec::new();
+    for folder in FOLDERS {
+        let mut found = Vec::new();
+        for file in all_sources(folder) {
+            let lines = prose(file).into_iter().filter(|line| opens_with_of(&line.text));
+            found.extend(lines.map(|line| format!("{}:{}", file.at(line.line), line.text)));
+        }
+        if found.len() > MOST_OF {
+            faults.push(format!("{folder}: {} sentences", found.len()));
+            faults.extend(found.into_iter().take(SHOWN));
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "write \"in\", \"for\" or \"among\", or begin with the noun:\n{}",
+        faults.join("\n")
+    );
+    assert!(opens_with_of(" Of two, one counts."));
+    assert!(opens_with_of(" - It ends. Of two, one counts."));
+    assert!(!opens_with_of(" The first of two. Often Of is a name."));
+}
+
 /// Returns the words of a name: `HttpServer`, `HTTPServer` and `http_server` are `http` and
 /// `server`.
 fn name_words(name: &str) -> Vec<String> {

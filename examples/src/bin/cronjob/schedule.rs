@@ -64,8 +64,8 @@ impl Schedule {
         fields.into_iter().filter_map(check).collect()
     }
 
-    /// Returns the first time after another time; `None` for a date that does not exist. Of days of
-    /// the month and days of the week that are both restricted either fits, as in cron and
+    /// Returns the first time after another time; `None` for a date that does not exist. If days of
+    /// the month and days of the week are both restricted, either fits, as in cron and
     /// Kubernetes.
     pub(crate) fn next(&self, after: Timestamp) -> Result<Option<Timestamp>, String> {
         let (minutes, hours) = (parse(&self.minute, 0, 59)?, parse(&self.hour, 0, 23)?);

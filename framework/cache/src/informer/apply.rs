@@ -74,14 +74,16 @@ impl Core {
         let began = self.environment.clock.now();
         let depth = batch.len() + self.apply_queue.len();
         // Set before the store changes and cleared after the last delivery: a reader of
-        // `is_delivered` in between must not take the new content for delivered.
+        // `is_delivered` in between must not take the new content for delivered. The store's lock
+        // shows this to a reader of the new content; `SeqCst` is stronger than needed.
         self.is_delivering.store(true, Ordering::SeqCst);
         let applied = self.store.apply(batch);
         let members = self.listeners.members();
         for member in members.iter() {
             member.notify(&applied.events);
         }
-        // After the events are in the mailboxes, where `is_delivered` looks next.
+        // After the events are in the mailboxes, where `is_delivered` looks next: a reader that
+        // loads `false` finds them there, for which release and acquire would do.
         self.is_delivering.store(false, Ordering::SeqCst);
         self.record_marks(&applied, &members);
         self.meter.dropped(applied.dropped + merged);

@@ -15,7 +15,7 @@ use super::invalid::{ReportBudget, Validator};
 use super::listener::{Listener, Listeners, Stage};
 use super::meter::Meter;
 use super::options::CacheOptions;
-use super::progress::{Progress, Synced};
+use super::progress::{SyncProgress, Synced};
 use crate::reflector::{
     DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
     StoreApplyQueue,
@@ -50,7 +50,7 @@ pub(crate) struct Core {
     /// One scope for each namespace, or a single scope for all.
     pub(super) scopes: Vec<Scope>,
     /// Progress of the first lists, and the newest version.
-    pub(super) progress: Progress,
+    pub(super) progress: SyncProgress,
     /// The registered listeners.
     pub(super) listeners: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
@@ -116,7 +116,7 @@ impl Core {
             options,
             store,
             apply_queue: StoreApplyQueue::default(),
-            progress: Progress::new(scopes.len()),
+            progress: SyncProgress::new(scopes.len()),
             scopes,
             listeners: Listeners::default(),
             is_delivering: AtomicBool::new(false),
@@ -258,6 +258,7 @@ impl Core {
 
     /// Returns whether the listeners have received all that the store shows.
     pub(super) fn is_delivered(&self) -> bool {
+        // Before the mailboxes, which `deliver` fills before this flag is cleared.
         !self.is_delivering.load(Ordering::SeqCst)
             && !self.listeners.has_pending()
             && self.listeners.members().iter().all(|member| member.is_idle())
@@ -282,7 +283,8 @@ impl PanicGuard {
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.core.stop.is_cancelled() {
-            // Before the status: a task that the status wakes must not find the cache synced.
+            // Before the status, whose lock orders both: a task that the status wakes must not find
+            // the cache synced.
             self.core.has_panicked.store(true, Ordering::SeqCst);
             let why = "the task of the informer panicked: the cache is not updated until the informer is \
                        created again; see the log, and restart the process";

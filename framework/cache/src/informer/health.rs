@@ -15,9 +15,7 @@ use windlass_core::resource::{ObjectKey, ResourceInfo};
 /// left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheView {
-    /// The kind.
-    ///
-    /// Group, version and kind.
+    /// Group, version, kind, plural name and scope of the cached kind.
     pub info: ResourceInfo,
     /// The namespaces that are watched; `None` means all.
     pub namespaces: Vec<Option<String>>,
@@ -25,7 +23,7 @@ pub struct CacheView {
     pub labels: Option<String>,
     /// The selector of fields that the cache is limited to.
     pub fields: Option<String>,
-    /// resourceVersion by key.
+    /// The resourceVersion of each object that the watches have shown.
     pub versions: BTreeMap<ObjectKey, String>,
     /// Whether the listeners have received all that is shown here.
     pub is_delivered: bool,
@@ -39,7 +37,7 @@ pub struct InformerStatus {
     /// Name: the resource, and the options that distinguish the informer from others: `pods`,
     /// `pods (app=web)`.
     pub name: String,
-    /// The kind.
+    /// Group, version, kind, plural name and scope of the cached kind.
     pub info: ResourceInfo,
     /// Whether the operator can be ready without the cache.
     pub is_optional: bool,
@@ -52,9 +50,9 @@ pub struct InformerStatus {
     pub state: String,
     /// Objects in the cache, those included that do not decode.
     pub objects: usize,
-    /// Bytes of the cached objects.
+    /// Bytes of the stored content of the objects, without keys and indexes.
     pub bytes: usize,
-    /// Objects known not to decode.
+    /// Objects that a reader could not decode into their type; typed readers skip them.
     pub invalid: usize,
     /// Newest resourceVersion applied and handed to listeners; empty before the first list.
     pub resource_version: String,
@@ -64,13 +62,13 @@ pub struct InformerStatus {
     /// Time since the server last sent anything, be it a bookmark or a part of a list; of several
     /// namespaces, the longest. `None` until each scope has received something.
     pub silence: Option<Duration>,
-    /// Deltas that wait to be applied.
+    /// Deltas that the reflectors have received and the cache has not applied; 0 at rest.
     pub queued: usize,
     /// Listeners with a task of their own, in the order of their registration.
     pub listeners: Vec<ListenerStatus>,
 }
 
-/// Status of a listener.
+/// Status of a listener that has a task of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerStatus {
     /// Name; the place of the registration, unless the listener was given a name.

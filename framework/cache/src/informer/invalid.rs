@@ -22,9 +22,9 @@ const REFILL: Duration = Duration::from_secs(10);
 /// the cache keeps the object, so that the object is not taken for deleted.
 #[derive(Clone, Debug)]
 pub struct InvalidObject {
-    /// The object.
+    /// Kind, namespace and name of the object.
     pub object: ObjectRef,
-    /// The object's resourceVersion.
+    /// The resourceVersion that did not decode; a later version is decoded anew.
     pub version: String,
     /// The error, with the path of the field. Never contains a value of a Secret.
     pub message: Arc<str>,

@@ -205,10 +205,10 @@ impl<K: Resource> Informer<K> {
     /// ignored, and all of them when the cache is limited by a selector.
     ///
     /// Fields that `K` lacks cannot be shown and read as absent until the watch shows these fields.
-    /// Of a projection, labels that the projection skips and index values of missing fields stay
+    /// In a projection, labels that the projection skips and index values of missing fields stay
     /// unchanged, and the projection's objects are ignored when the kind has a
     /// [transform](CacheOptions::transform) that is a function, since that function needs the whole
-    /// object. [`wrote_answer`](Self::wrote_answer) has no such limits.
+    /// object. [`wrote_response`](Self::wrote_response) has no such limits.
     ///
     /// ```
     /// # extern crate windlass_cache as windlass;
@@ -253,7 +253,7 @@ impl<K: Resource> Informer<K> {
     /// # Errors
     /// [`ErrorKind::Usage`] when the answer is not an object of the kind, or has no name or
     /// resourceVersion.
-    pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
+    pub fn wrote_response(&self, answer: &[u8]) -> Result<(), Error> {
         let store = &self.informer_ref.core().store;
         let what = || format!("the answer to a write of {}", store.info());
         let scan = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
@@ -270,14 +270,14 @@ impl<K: Resource> Informer<K> {
         Ok(())
     }
 
-    /// Shows the answer to a dry run, as [`wrote_answer`](Self::wrote_answer), until
+    /// Shows the answer to a dry run, as [`wrote_response`](Self::wrote_response), until
     /// [withdrawn](Self::withdraw); returns the object's key. `None` for an object that the cache
     /// does not show.
     ///
     /// The version in the answer is ignored: that of an update is the old version.
     ///
     /// # Errors
-    /// As [`wrote_answer`](Self::wrote_answer).
+    /// As [`wrote_response`](Self::wrote_response).
     #[doc(hidden)]
     pub fn wrote_in_dry_run(&self, answer: &[u8]) -> Result<Option<ObjectKey>, Error> {
         let store = &self.informer_ref.core().store;

@@ -33,12 +33,12 @@ struct Reached {
 }
 
 /// The progress of all scopes, and the state that waiters wait for.
-pub(super) struct Progress {
+pub(super) struct SyncProgress {
     scopes: Mutex<Vec<Reached>>,
     sync: OrderedWatch<Synced>,
 }
 
-impl Progress {
+impl SyncProgress {
     pub(super) fn new(scopes: usize) -> Self {
         let scopes = Mutex::new(vec![Reached::default(); scopes]);
         Self { scopes, sync: OrderedWatch::new(Synced::Pending) }

@@ -17,7 +17,7 @@ impl<T: ReflectorSink> Reflector<T> {
             return None;
         }
         let served = self.served().await;
-        self.machine.discovery_answered(served)
+        self.machine.discovery_response(served)
     }
 
     /// Checks a 404, which may come from a proxy, or from a server that is just starting.

@@ -8,13 +8,13 @@ const METADATA_ONLY: &str = "PartialObjectMetadata";
 
 /// The expected kind, in the spellings with which API servers begin an object.
 #[derive(Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedKind {
     starts: [Vec<u8>; 2],
     kind: String,
     api_version: String,
 }
 
-impl Expected {
+impl ExpectedKind {
     pub(super) fn new(info: &ResourceInfo) -> Self {
         let (kind, api_version) = (info.kind.to_string(), info.api_version());
         let starts = [
@@ -57,7 +57,7 @@ mod tests {
     /// Upstream's row 90, and its check of the expected type.
     #[test]
     fn mechanism_54_tables_and_other_kinds_are_told_from_the_expected_one() {
-        let expected = Expected::new(&ResourceInfo::of::<Pod>());
+        let expected = ExpectedKind::new(&ResourceInfo::of::<Pod>());
         for fine in [
             r#"{"kind":"Pod","apiVersion":"v1","metadata":{}}"#,
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::capabilities::ServerCapabilities;
 use super::machine::{AttemptEnd, Machine, RollbackCheck};
 use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
-use super::subject::Subject;
+use super::subject::ReflectedKind;
 use super::version_read::VersionRead;
 use super::{ListWatch, Read, ReflectorOptions, State, Status};
 use crate::store::{self, Store};
@@ -67,7 +67,7 @@ pub(super) type ErrorHandler = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 /// ```
 pub struct Reflector<T> {
     /// Kind and scope, with their names in texts.
-    pub(super) subject: Subject,
+    pub(super) subject: ReflectedKind,
     /// Answers lists and watches.
     pub(super) source: Arc<dyn ListWatch>,
     /// Receives the objects.
@@ -152,7 +152,7 @@ impl<T: ReflectorSink> Reflector<T> {
         Self {
             machine: Machine::new(&options, environment.rng.clone()),
             rollback: RollbackCheck::new(&options, environment.rng.clone()),
-            subject: Subject::new(info, namespace, status.what().to_owned()),
+            subject: ReflectedKind::new(info, namespace, status.what().to_owned()),
             source,
             sink,
             options,

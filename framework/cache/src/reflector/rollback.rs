@@ -46,7 +46,7 @@ impl<T: ReflectorSink> Reflector<T> {
             Err(error) => {
                 self.rollback.failed(error.retry_after(), self.environment.clock.now());
                 let what = &self.subject.what;
-                tracing::debug!(resource = what, %error, "whether the store was set back is not known");
+                tracing::debug!(resource = what, %error, "cannot determine whether the store was rolled back");
                 Ok(())
             }
         }

@@ -175,7 +175,7 @@ impl Status {
         let before = self.state.set(state.clone());
         // Another text of the same state is logged at the debug level only.
         if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
-            tracing::debug!(resource = %self.what, %state, "cache");
+            tracing::debug!(resource = %self.what, %state, "the state of the cache changed");
             return;
         }
         match state {
@@ -185,11 +185,13 @@ impl Status {
                 "the kind is absent until the leader installs its definition"
             ),
             State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
-                tracing::warn!(resource = %self.what, %state, "cache");
+                tracing::warn!(resource = %self.what, %state, "the state of the cache changed");
             }
             // Another attempt: only the success is logged at the usual level.
-            State::Listing => tracing::debug!(resource = %self.what, %state, "cache"),
-            _ => tracing::info!(resource = %self.what, %state, "cache"),
+            State::Listing => {
+                tracing::debug!(resource = %self.what, %state, "the state of the cache changed")
+            }
+            _ => tracing::info!(resource = %self.what, %state, "the state of the cache changed"),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::expect::Expected;
+use super::expect::ExpectedKind;
 use windlass_client::client::Verb;
 use windlass_core::resource::ResourceInfo;
 
 /// A kind in a single scope.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct ReflectedKind {
     pub(super) info: ResourceInfo,
     pub(super) namespace: Option<Arc<str>>,
     /// Description for logs and errors: `pods in "shop"`.
@@ -16,12 +16,12 @@ pub(super) struct Subject {
     /// Label of metrics: `deployments.apps`.
     pub(super) resource: String,
     /// Check of the objects' kind.
-    pub(super) expected: Expected,
+    pub(super) expected: ExpectedKind,
 }
 
-impl Subject {
+impl ReflectedKind {
     pub(super) fn new(info: ResourceInfo, namespace: Option<Arc<str>>, what: String) -> Self {
-        let (expected, resource) = (Expected::new(&info), info.group_resource());
+        let (expected, resource) = (ExpectedKind::new(&info), info.group_resource());
         Self { info, namespace, what, resource, expected }
     }
 

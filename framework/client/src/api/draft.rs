@@ -79,11 +79,11 @@ pub(crate) struct Draft {
     /// The first mistake of the caller, reported instead of sending.
     pub(super) mistake: Option<String>,
     /// Called with the answer of an executed request.
-    pub(super) on_answer: Option<OnAnswer>,
+    pub(super) on_response: Option<OnResponse>,
 }
 
 /// A function that is called with the answer of an executed request.
-pub(super) type OnAnswer = Arc<dyn Fn(&Bytes) + Send + Sync>;
+pub(super) type OnResponse = Arc<dyn Fn(&Bytes) + Send + Sync>;
 
 /// Shows only the length of the body, which may be a Secret.
 impl fmt::Debug for Draft {
@@ -120,7 +120,7 @@ impl Draft {
             form: None,
             metadata: target.metadata,
             mistake: None,
-            on_answer: None,
+            on_response: None,
         };
         draft.prepared.timeout = target.client.asked_timeout();
         draft.prepared.scope = Some(info.scope);
@@ -295,7 +295,7 @@ impl Draft {
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
             Ok(body) => self.prepared.body = body,
-            Err(error) => self.refuse(format!("the object does not become JSON: {error}")),
+            Err(error) => self.refuse(format!("the object cannot be serialized as JSON: {error}")),
         }
     }
 
@@ -312,7 +312,7 @@ impl Draft {
                     self.prepared.verb == Verb::Update && has_version(&body);
                 self.prepared.body = times::encoded(body.to_string().into_bytes()).into();
             }
-            Err(error) => self.refuse(format!("the body does not become JSON: {error}")),
+            Err(error) => self.refuse(format!("the body cannot be serialized as JSON: {error}")),
         }
     }
 

@@ -5,7 +5,7 @@
 /// The order is the server's: by namespace, then by name, for servers on etcd.
 #[derive(Clone, Debug)]
 pub struct ObjectList<K> {
-    /// The objects.
+    /// The objects, in the order of the API server.
     pub items: Vec<K>,
     /// The version of the collection that the objects are from.
     pub resource_version: String,

@@ -41,7 +41,7 @@ use windlass_core::resource::{Resource, ResourceExt};
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Decode`] when the object does not become JSON.
+/// [`ErrorKind::Decode`] when the object cannot be serialized as JSON.
 pub fn owned_fields<K: Resource>(
     object: &K,
     manager: &str,
@@ -52,8 +52,9 @@ pub fn owned_fields<K: Resource>(
     });
     let Some(Value::Object(fields)) = applied.and_then(tree) else { return Ok(None) };
     let whole = serde_json::to_value(object).map_err(|error| {
-        let text =
-            format!("cannot read the fields that {manager} owns: the object does not become JSON");
+        let text = format!(
+            "cannot read the fields that {manager} owns: the object cannot be serialized as JSON"
+        );
         Error::new(ErrorKind::Decode, text).because(error)
     })?;
     let mut owned = match pick(&whole, fields) {

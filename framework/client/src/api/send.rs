@@ -129,8 +129,8 @@ impl Draft {
             answer = client.send(self.finish()?).await;
         }
         let answer = answer.map_err(|error| self.explain(error))?;
-        if let Some(on_answer) = &self.on_answer {
-            on_answer(&answer.body);
+        if let Some(on_response) = &self.on_response {
+            on_response(&answer.body);
         }
         Ok((decode(&self.what(), &answer.body, &self.target.info), answer.body))
     }

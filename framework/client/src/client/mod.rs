@@ -37,8 +37,8 @@ pub use builder::ClientBuilder;
 pub(crate) use call::Upgraded;
 #[doc(hidden)]
 pub use call::{
-    AnswerFuture, AnsweredDryRun, BrokenExchange, DryRunObserver, ExchangeEnd, ExchangeHook,
-    ObservedRequest, RequestObserver, RequestOrigin, SentRequest,
+    BrokenExchange, DryRunObserver, DryRunResponse, ExchangeEnd, ExchangeHook, ObservedRequest,
+    RequestObserver, RequestOrigin, ResponseFuture, SentRequest,
 };
 pub use config::{ClientConfig, Impersonation};
 #[doc(hidden)]
@@ -86,7 +86,7 @@ use windlass_core::error::Error;
 /// | total time of a call | 30 s | [`ClientBuilder::timeout`] |
 /// | retries | 10, client-go's number | [`Request::max_retries`] |
 /// | longest `Retry-After` that is waited for | 60 s | — |
-/// | largest answer read as a whole | 64 MiB | [`ClientBuilder::max_answer`] |
+/// | largest answer read as a whole | 64 MiB | [`ClientBuilder::max_response_size`] |
 /// | rate limit | none | [`ClientBuilder::qps`] |
 /// | field manager | `windlass` | [`ClientBuilder::field_manager`] |
 ///

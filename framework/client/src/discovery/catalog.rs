@@ -40,7 +40,7 @@ pub struct ApiGroup {
 pub struct ApiVersion {
     /// Name of the group; empty for the core group.
     pub group: String,
-    /// Name, such as `v1`.
+    /// Name of the version without its group, such as `v1`.
     pub name: String,
     /// Whether the version could be read.
     pub freshness: CatalogFreshness,
@@ -50,8 +50,8 @@ pub struct ApiVersion {
 
 /// Whether a group version could be read.
 ///
-/// Of aggregated servers, such as a metrics server, most of all: the API server is read or the
-/// whole read fails.
+/// Mainly an aggregated server, such as a metrics server, cannot be read: without the API server
+/// itself the whole read fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CatalogFreshness {
@@ -80,9 +80,9 @@ pub struct ApiResource {
     pub verbs: Vec<String>,
     /// Short names, such as `deploy`.
     pub short_names: Vec<String>,
-    /// Categories, such as `all`.
+    /// Categories by which kubectl finds the resource, such as `all`.
     pub categories: Vec<String>,
-    /// The resource's sub-resources.
+    /// The sub-resources of the resource, such as `status` and `scale`.
     pub subresources: Vec<ServedSubresource>,
 }
 
@@ -93,15 +93,15 @@ pub struct ApiResource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServedSubresource {
-    /// Name, such as `scale`.
+    /// Name behind the slash, such as `scale`.
     pub name: String,
     /// Group of the body, such as `autoscaling`; empty for the core group.
     pub group: String,
-    /// Version of the body.
+    /// Version of the body, such as `v1`.
     pub version: String,
     /// Kind of the body, such as `Scale`.
     pub kind: String,
-    /// Supported verbs.
+    /// Supported verbs in lower case, such as `get` and `update`.
     pub verbs: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ impl Catalog {
 }
 
 impl ApiGroup {
-    /// The version that the server prefers.
+    /// The version that the server prefers; `None` only for a group without a version.
     pub fn preferred(&self) -> Option<&ApiVersion> {
         self.versions.first()
     }
@@ -180,7 +180,7 @@ impl ApiVersion {
         }
     }
 
-    /// A resource by the plural name.
+    /// A resource by the plural name, such as `deployments`; `None` if the version has none.
     pub fn resource(&self, plural: &str) -> Option<&ApiResource> {
         self.resources.iter().find(|resource| resource.info.plural == plural)
     }
@@ -194,7 +194,7 @@ impl ApiResource {
         self.verbs.iter().any(|known| known == verb)
     }
 
-    /// A sub-resource by name.
+    /// A sub-resource by the name behind the slash; `None` if the resource has none.
     pub fn subresource(&self, name: &str) -> Option<&ServedSubresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
     }

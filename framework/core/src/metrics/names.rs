@@ -68,7 +68,7 @@ metrics! {
     WEBHOOK_REFUSED: Counter "windlass_webhook_closed_connections" [cause]
         "Connections that the webhook server closed early, by cause";
     CERTIFICATE_EXPIRES: Gauge "windlass_webhook_certificate_not_after_seconds" []
-        "End of the life of the served certificate, in seconds since the epoch";
+        "Expiry of the served certificate, in seconds since the epoch";
     QUEUE_DEPTH: Gauge "workqueue_depth" [name, controller, priority]
         "Current depth of the work queue";
     QUEUE_ADDS: Counter "workqueue_adds" [name, controller]
@@ -112,7 +112,7 @@ metrics! {
     INFORMER_INDEX_ENTRIES: Gauge "windlass_informer_index_entries" [name, group, version, resource]
         "Pairs of object and value in the cache's indexes";
     INFORMER_DROPPED: Counter "windlass_informer_dropped_frames" [resource, reason]
-        "Frames not newer than the cached object, and frames that could not be placed";
+        "Watch frames that were dropped: not newer than the cached object, or without a key";
     INFORMER_QUEUED: Gauge "informer_queued_items" [name, group, version, resource]
         "Deltas waiting to be applied to the store";
     INFORMER_PROCESSING_SECONDS: Histogram(processing_buckets) "informer_processing_latency_seconds"
@@ -167,7 +167,7 @@ metrics! {
     READ_WAKES: Counter "windlass_read_wakes" [controller]
         "Reconciles that were asked for because an object that was read has changed";
     READS_WIDENED: Counter "windlass_reads_widened" [controller]
-        "Objects with too many reads, which every change of a kind reconciles instead";
+        "Objects with too many reads: every change of the kind reconciles them";
     POLLS: Counter "windlass_polls" [controller, poll, result]
         "Lists of polled sources, by result (success, error, timeout, panic)";
     TRIGGER_KEYS: Counter "windlass_trigger_keys" [controller, trigger, result]

@@ -125,10 +125,12 @@ impl Cluster {
     /// Marks the cluster as managed: a manager runs the caches and fences the writes. The caches
     /// use the manager's clock and metrics, if they were not requested before.
     pub(crate) fn managed_by(&self, environment: &Environment) {
-        self.inner.is_managed.store(true, Ordering::SeqCst);
+        let mut state = self.inner.gate.state.lock();
+        // Under the gate's lock: a `check_managed` of another thread closes the gate before this,
+        // or sees the flag. Relaxed, because the lock orders both.
+        self.inner.is_managed.store(true, Ordering::Relaxed);
         // An earlier `check_managed` may have closed the gate; the manager sets the term's gate
         // later by `fence`.
-        let mut state = self.inner.gate.state.lock();
         if matches!(*state, GateState::Unmanaged) {
             *state = GateState::Open;
         }
@@ -140,10 +142,14 @@ impl Cluster {
     /// never notified, and the writes not be fenced. Writes of such a cluster are refused from then
     /// on.
     pub(super) fn check_managed(&self) -> Result<(), Error> {
-        if self.inner.is_managed.load(Ordering::SeqCst) {
+        let mut state = self.inner.gate.state.lock();
+        // Under the lock, as in `managed_by`: otherwise a cluster that becomes managed between the
+        // load and the next line would refuse writes for ever.
+        if self.inner.is_managed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        *self.inner.gate.state.lock() = GateState::Unmanaged;
+        *state = GateState::Unmanaged;
+        drop(state);
         let text = format!(
             "cluster {} is watched, but was not given to the manager: call `Manager::cluster` with it",
             self.name()

@@ -15,7 +15,7 @@
 //! `cluster` the other clusters; `state` is the memory between attempts of an object; `source`
 //! turns changes and points in time into keys; `planned` records and compares writes that are dry
 //! runs; `conditions` computes the conditions of an object; `worker` takes keys and decides about
-//! retries; `context` is the interface of an attempt; `plan` has the settings; `reconcile` runs an
+//! retries; `context` is the interface of an attempt; `spec` has the settings; `reconcile` runs an
 //! attempt with finalizer, steps and task; `run` starts and stops all these parts; `builder`
 //! collects the settings.
 //!
@@ -30,11 +30,11 @@ mod cluster;
 mod conditions;
 mod context;
 mod outcome;
-mod plan;
 mod planned;
 mod reconcile;
 mod run;
 mod source;
+mod spec;
 mod state;
 mod worker;
 

@@ -126,8 +126,8 @@ impl<K: Resource> Dependent<K> {
         self.objects().first()
     }
 
-    /// The objects as stored in the API server, in the order of their description. Of a dependent
-    /// that failed those that were applied.
+    /// The objects as stored in the API server, in the order of their description. For a dependent
+    /// that failed, those that were applied.
     pub fn objects(&self) -> &[K] {
         self.objects.get_or_init(|| {
             let decoded = self.cached.iter().filter_map(|cached| cached.get().ok());
@@ -137,7 +137,7 @@ impl<K: Resource> Dependent<K> {
 }
 
 impl<K> Dependent<K> {
-    /// The state.
+    /// State after the apply: ready, waiting, failed or not applied.
     pub fn state(&self) -> &DependentState {
         &self.state
     }

@@ -44,7 +44,7 @@ impl<E: External> ExternalDependent<E> {
         Self { state, resource }
     }
 
-    /// The state.
+    /// State after the reconcile of the resource: ready, waiting, failed or not driven.
     pub fn state(&self) -> &DependentState {
         &self.state
     }

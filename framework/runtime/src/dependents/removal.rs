@@ -16,9 +16,9 @@ use windlass_core::resource::{ObjectKey, ResourceExt, ResourceInfo};
 /// Children that are left after a removal.
 #[derive(Debug, Default)]
 pub(super) struct Removals {
-    /// Of each field.
+    /// Children that are left, by field.
     pub(super) left: Vec<Left>,
-    /// Of retired kinds.
+    /// Children of retired kinds that are left.
     pub(super) retired: Left,
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn remove<G: Dependents>(
     let mut removals =
         Removals { left: vec![Left::default(); nodes.len()], retired: Left::default() };
     let mut failures = Vec::new();
-    let places = Places::of(nodes, run.marker);
+    let places = FieldKinds::of(nodes, run.marker);
     let may_have_marks = run.object.namespace().is_some();
     for kind in G::retired() {
         // Its children may be those of a field, under another name or version of the kind.
@@ -178,7 +178,7 @@ async fn delete<C: Reconciler>(
 }
 
 /// Kind and mark of each field.
-struct Places<'a> {
+struct FieldKinds<'a> {
     /// An object is the same in every version of its kind.
     kinds: Vec<Option<KindName>>,
     /// For each field the first one of the same kind.
@@ -189,7 +189,7 @@ struct Places<'a> {
     have_marks: Vec<bool>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> FieldKinds<'a> {
     fn of<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>], marker: &'a Marker) -> Self {
         let kinds: Vec<_> = nodes.iter().map(|node| info_of(&**node).map(kind_name)).collect();
         let firsts = firsts(&kinds);
@@ -264,12 +264,12 @@ mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
     /// A graph with two fields for maps and one for Secrets.
-    fn places(marker: &Marker) -> Places<'_> {
+    fn places(marker: &Marker) -> FieldKinds<'_> {
         let kind = |plural: &'static str| Some((plural.into(), "".into()));
         let kinds = vec![kind("configmaps"), kind("configmaps"), kind("secrets")];
         let names = vec!["front", "back", "login"];
         let firsts = firsts(&kinds);
-        Places { kinds, firsts, names, marker, have_marks: vec![false; 3] }
+        FieldKinds { kinds, firsts, names, marker, have_marks: vec![false; 3] }
     }
 
     #[test]

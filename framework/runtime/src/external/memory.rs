@@ -56,9 +56,9 @@ impl SettledCreations {
 /// The time in a stamp comes from the wall clock of its writer, which may be ahead of or behind
 /// that of this process.
 #[derive(Debug, Default)]
-pub(super) struct Sightings(Mutex<BTreeMap<Stamp, ClockReading>>);
+pub(super) struct FirstSeen(Mutex<BTreeMap<Stamp, ClockReading>>);
 
-impl Sightings {
+impl FirstSeen {
     /// Keeps the time of a stamp that this process writes.
     pub(super) fn wrote(&self, stamp: &Stamp, at: ClockReading) {
         self.first_of(stamp, at);
@@ -152,17 +152,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_limit_counts_from_the_first_sight_whatever_the_time_in_a_stamp() {
         let clock = Clock::simulated(Timestamp::from_second(1000).unwrap());
-        let sightings = Sightings::default();
+        let first_seen = FirstSeen::default();
         let limit = Duration::from_secs(60);
         for seconds in [0, 1000, 5000] {
             let time = Timestamp::from_second(seconds).unwrap();
             let stamp = Stamp { time, token: "token".to_owned() };
-            assert_eq!(sightings.rest(&stamp, limit, clock.mark()), limit, "{seconds}");
+            assert_eq!(first_seen.rest(&stamp, limit, clock.mark()), limit, "{seconds}");
             tokio::time::advance(Duration::from_secs(45)).await;
-            let rest = sightings.rest(&stamp, limit, clock.mark());
+            let rest = first_seen.rest(&stamp, limit, clock.mark());
             assert_eq!(rest, Duration::from_secs(15), "{seconds}");
             tokio::time::advance(Duration::from_secs(20)).await;
-            assert_eq!(sightings.rest(&stamp, limit, clock.mark()), Duration::ZERO, "{seconds}");
+            assert_eq!(first_seen.rest(&stamp, limit, clock.mark()), Duration::ZERO, "{seconds}");
         }
     }
 
@@ -183,11 +183,11 @@ mod tests {
     #[test]
     fn times_are_bounded() {
         let now = Clock::system().mark();
-        let sightings = Sightings::default();
+        let first_seen = FirstSeen::default();
         for n in 0..MOST + 3 {
             let time = Timestamp::from_second(n as i64).unwrap();
-            sightings.wrote(&Stamp { time, token: "token".to_owned() }, now);
+            first_seen.wrote(&Stamp { time, token: "token".to_owned() }, now);
         }
-        assert_eq!(sightings.0.lock().len(), MOST);
+        assert_eq!(first_seen.0.lock().len(), MOST);
     }
 }

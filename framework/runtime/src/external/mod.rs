@@ -258,7 +258,7 @@ pub trait External: Send + Sync + Sized + 'static {
     }
 }
 
-/// Result of an observation.
+/// Result of an observation: the state of the resource beside the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObservedResource<H> {
     /// No resource has that id.
@@ -280,11 +280,11 @@ pub enum CreateOutcome {
     Unknown,
 }
 
-/// State of a resource after a reconcile.
+/// State of a resource after a reconcile that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExternalState<H> {
-    /// Id of the resource.
+    /// Id of the resource, as the provider returned it.
     pub id: String,
     /// The resource as it was observed last.
     pub handle: H,

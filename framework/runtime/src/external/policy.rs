@@ -45,7 +45,7 @@ pub struct ExternalPolicy {
 }
 
 impl ExternalPolicy {
-    /// All calls.
+    /// All calls: resources are created, updated, deleted and imported. The default.
     pub const FULL: Self = Self { creates: true, updates: true, deletes: true, imports: true };
     /// No creations: only resources that people import.
     pub const NO_CREATE: Self = Self { creates: false, ..Self::FULL };
@@ -55,11 +55,12 @@ impl ExternalPolicy {
     pub const NO_DELETE: Self = Self { deletes: false, ..Self::FULL };
     /// No imports: only resources that the controller has created.
     pub const NO_IMPORT: Self = Self { imports: false, ..Self::FULL };
-    /// Observations only.
+    /// Observations only: resources are imported by their ids and never changed.
     pub const OBSERVE_ONLY: Self =
         Self { creates: false, updates: false, deletes: false, ..Self::FULL };
 
-    /// Returns the calls that both permit.
+    /// Returns the calls that both policies permit: `NO_CREATE.and(NO_DELETE)` permits updates and
+    /// imports.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {

@@ -91,7 +91,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             None => record::token(self.object.uid(), self.cx.rng().next_u64()),
         };
         let pending = Stamp { time, token };
-        self.externals.sightings.wrote(&pending, began);
+        self.externals.first_seen.wrote(&pending, began);
         self.record_pending(&pending).await?;
         // Record and call share a deadline, after which other processes take a creation that they
         // do not find for one that did not happen. A sleep of the machine counts, since theirs may

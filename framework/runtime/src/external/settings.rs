@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::memory::{Reports, SettledCreations, Sightings};
+use super::memory::{FirstSeen, Reports, SettledCreations};
 use super::{External, ExternalPolicy};
 use windlass_client::client::RequestLimiter;
 
@@ -90,7 +90,7 @@ pub struct Externals<E> {
     /// Outcomes that could not be recorded yet.
     pub(super) outcomes: SettledCreations,
     /// Times at which records of creations were written or first seen.
-    pub(super) sightings: Sightings,
+    pub(super) first_seen: FirstSeen,
     /// Differences that were reported and not repaired, and resources that are kept.
     pub(super) reports: Reports,
     /// Names of other controllers that were replaced in records.
@@ -125,7 +125,7 @@ impl<E: External> Externals<E> {
             creation_grace: CREATION_GRACE,
             limiter: None,
             outcomes: SettledCreations::default(),
-            sightings: Sightings::default(),
+            first_seen: FirstSeen::default(),
             reports: Reports::default(),
             replaced: Reports::default(),
             identity: Arc::new(()),

@@ -194,7 +194,7 @@ impl Elector {
         let mut handover = Handover::new(machine, shared.settings.handover);
         let mut lock_watch =
             LockWatch::of(Arc::clone(&shared.lock), shared.environment.fork("news"));
-        info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
+        info!(lease = %shared.lock.describe(), identity = %self.identity(), "this replica waits to lead");
         while !stop.is_cancelled() {
             if !shared.attempt_until(&mut handover, stop).await {
                 break;

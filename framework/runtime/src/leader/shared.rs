@@ -230,7 +230,7 @@ impl Shared {
             let Some(request) = handover.release(clock.wall()) else { return };
             let answer = self.send(&request).await;
             if handover.machine.released(&request, answer, &clock.mark()) {
-                info!(lease = %self.lock.describe(), "gave the lease back");
+                info!(lease = %self.lock.describe(), "the lease was given back");
                 return;
             }
         }

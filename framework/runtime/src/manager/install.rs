@@ -380,7 +380,7 @@ fn log_removed_parts(own: &CustomResourceDefinition, stored: &CustomResourceDefi
         let removed = foreign::join(&all);
         warn!(
             definition = name,
-            "the definition that others manage too is replaced by this program's, which has not: {removed}"
+            "the definition that others manage too is replaced by this program's, which lacks: {removed}"
         );
     }
 }

@@ -70,20 +70,20 @@ pub struct StorageMigration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigratedKind {
-    /// Name of the definition.
+    /// Name of the definition, such as `websites.example.dev`.
     pub definition: String,
-    /// The storage version.
+    /// The version in which every object is stored now, such as `v1`.
     pub version: String,
     /// Versions that `status.storedVersions` names no more; empty when nothing was to be done.
     pub removed: Vec<String>,
-    /// Objects that were written.
+    /// Objects that were written once more, unchanged; 0 when only one version was stored.
     pub objects: usize,
-    /// Writes that were repeated after a conflict.
+    /// Writes that were repeated because another client changed the object meanwhile.
     pub conflicts: usize,
     /// Objects that the API server did not take back, at most a hundred of them; while there are
     /// some, no version is removed.
     pub refused: Vec<RefusedObject>,
-    /// Refused objects beyond those.
+    /// Number of refused objects beyond those in `refused`.
     pub more_refused: usize,
 }
 
@@ -91,11 +91,11 @@ pub struct MigratedKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusedObject {
-    /// Its namespace; `None` for a kind of the cluster.
+    /// Namespace of the object; `None` for a cluster-scoped kind.
     pub namespace: Option<String>,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// The words of the API server.
+    /// Message of the API server, such as that of a validation.
     pub reason: String,
 }
 
@@ -116,7 +116,7 @@ impl MigratedKind {
 
     /// Keeps an object that was refused.
     fn refuse(&mut self, object: RefusedObject) {
-        // Of a missing permission each object is refused: the log is bounded as the list is.
+        // Without a permission each object is refused: the log is bounded as the list is.
         if self.refused.len() == REFUSED {
             self.more_refused += 1;
             return;
@@ -160,7 +160,7 @@ impl fmt::Display for MigratedKind {
 }
 
 impl StorageMigration {
-    /// Returns a migration of no kind.
+    /// Returns a migration of no kind: add kinds by [`kind`](Self::kind).
     pub fn new() -> Self {
         Self::default()
     }

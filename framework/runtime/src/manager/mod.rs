@@ -370,7 +370,8 @@ impl Manager {
         self
     }
 
-    /// Serves no probes.
+    /// Serves no probes: `/healthz` and `/readyz` have no address, and the printed Deployment has
+    /// no probes. Replaces an earlier [`health`](Self::health).
     pub fn without_health(mut self) -> Self {
         self.health = Bind::Off;
         self
@@ -393,7 +394,7 @@ impl Manager {
         self
     }
 
-    /// Serves no metrics, and no debug page.
+    /// Serves no metrics, and no debug page. Replaces an earlier [`metrics`](Self::metrics).
     pub fn without_metrics(mut self) -> Self {
         self.metrics = Bind::Off;
         self

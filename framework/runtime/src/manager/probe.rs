@@ -8,7 +8,7 @@
 pub struct Check {
     /// The condition: `cache websites.example.dev`.
     pub name: String,
-    /// Whether the condition holds.
+    /// Whether the condition holds. One that does not makes the probe answer 503.
     pub ok: bool,
     /// State, or the missing part and the reason.
     pub detail: String,
@@ -25,7 +25,7 @@ pub struct Check {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeStatus {
-    /// The conditions.
+    /// The conditions, in the order of the lines of `/readyz`. None at all count as ready.
     pub checks: Vec<Check>,
 }
 

@@ -20,10 +20,10 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
         }
     };
     let name = signals.next().await;
-    info!(signal = name, "stopping; a second signal stops at once");
+    info!(signal = name, "the operator stops; a second signal stops it at once");
     stop.cancel();
     let name = signals.next().await;
-    warn!(signal = name, "stopping at once");
+    warn!(signal = name, "the process stops at once");
     now.cancel();
 }
 

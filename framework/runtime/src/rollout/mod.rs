@@ -184,13 +184,13 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
 pub struct RolloutStatus {
     /// Name of the revision that children get: the newest, or the one of a rollback.
     pub revision: String,
-    /// Number of children that are wanted.
+    /// Number of children that the description wants.
     pub total: usize,
     /// Number of children that have the revision.
     pub updated: usize,
     /// Number of children that are ready, in any revision.
     pub ready: usize,
-    /// The state.
+    /// Phase of the rolling change, with the reason if it does not go on.
     pub phase: RolloutPhase,
 }
 

@@ -264,7 +264,7 @@ where
 }
 
 /// Members that keep their revisions.
-struct Held {
+struct HeldMembers {
     /// Their number, from the first.
     count: usize,
     /// Whether a canary holds them, and the rest of its pause.
@@ -277,9 +277,9 @@ where
     S: Serialize + DeserializeOwned + Send + Sync,
 {
     /// Decides which members keep their revisions, and notes since when the canaries are ready.
-    async fn held(&self, view: &mut RolloutView<'_, C>) -> Result<Held, Error> {
+    async fn held(&self, view: &mut RolloutView<'_, C>) -> Result<HeldMembers, Error> {
         let total = view.children.len();
-        let none = |count| Ok(Held { count, canary: None });
+        let none = |count| Ok(HeldMembers { count, canary: None });
         match (&view.rolled_back, &view.good) {
             // A rollback concerns all children, whatever held others.
             (Some(_), Some(_)) => return none(0),
@@ -312,7 +312,7 @@ where
             view.revisions.annotate(&view.target.name, CANARY_PASSED_AT, now).await?;
             return none(partition);
         }
-        Ok(Held { count: first, canary: Some(rest) })
+        Ok(HeldMembers { count: first, canary: Some(rest) })
     }
 
     /// Whether a person approved the canary of a revision.
@@ -327,7 +327,7 @@ where
     async fn finish(
         &self,
         mut view: RolloutView<'_, C>,
-        held: &Held,
+        held: &HeldMembers,
     ) -> Result<RolloutStatus, Error> {
         let (total, target) = (view.children.len(), view.target.name.clone());
         let is_done =

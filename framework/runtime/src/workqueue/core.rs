@@ -34,16 +34,16 @@ mod timers;
 /// Most delayed keys that become ready in a call: less than half a millisecond.
 const PROMOTED_PER_CALL: usize = 1024;
 
-/// Number of keys in each state.
+/// Numbers of keys by state. Each key of a queue is in exactly one of these states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Ready for a worker.
+    /// Keys that are ready: a free worker takes them at once.
     pub queued: usize,
-    /// In work.
+    /// Keys that a worker has taken and not yet ended.
     pub working: usize,
-    /// Waiting for a retry after a failure, or held without having been worked on.
+    /// Keys that wait for a retry after a failure, or are held without having been worked on.
     pub backing_off: usize,
-    /// Waiting for their time without having failed.
+    /// Keys that wait for their time without having failed, such as a requeue after a delay.
     pub delayed: usize,
 }
 

@@ -33,11 +33,11 @@ impl KeyStage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyState<T> {
-    /// The key.
+    /// The described key.
     pub key: T,
-    /// Stage of the key.
+    /// Whether the key is ready, delayed or in work.
     pub stage: KeyStage,
-    /// Failures in a row.
+    /// Failures in a row; 0 after a success, and for a key that never failed.
     pub failures: u32,
     /// Time for which the key has been ready or in work; `None` while delayed.
     pub age: Option<Duration>,

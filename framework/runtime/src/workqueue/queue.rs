@@ -33,7 +33,7 @@ use windlass_core::sync::{CachePadded, Mutex, Notify};
 ///   order in which they became ready. A key that has waited for [the ageing
 ///   time](QueueSettings::ageing) is no longer passed over.
 /// - Keys whose last work failed hold at most half of the workers, but at least one worker.
-/// - Of several delays for a key the earliest wins; an immediate add beats a delayed one.
+/// - Among several delays for a key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }

@@ -7,7 +7,7 @@ use super::defaults::{Default, key_value, of_field};
 use super::documentation::Documentation;
 use super::keys::{Class, Key};
 use super::literals::string;
-use super::module::{Node, Place, Printed, Shape, Types, implied_format};
+use super::module::{Node, Printed, SchemaPosition, Shape, Types, implied_format};
 use super::names::{FieldName, Names, camel};
 
 /// A field before the source is printed.
@@ -34,7 +34,7 @@ impl Field {
 pub(super) fn structure(
     types: &mut Types,
     node: &Node,
-    place: &Place,
+    place: &SchemaPosition,
     printed: &mut Printed,
     docs: &Documentation,
 ) -> String {
@@ -96,7 +96,7 @@ pub(super) fn structure(
 fn fields(
     types: &mut Types,
     node: &Node,
-    place: &Place,
+    place: &SchemaPosition,
     owner: &str,
     names: &mut Names,
     functions: &mut String,
@@ -106,7 +106,7 @@ fn fields(
     for (json, schema) in &properties {
         let Value::Object(mut schema) = schema.clone() else { continue };
         let identifier = names.field(json);
-        let below = Place {
+        let below = SchemaPosition {
             path: format!("{}.{json}", place.path),
             name: types.type_name(owner, place, json),
             level: place.level + 1,
@@ -161,7 +161,7 @@ fn default_of(fields: &[Field]) -> Option<Value> {
 }
 
 /// Returns the keywords of an object schema that the fields do not imply.
-fn keywords(types: &mut Types, node: &Node, place: &Place) -> Map<String, Value> {
+fn keywords(types: &mut Types, node: &Node, place: &SchemaPosition) -> Map<String, Value> {
     let is_implied = |key: &str| {
         matches!(
             key,
@@ -196,7 +196,7 @@ struct Of<'a> {
 }
 
 /// Returns a field; a function for its default is added to `functions`.
-fn field(types: &mut Types, of: Of<'_>, place: &Place, functions: &mut String) -> Field {
+fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut String) -> Field {
     let Of { json, identifier, schema, is_required } = of;
     let is_nullable = schema.get("nullable") == Some(&Value::Bool(true));
     let shape = types.shape(schema, place);

@@ -65,7 +65,7 @@ impl ImportOptions {
         self
     }
 
-    /// Selects a version.
+    /// Selects a version by name, such as `v1`. Default: the storage version.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());

@@ -108,7 +108,7 @@ pub(super) struct Types {
 
 /// Position of a schema.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct SchemaPosition {
     /// Path from the root.
     pub(super) path: String,
     /// Name for the type of this place.
@@ -124,7 +124,7 @@ pub(super) struct Place {
     pub(super) is_status: bool,
 }
 
-impl Place {
+impl SchemaPosition {
     /// Position of the element of a list or of the value of a map.
     pub(super) fn element(&self, step: &str) -> Self {
         let name = singular(&self.name);
@@ -143,7 +143,7 @@ impl Types {
 
     /// Returns the name for the type of a field. Names of types below the `spec` have no part for
     /// `spec`, unless another field of the kind has that name.
-    pub(super) fn type_name(&self, owner: &str, place: &Place, json: &str) -> String {
+    pub(super) fn type_name(&self, owner: &str, place: &SchemaPosition, json: &str) -> String {
         let is_spec = place.is_root_field && place.path == ".spec";
         let short = owner.strip_suffix("Spec").filter(|_| is_spec);
         let short = short.map(|kind| format!("{kind}{}", pascal(json)));

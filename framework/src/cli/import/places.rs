@@ -20,7 +20,7 @@ const METADATA: [(&str, &str); 3] =
     [("name", "name"), ("namespace", "namespace"), ("creationTimestamp", "creation_timestamp")];
 
 /// The fields of a kind, as the definition names them.
-pub(super) struct Places<'a> {
+pub(super) struct KindFields<'a> {
     pub(super) version: &'a CustomResourceDefinitionVersion,
     pub(super) schema: &'a Node,
     /// Fields of the kind beside the metadata.
@@ -28,7 +28,7 @@ pub(super) struct Places<'a> {
     pub(super) types: &'a mut Types,
 }
 
-impl Places<'_> {
+impl KindFields<'_> {
     /// Returns the keys, each of which is printed as a separate attribute.
     pub(super) fn keys(&mut self) -> Vec<Key> {
         let columns = self.version.additional_printer_columns.iter().flatten();

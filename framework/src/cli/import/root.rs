@@ -11,9 +11,9 @@ use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::documentation::Documentation;
 use super::keys::Key;
 use super::literals::string;
-use super::module::{Node, Place, Types};
+use super::module::{Node, SchemaPosition, Types};
 use super::names::{FieldName, Names, camel, pascal};
-use super::places::Places;
+use super::places::KindFields;
 use super::simplify::simplify;
 use windlass_core::crd::compat::plain_numbers;
 use windlass_core::resource::ResourceExt;
@@ -243,7 +243,7 @@ impl Root<'_> {
         out.push_str(&format!("{}\n", attribute("", "resource", parts)));
         self.status();
         let (version, schema, types) = (self.version, self.schema, &mut self.types);
-        for key in (Places { version, schema, fields, types }).keys() {
+        for key in (KindFields { version, schema, fields, types }).keys() {
             out.push_str(&format!("{}\n", attribute("", "resource", vec![key])));
         }
     }
@@ -319,7 +319,7 @@ impl Root<'_> {
         let docs = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let mut docs = Documentation::of(docs);
         let is_struct = schema.get("properties").is_some_and(|all| *all != json!({}));
-        let place = Place {
+        let place = SchemaPosition {
             path: format!(".{json}"),
             name: format!("{}{}", self.name, pascal(json)),
             level: 1,
@@ -361,7 +361,7 @@ impl Root<'_> {
 
     /// Returns the type of a field of the kind. Such a field has no attributes, so a type that
     /// misses keywords is wrapped.
-    fn field_type(&mut self, schema: &Node, place: &Place) -> String {
+    fn field_type(&mut self, schema: &Node, place: &SchemaPosition) -> String {
         let shape = self.types.shape(schema, place);
         let mut keywords = shape.missing(schema);
         let is_struct = self.types.printed(&shape.rust).is_some_and(|it| it.variants.is_empty());

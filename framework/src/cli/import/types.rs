@@ -6,7 +6,7 @@ use super::attributes::{DERIVE, SchemaAttributes};
 use super::documentation::Documentation;
 use super::fields;
 use super::keys::{Class, EACH};
-use super::module::{Node, Place, Printed, Shape, Types, implied_format};
+use super::module::{Node, Printed, SchemaPosition, Shape, Types, implied_format};
 use super::names::Names;
 
 /// Deepest nesting of types; values below are `serde_json::Value`, with an unchanged schema.
@@ -18,7 +18,7 @@ const MOST_VARIANTS: usize = 200;
 
 impl Types {
     /// Returns the type of a schema; prints the types that it needs.
-    pub(super) fn shape(&mut self, node: &Node, place: &Place) -> Shape {
+    pub(super) fn shape(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
         let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
         let format = text("format");
         if node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
@@ -51,7 +51,7 @@ impl Types {
     }
 
     /// The type of a text: an enum if the values are listed.
-    fn text(&mut self, node: &Node, place: &Place) -> Shape {
+    fn text(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
         let Some(Value::Array(values)) = node.get("enum") else {
             if node.get("format").is_some_and(|format| format == "date-time") {
                 self.uses.time = true;
@@ -86,7 +86,7 @@ impl Types {
         texts: &[&str],
         default: &str,
         node: &Node,
-        place: &Place,
+        place: &SchemaPosition,
     ) -> Printed {
         let docs = Documentation::of(description(node, place));
         let key = format!("enum {texts:?} {docs:?}");
@@ -111,7 +111,7 @@ impl Types {
     }
 
     /// The type of a list.
-    fn list(&mut self, node: &Node, place: &Place) -> Shape {
+    fn list(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
         let Some(Value::Object(items)) = node.get("items") else { return self.any() };
         let inner = self.element(items, &place.element("[]"), true);
         // Server-side apply replaces a list of such values as a whole.
@@ -125,7 +125,7 @@ impl Types {
 
     /// The type of the element of a list, or of the value of a map. The covered schema is the whole
     /// schema if no attribute is missing, or only keys of `each`.
-    fn element(&mut self, node: &Node, place: &Place, has_each: bool) -> Shape {
+    fn element(&mut self, node: &Node, place: &SchemaPosition, has_each: bool) -> Shape {
         let mut shape = self.shape(node, place);
         let mut missing = shape.missing(node);
         let is_nullable = node.get("nullable") == Some(&Value::Bool(true));
@@ -168,7 +168,7 @@ impl Types {
     }
 
     /// The type of an object: a struct, a map, or any object.
-    fn object(&mut self, node: &Node, place: &Place) -> Shape {
+    fn object(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
         let is_kept = node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
         let has_fields = node.contains_key("properties");
         // API servers keep `apiVersion`, `kind` and `metadata` of an embedded resource, which the
@@ -207,7 +207,7 @@ impl Types {
     }
 
     /// Prints a struct.
-    fn structure(&mut self, node: &Node, place: &Place) -> Printed {
+    fn structure(&mut self, node: &Node, place: &SchemaPosition) -> Printed {
         let docs = Documentation::of(description(node, place));
         let mut shape = node.clone();
         shape.retain(|key, _| !matches!(key.as_str(), "description" | "default" | "nullable"));
@@ -259,7 +259,7 @@ fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> S
 }
 
 /// Returns the description that belongs to the type.
-fn description<'a>(node: &'a Node, place: &Place) -> &'a str {
+fn description<'a>(node: &'a Node, place: &SchemaPosition) -> &'a str {
     let text = node.get("description").and_then(Value::as_str).unwrap_or_default();
     if place.is_documented { text } else { "" }
 }

@@ -183,9 +183,9 @@ impl ConfigurationOptions {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Configurations {
-    /// The validating webhooks.
+    /// Configuration of the validating webhooks; `None` without a validating webhook.
     pub validating: Option<ValidatingWebhookConfiguration>,
-    /// The mutating webhooks.
+    /// Configuration of the mutating webhooks; `None` without a mutating webhook.
     pub mutating: Option<MutatingWebhookConfiguration>,
     /// The field `spec.conversion` of definitions, by their names.
     pub conversions: BTreeMap<String, CustomResourceConversion>,

@@ -54,12 +54,13 @@ struct Registration {
 }
 
 impl AdmissionPolicies {
-    /// Returns an empty set.
+    /// Returns an empty set: add policies by [`policy`](Self::policy).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a policy.
+    /// Adds a policy. Its name must be unique in the set, which
+    /// [`objects`](Self::objects) checks together with the expressions.
     pub fn policy<K: Resource>(mut self, policy: AdmissionPolicy<K>) -> Self {
         let conditions = policy.registration.conditions();
         let variables = policy.variables.iter().map(|(name, expression)| Variable {

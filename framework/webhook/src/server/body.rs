@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use windlass_core::clock::Clock;
 
 use crate::admission::Failure;
-use crate::size::{AnswerMemory, MAX_BODY, MAX_CONVERTED, ReviewSize};
+use crate::size::{MAX_BODY, MAX_CONVERTED, ResponseMemory, ReviewSize};
 
 /// Longest time for a body.
 pub(crate) const BODY: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const CONVERSIONS: usize = MAX_CONVERTED * 9 / 4;
 #[derive(Clone, Debug)]
 pub(super) struct BodyMemory {
     admission: Arc<Semaphore>,
-    /// Of their own: long lists do not hold up admission.
+    /// Separate permits: long lists do not hold up admission.
     conversions: Arc<Semaphore>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct BodyPermit {
     left: usize,
 }
 
-impl AnswerMemory for BodyPermit {
+impl ResponseMemory for BodyPermit {
     fn grow(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.left);
         self.left = self.left.saturating_sub(bytes);

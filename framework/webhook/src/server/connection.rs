@@ -21,7 +21,7 @@ use windlass_core::clock::Clock;
 use windlass_core::metrics::{Metrics, names};
 
 use super::body::{BODY, BodyMemory};
-use super::progress::{Phase, Progress, Watched};
+use super::progress::{ConnectionProgress, Phase, Watched};
 use super::tls::ServerTls;
 use crate::size::ReviewSize;
 use crate::webhooks::AdmissionHandler;
@@ -55,7 +55,7 @@ impl Shared {
 }
 
 /// Serves a connection until it is closed.
-pub(super) async fn serve(io: BoxIo, shared: Arc<Shared>, progress: Arc<Progress>) {
+pub(super) async fn serve(io: BoxIo, shared: Arc<Shared>, progress: Arc<ConnectionProgress>) {
     let expired = progress.expired();
     let opened = tokio::select! {
         biased;
@@ -93,7 +93,7 @@ async fn open(io: BoxIo, shared: &Shared) -> Option<(BoxIo, bool)> {
 async fn over_http1(
     stream: BoxIo,
     shared: &Arc<Shared>,
-    progress: &Arc<Progress>,
+    progress: &Arc<ConnectionProgress>,
 ) -> Option<Phase> {
     let (asked, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
     let service =
@@ -112,7 +112,7 @@ async fn over_http1(
 async fn over_http2(
     stream: BoxIo,
     shared: &Arc<Shared>,
-    progress: &Arc<Progress>,
+    progress: &Arc<ConnectionProgress>,
 ) -> Option<Phase> {
     let (asked, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
     let service =
@@ -137,7 +137,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
     connection: C,
     shut_down: impl Fn(Pin<&mut C>),
     shared: &Shared,
-    progress: &Progress,
+    progress: &ConnectionProgress,
 ) -> Option<Phase> {
     let mut connection = pin!(connection);
     let mut is_stopping = false;
@@ -162,7 +162,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
 async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
-    progress: Arc<Progress>,
+    progress: Arc<ConnectionProgress>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let asked = progress.asked();
     let (parts, body) = request.into_parts();
@@ -175,7 +175,7 @@ async fn answer(
         asked.received();
         read.map(|read| (read.bytes, read.memory))
     };
-    let answer = shared.handler.answer_read(&parts, read).await;
+    let answer = shared.handler.handle_read(&parts, read).await;
     // A request that was taken back often ends as a body that is cut off.
     if !is_broken.load(Ordering::Relaxed) {
         asked.answered();

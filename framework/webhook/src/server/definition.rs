@@ -54,7 +54,7 @@ impl Replaced {
 
 /// State of one definition, as this process knows it.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownDefinition {
     /// Conversion that the definition is to have.
     right: Option<CustomResourceConversion>,
     /// Whether the definition had that conversion at the last look.
@@ -68,7 +68,7 @@ struct Known {
     is_contested: bool,
 }
 
-impl Known {
+impl KnownDefinition {
     /// Counts a loss; returns whether the conversion is contested since now.
     fn lose(&mut self, now: Instant, is_at_url: bool) -> bool {
         self.is_right = false;
@@ -90,7 +90,7 @@ pub(super) struct Conversions<'a> {
     status: &'a Status,
     /// Whether the process is asked at a URL: then others have precedence.
     is_at_url: bool,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, KnownDefinition>,
 }
 
 impl<'a> Conversions<'a> {
@@ -108,7 +108,7 @@ impl<'a> Conversions<'a> {
         let now = self.client.environment().clock.now();
         let known = self.known.entry(name.to_owned()).or_default();
         if known.right.as_ref() != Some(right) {
-            *known = Known { right: Some(right.clone()), ..Known::default() };
+            *known = KnownDefinition { right: Some(right.clone()), ..KnownDefinition::default() };
             self.status.uncontested(name);
         }
         if stored.spec.conversion.as_ref() == Some(right) {

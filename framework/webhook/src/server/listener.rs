@@ -12,7 +12,7 @@ use windlass_core::metrics::{GaugeSeries, names};
 use windlass_runtime::manager::WebhookListener;
 
 use super::connection::{Shared, serve};
-use super::progress::{Progress, SLOW, Standing};
+use super::progress::{ConnectionProgress, EvictionOrder, SLOW};
 
 /// Pause after a connection that could not be accepted: out of file descriptors, most likely.
 const BACKOFF: Duration = Duration::from_millis(100);
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves connections until the stop, and those that are open to their end.
 pub(super) async fn run(listener: Arc<dyn WebhookListener>, most: usize, shared: Arc<Shared>) {
-    let mut connections = Connections::new(most, &shared);
+    let mut connections = OpenConnections::new(most, &shared);
     let stop = shared.stop.clone();
     loop {
         let accepted = tokio::select! {
@@ -60,14 +60,14 @@ fn is_of_the_client(error: &io::Error) -> bool {
 }
 
 /// The open connections, oldest first.
-struct Connections {
+struct OpenConnections {
     tasks: JoinSet<()>,
-    open: Vec<(AbortHandle, Arc<Progress>)>,
+    open: Vec<(AbortHandle, Arc<ConnectionProgress>)>,
     most: usize,
     gauge: GaugeSeries,
 }
 
-impl Connections {
+impl OpenConnections {
     fn new(most: usize, shared: &Shared) -> Self {
         let gauge = shared.metrics.gauge(&names::WEBHOOK_CONNECTIONS, &[]);
         Self { tasks: JoinSet::new(), open: Vec::new(), most, gauge }
@@ -99,21 +99,20 @@ impl Connections {
     /// connection that was used just now is spared while others are sending: they are slow soon, or
     /// done; but not by a connection that `has_waited` for that.
     fn least(&self, has_waited: bool) -> Option<usize> {
-        let standings = self.open.iter().map(|(_, progress)| progress.standing());
-        let standings: Vec<_> =
-            standings.enumerate().map(|(at, (it, since))| (it, since, at)).collect();
-        let is_sending = standings.iter().any(|(standing, ..)| *standing == Standing::Sending);
-        let (standing, _, at) = *standings.iter().min()?;
-        let goes = match standing {
-            Standing::Unasked | Standing::Slow | Standing::Idle => true,
-            Standing::Recent => !is_sending || has_waited,
-            Standing::Sending | Standing::Answering => false,
+        let orders = self.open.iter().map(|(_, progress)| progress.eviction_order());
+        let orders: Vec<_> = orders.enumerate().map(|(at, (it, since))| (it, since, at)).collect();
+        let is_sending = orders.iter().any(|(order, ..)| *order == EvictionOrder::Sending);
+        let (order, _, at) = *orders.iter().min()?;
+        let goes = match order {
+            EvictionOrder::NoRequest | EvictionOrder::Slow | EvictionOrder::Idle => true,
+            EvictionOrder::Recent => !is_sending || has_waited,
+            EvictionOrder::Sending | EvictionOrder::Handling => false,
         };
         goes.then_some(at)
     }
 
     fn add(&mut self, io: BoxIo, shared: &Arc<Shared>) {
-        let progress = Arc::new(Progress::new(shared.clock.clone()));
+        let progress = Arc::new(ConnectionProgress::new(shared.clock.clone()));
         let counted = Counted::new(&self.gauge);
         let served = serve(io, Arc::clone(shared), Arc::clone(&progress));
         let task = self.tasks.spawn(async move {

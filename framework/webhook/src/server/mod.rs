@@ -2,8 +2,8 @@
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
-//! configurations, `definition` the conversions in definitions, `outside` has those of an operator
-//! outside of a cluster, `opening` chooses between the two.
+//! configurations, `definition` the conversions in definitions, `out_of_cluster` has those of an
+//! operator outside of a cluster, `startup` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -12,11 +12,11 @@ mod body;
 mod connection;
 mod definition;
 mod listener;
-mod opening;
-mod outside;
+mod out_of_cluster;
 mod progress;
 mod repair;
 mod roles;
+mod startup;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -40,9 +40,9 @@ use windlass_runtime::manager::{
 use self::body::BodyMemory;
 use self::connection::Shared;
 use self::definition::Conversions;
-use self::opening::Opened;
-pub(crate) use self::outside::{put, remove};
+pub(crate) use self::out_of_cluster::{put, remove};
 use self::repair::Repaired;
+use self::startup::Opened;
 use self::tls::{ServerTls, TlsSettings};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
 use crate::configuration::ConfigurationOptions;
@@ -425,14 +425,14 @@ async fn follow_client_ca(tls: Option<&ServerTls>) {
 /// State of a server for readiness, once it runs.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
-    shown: OnceLock<Shown>,
+    shown: OnceLock<ServedTls>,
     /// Definitions whose conversions others replace again and again.
     contested: Mutex<BTreeMap<String, Check>>,
 }
 
 /// The certificate of a server.
 #[derive(Debug)]
-enum Shown {
+enum ServedTls {
     Certificate(Arc<ServingCertificate>),
     /// Connections come through memory, without TLS.
     Plain,
@@ -447,8 +447,8 @@ impl Status {
                 ok: false,
                 detail: "the server has not started".to_owned(),
             }],
-            Some(Shown::Certificate(certificate)) => vec![certificate.check()],
-            Some(Shown::Plain) => Vec::new(),
+            Some(ServedTls::Certificate(certificate)) => vec![certificate.check()],
+            Some(ServedTls::Plain) => Vec::new(),
         };
         checks.extend(self.contested.lock().values().cloned());
         checks
@@ -471,7 +471,7 @@ impl Status {
     /// Returns the certificate that the server shows.
     pub(crate) fn certificate(&self) -> Option<&ServingCertificate> {
         match self.shown.get() {
-            Some(Shown::Certificate(certificate)) => Some(certificate),
+            Some(ServedTls::Certificate(certificate)) => Some(certificate),
             _ => None,
         }
     }

@@ -42,7 +42,7 @@ pub(super) enum Phase {
     /// No request has come yet, or a part of its headers has.
     Headers,
     /// Requests are read or answered.
-    Asked,
+    Request,
     /// An answer is being sent.
     Write,
     /// The connection waits for a further request.
@@ -57,7 +57,7 @@ impl Phase {
         match self {
             Self::Handshake => Some(HANDSHAKE),
             Self::Headers => Some(HEADERS),
-            Self::Asked => None,
+            Self::Request => None,
             Self::Write => Some(WRITE),
             Self::Idle => Some(IDLE),
             Self::Resets => Some(Duration::ZERO),
@@ -69,7 +69,7 @@ impl Phase {
         match self {
             Self::Handshake => "handshake",
             Self::Headers => "headers",
-            Self::Asked => "request",
+            Self::Request => "request",
             Self::Write => "write",
             Self::Idle => "idle",
             Self::Resets => "resets",
@@ -79,9 +79,9 @@ impl Phase {
 
 /// Willingness to close a connection for another one, the most willing first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
+pub(super) enum EvictionOrder {
     /// No request has come yet.
-    Unasked,
+    NoRequest,
     /// The client has been slow with a body, with headers, or with taking an answer.
     Slow,
     /// No request for a while.
@@ -91,12 +91,12 @@ pub(super) enum Standing {
     /// The client sends a body or headers, or takes an answer.
     Sending,
     /// A request is being answered.
-    Answering,
+    Handling,
 }
 
 /// The phase of a connection, shared by its parts.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct ConnectionProgress {
     clock: Clock,
     state: Mutex<State>,
     /// Wakes the task that waits for the deadline.
@@ -120,7 +120,7 @@ struct State {
     has_heads: bool,
 }
 
-impl Progress {
+impl ConnectionProgress {
     pub(super) fn new(clock: Clock) -> Self {
         let state = State {
             phase: Phase::Handshake,
@@ -147,17 +147,17 @@ impl Progress {
     }
 
     /// The headers of a request have come. Dropping the value ends the request: it is taken back,
-    /// unless it was [answered](Asked::answered).
-    pub(super) fn asked(self: &Arc<Self>) -> Asked {
+    /// unless it was [answered](Request::answered).
+    pub(super) fn asked(self: &Arc<Self>) -> Request {
         let mut state = self.state.lock();
         state.requests += 1;
         state.bodies += 1;
         state.has_asked = true;
         // A further request of HTTP/2 makes the bodies before it no faster.
-        if !matches!(state.phase, Phase::Resets | Phase::Asked) {
-            self.enter(&mut state, Phase::Asked);
+        if !matches!(state.phase, Phase::Resets | Phase::Request) {
+            self.enter(&mut state, Phase::Request);
         }
-        Asked { progress: Arc::clone(self), has_body: AtomicBool::new(false), is_answered: false }
+        Request { progress: Arc::clone(self), has_body: AtomicBool::new(false), is_answered: false }
     }
 
     fn received(&self) {
@@ -197,17 +197,17 @@ impl Progress {
     }
 
     /// Returns the standing of the connection, and the time of the last step.
-    pub(super) fn standing(&self) -> (Standing, Instant) {
+    pub(super) fn eviction_order(&self) -> (EvictionOrder, Instant) {
         let state = self.state.lock();
         let is_late = self.clock.now() >= state.since + SLOW;
-        let sending = if is_late { Standing::Slow } else { Standing::Sending };
+        let sending = if is_late { EvictionOrder::Slow } else { EvictionOrder::Sending };
         let standing = match state.phase {
-            _ if !state.has_asked => Standing::Unasked,
-            Phase::Asked if state.bodies < state.requests => Standing::Answering,
-            Phase::Resets => Standing::Answering,
-            Phase::Idle if is_late => Standing::Idle,
-            Phase::Idle => Standing::Recent,
-            Phase::Handshake | Phase::Headers | Phase::Asked | Phase::Write => sending,
+            _ if !state.has_asked => EvictionOrder::NoRequest,
+            Phase::Request if state.bodies < state.requests => EvictionOrder::Handling,
+            Phase::Resets => EvictionOrder::Handling,
+            Phase::Idle if is_late => EvictionOrder::Idle,
+            Phase::Idle => EvictionOrder::Recent,
+            Phase::Handshake | Phase::Headers | Phase::Request | Phase::Write => sending,
         };
         (standing, state.since)
     }
@@ -215,13 +215,13 @@ impl Progress {
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(super) struct Asked {
-    progress: Arc<Progress>,
+pub(super) struct Request {
+    progress: Arc<ConnectionProgress>,
     has_body: AtomicBool,
     is_answered: bool,
 }
 
-impl Asked {
+impl Request {
     /// The body is there, or will not come.
     pub(super) fn received(&self) {
         let mut state = self.progress.state.lock();
@@ -236,7 +236,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for Request {
     fn drop(&mut self) {
         let mut state = self.progress.state.lock();
         state.requests -= 1;
@@ -260,11 +260,11 @@ impl Drop for Asked {
 #[derive(Debug)]
 pub(super) struct Watched<I> {
     io: I,
-    progress: Arc<Progress>,
+    progress: Arc<ConnectionProgress>,
 }
 
 impl<I> Watched<I> {
-    pub(super) fn new(io: I, progress: Arc<Progress>) -> Self {
+    pub(super) fn new(io: I, progress: Arc<ConnectionProgress>) -> Self {
         Self { io, progress }
     }
 }

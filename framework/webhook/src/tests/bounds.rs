@@ -4,7 +4,7 @@ use super::*;
 
 /// Returns what is sent for a response.
 fn sent_for(response: AdmissionResponse) -> Value {
-    let answer = crate::review::Answer { response, ..Default::default() };
+    let answer = crate::review::HandlerResponse { response, ..Default::default() };
     let admission = Admission { uid: "7a".to_owned(), ..Admission::default() };
     answer.review(&admission).unwrap()["response"].take()
 }

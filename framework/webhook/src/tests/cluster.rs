@@ -27,7 +27,7 @@ impl Connector for InProcess {
                 async move {
                     let (parts, body) = request.into_parts();
                     let body = body.collect().await?.to_bytes();
-                    let answer = handler.answer(Request::from_parts(parts, body)).await;
+                    let answer = handler.handle(Request::from_parts(parts, body)).await;
                     Ok::<_, hyper::Error>(answer.map(Full::new))
                 }
             });

@@ -32,7 +32,7 @@ fn review(desired: &str, objects: &[Value]) -> Value {
 async fn ask(review: &Value) -> (u16, Value) {
     let request = Request::post(PATH).header("content-type", "application/json");
     let request = request.body(Bytes::from(review.to_string())).unwrap();
-    let answer = handler().answer(request).await;
+    let answer = handler().handle(request).await;
     (answer.status().as_u16(), serde_json::from_slice(answer.body()).unwrap())
 }
 
@@ -139,7 +139,7 @@ async fn the_memory_of_a_long_conversion_is_bounded() {
         let length = body.len() >> 20;
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = peak();
-        let answer = handler().answer(request.body(body).unwrap()).await;
+        let answer = handler().handle(request.body(body).unwrap()).await;
         assert_eq!(answer.status().as_u16(), 200);
         let (more, answered) = (peak() - before, answer.body().len() >> 20);
         eprintln!(
@@ -247,7 +247,7 @@ async fn a_review_that_takes_too_long_is_504() {
         clock.sleep(std::time::Duration::from_millis(900)).await;
         Ok((body.clone(), ()))
     };
-    let answer = handler().answer_read(&parts, read).await;
+    let answer = handler().handle_read(&parts, read).await;
     assert_eq!(answer.status().as_u16(), 504);
 }
 

@@ -104,7 +104,7 @@ async fn requests_of_another_form_are_refused() {
     let send = async |method: &str, path: &str, media: &str, size: usize| {
         let request = Request::builder().method(method).uri(path).header("content-type", media);
         let body = Bytes::from(vec![b' '; size]);
-        handler().answer(request.body(body).unwrap()).await.status().as_u16()
+        handler().handle(request.body(body).unwrap()).await.status().as_u16()
     };
     let codes = [
         send("POST", "/validate", "application/json", 2).await,

@@ -124,7 +124,7 @@ fn review(operation: &str, object: Value, old: Value) -> Value {
 /// Sends a body to a path, with the API server's headers.
 async fn post(path: &str, body: impl Into<Bytes>) -> Response<Bytes> {
     let request = Request::post(path).header("content-type", "application/json");
-    handler().answer(request.body(body.into()).unwrap()).await
+    handler().handle(request.body(body.into()).unwrap()).await
 }
 
 /// Returns status and body of the answer to a review.

@@ -127,7 +127,7 @@ async fn a_session_is_judged_by_its_options() {
     asked["request"]["kind"]["kind"] = json!("PodExecOptions");
     asked["request"]["subResource"] = json!("exec");
     let request = Request::post("/exec").header("content-type", "application/json");
-    let answer = handler.answer(request.body(asked.to_string().into()).unwrap()).await;
+    let answer = handler.handle(request.body(asked.to_string().into()).unwrap()).await;
     let answer: Value = serde_json::from_slice(answer.body()).unwrap();
     assert_eq!(answer["response"]["status"]["message"], "no shell in the vault");
 }
@@ -152,7 +152,7 @@ async fn a_handler_of_any_kind_changes_objects_of_any_kind() {
     let mut asked = review("CREATE", object, Value::Null);
     asked["request"]["kind"] = json!({ "group": "x.dev", "version": "v1", "kind": "X" });
     let request = Request::post("/mutate").header("content-type", "application/json");
-    let answer = handler.answer(request.body(asked.to_string().into()).unwrap()).await;
+    let answer = handler.handle(request.body(asked.to_string().into()).unwrap()).await;
     let answer: Value = serde_json::from_slice(answer.body()).unwrap();
     let wanted = json!([{ "op": "add", "path": "/metadata/labels", "value": { "a/b": "c" } }]);
     assert_eq!(changes::patch(&answer["response"]), wanted);
@@ -185,7 +185,7 @@ async fn a_rule_of_creations_is_one_of_updates_and_none_of_deletions() {
     ];
     for (asked, wanted) in cases {
         let request = Request::post(VALIDATE).header("content-type", "application/json");
-        let answer = handler.answer(request.body(asked.to_string().into()).unwrap()).await;
+        let answer = handler.handle(request.body(asked.to_string().into()).unwrap()).await;
         let answer: Value = serde_json::from_slice(answer.body()).unwrap();
         assert_eq!(answer["response"]["allowed"], wanted, "{asked}");
     }

@@ -87,7 +87,7 @@ async fn convert(handler: AdmissionHandler, kind: &str) -> u16 {
     });
     let path = format!("/convert-example-dev-{}", kind.to_lowercase());
     let request = Request::post(path).header("content-type", "application/json");
-    let answer = handler.answer(request.body(Bytes::from(review.to_string())).unwrap()).await;
+    let answer = handler.handle(request.body(Bytes::from(review.to_string())).unwrap()).await;
     answer.status().as_u16()
 }
 

@@ -22,8 +22,9 @@ impl Listeners {
     pub(crate) fn add(&self, listener: Arc<Listener>) {
         let mut pending = self.pending.lock();
         // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
-        // has taken the new listeners would never be ended otherwise.
-        if self.has_ended.load(Ordering::SeqCst) {
+        // has taken the new listeners would never be ended otherwise. Relaxed, because the lock
+        // orders both.
+        if self.has_ended.load(Ordering::Relaxed) {
             drop(pending);
             return listener.end();
         }
@@ -77,7 +78,7 @@ impl Listeners {
         // be in neither.
         let pending = {
             let mut pending = self.pending.lock();
-            self.has_ended.store(true, Ordering::SeqCst);
+            self.has_ended.store(true, Ordering::Relaxed);
             std::mem::take(&mut *pending)
         };
         pending.iter().for_each(|listener| listener.end());

@@ -174,7 +174,7 @@ impl PendingChanges {
                     // A state before a deletion is not delivered: the listener would take the
                     // object for alive.
                     *state = None;
-                    // Of two deletions the deletion of the object that the listener knows is
+                    // Among two deletions the deletion of the object that the listener knows is
                     // delivered.
                     if deleted.is_none() || !*is_known {
                         *deleted = Some(event.clone());

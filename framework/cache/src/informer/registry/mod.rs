@@ -422,7 +422,8 @@ impl InformerRegistry {
         loop {
             // Taken before the wait: `asked_for` keeps a permit for an informer that is added
             // meanwhile.
-            for core in std::mem::take(&mut self.inner.informers.lock().idle) {
+            let idle = std::mem::take(&mut self.inner.informers.lock().idle);
+            for core in idle {
                 tasks.spawn(core.run());
             }
             tokio::select! {

@@ -121,7 +121,7 @@ async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_vi
     }
 }
 
-/// Experiment E7: frames without a readable name.
+/// Frames without a readable name are dropped, and the next list repairs the cache.
 #[tokio::test(start_paused = true)]
 async fn frames_that_stop_decoding_leave_no_ghost() {
     let rig = Rig::synced(Server::new()).await;

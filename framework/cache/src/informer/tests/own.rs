@@ -79,7 +79,7 @@ async fn g_c8_an_answer_is_transformed_whole_and_a_part_of_it_not_at_all() {
         informer.wrote(&own).unwrap();
         assert_eq!(shown(), (1, "1".to_owned(), false), "it cannot be told what it would be");
         let bytes = answer("901", &json!({"k": "3", "more": "4"}));
-        informer.wrote_answer(&bytes).unwrap();
+        informer.wrote_response(&bytes).unwrap();
         assert_eq!(shown(), (2, "3".to_owned(), true));
         stop.cancel();
     }
@@ -96,7 +96,7 @@ async fn g_c8_an_answer_shows_what_the_type_does_not_know() {
         informer.store().ensure_index(zone).unwrap();
         let metadata = json!({"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7"});
         let object = json!({"metadata": metadata, "spec": {"host": "h", "zone": "z"}});
-        informer.wrote_answer(object.to_string().as_bytes()).unwrap();
+        informer.wrote_response(object.to_string().as_bytes()).unwrap();
         let found = informer.store().by_index(zone, "z");
         assert_eq!(found.len(), 1, "{representation:?}");
         assert_eq!(found[0].get().unwrap().spec.host, "h");
@@ -109,11 +109,11 @@ async fn an_answer_that_is_no_object_is_refused_and_one_of_elsewhere_ignored() {
     let informer = registry.informer::<ConfigMap>();
     let unversioned = answer("", &json!({}));
     for wrong in [&b"no JSON"[..], b"{}", &unversioned] {
-        let refused = informer.wrote_answer(wrong).unwrap_err();
+        let refused = informer.wrote_response(wrong).unwrap_err();
         assert_eq!(refused.kind(), windlass_core::ErrorKind::Usage);
         assert!(refused.to_string().contains("configmaps"), "{refused}");
     }
-    informer.wrote_answer(&answer("7", &json!({}))).unwrap();
+    informer.wrote_response(&answer("7", &json!({}))).unwrap();
     assert!(informer.store().is_empty());
 }
 
@@ -125,7 +125,7 @@ async fn an_index_that_comes_after_an_own_write_to_an_empty_cache_is_refused_if_
     run(&registry, &stop);
     informer.synced().await.unwrap();
     const ZONE: Index<Counted, String> = Index::on_path("zone", &["data", "zone"]);
-    informer.wrote_answer(&answer("900000", &json!({"k": "1", "zone": "z"}))).unwrap();
+    informer.wrote_response(&answer("900000", &json!({"k": "1", "zone": "z"}))).unwrap();
     assert_eq!(informer.store().list().len(), 1);
     let error = informer.store().ensure_index(ZONE).unwrap_err();
     assert_eq!(error.kind(), windlass_core::ErrorKind::Usage, "{error}");

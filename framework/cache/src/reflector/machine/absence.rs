@@ -46,7 +46,7 @@ impl Absence {
 
     /// Notes the answer of discovery. Only a clear no avoids the list; after any other answer the
     /// list decides.
-    pub(super) fn discovery_answered(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
+    pub(super) fn discovery_response(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
         self.was_found = served == Some(Served::Yes);
         (served == Some(Served::No)).then(|| AttemptEnd::Absent(self.why.clone()))
     }

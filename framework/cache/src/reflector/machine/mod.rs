@@ -328,8 +328,8 @@ impl Machine {
 impl Machine {
     /// Takes in whether discovery has the absent kind; returns the end of the attempt if a list
     /// would be in vain.
-    pub(super) fn discovery_answered(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
-        self.phase.due_mut()?.absence.as_mut()?.discovery_answered(served)
+    pub(super) fn discovery_response(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
+        self.phase.due_mut()?.absence.as_mut()?.discovery_response(served)
     }
 
     /// Returns the treatment of a 404 that came before `now`. A 404 empties the cache, so cached

@@ -158,7 +158,7 @@ impl MemorySource {
     /// [`Usage`](ErrorKind::Usage) when `object` is not a JSON object with a `metadata.name`.
     pub fn put<T: Serialize + ?Sized>(&self, object: &T) -> Result<u64, Error> {
         let object = serde_json::to_value(object).map_err(|error| {
-            Error::usage("cannot put: the object does not become JSON").because(error)
+            Error::usage("cannot put: the object cannot be serialized as JSON").because(error)
         })?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         if !object.is_object() || name.is_empty() {

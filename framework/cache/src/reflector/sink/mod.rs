@@ -32,7 +32,7 @@ impl<'a> RawObject<'a> {
         Self { scan, bytes }
     }
 
-    /// Returns namespace and name.
+    /// Returns namespace and name, under which a store keeps the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
     }
@@ -42,7 +42,7 @@ impl<'a> RawObject<'a> {
         self.scan.namespace.as_deref()
     }
 
-    /// Returns the name.
+    /// Returns the name; never empty, as an item without a readable name is not handed over.
     pub fn name(&self) -> &str {
         &self.scan.name
     }
@@ -52,7 +52,7 @@ impl<'a> RawObject<'a> {
         &self.scan.uid
     }
 
-    /// Returns the resourceVersion.
+    /// Returns the resourceVersion, by which a store tells a newer state from an older one.
     pub fn resource_version(&self) -> &str {
         &self.scan.resource_version
     }
@@ -82,7 +82,8 @@ impl fmt::Debug for RawObject<'_> {
     }
 }
 
-/// Progress of a reflector.
+/// Progress of a reflector, in the order of its deltas: a sink that has handled all deltas before
+/// may act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamProgress {
     /// Everything up to this version has been handed over.

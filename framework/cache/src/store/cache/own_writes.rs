@@ -10,7 +10,7 @@ use super::core::Core;
 use crate::store::index::Values;
 use crate::store::object::Object;
 use crate::store::slots::parts;
-use crate::store::state::{Shown, State, Unconfirmed};
+use crate::store::state::{OwnWriteOrder, State, Unconfirmed};
 use windlass_core::resource::ObjectKey;
 
 impl Core {
@@ -69,10 +69,10 @@ impl Core {
             state.own.wrote_in_dry_run(own, (&values, &part, tables), now);
         } else {
             let shown = state.compare_own(object);
-            if matches!(shown, Shown::Same | Shown::Later) {
-                return shown == Shown::Later;
+            if matches!(shown, OwnWriteOrder::Same | OwnWriteOrder::Later) {
+                return shown == OwnWriteOrder::Later;
             }
-            state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
+            state.own.wrote(own, (&values, &part, tables), now, shown == OwnWriteOrder::Void);
         }
         // An index was added meanwhile: the index's values were not computed, so the write counts
         // as unindexed.

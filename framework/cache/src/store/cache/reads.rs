@@ -195,7 +195,7 @@ impl Core {
         term: &str,
         at: ReadTime<'_>,
     ) -> Option<Vec<Arc<Object>>> {
-        let Match { mut found, is_sorted, others, evaluator } = match at {
+        let IndexMatch { mut found, is_sorted, others, evaluator } = match at {
             ReadTime::Now => self.match_now(id, term)?,
             ReadTime::SnapshotDiff(_) => self.read(at, |state, differences| {
                 // The index covers the current slots only: objects of the snapshot that differ are
@@ -224,7 +224,7 @@ impl Core {
     }
 
     /// Returns the objects in the index, and the own writes that may have the term instead.
-    fn match_now(&self, id: IndexId, term: &str) -> Option<Match> {
+    fn match_now(&self, id: IndexId, term: &str) -> Option<IndexMatch> {
         let state = self.state.read();
         let (mut matched, table) = matched(&state, id, term)?;
         if state.own.is_empty() {
@@ -250,7 +250,7 @@ impl Core {
 }
 
 /// Objects that an index has for a term, and others that the index may not cover.
-struct Match {
+struct IndexMatch {
     /// Objects of the index, as the watch has shown them.
     found: Vec<Arc<Object>>,
     is_sorted: bool,
@@ -261,7 +261,7 @@ struct Match {
 }
 
 /// Looks `term` up among the objects that the watch has shown; returns also the index's number.
-fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
+fn matched(state: &State, id: IndexId, term: &str) -> Option<(IndexMatch, usize)> {
     let mut tables = state.tables.iter().enumerate();
     let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
     // A value that no object has is no group: the answer is empty, and not an error.
@@ -271,7 +271,7 @@ fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
     let mut found = Vec::with_capacity(group.map_or(0, |group| group.len()));
     found.extend(ids.filter_map(|id| state.slots.object(id)).map(Arc::clone));
     let evaluator = table.evaluator.clone();
-    Some((Match { found, is_sorted, others: Vec::new(), evaluator }, number))
+    Some((IndexMatch { found, is_sorted, others: Vec::new(), evaluator }, number))
 }
 
 /// Objects that were collected under the lock.

@@ -15,9 +15,9 @@ pub struct Sizes {
 /// those of the store's own memory, without values that readers have decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
-    /// Objects that the watch has shown.
+    /// Objects that the watch has shown; objects that only own writes have shown are not counted.
     pub objects: usize,
-    /// Namespaces that have objects.
+    /// Namespaces with at least one object.
     pub namespaces: usize,
     /// Bytes of the stored content of the objects.
     pub payload_bytes: usize,

@@ -104,7 +104,7 @@ pub(in crate::store) fn refusal(
     } else if mode.never_has(path) {
         "only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
     } else if is_object(path) {
-        "an object stands there, which has no value to be found by; name a field below it, or use a function (Index::new)"
+        "the path ends at an object, which cannot be indexed; name a field below it, or use a function (Index::new)"
     } else if is_late && !mode.may_have(path) {
         "objects are cached already, and this field was not kept of them, or nothing shows that it was; add it to the projection, declare the index before the cache starts (ControllerBuilder::index, Store::ensure_index), or use a function of the decoded object (Index::new)"
     } else {

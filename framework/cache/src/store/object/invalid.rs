@@ -39,6 +39,10 @@ pub(in crate::store) trait InvalidSink: Send + Sync {
 pub(in crate::store) struct Invalids {
     known: Mutex<BTreeMap<ObjectKey, InvalidRecord>>,
     /// Whether there is any; checked by every read that decodes, without the lock.
+    ///
+    /// A `false` that is out of date does no harm. Changes of the store, which mark findings as
+    /// outdated, are ordered with `add` by the store's lock. A read that misses a finding decodes
+    /// the object once more; a report that misses it is right a moment later.
     is_any: AtomicBool,
 }
 

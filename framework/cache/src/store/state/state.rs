@@ -50,7 +50,7 @@ pub(in crate::store) struct State {
 
 /// Comparison of the watch's state at a key with an own write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Shown {
+pub(in crate::store) enum OwnWriteOrder {
     /// Nothing, or an earlier state.
     Earlier,
     /// The written state, or a deletion since.
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Compares `object`, which this process wrote, with the state that the watch has shown.
-    pub(in crate::store) fn compare_own(&self, object: &Object) -> Shown {
+    pub(in crate::store) fn compare_own(&self, object: &Object) -> OwnWriteOrder {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: ListGeneration| run.epoch >= epoch;
         // A deletion of this epoch that came after the write hides the write: the object must not
@@ -92,17 +92,17 @@ impl State {
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
             && self.tombstones.covers(object)
         {
-            return Shown::Same;
+            return OwnWriteOrder::Same;
         }
-        let Some(slot) = self.slots.get(parts(object.key())) else { return Shown::Earlier };
+        let Some(slot) = self.slots.get(parts(object.key())) else { return OwnWriteOrder::Earlier };
         // Versions from before a restored backup are numerically larger and say nothing.
         if !is_of_now(slot.run) {
-            return Shown::Void;
+            return OwnWriteOrder::Void;
         }
         match order(object.version(), slot.object.version()) {
-            Some(Ordering::Less) => Shown::Later,
-            Some(Ordering::Equal) => Shown::Same,
-            _ => Shown::Earlier,
+            Some(Ordering::Less) => OwnWriteOrder::Later,
+            Some(Ordering::Equal) => OwnWriteOrder::Same,
+            _ => OwnWriteOrder::Earlier,
         }
     }
 

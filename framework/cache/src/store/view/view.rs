@@ -238,7 +238,7 @@ impl<K: Resource> Store<K> {
     ///   references, which are no values.
     /// - Only metadata are read, and the path is outside of `metadata`.
     /// - Objects are in the store already and the field was not kept of them, because a projection
-    ///   does not have the field. Of a [`Typed`](crate::store::Representation::Typed) kind no path
+    ///   does not have the field. For a [`Typed`](crate::store::Representation::Typed) kind no path
     ///   outside of `metadata` is known to be kept, unless the kind is read as
     ///   [`DynamicObject`](windlass_core::resource::DynamicObject). An index by a function, and an
     ///   index that is declared before the first list, may be on any field.
@@ -308,7 +308,7 @@ impl<K: Resource> Store<K> {
     }
 
     /// Returns the newest resourceVersion up to which the store has received everything: that of
-    /// the last list, event or bookmark. Empty before the first list. Of several namespaces the
+    /// the last list, event or bookmark. Empty before the first list. With several namespaces the
     /// newest counts.
     ///
     /// For debug output: only the server can compare versions; their texts have no order.

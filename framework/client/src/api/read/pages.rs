@@ -217,7 +217,7 @@ impl<K: Resource> ListStream<K> {
                 self.next = NextPage::First;
                 self.skipping = self.last.is_some();
             }
-            None => return Err(error.note("the list cannot go on: it has no order")),
+            None => return Err(error.note("the list cannot continue: the server did not sort it")),
         }
         self.consistent = false;
         tracing::debug!(%error, "a list goes on at a newer version");

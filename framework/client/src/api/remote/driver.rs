@@ -251,7 +251,7 @@ impl<C: Conversation> Driver<C> {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
                 "the connection ended without a word"
             }
-            Error::Protocol(_) | Error::Utf8(_) => "the server does not keep to WebSocket",
+            Error::Protocol(_) | Error::Utf8(_) => "the server violates the WebSocket protocol",
             _ => "the connection broke",
         };
         match self.conversation.closed(Err(why.to_owned())) {

@@ -45,11 +45,12 @@ pub struct Session {
 /// The whole output of a command, and the exit status.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Captured {
-    /// Exit status.
+    /// Exit status of the command.
     pub status: ExitStatus,
-    /// All of `stdout`.
+    /// Bytes that the command wrote to its standard output.
     pub stdout: Vec<u8>,
-    /// All of `stderr`.
+    /// Bytes that the command wrote to its standard error; empty with a terminal, which has one
+    /// output.
     pub stderr: Vec<u8>,
 }
 

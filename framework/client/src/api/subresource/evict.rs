@@ -49,7 +49,8 @@ impl Evict {
         self
     }
 
-    /// Checks the budgets and evicts nothing.
+    /// Checks the budgets and evicts nothing: an eviction that they forbid fails as usual. Default:
+    /// no.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
@@ -61,10 +62,10 @@ impl Evict {
         self
     }
 
-    /// Calls `on_answer` with the answer, once the call is executed.
+    /// Calls `on_response` with the answer, once the call is executed.
     #[doc(hidden)]
-    pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
-        self.draft.on_answer = Some(Arc::new(on_answer));
+    pub fn on_response(mut self, on_response: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
+        self.draft.on_response = Some(Arc::new(on_response));
         self
     }
 

@@ -151,12 +151,12 @@ impl fmt::Debug for Log {
 /// [`next_line`](Self::next_line) and [`next_bytes`](Self::next_bytes) may be mixed.
 pub struct LogStream {
     bytes: ByteStream,
-    lines: Lines,
+    lines: LogLines,
 }
 
 impl LogStream {
     fn new(bytes: ByteStream) -> Self {
-        Self { bytes, lines: Lines::default() }
+        Self { bytes, lines: LogLines::default() }
     }
 
     /// Returns the next line, without the line end; `None` at the end of the log. A last line
@@ -203,7 +203,7 @@ impl fmt::Debug for LogStream {
 
 /// Splits bytes into lines.
 #[derive(Default)]
-struct Lines {
+struct LogLines {
     buffer: Vec<u8>,
     /// Offset of the first line that was not returned.
     start: usize,
@@ -211,7 +211,7 @@ struct Lines {
     searched: usize,
 }
 
-impl Lines {
+impl LogLines {
     /// Appends bytes that arrived.
     fn push(&mut self, piece: &[u8]) {
         // Returned lines are removed once per piece, not once per line.
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     fn lines(pieces: &[&[u8]]) -> Vec<String> {
-        let mut lines = Lines::default();
+        let mut lines = LogLines::default();
         pieces.iter().for_each(|piece| lines.push(piece));
         let mut all: Vec<_> = std::iter::from_fn(|| lines.pop()).collect();
         all.extend(lines.rest());
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn bytes_read_for_a_line_are_not_lost_to_a_reader_of_bytes() {
-        let mut lines = Lines::default();
+        let mut lines = LogLines::default();
         lines.push(b"a\nb\nc");
         assert_eq!(lines.pop().as_deref(), Some("a"));
         assert_eq!(lines.take().as_deref(), Some(&b"b\nc"[..]));

@@ -33,7 +33,7 @@ pub struct TokenRequest {
     spec: Map<String, Value>,
 }
 
-/// A service account's token.
+/// A token of a service account, bound to its audiences and to its end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Token {

@@ -104,7 +104,7 @@ async fn a_list_without_order_tells_that_its_token_expired() {
         stream.next().await.unwrap().unwrap();
     }
     let error = stream.next().await.unwrap().unwrap_err();
-    assert!(error.is_expired() && error.to_string().contains("no order"), "{error}");
+    assert!(error.is_expired() && error.to_string().contains("did not sort"), "{error}");
     assert!(stream.next().await.is_none());
 }
 

@@ -145,10 +145,10 @@ impl<T> Write<T> {
         self
     }
 
-    /// Calls `on_answer` with the answer, once the call was executed.
+    /// Calls `on_response` with the answer, once the call was executed.
     #[doc(hidden)]
-    pub fn on_answer(mut self, on_answer: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
-        self.draft.on_answer = Some(Arc::new(on_answer));
+    pub fn on_response(mut self, on_response: impl Fn(&Bytes) + Send + Sync + 'static) -> Self {
+        self.draft.on_response = Some(Arc::new(on_response));
         self
     }
 

@@ -94,7 +94,7 @@ impl<K: Whole> Api<K> {
 }
 
 /// Differences of the object and of the status, as merge patches.
-struct Changes {
+struct PatchChanges {
     /// Patch of the object; `None` without a difference.
     object: Option<Value>,
     /// Patch of the status; `None` without a difference.
@@ -125,7 +125,7 @@ impl<K: Whole> Patcher<K> {
     ///
     /// Costs the encoding of both copies.
     pub fn is_changed(&self) -> bool {
-        // `send` reports an object that does not become JSON.
+        // `send` reports an object that cannot be serialized as JSON.
         self.changes().map_or(true, |changes| changes.object.or(changes.status).is_some())
     }
 
@@ -161,7 +161,7 @@ impl<K: Whole> Patcher<K> {
         mut on_write: impl FnMut(Option<&str>, &K, &[u8]) + Send,
     ) -> Result<bool, Error> {
         self.check_unmoved()?;
-        let Changes { object, status, wanted_status } = self.changes()?;
+        let PatchChanges { object, status, wanted_status } = self.changes()?;
         let is_written = object.is_some() || status.is_some();
         if let Some(patch) = object {
             let from = self.locked_at().map(str::to_owned);
@@ -190,7 +190,7 @@ impl<K: Whole> Patcher<K> {
         Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
     }
 
-    /// Sends the patch of the status. Of most kinds the API server takes no uid there: the version
+    /// Sends the patch of the status. For most kinds the API server takes no uid there: the version
     /// alone tells another object of the name.
     async fn write_status(&self, status: Value) -> Result<(K, Bytes), Error> {
         let patch = json!({ "status": status });
@@ -239,7 +239,7 @@ impl<K: Whole> Patcher<K> {
     }
 
     /// The differences between the copy and the object that was read.
-    fn changes(&self) -> Result<Changes, Error> {
+    fn changes(&self) -> Result<PatchChanges, Error> {
         let (mut base, mut wanted) = (json(&self.base)?, json(&self.object)?);
         let base_status = take(&mut base, "status");
         let wanted_status = take(&mut wanted, "status");
@@ -254,7 +254,7 @@ impl<K: Whole> Patcher<K> {
             (base, Value::Null) => merge_diff(base, &Map::new().into()),
             (base, wanted) => merge_diff(base, wanted),
         };
-        Ok(Changes { object: merge_diff(&base, &wanted), status, wanted_status })
+        Ok(PatchChanges { object: merge_diff(&base, &wanted), status, wanted_status })
     }
 
     /// Refuses a copy with another name or namespace.
@@ -294,6 +294,7 @@ fn with_status<K: Resource>(object: &K, status: Value) -> Result<K, Error> {
 
 /// The error of a copy that cannot be converted.
 fn unusable<K: Resource>(object: &K, error: Undecodable) -> Error {
-    let text = format!("cannot patch \"{}\": it does not become JSON and back", object.key());
+    let text =
+        format!("cannot patch \"{}\": it cannot be serialized as JSON and read back", object.key());
     Error::new(ErrorKind::Usage, text).because(error)
 }

@@ -29,7 +29,7 @@ pub struct Retries {
     ///
     /// 0 counts as 1.
     pub steps: u32,
-    /// The first wait.
+    /// Wait before the second attempt, to which `jitter` is added.
     pub first: Duration,
     /// Factor from each wait to the next.
     ///

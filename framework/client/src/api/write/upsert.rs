@@ -221,7 +221,7 @@ impl<K: Resource> Api<K> {
 /// Encodes an object; the error names the object.
 fn json<K: Resource>(object: &K) -> Result<Value, Error> {
     serde_json::to_value(object).map_err(|error| {
-        let text = format!("cannot write \"{}\": it does not become JSON", object.name());
+        let text = format!("cannot write \"{}\": it cannot be serialized as JSON", object.name());
         Error::new(ErrorKind::Usage, text).because(error)
     })
 }

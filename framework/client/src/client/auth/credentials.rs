@@ -60,11 +60,11 @@ pub(crate) struct Credentials {
     source: AuthSource,
     clock: Clock,
     /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
-    kept: tokio::sync::Mutex<Held>,
+    kept: tokio::sync::Mutex<CredentialState>,
     /// Run of the plugin that is under way; the run survives callers that are cancelled.
     running: tokio::sync::Mutex<Option<PluginRun>>,
     /// Set once by `concern`, because pool and TLS need the credentials first.
-    connections: OnceLock<Connections>,
+    connections: OnceLock<PluginConnections>,
 }
 
 /// A run of the plugin in a task; dropping the handle kills the plugin.
@@ -72,7 +72,7 @@ type PluginRun = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
 /// Connections that a change of certificates affects.
 #[derive(Debug)]
-struct Connections {
+struct PluginConnections {
     /// Weak, because the pool owns the connector, which owns the credentials.
     pool: Weak<Pool>,
     tls: Option<Arc<Tls>>,
@@ -80,7 +80,7 @@ struct Connections {
 
 /// Cached credentials and the state of their renewal.
 #[derive(Debug, Default)]
-struct Held {
+struct CredentialState {
     kept: Option<CachedCredential>,
     /// Last client certificate of the plugin; kept after a refusal to notice a change.
     identity: Option<Identity>,
@@ -128,7 +128,7 @@ impl Credentials {
     /// Registers the connections to retire when certificates change, in the files behind `tls` or
     /// in the plugin.
     pub(crate) fn concern(&self, pool: &Arc<Pool>, tls: Option<Arc<Tls>>) {
-        let _ = self.connections.set(Connections { pool: Arc::downgrade(pool), tls });
+        let _ = self.connections.set(PluginConnections { pool: Arc::downgrade(pool), tls });
     }
 
     /// Returns the `Authorization` header for a request now.

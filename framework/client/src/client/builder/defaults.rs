@@ -21,7 +21,7 @@ const JSON: &str = "application/json";
 
 /// Settings of the builder, before the environment and the defaults fill the gaps.
 #[derive(Default)]
-pub(in crate::client) struct Wishes {
+pub(in crate::client) struct UnresolvedSettings {
     timeout: Option<Duration>,
     accept: Option<String>,
     content_type: Option<String>,
@@ -38,7 +38,7 @@ pub(in crate::client) struct Wishes {
     shown: Option<usize>,
 }
 
-impl Wishes {
+impl UnresolvedSettings {
     /// Reads the variables of the backoff, which count where the builder sets none.
     pub(in crate::client) fn read_env(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
         self.env_backoff = backoff::from_env(variable);
@@ -88,9 +88,9 @@ impl Wishes {
     }
 }
 
-impl fmt::Debug for Wishes {
+impl fmt::Debug for UnresolvedSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wishes")
+        f.debug_struct("UnresolvedSettings")
             .field("timeout", &self.timeout)
             .field("qps", &self.qps)
             .field("burst", &self.burst)
@@ -108,14 +108,14 @@ impl ClientBuilder {
     /// default is not.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.wishes.timeout = Some(timeout);
+        self.unresolved.timeout = Some(timeout);
         self
     }
 
     /// Sets the media types of answers. Default: the [content type](Self::content_type), and `*/*`.
     #[must_use]
     pub fn accept(mut self, media_types: &str) -> Self {
-        self.wishes.accept = Some(media_types.to_owned());
+        self.unresolved.accept = Some(media_types.to_owned());
         self
     }
 
@@ -123,7 +123,7 @@ impl ClientBuilder {
     /// content type and [`accept`](Self::accept) are empty, no header `Accept` is sent.
     #[must_use]
     pub fn content_type(mut self, media_type: &str) -> Self {
-        self.wishes.content_type = Some(media_type.to_owned());
+        self.unresolved.content_type = Some(media_type.to_owned());
         self
     }
 
@@ -133,7 +133,7 @@ impl ClientBuilder {
     /// client-go's default is 5 a second with a burst of 10.
     #[must_use]
     pub fn qps(mut self, qps: f64) -> Self {
-        self.wishes.qps = Some(qps);
+        self.unresolved.qps = Some(qps);
         self
     }
 
@@ -143,7 +143,7 @@ impl ClientBuilder {
     /// client-go's value. Without [`qps`](Self::qps) the burst has no effect.
     #[must_use]
     pub fn burst(mut self, burst: u32) -> Self {
-        self.wishes.burst = Some(burst);
+        self.unresolved.burst = Some(burst);
         self
     }
 
@@ -169,7 +169,7 @@ impl ClientBuilder {
     /// ```
     #[must_use]
     pub fn rate_limiter(mut self, limiter: Arc<dyn RequestLimiter>) -> Self {
-        self.wishes.limiter = Some(limiter);
+        self.unresolved.limiter = Some(limiter);
         self
     }
 
@@ -179,7 +179,7 @@ impl ClientBuilder {
     /// wait in whole seconds).
     #[must_use]
     pub fn backoff(mut self, factory: BackoffFactory) -> Self {
-        self.wishes.backoff = Some(factory);
+        self.unresolved.backoff = Some(factory);
         self
     }
 
@@ -189,7 +189,7 @@ impl ClientBuilder {
     /// [`WriteWarnings`](crate::client::WriteWarnings) writes them out.
     #[must_use]
     pub fn warning_handler(mut self, handler: Arc<dyn WarningHandler>) -> Self {
-        self.wishes.warnings = Some(handler);
+        self.unresolved.warnings = Some(handler);
         self
     }
 
@@ -199,7 +199,7 @@ impl ClientBuilder {
     /// 0 shows none. Values with names of credentials are left out.
     #[must_use]
     pub fn trace_bodies(mut self, bytes: usize) -> Self {
-        self.wishes.shown = Some(bytes);
+        self.unresolved.shown = Some(bytes);
         self
     }
 }
@@ -213,20 +213,20 @@ mod tests {
         let env = |_: &str| Some("3".to_owned());
         let clock = Clock::system();
         let url = "https://a/".parse().unwrap();
-        let delay = |wishes: Wishes| {
-            let manager = wishes.defaults(&clock).backoff.map(|make| make())?;
+        let delay = |unresolved: UnresolvedSettings| {
+            let manager = unresolved.defaults(&clock).backoff.map(|make| make())?;
             manager.observe(&url, Some(500));
             Some(manager.delay(&url).as_secs())
         };
-        assert_eq!(delay(Wishes::default()), None);
-        let mut wishes = Wishes::default();
-        wishes.read_env(&env);
-        assert_eq!(delay(wishes), Some(3));
-        let mut wishes = Wishes {
+        assert_eq!(delay(UnresolvedSettings::default()), None);
+        let mut unresolved = UnresolvedSettings::default();
+        unresolved.read_env(&env);
+        assert_eq!(delay(unresolved), Some(3));
+        let mut unresolved = UnresolvedSettings {
             backoff: Some(Arc::new(|| Arc::new(backoff::NoBackoff))),
-            ..Wishes::default()
+            ..UnresolvedSettings::default()
         };
-        wishes.read_env(&env);
-        assert_eq!(delay(wishes), Some(0));
+        unresolved.read_env(&env);
+        assert_eq!(delay(unresolved), Some(0));
     }
 }

@@ -12,7 +12,7 @@ use rustls::crypto::CryptoProvider;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 
-use self::defaults::Wishes;
+use self::defaults::UnresolvedSettings;
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::call::Shared;
@@ -44,7 +44,7 @@ struct ClientSettings {
     /// Time limit for the head of an answer to a read.
     head: Option<Duration>,
     /// Largest answer that is read as a whole.
-    answer_limit: Option<usize>,
+    response_limit: Option<usize>,
     /// Whether answers in gzip are requested.
     gzip: Option<bool>,
 }
@@ -64,7 +64,7 @@ impl ClientSettings {
             head: self.head.unwrap_or(tuning.head),
             // As by default, the head of a list has three times the time of other heads.
             list_head: self.head.map_or(tuning.list_head, |head| head * 3),
-            answer_limit: self.answer_limit.unwrap_or(tuning.answer_limit),
+            response_limit: self.response_limit.unwrap_or(tuning.response_limit),
             gzip: self.gzip.unwrap_or(tuning.gzip),
         }
     }
@@ -101,7 +101,7 @@ pub struct ClientBuilder {
     manager: Option<String>,
     user_agent: Option<HeaderValue>,
     /// Defaults of calls.
-    pub(super) wishes: Wishes,
+    pub(super) unresolved: UnresolvedSettings,
     /// Settings of the transport.
     settings: ClientSettings,
     /// Layers of the user, the innermost first.
@@ -205,8 +205,8 @@ impl ClientBuilder {
     /// Sets the largest answer that is read as a whole, in bytes, decoded. Default: 64 MiB. Streams
     /// have no such limit.
     #[must_use]
-    pub fn max_answer(mut self, bytes: usize) -> Self {
-        self.settings.answer_limit = Some(bytes);
+    pub fn max_response_size(mut self, bytes: usize) -> Self {
+        self.settings.response_limit = Some(bytes);
         self
     }
 
@@ -300,7 +300,7 @@ impl ClientBuilder {
     pub fn build(mut self) -> Result<Client, Error> {
         // The variables of the backoff count with a connector as well; those of the transport do
         // not.
-        self.wishes.read_env(&|name| std::env::var(name).ok());
+        self.unresolved.read_env(&|name| std::env::var(name).ok());
         if let Some(config) = &self.config {
             // Also with a connector: the rules concern the address, regardless of the code that
             // opens the connections.
@@ -405,7 +405,7 @@ impl ClientBuilder {
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
             tuning,
-            defaults: self.wishes.defaults(&environment.clock),
+            defaults: self.unresolved.defaults(&environment.clock),
             jitter,
             budgets: Mutex::new(Budgets::new(environment.clock.now())),
             slow: Mutex::default(),

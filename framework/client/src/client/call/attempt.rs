@@ -14,8 +14,8 @@ use crate::client::policy::AttemptOutcome;
 use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
 use crate::client::transport::{
-    Attempt, BodyEnd, ERROR_BODY_LIMIT, HttpRequest, Reader, ResponseBody, TransportError, dial,
-    gzip,
+    Attempt, BodyEnd, BoundedReader, ERROR_BODY_LIMIT, HttpRequest, ResponseBody, TransportError,
+    dial, gzip,
 };
 use windlass_core::error::{ApiStatus, BoxError, Error, ErrorKind};
 use windlass_core::resource::Verb;
@@ -137,19 +137,19 @@ impl Call<'_> {
         request: HttpRequest,
     ) -> Result<AttemptResponse, AttemptError> {
         let response = self.answer(request).await;
-        let response = response.map_err(|error| self.no_answer(error))?;
+        let response = response.map_err(|error| self.no_response(error))?;
         let (parts, body) = response.into_parts();
         // Before the status is looked at: error answers carry warnings, too.
         warning::notify(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
         if !status.is_success() {
-            return Err(self.error_answer(status, &headers, body).await);
+            return Err(self.error_response(status, &headers, body).await);
         }
         if !self.whole {
             return Ok(AttemptResponse { status, headers, read: Bytes::new(), rest: Some(body) });
         }
-        let limit = self.request.answer_limit.unwrap_or(self.shared.tuning.answer_limit);
-        let mut reader = Reader::new(body, limit);
+        let limit = self.request.response_limit.unwrap_or(self.shared.tuning.response_limit);
+        let mut reader = BoundedReader::new(body, limit);
         match reader.run().await {
             BodyEnd::Whole => self.whole(status, headers, reader.into_bytes()),
             BodyEnd::TooLong => {
@@ -174,7 +174,7 @@ impl Call<'_> {
         headers: HeaderMap,
         read: Bytes,
     ) -> Result<AttemptResponse, AttemptError> {
-        trace::answer(self.shared, self.request, status.as_u16(), &headers, &read);
+        trace::response(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
             let retry_after = status::retry_after(&headers).or(asked(&status));
@@ -193,18 +193,18 @@ impl Call<'_> {
 
     /// Reads an error answer to the end, so that the connection can be used again. A body that is
     /// broken, slow or endless does not change the error.
-    async fn error_answer(
+    async fn error_response(
         &self,
         code: StatusCode,
         headers: &HeaderMap,
         body: ResponseBody,
     ) -> AttemptError {
-        let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
+        let mut reader = BoundedReader::new(body, ERROR_BODY_LIMIT);
         let clock = &self.shared.environment.clock;
         // The outcome is ignored: the reader keeps the part that has arrived.
         let _ = clock.timeout(ERROR_BODY_TIME, reader.run()).await;
         let read = reader.into_bytes();
-        trace::answer(self.shared, self.request, code.as_u16(), headers, &read);
+        trace::response(self.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
         // The header takes precedence over the wait in the Status.
         let retry_after = status::retry_after(headers).or(asked(&status));
@@ -214,7 +214,7 @@ impl Call<'_> {
 
     /// Makes a certificate that cannot be trusted final: another attempt a second later would meet
     /// the same certificate.
-    fn no_answer(&self, error: BoxError) -> AttemptError {
+    fn no_response(&self, error: BoxError) -> AttemptError {
         let failure = broken(error);
         let AttemptError::Broken { outcome: AttemptOutcome::NotSent, source: Some(source) } =
             failure

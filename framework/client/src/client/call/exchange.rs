@@ -83,14 +83,14 @@ pub enum BrokenExchange {
 
 /// A boxed future of an answer.
 #[doc(hidden)]
-pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<HttpResponse, BoxError>> + Send>>;
+pub type ResponseFuture = Pin<Box<dyn Future<Output = Result<HttpResponse, BoxError>> + Send>>;
 
 /// A listener for the exchanges of a client, or the other side of them. All methods must return
 /// quickly.
 #[doc(hidden)]
 pub trait ExchangeHook: fmt::Debug + Send + Sync {
     /// Returns the answer in place of a server's; `None` to send the request. Default: `None`.
-    fn answer(&self, request: &SentRequest) -> Option<AnswerFuture> {
+    fn answer(&self, request: &SentRequest) -> Option<ResponseFuture> {
         let _ = request;
         None
     }

@@ -19,9 +19,9 @@ mod uri;
 
 pub(in crate::client) use defaults::Defaults;
 pub use exchange::{
-    AnswerFuture, BrokenExchange, ExchangeEnd, ExchangeHook, RequestOrigin, SentRequest,
+    BrokenExchange, ExchangeEnd, ExchangeHook, RequestOrigin, ResponseFuture, SentRequest,
 };
-pub use observe::{AnsweredDryRun, DryRunObserver, ObservedRequest, RequestObserver};
+pub use observe::{DryRunObserver, DryRunResponse, ObservedRequest, RequestObserver};
 pub(in crate::client) use trace::{SHOWN, curl};
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
@@ -133,7 +133,7 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
         }
         let (status, headers, body) = (answer.status, answer.headers, answer.read);
         let response = Response { status, headers, body, what: request.what.clone() };
-        client.answered_dry_run(&request, &response);
+        client.observe_dry_run(&request, &response);
         Ok(response)
     };
     // Boxed: the state machine of a call is large and would be part of each caller's future.

@@ -48,7 +48,7 @@ pub trait RequestObserver: fmt::Debug + Send + Sync {
 /// A write that was sent as a dry run, and answered without an error. `Debug` shows no contents.
 #[derive(Clone)]
 #[doc(hidden)]
-pub struct AnsweredDryRun {
+pub struct DryRunResponse {
     pub verb: Verb,
     /// API group; empty for the core group.
     pub group: String,
@@ -74,7 +74,7 @@ pub struct AnsweredDryRun {
 pub trait DryRunObserver: fmt::Debug + Send + Sync {
     /// Called once for each write that the API server answered without an error; must return
     /// quickly.
-    fn answered(&self, dry_run: AnsweredDryRun);
+    fn answered(&self, dry_run: DryRunResponse);
 
     /// Called once for each read of a resource, whatever its answer, with a text such as
     /// `get secrets shop/tls`; must return quickly.
@@ -83,14 +83,14 @@ pub trait DryRunObserver: fmt::Debug + Send + Sync {
     }
 }
 
-impl fmt::Debug for AnsweredDryRun {
+impl fmt::Debug for DryRunResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verb, path, subresource, code, .. } = self;
         write!(f, "{} {path} {subresource:?}: {code}", verb.as_str())
     }
 }
 
-impl AnsweredDryRun {
+impl DryRunResponse {
     /// Returns the dry run of a request; `None` for a path that is no object of the API, which a
     /// handle for dry runs refuses anyway.
     fn of(path: &str, request: &Prepared, response: &Response) -> Option<Self> {
@@ -135,12 +135,12 @@ impl Client {
     }
 
     /// Passes the answer to a dry run to the observer.
-    pub(super) fn answered_dry_run(&self, request: &Prepared, response: &Response) {
+    pub(super) fn observe_dry_run(&self, request: &Prepared, response: &Response) {
         let Some(observer) = self.dry_runs.as_ref().filter(|_| request.verb.writes()) else {
             return;
         };
         let path = self.below(request);
-        if let Some(it) = path.and_then(|path| AnsweredDryRun::of(path, request, response)) {
+        if let Some(it) = path.and_then(|path| DryRunResponse::of(path, request, response)) {
             observer.answered(it);
         }
     }

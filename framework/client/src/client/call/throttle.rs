@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Call;
-use crate::client::policy::Loudness;
+use tracing::Level;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names::REST_RATE_LIMITER_SECONDS;
 use windlass_core::resource::Verb;
@@ -82,10 +82,10 @@ impl Call<'_> {
         let very = waited > VERY_LONG;
         // Limited across all calls of the client: under a rate limit nearly every call waits.
         match very.then(|| self.shared.slow.lock().admit(now)) {
-            Some(Loudness::Info) => {
+            Some(Some(Level::INFO)) => {
                 tracing::info!(target: TARGET, ?waited, reason, url, "{WAITED}")
             }
-            Some(Loudness::Silent) => {}
+            Some(None) => {}
             _ => tracing::debug!(target: TARGET, ?waited, reason, url, "{WAITED}"),
         }
     }

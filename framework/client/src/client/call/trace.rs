@@ -54,13 +54,13 @@ pub(in crate::client) fn request(shared: &Shared, request: &Prepared, attempt: u
             headers = ?Headers(&request.headers),
             attempt,
             body,
-            "request"
+            "a request is sent"
         );
     }
 }
 
-/// Logs an answer that was read.
-pub(in crate::client) fn answer(
+/// Logs a response that was read.
+pub(in crate::client) fn response(
     shared: &Shared,
     request: &Prepared,
     code: u16,
@@ -75,7 +75,7 @@ pub(in crate::client) fn answer(
             code,
             headers = ?Headers(headers),
             body,
-            "answer"
+            "a response was read"
         );
     }
 }

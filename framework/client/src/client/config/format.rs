@@ -1,7 +1,7 @@
 //! The kubeconfig format: parsing and merging, as by kubectl.
 //!
-//! Of several files the first with a cluster, user or context of a name decides all of that entry,
-//! the first that sets `current-context` decides the current context, and relative paths are
+//! Among several files the first with a cluster, user or context of a name decides all of that
+//! entry, the first that sets `current-context` decides the current context, and relative paths are
 //! relative to the folder of their file. Names are not resolved and no other files are read here.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tracing::Level;
 
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
@@ -237,14 +238,6 @@ impl RequestLimiter for NeverAllow {
     }
 }
 
-/// Log level of a line about a long wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::client) enum Loudness {
-    Info,
-    Debug,
-    Silent,
-}
-
 /// Limiter of log lines about long waits: at INFO one line in ten seconds, at DEBUG one line a
 /// second.
 #[derive(Debug, Default)]
@@ -257,18 +250,18 @@ impl ThrottledLog {
     const INFO: Duration = Duration::from_secs(10);
     const DEBUG: Duration = Duration::from_secs(1);
 
-    /// Returns the level at which a line may be logged now.
-    pub(in crate::client) fn admit(&mut self, now: Instant) -> Loudness {
+    /// Returns the level at which a line may be logged now; `None` if at no level.
+    pub(in crate::client) fn admit(&mut self, now: Instant) -> Option<Level> {
         let passed = |last: Option<Instant>, pause| last.is_none_or(|last| now >= last + pause);
         if passed(self.info, Self::INFO) {
             (self.info, self.debug) = (Some(now), Some(now));
-            return Loudness::Info;
+            return Some(Level::INFO);
         }
         if passed(self.debug, Self::DEBUG) {
             self.debug = Some(now);
-            return Loudness::Debug;
+            return Some(Level::DEBUG);
         }
-        Loudness::Silent
+        None
     }
 }
 
@@ -445,9 +438,9 @@ mod tests {
         let mut loud = [0, 0];
         for _ in 0..600 {
             match log.admit(Instant::now()) {
-                Loudness::Info => loud[0] += 1,
-                Loudness::Debug => loud[1] += 1,
-                Loudness::Silent => {}
+                Some(Level::INFO) => loud[0] += 1,
+                Some(_) => loud[1] += 1,
+                None => {}
             }
             tokio::time::advance(Duration::from_millis(100)).await;
         }

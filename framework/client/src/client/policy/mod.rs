@@ -13,8 +13,8 @@ pub use gate::WriteGate;
 pub(in crate::client) use header_rules::{HeaderRules, IMPERSONATION_RULE, is_sent_whole};
 pub use in_flight::InFlightWrites;
 pub use in_flight::WritePermit;
+pub(in crate::client) use limit::ThrottledLog;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RequestLimiter, TokenBucket};
-pub(in crate::client) use limit::{Loudness, ThrottledLog};
 pub(crate) use retry::{
     AttemptOutcome, Budgets, Decision, MAX_RETRIES, MAX_RETRY_AFTER, RetryInput, Why, decide,
     is_uncertain,

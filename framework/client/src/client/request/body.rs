@@ -117,9 +117,9 @@ impl BodyContent {
             // `None` and `()` serialize to `null`, which means no body.
             Body::Object(Encoded(Ok(json))) if json == b"null" => Ok(Self::default()),
             Body::Object(Encoded(Ok(json))) => Ok(Self { bytes: json.into(), ..Self::default() }),
-            Body::Object(Encoded(Err(error))) => {
-                Err(format!("the object does not become JSON: {error}; correct its Serialize"))
-            }
+            Body::Object(Encoded(Err(error))) => Err(format!(
+                "the object cannot be serialized as JSON: {error}; correct its Serialize"
+            )),
         }
     }
 

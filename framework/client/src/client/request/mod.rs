@@ -108,7 +108,7 @@ pub struct Request {
     /// Body.
     content: BodyContent,
     timeout: Option<Duration>,
-    answer_limit: Option<usize>,
+    response_limit: Option<usize>,
     repeatable: bool,
     background: bool,
     /// Description for error texts, instead of the default.
@@ -191,7 +191,7 @@ impl Client {
             params: Vec::new(),
             headers: HeaderMap::new(),
             content: BodyContent::default(),
-            answer_limit: None,
+            response_limit: None,
             repeatable: false,
             background: false,
             words: None,
@@ -393,9 +393,9 @@ impl Request {
 
     /// Sets the largest answer that [`send`](Self::send) reads, in bytes, decoded, and the largest
     /// event of a [`watch`](Self::watch). Default: the client's (64 MiB), and 16 MiB for an event.
-    pub fn answer_limit(self, bytes: usize) -> Self {
+    pub fn response_limit(self, bytes: usize) -> Self {
         self.change(|request| {
-            request.answer_limit = Some(bytes);
+            request.response_limit = Some(bytes);
             Ok(())
         })
     }

@@ -54,8 +54,9 @@ pub struct Prepared {
     /// to the first byte. `None` is the client's default of 30 s.
     pub timeout: Option<Duration>,
     /// Largest answer that is read as a whole, in bytes, decoded. `None` is the client's: 64 MiB,
-    /// unless [`max_answer`](crate::client::ClientBuilder::max_answer) says otherwise.
-    pub answer_limit: Option<usize>,
+    /// unless [`max_response_size`](crate::client::ClientBuilder::max_response_size) says
+    /// otherwise.
+    pub response_limit: Option<usize>,
     /// Whether the request may be sent again after a failure that leaves the execution unknown.
     /// True for reads, applies, and writes that carry a resourceVersion or uid precondition.
     pub repeatable: bool,
@@ -101,7 +102,7 @@ impl Prepared {
             body: Bytes::new(),
             what,
             timeout: None,
-            answer_limit: None,
+            response_limit: None,
             repeatable: !verb.writes(),
             scope: None,
             background: false,
@@ -151,7 +152,7 @@ impl fmt::Debug for Prepared {
             .field("body", &Length(self.body.len()))
             .field("what", &self.what)
             .field("timeout", &self.timeout)
-            .field("answer_limit", &self.answer_limit)
+            .field("response_limit", &self.response_limit)
             .field("repeatable", &self.repeatable)
             .field("scope", &self.scope)
             .field("background", &self.background)

@@ -25,11 +25,12 @@ use windlass_core::wire::{Undecodable, times};
 /// ```
 #[derive(Clone)]
 pub struct Response {
-    /// Status code; 2xx.
+    /// Status code, always 2xx: any other code is an error of the call.
     pub status: StatusCode,
-    /// Headers.
+    /// Headers of the response, as received.
     pub headers: HeaderMap,
-    /// Body.
+    /// Body as received, decompressed; at most
+    /// [`max_response_size`](crate::client::ClientBuilder::max_response_size) long.
     pub body: Bytes,
     /// Description of the request, for error texts.
     pub(crate) what: String,

@@ -59,7 +59,7 @@ impl Request {
     /// Dropping the future cancels the request.
     pub async fn watch(&self) -> Result<RawWatch, Error> {
         let watch = self.client.watch(self.assemble(true)?).await?;
-        Ok(self.answer_limit.into_iter().fold(watch, RawWatch::limited))
+        Ok(self.response_limit.into_iter().fold(watch, RawWatch::limited))
     }
 
     /// Returns the absolute URL, with the query.
@@ -134,7 +134,7 @@ impl Request {
         }
         prepared.timeout = self.timeout;
         prepared.push_timeout();
-        prepared.answer_limit = self.answer_limit;
+        prepared.response_limit = self.response_limit;
         prepared.headers = self.headers.clone();
         if !self.content.is_empty() && !prepared.headers.contains_key(CONTENT_TYPE) {
             let media_type = self.client.content_type();

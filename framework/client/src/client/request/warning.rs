@@ -21,10 +21,10 @@ const MOST: usize = 64;
 /// Largest number of texts that are remembered as shown; the oldest is forgotten first.
 const REMEMBERED: usize = 256;
 
-/// A warning of an answer.
+/// A warning in the header `Warning` of a response, such as that a version is deprecated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// 299.
+    /// Code of the warning, always 299: API servers send no other, and others are not reported.
     pub code: u16,
     /// Name of the server that warns; `-` without a name.
     pub agent: String,
@@ -64,7 +64,8 @@ pub trait WarningHandler: fmt::Debug + Send + Sync + 'static {
     fn warn(&self, warning: &Warning, template: &str);
 }
 
-/// Handler that ignores warnings.
+/// Handler that ignores warnings: for
+/// [`warning_handler`](crate::client::ClientBuilder::warning_handler).
 #[derive(Clone, Copy, Debug)]
 pub struct NoWarnings;
 

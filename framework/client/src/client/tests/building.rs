@@ -376,7 +376,7 @@ fn mechanism_7_a_body_is_a_file_bytes_a_reader_or_an_object() {
     let text = mistake(client.post().body_file("/does/not/exist"));
     assert!(text.contains("/does/not/exist cannot be read"), "{text}");
     let keys = std::collections::BTreeMap::from([((1, 2), 3)]);
-    assert!(mistake(client.post().object(&keys)).contains("does not become JSON"));
+    assert!(mistake(client.post().object(&keys)).contains("cannot be serialized as JSON"));
 }
 
 #[test]

@@ -78,7 +78,7 @@ async fn mechanism_16_an_event_beyond_the_limit_is_told_and_the_next_one_follows
         "{\"type\":\"ADDED\",\"object\":{\"a\":\"far too long\"}}\n\
          {\"type\":\"ADDED\",\"object\":{}}\n",
     )]);
-    let mut watch = pods(&client(&server)).answer_limit(32).watch().await.unwrap();
+    let mut watch = pods(&client(&server)).response_limit(32).watch().await.unwrap();
     let error = watch.next().await.unwrap().unwrap_err();
     assert!(error.to_string().contains("larger than 32 bytes"), "{error}");
     assert_eq!(watch.next().await.unwrap().unwrap().object, "{}");

@@ -30,7 +30,7 @@ pub(in crate::client) enum BodyEnd {
 }
 
 /// Collector of a body.
-pub(in crate::client) struct Reader {
+pub(in crate::client) struct BoundedReader {
     body: ResponseBody,
     limit: usize,
     /// First chunk; a body of a single chunk, the usual case, is not copied. Either this or `read`
@@ -40,7 +40,7 @@ pub(in crate::client) struct Reader {
     read: Vec<u8>,
 }
 
-impl Reader {
+impl BoundedReader {
     /// Creates a reader of at most `limit` bytes.
     pub(in crate::client) fn new(body: ResponseBody, limit: usize) -> Self {
         Self { body, limit, first: Bytes::new(), read: Vec::new() }
@@ -127,8 +127,11 @@ mod tests {
         }
     }
 
-    fn reader(pieces: &[&'static [u8]], announced: u64, limit: usize) -> Reader {
-        Reader::new(Pieces(pieces.iter().copied().collect(), announced).boxed_unsync(), limit)
+    fn reader(pieces: &[&'static [u8]], announced: u64, limit: usize) -> BoundedReader {
+        BoundedReader::new(
+            Pieces(pieces.iter().copied().collect(), announced).boxed_unsync(),
+            limit,
+        )
     }
 
     #[tokio::test]

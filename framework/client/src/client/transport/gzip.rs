@@ -53,7 +53,7 @@ pub(in crate::client) fn decoded(answer: HttpResponse) -> HttpResponse {
     let body = match encoding(answer.headers()) {
         None => return answer,
         Some(Ok(())) => |body| Gunzip::new(body).boxed_unsync(),
-        Some(Err(())) => |body| Foreign(body).boxed_unsync(),
+        Some(Err(())) => |body| UnknownEncoding(body).boxed_unsync(),
     };
     let mut answer = answer.map(body);
     // Both describe the compressed body.
@@ -74,7 +74,7 @@ fn encoding(headers: &HeaderMap) -> Option<Result<(), ()>> {
 
 /// Returns whether `error` stems from data that would be as wrong the next time.
 pub(in crate::client) fn is_undecodable(error: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(GzipFault::Corrupt(_) | GzipFault::Foreign))
+    matches!(error.downcast_ref(), Some(GzipFault::Corrupt(_) | GzipFault::UnknownEncoding))
 }
 
 /// Reason why a body cannot be decoded.
@@ -85,7 +85,7 @@ enum GzipFault {
     /// The body ended within a member.
     Truncated,
     /// The body has an encoding that was not requested.
-    Foreign,
+    UnknownEncoding,
 }
 
 impl fmt::Display for GzipFault {
@@ -93,7 +93,7 @@ impl fmt::Display for GzipFault {
         match self {
             Self::Corrupt(why) => write!(f, "the answer is not valid gzip: {why}"),
             Self::Truncated => f.write_str("the answer ended in the middle of its gzip data"),
-            Self::Foreign => {
+            Self::UnknownEncoding => {
                 f.write_str("the answer has a Content-Encoding that was not asked for")
             }
         }
@@ -103,9 +103,9 @@ impl fmt::Display for GzipFault {
 impl std::error::Error for GzipFault {}
 
 /// Body of an unknown encoding: the first frame is an error.
-struct Foreign(#[expect(dead_code, reason = "dropping it ends the request")] ResponseBody);
+struct UnknownEncoding(#[expect(dead_code, reason = "dropping it ends the request")] ResponseBody);
 
-impl Body for Foreign {
+impl Body for UnknownEncoding {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -113,7 +113,7 @@ impl Body for Foreign {
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Poll::Ready(Some(Err(GzipFault::Foreign.into())))
+        Poll::Ready(Some(Err(GzipFault::UnknownEncoding.into())))
     }
 }
 

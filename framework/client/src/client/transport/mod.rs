@@ -18,7 +18,7 @@ mod service;
 mod tls;
 mod tuning;
 
-pub(in crate::client) use body::{BodyEnd, ERROR_BODY_LIMIT, Reader};
+pub(in crate::client) use body::{BodyEnd, BoundedReader, ERROR_BODY_LIMIT};
 pub use connect::{BoxIo, Connect, ConnectFuture, ConnectedStream, Io};
 pub(in crate::client) use connect::{Nowhere, Offline};
 pub(crate) use dial::{Dialer, IdentityFuture, IdentitySource};

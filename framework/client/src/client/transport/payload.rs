@@ -87,6 +87,9 @@ impl RequestBody {
             PayloadContent::Whole(_) => true,
             PayloadContent::Shared(source)
             | PayloadContent::Reading(AttemptReader { source, .. }) => {
+                // Acquire, with the release in `poll_frame`, where a connection may begin to read
+                // at the same time: then the retry finds no reader, and fails instead of sending a
+                // part.
                 !source.touched.load(Ordering::Acquire)
             }
         }

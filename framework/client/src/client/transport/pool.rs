@@ -31,7 +31,7 @@ use windlass_core::rng::Rng;
 /// Largest number of idle HTTP/1.1 connections.
 const MAX_IDLE: usize = 32;
 /// Time after which an idle HTTP/1.1 connection is not used again, as in Go's client: the peer or a
-/// middlebox may have dropped it. Of HTTP/2, all idle connections but one are closed then.
+/// middlebox may have dropped it. With HTTP/2, all idle connections but one are closed then.
 const IDLE_TIME: Duration = Duration::from_secs(90);
 /// Time for an idle connection to become ready, which normally takes none. A connection whose
 /// server answered before reading the whole request may never become ready.

@@ -14,7 +14,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// As `HEAD_TIMEOUT` for lists, which the server may have to collect first.
 const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest answer that is read as a whole, decoded.
-const ANSWER_LIMIT: usize = 64 << 20;
+const RESPONSE_LIMIT: usize = 64 << 20;
 
 /// Settings of a client's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Tuning {
     /// Time for the head of an answer to a list.
     pub(crate) list_head: Duration,
     /// Largest answer that is read as a whole, in bytes.
-    pub(crate) answer_limit: usize,
+    pub(crate) response_limit: usize,
     /// Whether to request gzip where compression helps.
     pub(crate) gzip: bool,
 }
@@ -47,7 +47,7 @@ impl Default for Tuning {
             max_age: None,
             head: HEAD_TIMEOUT,
             list_head: LIST_HEAD_TIMEOUT,
-            answer_limit: ANSWER_LIMIT,
+            response_limit: RESPONSE_LIMIT,
             gzip: true,
         }
     }

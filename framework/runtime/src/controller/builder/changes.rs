@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::ControllerBuilder;
-use crate::controller::plan::ChangeHandler;
+use crate::controller::spec::ChangeHandler;
 use crate::controller::{Context, OwnsConditions, Reconciler, Result};
 use windlass_core::conditions::ConditionSet;
 

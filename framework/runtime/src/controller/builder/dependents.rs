@@ -2,8 +2,8 @@
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
-use crate::controller::plan::{CleanupFn, DriverNames, Finalizer};
 use crate::controller::source::{Appearance, Source, watches};
+use crate::controller::spec::{CleanupFn, DriverNames, Finalizer};
 use windlass_cache::informer::Registration;
 use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{Resource, ResourceInfo, Scope};

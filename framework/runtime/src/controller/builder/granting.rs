@@ -69,7 +69,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             if names.is_empty() { String::new() } else { format!("[{}]", names.join(", ")) };
         for verb in &rule.verbs {
             let one = Rule { verbs: [*verb].into(), ..rule.clone() };
-            self.asked.push((format!("{verb} {target}{names}"), one));
+            self.granted.push((format!("{verb} {target}{names}"), one));
         }
         self.rules.push(rule);
         self

@@ -17,12 +17,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controller::plan::{
-    Cleanup, CleanupFn, ControllerSpec, DriverNames, Finalizer, ReconcileOptions,
-};
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
     BackgroundSource, Predicate, RESYNC_PERIOD, Reason, ReasonNames, Resync, Source, watches,
+};
+use crate::controller::spec::{
+    Cleanup, CleanupFn, ControllerSpec, DriverNames, Finalizer, ReconcileOptions,
 };
 use crate::controller::{Context, Finalize, Reconciler};
 use crate::workqueue::RetryPolicy;
@@ -97,7 +97,7 @@ pub struct ControllerBuilder<C: Reconciler> {
     rules: Vec<Rule>,
     /// The permissions among them that no other setting implies, each with a single verb, and the
     /// text by which `can(…)` asks for it.
-    asked: Vec<(String, Rule)>,
+    granted: Vec<(String, Rule)>,
     /// Settings that each reconcile reads.
     options: ReconcileOptions<C>,
     /// Names of the reasons; a source takes a bit when it is added.
@@ -154,7 +154,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
-            asked: Vec::new(),
+            granted: Vec::new(),
             names: ReasonNames::default(),
             when: None,
             background_sources: Vec::new(),
@@ -357,7 +357,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             self.background_sources.push(Arc::new(resync));
         }
         let (finalizer, former) = self.finalizers();
-        let plan = ControllerSpec {
+        let spec = ControllerSpec {
             info: self.info,
             name: self.name.into(),
             workers: self.workers,
@@ -367,7 +367,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             former,
             drivers: self.drivers,
             rules: rbac::merge(self.rules),
-            asked: self.asked,
+            granted: self.granted,
             sources: self.sources,
             options: self.options,
             names: self.names,
@@ -375,7 +375,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             background_sources: self.background_sources,
             debounce: self.debounce,
         };
-        Arc::new(Handle::new(plan, controller))
+        Arc::new(Handle::new(spec, controller))
     }
 }
 

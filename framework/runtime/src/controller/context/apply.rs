@@ -183,7 +183,7 @@ impl Version {
 }
 
 /// A request of an apply that was answered.
-enum AnsweredApply<K> {
+enum ApplyResponse<K> {
     /// The child from the API server's answer. Boxed, because the other variant is small.
     Whole(Box<K>),
     /// The answer lacks an empty object or list of the intent: the same apply upon this version
@@ -273,11 +273,11 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     };
                     refused = Some(error);
                 }
-                Ok(AnsweredApply::InPart(version)) => {
+                Ok(ApplyResponse::InPart(version)) => {
                     is_repeated = true;
                     found = FoundObject::Owned(version);
                 }
-                Ok(AnsweredApply::Whole(child)) => return Ok(*child),
+                Ok(ApplyResponse::Whole(child)) => return Ok(*child),
                 Err(error) => return Err(error),
             }
         }
@@ -393,7 +393,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         &mut self,
         upon: Option<Version>,
         may_lose: bool,
-    ) -> Result<AnsweredApply<K>, Error> {
+    ) -> Result<ApplyResponse<K>, Error> {
         let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
         let metadata = &mut self.intent["metadata"];
         match upon {
@@ -418,8 +418,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             self.report(&different, &state);
         }
         Ok(match is_whole {
-            true => AnsweredApply::Whole(Box::new(child)),
-            false => AnsweredApply::InPart(Version::of(&child)),
+            true => ApplyResponse::Whole(Box::new(child)),
+            false => ApplyResponse::InPart(Version::of(&child)),
         })
     }
 
@@ -454,7 +454,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                 child,
                 path,
                 changes = changes.len() + more,
-                "applied a child that differed"
+                "a child that differed was applied"
             );
             return;
         }

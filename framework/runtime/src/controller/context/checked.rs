@@ -115,7 +115,7 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
     {
         let write = self.nearby().scale(name).to(replicas);
         match self.cx.log_of_call::<K>("patch", ("/scale", self.cx.near_key::<K>(name))) {
-            Some(log) => write.on_answer(log),
+            Some(log) => write.on_response(log),
             None => write,
         }
     }
@@ -181,7 +181,7 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
         let delete = self.nearby().delete_collection();
         // The selectors are not known yet: the log names the namespace.
         match self.cx.log_of_call::<K>("deletecollection", ("", self.cx.near_key::<K>("*"))) {
-            Some(log) => delete.on_answer(log),
+            Some(log) => delete.on_response(log),
             None => delete,
         }
     }
@@ -197,7 +197,7 @@ impl<C: Reconciler> CheckedApi<'_, C, Pod> {
     {
         let evict = self.nearby().evict(pod);
         match self.cx.log_of_call::<Pod>("create", ("/eviction", self.cx.near_key::<Pod>(pod))) {
-            Some(log) => evict.on_answer(log),
+            Some(log) => evict.on_response(log),
             None => evict,
         }
     }

@@ -134,7 +134,7 @@ impl<C: Reconciler> Context<C> {
     /// For a cluster-scoped object children are looked up in all namespaces;
     /// [`delete_owned_in`](Self::delete_owned_in) is better there. An owner reference is a claim
     /// that every creator of an object can make, so a foreign namespace may contain an object that
-    /// claims to be a child of this name. Of several such objects, the deleted one is the object
+    /// claims to be a child of this name. Among several such objects, the deleted one is the object
     /// that this process applied, or the only object that this controller applied by its
     /// `managedFields`. After a restart, a client that applies under this controller's name can
     /// therefore keep the child from being determined, until the child is applied again; such

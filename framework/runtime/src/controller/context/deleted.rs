@@ -35,6 +35,9 @@ impl<C: Reconciler> Context<C> {
         let uid = if said.kind == "Status" {
             said.details.and_then(|details| details.uid)
         } else if metadata.deletion_timestamp.is_some() && is_held {
+            // The object stays until its finalizers or its grace period end: the caches show the
+            // answer, and the watch reports the deletion later. Without finalizers and with a grace
+            // period of 0 the answer is the last state of an object that is gone.
             let uid = said.metadata.uid.unwrap_or_default();
             self.show::<K>(answer);
             return self.sent::<K>(WriteEffect::Deleted, key, &uid);

@@ -505,7 +505,7 @@ impl<C: Reconciler> Context<C> {
         }
         // Only existing caches: a write alone does not start a cache.
         for cache in self.shared.informers.all_caches_of::<K>() {
-            if let Err(error) = cache.wrote_answer(answer) {
+            if let Err(error) = cache.wrote_response(answer) {
                 // Not an error: the watch delivers the object later.
                 tracing::debug!(
                     %error,

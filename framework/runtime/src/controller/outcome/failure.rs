@@ -194,8 +194,8 @@ impl Failure {
             let of_name =
                 of_name.map(|name| format!(", or `can({grant}[{name:?}])` for this name,"));
             let note = format!(
-                "the Role of the operator does not permit it: `#[controller(…, can({grant}))]`{} asks for \
-                 it, and the printed Role is applied again",
+                "the Role of the operator does not permit it: add `can({grant})`{} to \
+                 `#[controller(…)]`, and apply the printed Role again",
                 of_name.unwrap_or_default()
             );
             let unnoted = std::mem::replace(error, Error::new(ErrorKind::Forbidden, ""));

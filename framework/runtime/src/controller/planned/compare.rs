@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::record::Entries;
 use super::{PlannedAction, PlannedChange, PlannedField};
 use crate::controller::state::{FieldChange, MANY_PATHS, every_difference, is_confidential};
-use windlass_client::client::{AnsweredDryRun, Client, Prepared};
+use windlass_client::client::{Client, DryRunResponse, Prepared};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Verb};
 
@@ -56,7 +56,7 @@ impl Entries {
 
 impl Comparison<'_> {
     /// Adds the effect of a write.
-    async fn add(&mut self, write: &AnsweredDryRun) {
+    async fn add(&mut self, write: &DryRunResponse) {
         let is_question = QUESTIONS.contains(&write.group.as_str());
         // Events are reports, and no state that a plan is about.
         let is_event = write.resource == "events" && EVENTS.contains(&write.group.as_str());
@@ -80,7 +80,7 @@ impl Comparison<'_> {
 
     /// Adds a creation, with the fields that the operator sends: the answer has defaults, too, and
     /// values that the API server chooses anew each time.
-    fn created(&mut self, write: &AnsweredDryRun) {
+    fn created(&mut self, write: &DryRunResponse) {
         let answer = json(&write.answer);
         let sent = if write.body.is_empty() { &write.answer } else { &write.body };
         let mut sent = json(sent);
@@ -116,7 +116,7 @@ impl Comparison<'_> {
     }
 
     /// Adds the difference of an update, if any.
-    async fn updated(&mut self, write: &AnsweredDryRun) {
+    async fn updated(&mut self, write: &DryRunResponse) {
         let after = json(&write.answer);
         let mut change = change(write, PlannedAction::Update);
         let (before, after) = match self.before(write, &after).await {
@@ -142,7 +142,7 @@ impl Comparison<'_> {
     /// Removes the differences of earlier updates at the paths that `write` names. Each write is
     /// based on the stored object, so the later write decides there, also when that write leaves
     /// the stored value.
-    fn take_back(&mut self, write: &AnsweredDryRun, new: &PlannedChange) {
+    fn take_back(&mut self, write: &DryRunResponse, new: &PlannedChange) {
         let Some(place) = self.changes.iter().position(|old| is_same_object(old, new)) else {
             return;
         };
@@ -167,7 +167,7 @@ impl Comparison<'_> {
     }
 
     /// Adds a deletion, unless the object is gone or marked for deletion already.
-    async fn deleted(&mut self, write: &AnsweredDryRun) {
+    async fn deleted(&mut self, write: &DryRunResponse) {
         let mut change = change(write, PlannedAction::Delete);
         match self.stored(&write.path).await {
             Ok(Some(before)) if !is_terminating(&before) => {}
@@ -178,7 +178,7 @@ impl Comparison<'_> {
     }
 
     /// Adds the deletion of each object of a collection.
-    async fn deleted_all(&mut self, write: &AnsweredDryRun) {
+    async fn deleted_all(&mut self, write: &DryRunResponse) {
         let what = format!("list {}, which a dry run deleted", write.resource);
         let mut request = Prepared::get(write.path.clone(), what);
         request.verb = Verb::List;
@@ -214,11 +214,11 @@ impl Comparison<'_> {
     /// if possible.
     async fn before(
         &mut self,
-        write: &AnsweredDryRun,
+        write: &DryRunResponse,
         after: &Value,
     ) -> Result<Option<Value>, Error> {
         let path = match write.subresource.as_deref() {
-            // Of another kind than the object.
+            // The scale is of another kind than the object: read apart.
             Some(scale @ "scale") => format!("{}/{scale}", write.path),
             _ => write.path.clone(),
         };
@@ -274,7 +274,7 @@ fn is_same_object(old: &PlannedChange, new: &PlannedChange) -> bool {
 }
 
 /// Returns the paths that an update names.
-fn named(write: &AnsweredDryRun) -> HashSet<String> {
+fn named(write: &DryRunResponse) -> HashSet<String> {
     let bodies: Vec<Value> = match json(&write.body) {
         Value::Array(steps) => {
             steps.iter().filter_map(|step| nested(step["path"].as_str()?)).collect()
@@ -319,7 +319,7 @@ fn is_within(path: &str, name: &str) -> bool {
 
 /// Returns the change of a write, without fields. A write to the status counts as a write to the
 /// object.
-fn change(write: &AnsweredDryRun, action: PlannedAction) -> PlannedChange {
+fn change(write: &DryRunResponse, action: PlannedAction) -> PlannedChange {
     let group = if write.group.is_empty() { "" } else { "." };
     let mut resource = format!("{}{group}{}", write.resource, write.group);
     if let Some(part) = write.subresource.as_deref().filter(|part| *part != "status") {
@@ -364,7 +364,7 @@ impl PlannedChange {
 
 /// Leaves parts out that others have changed between the dry run and the read of the state before,
 /// and those that an answer with metadata alone does not have.
-fn with_equal_parts(write: &AnsweredDryRun, mut before: Value, mut after: Value) -> (Value, Value) {
+fn with_equal_parts(write: &DryRunResponse, mut before: Value, mut after: Value) -> (Value, Value) {
     if after["kind"] == "PartialObjectMetadata" {
         for state in [&mut before, &mut after] {
             if let Value::Object(members) = state {
@@ -394,7 +394,7 @@ fn version(object: &Value) -> Option<&str> {
     object["metadata"]["resourceVersion"].as_str()
 }
 
-fn is_masked(write: &AnsweredDryRun) -> bool {
+fn is_masked(write: &DryRunResponse) -> bool {
     is_confidential(&write.group, &write.resource)
 }
 

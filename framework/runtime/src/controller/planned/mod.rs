@@ -31,11 +31,11 @@ use windlass_core::resource::ObjectKey;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedObject {
-    /// Name of the controller.
+    /// Name of the controller, as in metrics and logs.
     pub controller: String,
-    /// Kind of the object.
+    /// Kind of the reconciled object, such as `Website`.
     pub kind: String,
-    /// The reconciled object.
+    /// Namespace and name of the reconciled object.
     pub key: ObjectKey,
     /// End of the reconcile. Changes before a failure are in the plan, too.
     pub outcome: PlannedOutcome,
@@ -65,11 +65,11 @@ impl PlannedObject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedEvent {
-    /// Severity.
+    /// Severity: `Normal` or `Warning`.
     pub kind: EventKind,
-    /// One word for programs.
+    /// Reason in one word, for programs: `Created`.
     pub reason: String,
-    /// A sentence for people.
+    /// Text for people. The API server takes at most 1 KiB of it.
     pub note: String,
 }
 
@@ -135,7 +135,7 @@ impl PlannedAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedChange {
-    /// The effect.
+    /// The effect on the object.
     pub action: PlannedAction,
     /// Plural name and group, with the subresource behind a slash: `deployments.apps`.
     pub resource: String,
@@ -164,7 +164,7 @@ pub struct PlannedField {
     pub path: String,
     /// Value before as JSON of at most 1 KiB; `None` for none.
     pub from: Option<String>,
-    /// Value after, in the same form.
+    /// Value after as JSON of at most 1 KiB; `None` when the field is removed.
     pub to: Option<String>,
     /// Hash of the whole value after, for comparisons within one process: `to` may be its
     /// beginning.

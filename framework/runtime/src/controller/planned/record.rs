@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use windlass_client::client::{AnsweredDryRun, DryRunObserver};
+use windlass_client::client::{DryRunObserver, DryRunResponse};
 
 /// Most writes and most calls of a reconcile that are kept; further writes and calls are counted.
 const MOST: usize = 10_000;
@@ -17,7 +17,7 @@ pub(in crate::controller) struct DryRunRecord {
 /// Entries of a record.
 #[derive(Debug, Default)]
 pub(in crate::controller) struct Entries {
-    pub(super) writes: Vec<AnsweredDryRun>,
+    pub(super) writes: Vec<DryRunResponse>,
     pub(super) external_calls: Vec<String>,
     /// Reads by requests and registered reads, in their order.
     pub(super) reads: Vec<String>,
@@ -57,7 +57,7 @@ impl DryRunRecord {
 }
 
 impl DryRunObserver for DryRunRecord {
-    fn answered(&self, dry_run: AnsweredDryRun) {
+    fn answered(&self, dry_run: DryRunResponse) {
         let mut entries = self.entries.lock();
         if entries.writes.len() == MOST {
             entries.dropped += 1;

@@ -24,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use crate::controller::context::{ControllerShared, TaskContext};
-use crate::controller::plan::{MakeTask, TaskFuture};
+use crate::controller::spec::{MakeTask, TaskFuture};
 use crate::controller::worker::ABORT_LIMIT;
 use crate::controller::{Reconciler, Result};
 use crate::workqueue::RetryPolicy;
@@ -242,7 +242,7 @@ impl<C: Reconciler> Tasks<C> {
         tracing::warn!(
             controller = %self.shared.controller,
             object = %key,
-            "the task of an object was called off and did not end; it is dropped"
+            "the task of an object was cancelled and did not end; it is dropped"
         );
         handle.abort();
         false

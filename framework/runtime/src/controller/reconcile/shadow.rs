@@ -56,7 +56,7 @@ struct Difference {
 
 /// Consequence of a reconcile for the differences of the object.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum ShadowVerdict {
     /// There is no difference, or a report was made before.
     Settled,
     /// A reported difference is gone.
@@ -84,39 +84,39 @@ impl<C: Reconciler> ShadowStep<C> {
             controller: Arc::clone(&step.controller),
             store: Arc::clone(&step.store),
             shared: Arc::new(shared),
-            plan: Arc::clone(&step.plan),
+            spec: Arc::clone(&step.spec),
             last_reconciled: step.last_reconciled.clone(),
             tasks: None,
         }
     }
 
     /// Compares the differences with those of the last reconcile of the object.
-    fn judge(&self, key: &ObjectKey, found: &Planned, now: Instant) -> Verdict {
+    fn judge(&self, key: &ObjectKey, found: &Planned, now: Instant) -> ShadowVerdict {
         let mut objects = self.objects.lock();
         let Some(fingerprint) = fingerprint(found) else {
             let was_reported = objects.remove(key).is_some_and(|it| it.is_reported);
             self.count(&objects);
-            return if was_reported { Verdict::Over } else { Verdict::Settled };
+            return if was_reported { ShadowVerdict::Over } else { ShadowVerdict::Settled };
         };
         let new = Difference { fingerprint, since: now, is_reported: false };
         let verdict = match objects.entry(key.clone()) {
             Entry::Vacant(entry) => {
                 entry.insert(new);
-                Verdict::Pending
+                ShadowVerdict::Pending
             }
             Entry::Occupied(mut entry) if entry.get().fingerprint != fingerprint => {
                 entry.insert(new);
-                Verdict::Pending
+                ShadowVerdict::Pending
             }
             Entry::Occupied(mut entry) => {
                 let known = entry.get_mut();
                 match now.saturating_duration_since(known.since) >= self.settle_time {
-                    _ if known.is_reported => Verdict::Settled,
+                    _ if known.is_reported => ShadowVerdict::Settled,
                     true => {
                         known.is_reported = true;
-                        Verdict::Stands
+                        ShadowVerdict::Stands
                     }
-                    false => Verdict::Pending,
+                    false => ShadowVerdict::Pending,
                 }
             }
         };
@@ -133,20 +133,20 @@ impl<C: Reconciler> ShadowStep<C> {
     fn report(
         &self,
         key: &ObjectKey,
-        verdict: &Verdict,
+        verdict: &ShadowVerdict,
         (changes, calls): &Planned,
     ) -> Option<Duration> {
         let kind = &self.step.shared.info.kind;
         match verdict {
-            Verdict::Settled => None,
-            Verdict::Over => {
+            ShadowVerdict::Settled => None,
+            ShadowVerdict::Over => {
                 tracing::info!(
                     "the shadow no longer differs from the running operator: {kind} {key}"
                 );
                 None
             }
-            Verdict::Pending => Some(self.settle_time),
-            Verdict::Stands => {
+            ShadowVerdict::Pending => Some(self.settle_time),
+            ShadowVerdict::Stands => {
                 let changes = changes.iter().filter(|it| counts(it)).map(text);
                 let more = calls.len().saturating_sub(SHOWN);
                 let more = (more > 0).then(|| format!("and {more} more calls"));

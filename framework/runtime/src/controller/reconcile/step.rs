@@ -14,7 +14,7 @@ use super::object_task::Tasks;
 use crate::controller::conditions::{ConditionOutcome, PartCondition};
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::outcome::action::Wait;
-use crate::controller::plan::{ControllerSpec, Finalizer};
+use crate::controller::spec::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{
     HandlerFuture, KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure,
@@ -56,7 +56,7 @@ pub(crate) struct ObjectStep<C: Reconciler> {
     /// State of the run; a clone for each worker, so that workers do not share reference counts.
     pub(crate) shared: Arc<ControllerShared>,
     /// Settings of the builder.
-    pub(crate) plan: Arc<ControllerSpec<C>>,
+    pub(crate) spec: Arc<ControllerSpec<C>>,
     /// The objects at their last reconcile, if changes are tracked.
     pub(crate) last_reconciled: Option<Arc<LastReconciled<C::Object>>>,
     /// The tasks of objects, for a controller that has tasks.
@@ -103,7 +103,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
         reported: ReportedFailure<'a>,
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
-        let options = &self.plan.options;
+        let options = &self.spec.options;
         let wants_condition = reported.is_new && options.outcome.is_some();
         let wants_report =
             options.report.is_some() && (reported.is_new || options.reports_every_failure);
@@ -119,7 +119,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
         (wait, is_new): (&'a Wait, bool),
         attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
-        let options = &self.plan.options;
+        let options = &self.spec.options;
         let type_ = options.outcome.as_deref().filter(|_| is_new);
         if type_.is_none() && options.conditions.is_none() {
             return None;
@@ -142,7 +142,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     }
 
     fn keeps_conditions(&self) -> bool {
-        self.plan.options.conditions.is_some()
+        self.spec.options.conditions.is_some()
     }
 
     fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
@@ -151,7 +151,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
             controller: Arc::clone(&self.controller),
             store: Arc::new(store),
             shared: Arc::new(shared),
-            plan: Arc::clone(&self.plan),
+            spec: Arc::clone(&self.spec),
             last_reconciled: self.last_reconciled.clone(),
             tasks: self.tasks.clone(),
         }))
@@ -187,7 +187,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let now = self.shared.environment.clock.now();
         memory.applied.expectations.begin(parent_ref, &self.shared.informers, now);
         let cx = self.context(cached, object, attempt);
-        match &self.plan.finalizer {
+        match &self.spec.finalizer {
             _ if cx.object().is_terminating() => {
                 // The object's task ends before the clean-up runs, so that both never work at the
                 // same time.
@@ -226,7 +226,7 @@ impl<C: Reconciler> ObjectStep<C> {
 
     /// Shows the pause of an object in the conditions, if any are kept.
     async fn paused(&self, cached: Cached<C::Object>, attempt: ReconcileAttempt) -> StepStop {
-        if self.plan.options.conditions.is_none() {
+        if self.spec.options.conditions.is_none() {
             return StepStop::Paused;
         }
         // An object that does not decode has no conditions that could be read.
@@ -280,12 +280,12 @@ impl<C: Reconciler> ObjectStep<C> {
         let superseded = &self.shared.memory.superseded;
         let key = cx.cached_at_start().key();
         let reconcile = async {
-            if !self.plan.options.on_change.is_empty() {
+            if !self.spec.options.on_change.is_empty() {
                 Box::pin(self.handle_changes(cx)).await?;
             }
             self.controller.reconcile(&object, cx).await
         };
-        let result = if self.plan.options.drops_superseded && superseded.may_drop(key) {
+        let result = if self.spec.options.drops_superseded && superseded.may_drop(key) {
             // The result is polled first: a finished reconcile is never dropped.
             tokio::select! {
                 biased;
@@ -302,7 +302,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Ok(action) => action,
             Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
         };
-        if self.plan.options.drops_superseded {
+        if self.spec.options.drops_superseded {
             superseded.ended(key);
         }
         if action.wait.is_some() {
@@ -314,12 +314,12 @@ impl<C: Reconciler> ObjectStep<C> {
             let again = action.requeue_after.map_or(rest, |delay| delay.min(rest));
             action.requeue_after = Some(again);
         }
-        if let Some(type_) = &self.plan.options.outcome
+        if let Some(type_) = &self.spec.options.outcome
             && let Err(error) = Box::pin(cx.report_success(type_)).await
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
-        if self.plan.options.conditions.is_some()
+        if self.spec.options.conditions.is_some()
             && let Err(error) =
                 Box::pin(cx.write_conditions(&ConditionOutcome::done(cx.remarks()))).await
         {
@@ -341,7 +341,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Adds the children that others change again and again to the text of a wait.
     fn with_fights(&self, key: &ObjectKey, mut wait: Box<Wait>) -> Box<Wait> {
         let fights = self.shared.memory.fights.of(key, self.shared.environment.clock.now());
-        // Of an object that is being deleted nothing is applied any more.
+        // For an object that is being deleted nothing is applied any more.
         let is_over =
             || self.store.get(key).is_none_or(|object| object.metadata().is_terminating());
         if !fights.is_empty() && !is_over() {
@@ -353,7 +353,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Runs the handlers of the fields that differ from the last successful reconcile.
     async fn handle_changes(&self, cx: &Context<C>) -> Result<(), Failure> {
         let before = cx.before().and_then(|before| before.get().ok());
-        for handler in &self.plan.options.on_change {
+        for handler in &self.spec.options.on_change {
             let is_same = before.as_ref().is_some_and(|old| (handler.is_same)(old, cx.object()));
             let condition = handler.condition.as_deref().map(|type_| cx.part_condition(type_));
             let show = |change: Option<_>| change.into_iter().for_each(|change| cx.collect(change));
@@ -386,12 +386,12 @@ impl<C: Reconciler> ObjectStep<C> {
         if reported.gave_up {
             cx.report_gave_up(reported);
         }
-        let options = &self.plan.options;
+        let options = &self.spec.options;
         let mut outcome = Ok(());
         if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
             outcome = cx.write_condition(reported.condition(type_)).await;
         }
-        // Of a paused object only the write of the pause can fail.
+        // For a paused object only the write of the pause can fail.
         let shows = options.conditions.is_some() && !is_paused;
         if shows {
             outcome = cx.write_conditions(&reported.outcome()).await;
@@ -415,7 +415,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Cleans up and removes the finalizers, as far as the object carries them.
     async fn terminate(&self, cx: &Context<C>) -> Result<(), Failure> {
         let mut object = Arc::clone(cx.object());
-        for finalizer in self.plan.finalizer.iter().chain(&self.plan.former) {
+        for finalizer in self.spec.finalizer.iter().chain(&self.spec.former) {
             if !object.has_finalizer(&finalizer.name) {
                 continue;
             }
@@ -464,7 +464,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let info = &self.shared.info;
         let mut advice = "It is left alone until it changes.".to_owned();
         if metadata.is_terminating()
-            && let Some(Finalizer { name, .. }) = &self.plan.finalizer
+            && let Some(Finalizer { name, .. }) = &self.spec.finalizer
             && metadata.finalizers().any(|finalizer| finalizer == name)
         {
             advice = format!(

@@ -244,7 +244,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     /// Runs the steps. The returned action requeues at the earliest time that a step asked for.
     ///
     /// # Errors
-    /// The failure of the first group in which a step failed, with the step's name. Of several
+    /// The failure of the first group in which a step failed, with the step's name. Among several
     /// failures in a group a failure retried with backoff comes first, else the failure with the
     /// shortest delay: a terminal failure does not keep the other steps from being retried. The
     /// texts of the other failures follow; an error of writing a condition precedes them. When no

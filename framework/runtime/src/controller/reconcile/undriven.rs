@@ -41,27 +41,27 @@ struct UndrivenResource<'a> {
     /// Id of the resource, or the token of a creation of unknown outcome.
     id: &'a str,
     finalizer: &'a str,
-    fate: Fate,
+    outcome: DeletionOutcome,
 }
 
-/// Fate of a left resource when its object is deleted.
+/// Outcome for a left resource when its object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum DeletionOutcome {
     /// It holds the object.
     Holds,
     /// The policy lets it outlive the object.
     Kept,
     /// It is another object's, whose annotations were copied. Its own object decides about it.
-    Foreign,
+    OwnedByOther,
 }
 
-impl Fate {
+impl DeletionOutcome {
     /// Returns reason and text of the Event when the finalizer is removed.
     fn event(self, id: &str) -> Option<(&'static str, String)> {
         let text = match self {
             Self::Holds => return None,
             Self::Kept => ("ExternalKept", "is kept, as the policy says"),
-            Self::Foreign => {
+            Self::OwnedByOther => {
                 ("ExternalCopied", "is left alone: the record of it was copied from another object")
             }
         };
@@ -86,14 +86,14 @@ fn undriven<'a, K: Resource>(
             ["", suffix].map(|suffix| object.annotation(&format!("{EXTERNAL_POLICY}{suffix}")));
         let mut words =
             states.into_iter().flatten().flat_map(|text| text.split(',')).map(str::trim);
-        let fate = if is_foreign(object, suffix) {
-            Fate::Foreign
+        let outcome = if is_foreign(object, suffix) {
+            DeletionOutcome::OwnedByOther
         } else if words.any(|word| KEEPING.contains(&word)) {
-            Fate::Kept
+            DeletionOutcome::Kept
         } else {
-            Fate::Holds
+            DeletionOutcome::Holds
         };
-        Some(UndrivenResource { id, finalizer, fate })
+        Some(UndrivenResource { id, finalizer, outcome })
     });
     records.collect()
 }
@@ -124,12 +124,12 @@ impl<C: Reconciler> ObjectStep<C> {
 
     /// Names the resources that no field drives any more in the message of a success.
     pub(super) fn remark_left(&self, cx: &Context<C>) {
-        for UndrivenResource { id, fate, .. } in self.undriven(cx.object()) {
-            let why = match fate {
-                Fate::Foreign => {
+        for UndrivenResource { id, outcome, .. } in self.undriven(cx.object()) {
+            let why = match outcome {
+                DeletionOutcome::OwnedByOther => {
                     "another object has made it, from which the annotations were copied"
                 }
-                Fate::Holds | Fate::Kept => "its field left the graph",
+                DeletionOutcome::Holds | DeletionOutcome::Kept => "its field left the graph",
             };
             cx.remark(format!("external resource \"{id}\" is left alone: {why}"));
         }
@@ -153,7 +153,8 @@ impl<C: Reconciler> ObjectStep<C> {
     pub(super) fn hold_left(&self, cx: &Context<C>) -> Result<(), Failure> {
         let object = cx.newest_own();
         let left = self.undriven(&object);
-        let held: Vec<_> = left.iter().filter(|left| left.fate == Fate::Holds).collect();
+        let held: Vec<_> =
+            left.iter().filter(|left| left.outcome == DeletionOutcome::Holds).collect();
         if held.is_empty() {
             return Ok(());
         }
@@ -175,7 +176,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Reports the resources that outlive the object, whose finalizer was removed just now.
     pub(super) fn report_left(&self, cx: &Context<C>, object: &C::Object, finalizer: &str) {
         for left in self.undriven(object).iter().filter(|left| left.finalizer == finalizer) {
-            if let Some((reason, text)) = left.fate.event(left.id) {
+            if let Some((reason, text)) = left.outcome.event(left.id) {
                 tracing::info!(object = %cx.cached_at_start().key(), "{text}");
                 cx.event(Normal, reason, text);
             }
@@ -211,8 +212,11 @@ mod tests {
     fn a_record_is_left_when_a_field_of_the_controller_made_it_and_none_drives_it() {
         let name = (EXTERNAL_NAME, ".db", "db-7");
         let object = object(&[DRIVER, name]);
-        let expected =
-            UndrivenResource { id: "db-7", finalizer: "example.dev/db", fate: Fate::Holds };
+        let expected = UndrivenResource {
+            id: "db-7",
+            finalizer: "example.dev/db",
+            outcome: DeletionOutcome::Holds,
+        };
         assert_eq!(undriven(&object, "sites", |suffix| suffix != ".db"), [expected]);
         assert_eq!(undriven(&object, "sites", |suffix| suffix == ".db"), []);
         assert_eq!(undriven(&object, "site", |_| false), [], "of another controller");
@@ -234,14 +238,14 @@ mod tests {
     #[test]
     fn a_policy_of_the_object_or_of_the_resource_lets_it_outlive_the_object() {
         let name = (EXTERNAL_NAME, ".db", "db-7");
-        for (suffix, text, fate) in [
-            ("", "no-create, no-delete", Fate::Kept),
-            (".db", "observe-only", Fate::Kept),
-            (".other", "no-delete", Fate::Holds),
-            ("", "no-update", Fate::Holds),
+        for (suffix, text, outcome) in [
+            ("", "no-create, no-delete", DeletionOutcome::Kept),
+            (".db", "observe-only", DeletionOutcome::Kept),
+            (".other", "no-delete", DeletionOutcome::Holds),
+            ("", "no-update", DeletionOutcome::Holds),
         ] {
             let object = object(&[DRIVER, name, (EXTERNAL_POLICY, suffix, text)]);
-            assert_eq!(undriven(&object, "sites", |_| false)[0].fate, fate, "{text}");
+            assert_eq!(undriven(&object, "sites", |_| false)[0].outcome, outcome, "{text}");
         }
     }
 
@@ -253,12 +257,15 @@ mod tests {
         for copied in [vec![pending], vec![pending, succeeded, name], vec![succeeded]] {
             let policy = (EXTERNAL_POLICY, "", "no-delete");
             let object = object(&[&[DRIVER, policy], copied.as_slice()].concat());
-            let fate = |uid: &str| {
+            let outcome = |uid: &str| {
                 let mut object = object.clone();
                 object.metadata.uid = Some(uid.to_owned());
-                undriven(&object, "sites", |_| false)[0].fate
+                undriven(&object, "sites", |_| false)[0].outcome
             };
-            assert_eq!((fate("u"), fate("w")), (Fate::Kept, Fate::Foreign));
+            assert_eq!(
+                (outcome("u"), outcome("w")),
+                (DeletionOutcome::Kept, DeletionOutcome::OwnedByOther)
+            );
         }
     }
 }

@@ -17,7 +17,6 @@ use super::busy::BusyReport;
 use super::dump::DumpSource;
 use super::erased::{ControllerRun, ControllerState, ErasedController, PlanRun};
 use crate::controller::context::ControllerShared;
-use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{
     ObjectStep, ObservedStep, ReconcileObserver, ShadowStep, Tasks,
 };
@@ -25,6 +24,7 @@ use crate::controller::source::{
     Allowed, Attach, BackgroundRun, Enqueuer, Reads, Reason, RunGuard, TriggerNames, background,
     watches,
 };
+use crate::controller::spec::ControllerSpec;
 use crate::controller::state::{
     Changelog, Drivers, LastErrors, LastReconciled, ObjectMemory, Waits,
 };
@@ -50,7 +50,7 @@ const WARN_AFTER: Duration = Duration::from_secs(30);
 
 /// A built controller, in the form that the manager holds.
 pub(crate) struct Handle<C: Reconciler> {
-    pub(super) plan: Arc<ControllerSpec<C>>,
+    pub(super) spec: Arc<ControllerSpec<C>>,
     /// As wired, or as limited by the operator's settings.
     workers: AtomicUsize,
     pub(super) controller: Arc<C>,
@@ -84,17 +84,17 @@ pub(super) struct Attached {
 }
 
 impl<C: Reconciler> Handle<C> {
-    pub(crate) fn new(plan: ControllerSpec<C>, controller: C) -> Self {
-        let trigger_names = TriggerNames::new(plan.names.clone(), plan.debounce);
+    pub(crate) fn new(spec: ControllerSpec<C>, controller: C) -> Self {
+        let trigger_names = TriggerNames::new(spec.names.clone(), spec.debounce);
         Self {
-            workers: AtomicUsize::new(plan.workers),
-            changes: Arc::new(Changelog::new(plan.options.change_log)),
+            workers: AtomicUsize::new(spec.workers),
+            changes: Arc::new(Changelog::new(spec.options.change_log)),
             drivers: Arc::new(Drivers::new(
-                &plan.name,
-                plan.driver_names(&controller, |it| it.are_fields),
+                &spec.name,
+                spec.driver_names(&controller, |it| it.are_fields),
             )),
-            loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
-            plan: Arc::new(plan),
+            loop_guard: Arc::new(LoopGuardState::new(spec.options.guard, spec.options.rate)),
+            spec: Arc::new(spec),
             trigger_names: Arc::new(trigger_names),
             controller: Arc::new(controller),
             memory: Arc::default(),
@@ -110,13 +110,13 @@ impl<C: Reconciler> Handle<C> {
     /// Returns the parts that need informers; the first call connects all sources.
     pub(super) fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
-            let plan = &self.plan;
+            let spec = &self.spec;
             // Relaxed: set by `limit_workers` before the controller is attached.
             let workers = self.workers.load(Ordering::Relaxed);
             let environment = informers.environment();
-            let settings = QueueSettings::new(plan.name.as_ref())
+            let settings = QueueSettings::new(spec.name.as_ref())
                 .workers(workers)
-                .retry(plan.retry)
+                .retry(spec.retry)
                 .retried_for(Reason::RETRY.bit())
                 .requeued_for(Reason::REQUEUE.bit());
             let queue = WorkQueue::of_objects(settings, environment);
@@ -125,22 +125,22 @@ impl<C: Reconciler> Handle<C> {
                 self.trigger_names.debounce(),
                 environment.clock.clone(),
             );
-            let meter = WorkerMeter::new(&environment.metrics, &plan.name, workers);
+            let meter = WorkerMeter::new(&environment.metrics, &spec.name, workers);
             self.trigger_names
                 .paused
-                .set_gauge(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
+                .set_gauge(environment.metrics.gauge(&names::PAUSED, &[&spec.name]));
             let registered = Arc::clone(&self.trigger_names.reads);
-            let reads = Reads::new(&plan.name, registered, enqueuer.clone(), &environment.metrics);
+            let reads = Reads::new(&spec.name, registered, enqueuer.clone(), &environment.metrics);
             let applied = &self.memory.applied;
-            let at = Attach { controller: &plan.name, informers, enqueuer: &enqueuer, applied };
+            let at = Attach { controller: &spec.name, informers, enqueuer: &enqueuer, applied };
             let own_writes = Arc::clone(&self.memory.own_writes);
-            let mut sources = vec![watches::main::<C::Object>(&at, own_writes, plan.when.as_ref())];
+            let mut sources = vec![watches::main::<C::Object>(&at, own_writes, spec.when.as_ref())];
             let superseded = Arc::clone(&self.memory.superseded);
             let running = informers.informer::<C::Object>().listen();
             sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
-            let mut refused = plan.options.conditions.and_then(|it| it.check(&plan.info).err());
-            refused = refused.or_else(|| plan.check_handlers().err());
-            for source in &plan.sources {
+            let mut refused = spec.options.conditions.and_then(|it| it.check(&spec.info).err());
+            refused = refused.or_else(|| spec.check_handlers().err());
+            for source in &spec.sources {
                 match source(&at) {
                     Ok(source) => sources.extend(source),
                     Err(error) => refused = refused.or(Some(error)),
@@ -155,11 +155,11 @@ impl<C: Reconciler> Handle<C> {
     /// Returns the environment of the background sources in a run.
     fn background_run(&self, run: &ControllerRun, environment: &Environment) -> BackgroundRun {
         BackgroundRun {
-            controller: Arc::clone(&self.plan.name),
+            controller: Arc::clone(&self.spec.name),
             enqueuer: self.attached(&run.informers).enqueuer.clone(),
             objects: Arc::new(Allowed {
                 store: run.informers.informer::<C::Object>().store(),
-                when: self.plan.when.clone(),
+                when: self.spec.when.clone(),
             }),
             environment: environment.fork("pumps"),
         }
@@ -167,13 +167,13 @@ impl<C: Reconciler> Handle<C> {
 
     /// Returns the template of a run's workers, and the tasks of objects.
     fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
-        let plan = &self.plan;
+        let spec = &self.spec;
         let Attached { queue, meter, reads, .. } = self.attached(&run.informers);
-        let environment = run.client.environment().fork(&plan.name);
+        let environment = run.client.environment().fork(&spec.name);
         let shared = Arc::new(ControllerShared {
-            controller: Arc::clone(&plan.name),
-            info: plan.info.clone(),
-            client: run.client.field_manager(&plan.name),
+            controller: Arc::clone(&spec.name),
+            info: spec.info.clone(),
+            client: run.client.field_manager(&spec.name),
             informers: run.informers.clone(),
             recorder,
             queue: queue.clone(),
@@ -183,32 +183,32 @@ impl<C: Reconciler> Handle<C> {
             drivers: Arc::clone(&self.drivers),
             changes: Arc::clone(&self.changes),
             dry_runs: None,
-            conditions: plan.options.conditions,
+            conditions: spec.options.conditions,
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
         // A task acts beside the reconciles, so its writes could not be compared.
-        let task = plan.options.task.filter(|_| self.shadow.get().is_none());
+        let task = spec.options.task.filter(|_| self.shadow.get().is_none());
         let tasks = task.map(|make| {
             let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
             Arc::new(Tasks::new(controller, make, Arc::clone(&shared), stop))
         });
-        let tracked = plan.options.tracked_bytes;
+        let tracked = spec.options.tracked_bytes;
         let step = ObjectStep {
             controller: Arc::clone(&self.controller),
             store: Arc::new(run.informers.informer::<C::Object>().store()),
             shared,
-            plan: Arc::clone(plan),
+            spec: Arc::clone(spec),
             last_reconciled: (tracked > 0).then(|| Arc::new(LastReconciled::new(tracked))),
             tasks: tasks.clone(),
         };
         let worker = Worker {
-            controller: Arc::clone(&plan.name),
+            controller: Arc::clone(&spec.name),
             queue: queue.clone(),
             step: self.handler(step, &environment),
-            timeout: plan.timeout,
-            retry: plan.retry,
-            after_max_retries: plan.options.after_max_retries,
+            timeout: spec.timeout,
+            retry: spec.retry,
+            after_max_retries: spec.options.after_max_retries,
             environment,
             meter: meter.clone(),
             loop_guard: Arc::clone(&self.loop_guard),
@@ -231,8 +231,8 @@ impl<C: Reconciler> Handle<C> {
         }
         Arc::new(ObservedStep {
             inner,
-            controller: Arc::clone(&self.plan.name),
-            info: self.plan.info.clone(),
+            controller: Arc::clone(&self.spec.name),
+            info: self.spec.info.clone(),
             trigger_names: Arc::clone(&self.trigger_names),
             observers,
         })
@@ -240,7 +240,7 @@ impl<C: Reconciler> Handle<C> {
 
     fn unobserved(&self, step: ObjectStep<C>, environment: &Environment) -> Arc<dyn KeyHandler> {
         let Some(settle_time) = self.shadow.get() else { return Arc::new(step) };
-        let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.plan.name]);
+        let reported = environment.metrics.gauge(&names::SHADOW_DIFFERENCES, &[&self.spec.name]);
         reported.set(0.0);
         Arc::new(ShadowStep::new(step, *settle_time, reported))
     }
@@ -252,10 +252,11 @@ impl<C: Reconciler> Handle<C> {
     fn open(&self, run: &ControllerRun) -> RunGuard {
         let enqueuer = &self.attached(&run.informers).enqueuer;
         let (opened, has_dropped) = enqueuer.open();
-        if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
+        // Relaxed: runs of a controller follow each other, and the flag guards no data.
+        if self.has_run.swap(true, Ordering::Relaxed) || has_dropped {
             let mut objects = run.informers.informer::<C::Object>().store().list();
             objects.retain(|object| {
-                let when = self.plan.when.as_ref();
+                let when = self.spec.when.as_ref();
                 object.metadata().is_terminating() || when.is_none_or(|when| when.allows(object))
             });
             let keys = objects.iter().map(|object| (object.key().clone(), Duration::ZERO));
@@ -271,7 +272,7 @@ impl<C: Reconciler> Handle<C> {
             run.client.environment().clock.sleep(WARN_AFTER).await;
             let missing: BTreeSet<_> = sources.iter().filter_map(Registration::missing).collect();
             tracing::warn!(
-                controller = %self.plan.name,
+                controller = %self.spec.name,
                 ?missing,
                 "the controller waits for its caches; controllers with filled caches already run"
             );
@@ -294,16 +295,16 @@ impl<C: Reconciler> Handle<C> {
 
     /// Runs the controller for a term; false when reconciles were dropped at the end of the drain.
     async fn work(&self, run: ControllerRun) -> bool {
-        warn_of_aborts(&self.plan.name, cfg!(panic = "abort"));
+        warn_of_aborts(&self.spec.name, cfg!(panic = "abort"));
         if !self.filled(&run).await {
             return true;
         }
         tracing::info!(
-            controller = %self.plan.name,
+            controller = %self.spec.name,
             "the controller's caches are filled; the controller starts"
         );
         let clock = run.client.environment().clock.clone();
-        let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
+        let (recorder, writer) = Recorder::new(run.client.clone(), &self.spec.name);
         let flush = CancellationToken::new();
         let mut writing = JoinSet::new();
         // A dry run of an Event would say nothing to anybody.
@@ -318,7 +319,7 @@ impl<C: Reconciler> Handle<C> {
         // Aborted with the run, when the set is dropped.
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
-        let background_sources = &self.plan.background_sources;
+        let background_sources = &self.spec.background_sources;
         // The background sources end when this is dropped.
         let _background = background::start(
             background_sources,
@@ -353,8 +354,8 @@ impl<C: Reconciler> Handle<C> {
 impl<C: Reconciler> fmt::Debug for Handle<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Controller")
-            .field("name", &self.plan.name)
-            .field("kind", &self.plan.info.group_resource())
+            .field("name", &self.spec.name)
+            .field("kind", &self.spec.info.group_resource())
             .field("state", &self.state())
             .finish_non_exhaustive()
     }
@@ -362,15 +363,15 @@ impl<C: Reconciler> fmt::Debug for Handle<C> {
 
 impl<C: Reconciler> ErasedController for Handle<C> {
     fn name(&self) -> &str {
-        &self.plan.name
+        &self.spec.name
     }
 
     fn rules(&self) -> Vec<Rule> {
-        self.plan.rules.clone()
+        self.spec.rules.clone()
     }
 
     fn grants(&self) -> Vec<(String, Rule)> {
-        self.plan.asked.clone()
+        self.spec.granted.clone()
     }
 
     fn attach(&self, informers: &InformerRegistry) -> Result<(), Error> {
@@ -378,12 +379,12 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         if !attached.informers.is_same(informers) {
             let text = format!(
                 "controller {} belongs to an operator that ran before; build another one",
-                self.plan.name
+                self.spec.name
             );
             return Err(Error::new(ErrorKind::Usage, text));
         }
         let Some(error) = &attached.refused else { return Ok(()) };
-        let text = format!("controller {} cannot start: {error}", self.plan.name);
+        let text = format!("controller {} cannot start: {error}", self.spec.name);
         Err(Error::new(error.kind(), text))
     }
 
@@ -397,17 +398,17 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     }
 
     fn planned_kind(&self) -> Option<&ResourceInfo> {
-        Some(&self.plan.info)
+        Some(&self.spec.info)
     }
 
     fn kept_conditions(&self) -> Vec<String> {
-        let options = &self.plan.options;
+        let options = &self.spec.options;
         let declared = options.conditions.map(|kept| kept.types()).unwrap_or_default();
         declared.into_iter().map(str::to_owned).chain(options.outcome.clone()).collect()
     }
 
     fn driver_names(&self) -> Vec<String> {
-        self.plan.driver_names(&self.controller, |_| true)
+        self.spec.driver_names(&self.controller, |_| true)
     }
 
     fn share_drivers(&self, at_work: &Arc<ExternalRegistry>) {
@@ -421,8 +422,8 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     fn dump(&self, limit: usize) -> Value {
         let keys = self.attached.get().map(|attached| attached.queue.describe(limit));
         let source = DumpSource {
-            name: &self.plan.name,
-            info: &self.plan.info,
+            name: &self.spec.name,
+            info: &self.spec.info,
             workers: self.workers.load(Ordering::Relaxed),
             state: self.state(),
             trigger_names: &self.trigger_names,

@@ -57,7 +57,7 @@ impl<C: Reconciler> Handle<C> {
     fn planned_keys(&self, run: &PlanRun) -> (Vec<ObjectKey>, Vec<ObjectKey>) {
         let store = run.informers.informer::<C::Object>().store();
         let is_selected = |object: &Cached<C::Object>| {
-            let when = self.plan.when.as_ref();
+            let when = self.spec.when.as_ref();
             object.metadata().is_terminating() || when.is_none_or(|when| when.allows(object))
         };
         if let Some(keys) = &run.keys {
@@ -72,8 +72,8 @@ impl<C: Reconciler> Handle<C> {
     /// Returns the plan of a named object that the controller does not reconcile.
     fn not_selected(&self, key: ObjectKey) -> PlannedObject {
         PlannedObject {
-            controller: self.plan.name.to_string(),
-            kind: self.plan.info.kind.to_string(),
+            controller: self.spec.name.to_string(),
+            kind: self.spec.info.kind.to_string(),
             key,
             outcome: PlannedOutcome::NotSelected,
             changes: Vec::new(),
@@ -93,11 +93,11 @@ impl<C: Reconciler> Handle<C> {
     ) -> impl Future<Output = PlannedObject> + Send + use<C> {
         let record = Arc::new(DryRunRecord::default());
         let observer = Arc::clone(&record);
-        let client = run.client.dry_run_observed(observer).field_manager(&self.plan.name);
+        let client = run.client.dry_run_observed(observer).field_manager(&self.spec.name);
         let (step, events) = self.plan_step(run, client, Arc::clone(&record));
         let client = run.client.clone();
-        let (controller, kind) = (self.plan.name.to_string(), self.plan.info.kind.to_string());
-        let limit = run.timeout.min(self.plan.timeout);
+        let (controller, kind) = (self.spec.name.to_string(), self.spec.info.kind.to_string());
+        let limit = run.timeout.min(self.spec.timeout);
         let cancel = AttemptCancel::new(stop);
         let attempt = ReconcileAttempt { number: 0, reasons: Reason::STARTED.bit(), cancel };
         async move {
@@ -130,14 +130,14 @@ impl<C: Reconciler> Handle<C> {
         record: Arc<DryRunRecord>,
     ) -> (ObjectStep<C>, EventWriter) {
         let attached = self.attached(&run.informers);
-        let (recorder, events) = Recorder::new(client.clone(), &self.plan.name);
-        let environment = client.environment().fork(&self.plan.name);
+        let (recorder, events) = Recorder::new(client.clone(), &self.spec.name);
+        let environment = client.environment().fork(&self.spec.name);
         let step = ObjectStep {
             controller: Arc::clone(&self.controller),
             store: Arc::new(run.informers.informer::<C::Object>().store()),
             shared: Arc::new(ControllerShared {
-                controller: Arc::clone(&self.plan.name),
-                info: self.plan.info.clone(),
+                controller: Arc::clone(&self.spec.name),
+                info: self.spec.info.clone(),
                 client,
                 informers: run.informers.clone(),
                 recorder,
@@ -146,12 +146,12 @@ impl<C: Reconciler> Handle<C> {
                 drivers: Arc::clone(&self.drivers),
                 changes: Arc::default(),
                 dry_runs: Some(record),
-                conditions: self.plan.options.conditions,
+                conditions: self.spec.options.conditions,
                 reads: Arc::clone(&attached.reads),
                 trigger_names: Arc::clone(&self.trigger_names),
                 environment,
             }),
-            plan: Arc::clone(&self.plan),
+            spec: Arc::clone(&self.spec),
             last_reconciled: None,
             tasks: None,
         };

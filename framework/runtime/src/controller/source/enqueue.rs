@@ -68,7 +68,9 @@ pub(crate) struct RunGuard(Arc<Standby>);
 
 impl Drop for RunGuard {
     fn drop(&mut self) {
-        self.0.is_running.store(false, Ordering::SeqCst);
+        // Without the lock: a source that still sees the run adds its keys as if just before the
+        // end. Relaxed: the flag guards no data.
+        self.0.is_running.store(false, Ordering::Relaxed);
     }
 }
 
@@ -84,9 +86,9 @@ impl Enqueuer {
     /// Starts a run. Returns whether all objects have to be enqueued, because keys were dropped.
     pub(crate) fn open(&self) -> (RunGuard, bool) {
         // Under the lock: a source either sees the run, or has noted the drop before this takes the
-        // note.
+        // note. Relaxed, because the lock orders this and the second load of `has_room`.
         let mut has_dropped = self.standby.has_dropped.lock();
-        self.standby.is_running.store(true, Ordering::SeqCst);
+        self.standby.is_running.store(true, Ordering::Relaxed);
         (RunGuard(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
     }
 
@@ -95,11 +97,11 @@ impl Enqueuer {
     fn has_room(&self) -> bool {
         // Fast path without the lock; checked again under the lock, because a run may begin in
         // between.
-        if self.standby.is_running.load(Ordering::SeqCst) {
+        if self.standby.is_running.load(Ordering::Relaxed) {
             return true;
         }
         let mut has_dropped = self.standby.has_dropped.lock();
-        if self.standby.is_running.load(Ordering::SeqCst) {
+        if self.standby.is_running.load(Ordering::Relaxed) {
             return true;
         }
         let counts = self.queue.counts();

@@ -203,7 +203,9 @@ impl<V: PartialEq + Send + Sync + 'static> PollHandle<V> {
     /// already.
     pub(crate) fn background_source(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {
         let shared = Arc::clone(&self.shared);
-        let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);
+        // One step, so that of two controllers only one gets the source. Relaxed: the flag guards
+        // no data; the values are behind a lock.
+        let is_free = !shared.is_wired.swap(true, Ordering::Relaxed);
         is_free.then(|| {
             Arc::new(Poller { shared, reason, failures: Mutex::new(0) })
                 as Arc<dyn BackgroundSource>
@@ -231,7 +233,8 @@ impl<V: PartialEq + Send + Sync + 'static> BackgroundSource for Poller<V> {
             loop {
                 let wait = self.wait(&run);
                 let next = async {
-                    // A `refresh` before this time stays noted as a permit, and ends the wait then.
+                    // A `refresh` during the sleep leaves a permit in `refresh_requested`: the wait
+                    // below then returns at once.
                     run.environment.clock.sleep(self.min_wait(wait)).await;
                     self.shared.refresh_requested.notified().await;
                 };
@@ -286,10 +289,13 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             None => ("timeout", Some(format!("it took longer than {deadline:?}"))),
         };
         run.environment.metrics.count(&names::POLLS, &[&run.controller, name, result], 1);
-        let mut failures = self.failures.lock();
-        *failures = if trouble.is_some() { failures.saturating_add(1) } else { 0 };
-        let failures = *failures;
+        let failures = {
+            let mut failures = self.failures.lock();
+            *failures = if trouble.is_some() { failures.saturating_add(1) } else { 0 };
+            *failures
+        };
         let trouble: Option<Arc<str>> = trouble.map(Arc::from);
+        // After the lock: a subscriber of logs may call this handle.
         if let Some(error) = &trouble {
             tracing::warn!(controller = %run.controller, poll = name, failures, %error,
                 "a poll failed; the values of the last one stay");

@@ -77,7 +77,7 @@ impl<K> fmt::Debug for Predicate<K> {
 impl<K: Resource> Predicate<K> {
     /// Creates a predicate of your own: `true` passes the change. The test is called on a separate
     /// task, in the order of the changes of an object, and may take its time; meanwhile only the
-    /// predicate's source waits. Of an object that changes faster than the predicate answers, the
+    /// predicate's source waits. For an object that changes faster than the predicate answers, the
     /// predicate sees the first and the latest changes; those in between are summed up, and pass
     /// unchecked. When the test panics, the change passes, unless another predicate combined with
     /// this predicate decides alone.

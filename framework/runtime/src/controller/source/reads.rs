@@ -141,7 +141,9 @@ impl<K: Resource> ReadSource<K> {
 
     /// Whether the cache is filled.
     pub(crate) fn is_filled(&self) -> bool {
-        // A separate flag, because the registration takes a lock for the answer.
+        // A separate flag, because the registration takes a lock for the answer. Acquire, with the
+        // release below: a reader that sees `true` sees the filled cache. A `false` that overwrites
+        // the `true` of another reader only asks the registration again.
         self.is_filled.load(Ordering::Acquire) || {
             let is_filled = self.registration.has_synced();
             self.is_filled.store(is_filled, Ordering::Release);
@@ -168,8 +170,10 @@ impl<K: Resource> ReadSource<K> {
     /// Returns the target for the objects of a namespace, or of all, that a selector matches.
     pub(crate) fn selection_target(&self, namespace: Option<&str>, labels: Selector) -> ReadTarget {
         // Before the registration: a change that is delivered without labels is older than the
-        // registration, and visible to the read.
-        self.reads_labels.store(true, Ordering::SeqCst);
+        // registration, and visible to the read. Relaxed: the lock of the cache orders this store
+        // and the load in `deliver`. A delivery that loads `false` has changed the cache before the
+        // read takes that lock; otherwise the lock would have shown it the store.
+        self.reads_labels.store(true, Ordering::Relaxed);
         ReadTarget::Selection(Arc::new(Selection { namespace: namespace.map(Into::into), labels }))
     }
 
@@ -180,7 +184,8 @@ impl<K: Resource> ReadSource<K> {
         }
         // A copy: index functions are user code, which must not run under the lock.
         let probes = self.probes.lock().clone();
-        let reads_labels = self.reads_labels.load(Ordering::SeqCst);
+        // After the change of the cache, see `selection_target`.
+        let reads_labels = self.reads_labels.load(Ordering::Relaxed);
         let change = |event| change(event, &probes, reads_labels);
         let changes: Vec<_> = events.iter().filter_map(change).collect();
         let name = |key: &ObjectKey| Arc::from(format!("reads {} {key}", self.info.kind));

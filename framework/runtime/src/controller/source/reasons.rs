@@ -175,7 +175,7 @@ impl Reasons {
         named.chain(self.reads.iter().map(|read| &**read))
     }
 
-    /// The number of reasons.
+    /// The number of names that [`iter`](Self::iter) returns.
     pub fn len(&self) -> usize {
         self.iter().count()
     }

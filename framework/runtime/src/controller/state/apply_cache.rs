@@ -60,8 +60,8 @@ impl LastApply {
 pub(crate) struct ChildHashes {
     /// Hash of the child without the fields that each write changes, by [`comparable`].
     pub(crate) content: u64,
-    /// Of the fields that the controller has applied, and of their values; `None` when they are not
-    /// known.
+    /// Hash of the fields that the controller has applied, and of their values; `None` when they
+    /// are not known.
     pub(crate) owned: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum Recalled {
 /// Hashes of an intent to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IntentHashes {
-    /// Of the body of the request, by [`fingerprint`].
+    /// Hash of the body of the request, by [`fingerprint`].
     pub(crate) intent: u64,
     /// Hash of the description behind the intent, for a child of a graph. Equal descriptions of one
     /// child lead to equal intents.
@@ -127,7 +127,7 @@ impl ApplyCache {
             Some(last) if last.intent == Some(intent) && last.uid == found.uid => {
                 if last.resource_version == found.resource_version {
                     if description.is_some() && last.description != description {
-                        // Of another type, maybe, whose rule of readiness is another.
+                        // A child of another type may have another rule of readiness.
                         (last.description, last.is_ready) = (description, false);
                     }
                     return Recalled::Current;

@@ -22,20 +22,21 @@ const LIMIT: usize = 256;
 /// Most bytes kept of an error's text.
 const TEXT_LIMIT: usize = 1024;
 
-/// The last error of an object.
+/// The last error of an object in a controller. Kept until the object is gone, or until newer
+/// errors of other objects take its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastError {
-    /// The object.
+    /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// The error's text; cut at 1 kB.
+    /// Text of the error with its causes, cut at 1 KiB.
     pub text: String,
-    /// Time of the last occurrence.
+    /// Wall time of the last occurrence.
     pub at: Timestamp,
-    /// Failures in a row, this one included.
+    /// Failures in a row, this one included; the backoff grows with them.
     pub count: u64,
     /// Whether the object is not retried any more, or only slowly.
     pub gave_up: bool,
-    /// Whether the object was reconciled since.
+    /// Whether a later reconcile of the object succeeded.
     pub is_over: bool,
 }
 

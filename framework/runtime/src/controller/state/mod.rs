@@ -38,7 +38,8 @@ pub(super) use self::last_error::{FailureRecord, LastErrors};
 pub(super) use self::object_memory::ObjectMemory;
 pub(super) use self::own_write_filter::{FollowUp, OwnWriteFilter};
 pub(super) use self::reads::{
-    Found, ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads, RunRef, Selection,
+    FoundVersion, ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads, RunRef,
+    Selection,
 };
 pub(super) use self::sparse_lock::SparseLock;
 pub(super) use self::spec_version::SpecVersion;

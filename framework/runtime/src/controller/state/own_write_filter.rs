@@ -24,7 +24,7 @@ const MAX_VERSIONS: usize = 16;
 
 /// Versions that own writes made of an object since the last reconcile began.
 #[derive(Debug)]
-struct Chain {
+struct WriteChain {
     /// Versions, each made by an own write from the version before.
     versions: Vec<String>,
     /// The follow-up of the reconcile, once that is over.
@@ -43,7 +43,7 @@ pub(crate) struct FollowUp {
 /// The objects with own writes. Never iterated, so their order shows nowhere.
 #[derive(Debug, Default)]
 pub(crate) struct OwnWriteFilter {
-    chains: ShardedMap<HashMap<ObjectKey, Chain, FixedState>>,
+    chains: ShardedMap<HashMap<ObjectKey, WriteChain, FixedState>>,
 }
 
 impl OwnWriteFilter {
@@ -96,7 +96,7 @@ impl OwnWriteFilter {
             // Any other version contains a change that this reconcile has not seen.
             if reconciled == from {
                 let versions = vec![from.to_owned(), to.to_owned()];
-                chains.insert(key.clone(), Chain { versions, follow_up: None });
+                chains.insert(key.clone(), WriteChain { versions, follow_up: None });
             }
             return;
         };
@@ -127,7 +127,7 @@ impl OwnWriteFilter {
     }
 }
 
-impl Chain {
+impl WriteChain {
     /// Whether `version` is the newest of the chain.
     fn ends_with(&self, version: &str) -> bool {
         self.versions.last().is_some_and(|last| last == version)

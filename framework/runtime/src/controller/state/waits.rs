@@ -107,6 +107,7 @@ impl Waits {
     /// Records a failed reconcile of `key`. A failure does not end the wait: an object that fails
     /// and waits in turn would be checked at the shortest delay for ever.
     pub(crate) fn failed(&self, key: &ObjectKey) {
+        // The work queue orders this and the `note` of the same key, as in `ended`.
         if self.waiting.load(Ordering::Acquire) > 0
             && let Some(streak) = self.inner.lock().streaks.get_mut(key)
         {

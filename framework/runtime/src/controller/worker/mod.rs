@@ -287,8 +287,8 @@ impl Worker {
                 self.meter.throttled();
                 tracing::warn!(
                     limit = %self.loop_guard.guard(),
-                    "reconciled too often without a change of its spec, and slowed down: does each \
-                     reconcile write something that differs from the last time?"
+                    "the object is reconciled too often without a change of its spec; its reconciles \
+                     are slowed down: does each reconcile write something that differs from the last time?"
                 );
             }
             ThrottleDecision::Wait(delay) => {

@@ -44,7 +44,7 @@ impl LeaderElectionRecord {
 /// A record and the version in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedRecord {
-    /// The record.
+    /// The record as the lock has it: holder, times and number of transitions.
     pub record: LeaderElectionRecord,
     /// Changes with every write of the record, and with no other write if the lock can distinguish
     /// them.

@@ -80,11 +80,11 @@ async fn follow(
             Ok(()) => pause,
             Err(error) if error.kind() == ErrorKind::Forbidden => {
                 let lease = lock.describe();
-                info!(%lease, %error, "no right to watch it: changes are noticed at the next look");
+                info!(%lease, %error, "the lock cannot be watched (the Role lacks `watch`): changes are noticed at the next poll");
                 FORBIDDEN
             }
             Err(error) => {
-                debug!(lease = %lock.describe(), error = ?error, "following it failed");
+                debug!(lease = %lock.describe(), error = ?error, "the watch of the lock failed");
                 pause
             }
         };

@@ -161,7 +161,7 @@ impl OperatorStatus {
                          lock may still write until then"
                     )
                 }
-                Leadership::Ended => "ended".to_owned(),
+                Leadership::Ended => "leadership has ended".to_owned(),
             };
             let waits = matches!(leadership, Leadership::Candidate { .. } | Leadership::Holding);
             let elector = self.elector.as_ref().filter(|_| waits);
@@ -196,7 +196,7 @@ fn cached(informer: &InformerStatus) -> String {
     if informer.state != State::Watching.to_string() {
         let _ = write!(text, ", {}", informer.state);
     }
-    for (what, age) in [("newest version", informer.age), ("last word", informer.silence)] {
+    for (what, age) in [("newest version", informer.age), ("last message", informer.silence)] {
         if let Some(age) = age.filter(|age| *age >= LAG_THRESHOLD) {
             let _ = write!(text, ", {what} {} s ago", age.as_secs());
         }
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(cached(&status("watching", 200, 20)), lags);
         let away = cached(&status("retrying: refused", 900, 880));
         let expected =
-            "3 objects, retrying: refused, newest version 900 s ago, last word 880 s ago";
+            "3 objects, retrying: refused, newest version 900 s ago, last message 880 s ago";
         assert_eq!(away, expected);
     }
 }

@@ -171,7 +171,7 @@ fn is_local(stream: &TcpStream) -> bool {
 /// # Cancel safety
 /// Dropping the future closes the listener and every connection.
 pub(crate) async fn serve(listener: TcpListener, endpoints: Endpoints) {
-    let mut connections = Connections::default();
+    let mut connections = EndpointConnections::default();
     let permits = reader_permits();
     loop {
         match listener.accept().await {
@@ -195,7 +195,7 @@ pub(crate) async fn serve(listener: TcpListener, endpoints: Endpoints) {
 
 /// The open connections, oldest first.
 #[derive(Default)]
-struct Connections {
+struct EndpointConnections {
     tasks: JoinSet<()>,
     open: VecDeque<Connection>,
 }
@@ -207,7 +207,7 @@ struct Connection {
     is_asked: Arc<AtomicBool>,
 }
 
-impl Connections {
+impl EndpointConnections {
     /// Waits until fewer than [`CONNECTIONS`] are open. Cancel safe.
     async fn make_room(&mut self) {
         loop {

@@ -20,8 +20,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::mask::Mask;
-use super::streams::{CacheState, CallAnswer};
-use super::window::{Content, Window};
+use super::streams::{CacheState, CallResponse};
+use super::window::{EntryContent, Window};
 use super::{FORMAT, Recorder};
 use windlass_client::client::{BrokenExchange, ExchangeEnd, SentRequest};
 use windlass_core::wire::EventType;
@@ -121,7 +121,7 @@ pub(super) fn request(
 pub(super) fn answer(
     line: &mut Line,
     number: u64,
-    answer: &CallAnswer,
+    answer: &CallResponse,
     end: &ExchangeEnd,
     mask: &Mask,
 ) {
@@ -175,18 +175,18 @@ pub(super) fn written(recorder: &Recorder, window: &Window) -> Vec<u8> {
     }
     for (at, content) in window.entries() {
         let line = match content {
-            Content::Line(line) => {
+            EntryContent::Line(line) => {
                 out.push_str(line);
                 out.push('\n');
                 continue;
             }
-            Content::List { cache, state: listed } => {
+            EntryContent::List { cache, state: listed } => {
                 let mut line = Line::at(recorder.wall(at));
                 line.number("list", *cache as u64);
                 state(&mut line, listed);
                 line
             }
-            Content::Event { cache, event, object, .. } => {
+            EntryContent::Event { cache, event, object, .. } => {
                 let mut line = Line::at(recorder.wall(at));
                 line.number("event", *cache as u64);
                 line.text("type", event_type(*event));

@@ -36,7 +36,7 @@ use tracing::warn;
 
 use self::lines::Line;
 use self::streams::OpenExchange;
-use self::window::{Content, Window};
+use self::window::{EntryContent, Window};
 use super::Manager;
 use crate::controller::{ObservedReconcile, ReconcileEnd, ReconcileObserver, current_reconcile};
 use windlass_client::client::{Client, ExchangeEnd, ExchangeHook, RequestOrigin, SentRequest};
@@ -198,13 +198,18 @@ impl Recorder {
     /// Changes the window, unless the recording has ended.
     fn change<T>(&self, change: impl FnOnce(&mut Window, Duration) -> T) -> Option<T> {
         let at = self.now();
-        let mut window = self.window.lock();
-        if window.flaw.is_some() {
-            return None;
-        }
-        let changed = change(&mut window, at);
-        window.evict(at);
-        if let Some(flaw) = &window.flaw {
+        let (changed, flaw) = {
+            let mut window = self.window.lock();
+            if window.flaw.is_some() {
+                return None;
+            }
+            let changed = change(&mut window, at);
+            window.evict(at);
+            (changed, window.flaw.clone())
+        };
+        // After the lock, which each exchange takes: a subscriber of logs may send a request
+        // itself.
+        if let Some(flaw) = flaw {
             warn!(%flaw, "the recording of the exchange with the API server has ended");
         }
         Some(changed)
@@ -215,7 +220,7 @@ impl Recorder {
         self.change(|window, at| {
             let mut line = Line::at(self.wall(at));
             fill(&mut line);
-            window.push(at, Content::Line(line.finished().into()));
+            window.push(at, EntryContent::Line(line.finished().into()));
         });
     }
 }
@@ -231,7 +236,7 @@ impl ExchangeHook for Recorder {
             if let OpenExchange::Call { .. } = wanted {
                 let mut line = Line::at(self.wall(at));
                 lines::request(&mut line, number, current_reconcile(), &request, &self.mask);
-                window.push(at, Content::Line(line.finished().into()));
+                window.push(at, EntryContent::Line(line.finished().into()));
             }
             window.open(number, wanted, &request);
             number
@@ -252,7 +257,7 @@ impl ExchangeHook for Recorder {
             let Some(line) = window.ended(at, exchange, &end, &self.mask) else { return };
             let mut text = Line::at(self.wall(at));
             lines::answer(&mut text, exchange, &line, &end, &self.mask);
-            window.push(at, Content::Line(text.finished().into()));
+            window.push(at, EntryContent::Line(text.finished().into()));
         });
     }
 }

@@ -90,12 +90,12 @@ pub(super) enum OpenExchange {
     /// An answer of discovery.
     Document { path: String, body: Vec<u8>, code: u16 },
     /// Any other request.
-    Call { answer: CallAnswer },
+    Call { answer: CallResponse },
 }
 
 /// The answer to a request, as far as it has come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CallAnswer {
+pub(super) struct CallResponse {
     pub(super) code: u16,
     pub(super) retry_after: Option<String>,
     pub(super) body: Vec<u8>,
@@ -121,7 +121,7 @@ impl OpenExchange {
             return Self::Document { path: request.path.clone(), body: Vec::new(), code: 0 };
         }
         let (is_secret, is_stream) = (Mask::concerns(&request.path), request.is_stream);
-        Self::Call { answer: CallAnswer { is_secret, is_stream, ..CallAnswer::default() } }
+        Self::Call { answer: CallResponse { is_secret, is_stream, ..CallResponse::default() } }
     }
 }
 

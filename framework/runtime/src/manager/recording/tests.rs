@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::{Value, json};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use super::{Mask, Recorder, RecordingOptions};
 use crate::manager::Manager;
 use windlass_client::client::{Client, ExchangeEnd, ExchangeHook, RequestOrigin, SentRequest};
+use windlass_core::sync::Mutex;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
@@ -190,6 +193,46 @@ async fn objects_larger_than_the_bound_end_the_recording_and_its_memory() {
     assert!(lines[0]["flaw"].as_str().unwrap().contains("raise the bound"), "{}", lines[0]);
     assert_eq!((lines.len(), recorder.window.lock().bytes), (1, 0));
     assert_eq!(recorder.sent(of_cache("limit=500")), None, "nothing is recorded any more");
+}
+
+/// A subscriber that reads the recording on each event, if the lock of the window is free.
+struct Reader {
+    recorder: Arc<Recorder>,
+    read: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Subscriber for Reader {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.read.lock().push(self.recorder.window.try_lock().is_some());
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_of_logs_may_read_the_recording_when_its_end_is_logged() {
+    let recorder = recorder(RecordingOptions::default().bytes(1000));
+    let read = Arc::default();
+    let reader = Reader { recorder: Arc::clone(&recorder), read: Arc::clone(&read) };
+    let list = json!({ "metadata": { "resourceVersion": "10" }, "items": [map("a", 1, &"x".repeat(2000))] });
+    tracing::subscriber::with_default(reader, || {
+        exchange(&recorder, of_cache("limit=500"), &list);
+    });
+    assert_eq!(*read.lock(), [true], "the lock of the window is held while the end is logged");
 }
 
 /// Requests and answers with secrets: paths and bodies.

@@ -13,7 +13,7 @@ use windlass_core::wire::EventType;
 use super::RecordingOptions;
 use super::mask::Mask;
 use super::streams::{
-    self, Cache, CacheEvent, CacheState, CallAnswer, ObjectId, Objects, OpenExchange,
+    self, Cache, CacheEvent, CacheState, CallResponse, ObjectId, Objects, OpenExchange,
 };
 
 /// Most caches; a program that makes informers without end is not recorded.
@@ -21,7 +21,7 @@ const MOST_CACHES: usize = 4096;
 
 /// Content of an entry.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(super) enum EntryContent {
     /// A complete list of a cache, or its refusal.
     List { cache: usize, state: CacheState },
     /// An event of a watch of a cache.
@@ -30,7 +30,7 @@ pub(super) enum Content {
     Line(Arc<str>),
 }
 
-impl Content {
+impl EntryContent {
     fn cost(&self) -> usize {
         match self {
             Self::List { state, .. } => streams::cost(&[]) + state.cost(),
@@ -43,7 +43,7 @@ impl Content {
 #[derive(Clone, Debug)]
 struct Entry {
     at: Duration,
-    content: Content,
+    content: EntryContent,
 }
 
 /// The recording's state.
@@ -106,12 +106,12 @@ impl Window {
     }
 
     /// Iterates over the entries, oldest first.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Duration, &Content)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Duration, &EntryContent)> {
         self.entries.iter().map(|entry| (entry.at, &entry.content))
     }
 
     /// Adds an entry.
-    pub(super) fn push(&mut self, at: Duration, content: Content) {
+    pub(super) fn push(&mut self, at: Duration, content: EntryContent) {
         self.bytes += content.cost();
         self.entries.push_back(Entry { at, content });
     }
@@ -211,10 +211,10 @@ impl Window {
             let state = CacheState::Listed { version, objects };
             // Counted piece by piece until now.
             self.bytes = self.bytes.saturating_sub(state.cost());
-            self.push(at, Content::List { cache, state });
+            self.push(at, EntryContent::List { cache, state });
             return;
         }
-        self.push(at, Content::Event { cache, event, id, version, object });
+        self.push(at, EntryContent::Event { cache, event, id, version, object });
     }
 
     /// Notes the end of an exchange; returns the answer to write down, if it is of a request.
@@ -224,7 +224,7 @@ impl Window {
         number: u64,
         end: &ExchangeEnd,
         mask: &Mask,
-    ) -> Option<CallAnswer> {
+    ) -> Option<CallResponse> {
         let is_whole = *end == ExchangeEnd::Whole;
         match self.running.remove(&number)? {
             OpenExchange::Call { answer } => {
@@ -264,7 +264,7 @@ impl Window {
         let Some(cache) = self.caches.get_mut(number) else { return };
         if code == 403 || code == 404 {
             let state = CacheState::Refused { code, body: body.into() };
-            self.push(at, Content::List { cache: number, state });
+            self.push(at, EntryContent::List { cache: number, state });
             return;
         }
         if code != 200 {
@@ -277,7 +277,7 @@ impl Window {
         if let Some((version, None)) = end {
             let objects = std::mem::take(&mut cache.pages);
             let state = CacheState::Listed { version, objects };
-            self.push(at, Content::List { cache: number, state });
+            self.push(at, EntryContent::List { cache: number, state });
         } else {
             self.bytes += streams::total(&cache.pages);
         }
@@ -305,14 +305,14 @@ impl Window {
     }
 
     /// Applies an entry that leaves to the state before the first entry.
-    fn fold(&mut self, content: Content) {
+    fn fold(&mut self, content: EntryContent) {
         match content {
-            Content::List { cache, state } => {
+            EntryContent::List { cache, state } => {
                 let Some(cache) = self.caches.get_mut(cache) else { return };
                 let before = std::mem::replace(&mut cache.state, state);
                 self.bytes = (self.bytes + cache.state.cost()).saturating_sub(before.cost());
             }
-            Content::Event { cache, event, id, version, object } => {
+            EntryContent::Event { cache, event, id, version, object } => {
                 let cache = self.caches.get_mut(cache).map(|cache| &mut cache.state);
                 let Some(CacheState::Listed { version: newest, objects }) = cache else { return };
                 if event == EventType::Error {
@@ -328,7 +328,7 @@ impl Window {
                 let removed = before.map_or(0, |object| streams::cost(&object));
                 self.bytes = (self.bytes + added).saturating_sub(removed);
             }
-            Content::Line(_) => {}
+            EntryContent::Line(_) => {}
         }
     }
 

@@ -105,7 +105,7 @@ async fn a_definition_that_is_replaced_over_a_rule_of_others_is_a_warning_that_n
     crate::manager::install::install_all(&world.client, &[definition(&["v1"])], false)
         .await
         .unwrap();
-    let lines = logged.with("which has not");
+    let lines = logged.with("which lacks");
     assert_eq!(lines.len(), 1, "{}", logged.text());
     assert!(lines[0].contains("self.spec.to != 'a'"), "{}", lines[0]);
     let stored = definitions.get(DEFINITION).await.unwrap();

@@ -13,7 +13,7 @@ use super::slots::Slots;
 use super::ticket::Ticket;
 use crate::workqueue::Priority;
 
-/// Of this many turns one goes to an aged key of a lower priority: keys of higher priority lose a
+/// One of this many turns goes to an aged key of a lower priority: keys of higher priority lose a
 /// quarter of the turns at most, and an aged key with `n` aged keys before it waits for at most
 /// `4 * (n + 1)` turns.
 const SHARE: u32 = 4;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 use windlass_client::client::{
-    AnswerFuture, BrokenExchange, ExchangeHook, HttpResponse, RequestOrigin, SentRequest,
+    BrokenExchange, ExchangeHook, HttpResponse, RequestOrigin, ResponseFuture, SentRequest,
 };
 use windlass_core::error::BoxError;
 use windlass_core::resource::ObjectKey;
@@ -215,7 +215,7 @@ impl Script {
     }
 
     /// Answers a list or a watch of a cache.
-    fn cache(&self, request: &SentRequest) -> AnswerFuture {
+    fn cache(&self, request: &SentRequest) -> ResponseFuture {
         let selectors = selectors(&request.query);
         let is_same = |cache: &ReplayedCache| {
             cache.path == request.path
@@ -306,7 +306,7 @@ impl State {
 }
 
 impl ExchangeHook for Script {
-    fn answer(&self, request: &SentRequest) -> Option<AnswerFuture> {
+    fn answer(&self, request: &SentRequest) -> Option<ResponseFuture> {
         if request.origin == RequestOrigin::Routine {
             // Events: no oracle judges them, and none is kept.
             let body = body_of(&request.body);

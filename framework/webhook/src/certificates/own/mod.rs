@@ -46,7 +46,7 @@ const SOON: Duration = Duration::from_millis(200);
 pub struct OwnCertificates {}
 
 impl OwnCertificates {
-    /// Returns the source.
+    /// Returns the source, for [`WebhookServer::certificates`](crate::WebhookServer::certificates).
     pub fn new() -> Self {
         Self::default()
     }

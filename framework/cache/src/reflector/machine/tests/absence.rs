@@ -88,7 +88,7 @@ fn the_target_of_an_absent_kind_is_emptied_once_and_again_after_objects_or_anoth
 fn b13_an_absent_kind_is_looked_for_within_five_seconds_and_sooner_once_discovery_has_it() {
     let now = Instant::now();
     let mut machine = watching(&ReflectorOptions::new(), now);
-    assert_eq!(machine.discovery_answered(Some(Served::No)), None, "it is not absent");
+    assert_eq!(machine.discovery_response(Some(Served::No)), None, "it is not absent");
     for (served, longest) in [
         (Some(Served::No), 5000),
         (None, 5000),
@@ -101,7 +101,7 @@ fn b13_an_absent_kind_is_looked_for_within_five_seconds_and_sooner_once_discover
         (Some(Served::Yes), 500),
         (Some(Served::No), 5000),
     ] {
-        let looked = machine.discovery_answered(served);
+        let looked = machine.discovery_response(served);
         assert_eq!(looked.is_some(), machine.is_absent() && served == Some(Served::No));
         let waited = pause(&end(&mut machine, absent(), now));
         let longest = Duration::from_millis(longest);

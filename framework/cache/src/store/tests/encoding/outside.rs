@@ -311,8 +311,8 @@ fn a_path_that_ends_at_no_value_is_refused_in_every_form() {
     }
     for form in [Representation::Compact, Representation::Typed, Representation::Cold] {
         assert!(refused::<Pod>(form, &[]).contains("its path is empty"));
-        assert!(refused::<Pod>(form, &["metadata"]).contains("an object stands there"));
-        assert!(refused::<PodView>(form, &["metadata", "labels"]).contains("an object stands"));
+        assert!(refused::<Pod>(form, &["metadata"]).contains("the path ends at an object"));
+        assert!(refused::<PodView>(form, &["metadata", "labels"]).contains("ends at an object"));
         let owners = &["metadata", "ownerReferences"];
         assert!(refused::<PodView>(form, owners).contains("name a field below it"));
     }

@@ -148,7 +148,7 @@ impl RollbackProbe {
 
     /// Schedules another list after a failed list.
     fn failed(&mut self, error: &Error) {
-        tracing::debug!(%error, "whether the server's store was set back is not known");
+        tracing::debug!(%error, "cannot determine whether the store of the server was rolled back");
         let environment = self.target.client.environment();
         let least = if error.is_forbidden() { FORBIDDEN_PAUSE } else { Duration::ZERO };
         let pause = pause(environment, self.failures, error.retry_after()).max(least);

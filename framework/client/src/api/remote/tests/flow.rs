@@ -231,8 +231,8 @@ async fn a_server_that_breaks_the_protocol_is_left() {
     let closed = frame(0x88, &[&1011_u16.to_be_bytes()[..], b"out of order"].concat());
     let cases = [
         (huge, "more than 4194304 bytes"),
-        (masked, "does not keep to WebSocket"),
-        (compressed, "does not keep to WebSocket"),
+        (masked, "violates the WebSocket protocol"),
+        (compressed, "violates the WebSocket protocol"),
         (frame(0x81, b"\x01x"), "text where only bytes"),
         (verdict, "not a Status"),
         (closed, "code 1011 \"out of order\""),

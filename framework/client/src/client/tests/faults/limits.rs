@@ -216,7 +216,7 @@ async fn a_gzip_bomb_is_cut_at_the_limit_of_the_answer() {
     assert_eq!((error.kind(), times), (ErrorKind::Decode, 1), "{error}");
     assert!(error.to_string().contains("larger than 64 MiB"), "{error}");
     let mut request = create();
-    request.answer_limit = Some(10 * KIB);
+    request.response_limit = Some(10 * KIB);
     let (error, times) = rig.fails(request).await;
     assert_eq!((error.kind(), times), (ErrorKind::Decode, 1));
     assert!(
@@ -251,13 +251,13 @@ async fn the_largest_answer_is_the_clients_to_say() {
     let client = Client::builder()
         .connector(Arc::new(Pipe(Arc::clone(&server))))
         .environment(environment())
-        .max_answer(2999)
+        .max_response_size(2999)
         .build()
         .unwrap();
     let error = client.send(get()).await.unwrap_err();
     assert!(error.to_string().contains("larger than 2999 bytes"), "{error}");
     let mut request = get();
-    request.answer_limit = Some(3000);
+    request.response_limit = Some(3000);
     assert_eq!(client.send(request).await.unwrap().body.len(), 3000);
 }
 

@@ -36,7 +36,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         cx.ensure_alive(&self.what()).await?;
         let holder = self.holder(&live);
         if live.is_terminating() {
-            return Err(refused.note("it is being deleted, and is made anew when it is gone"));
+            return Err(
+                refused.note("it is being deleted, and is created again after its deletion")
+            );
         }
         match (&self.may_adopt, holder) {
             (_, Some(holder)) if !holder.is_earlier => {

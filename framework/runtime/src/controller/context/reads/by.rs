@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use crate::controller::Reconciler;
 use crate::controller::context::{Context, is_namespaced};
 use crate::controller::source::ReadSource;
-use crate::controller::state::{Found, ReadTarget};
+use crate::controller::state::{FoundVersion, ReadTarget};
 use windlass_cache::store::{Cached, Index, IndexValue, Store};
 use windlass_client::api::ApiFuture;
 use windlass_core::error::{Error, ErrorKind};
@@ -247,7 +247,7 @@ impl<C: Reconciler> Context<C> {
             let sealed::TargetRef(target) = by.target(sealed::SourceRef(&source), near, value)?;
             let reference = self.register(&source, &target).await?;
             let objects = by.read(&source.store, near, value);
-            self.found(&reference, &target, Found::Several);
+            self.found(&reference, &target, FoundVersion::Several);
             Ok(objects)
         })
     }

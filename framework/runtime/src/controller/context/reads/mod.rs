@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use self::by::{WatchScope, WatchTarget};
 use crate::controller::context::is_namespaced;
 use crate::controller::source::ReadSource;
-use crate::controller::state::{Found, ReadSourceRef, ReadTarget, RunRef};
+use crate::controller::state::{FoundVersion, ReadSourceRef, ReadTarget, RunRef};
 use crate::controller::{Context, Reconciler};
 use windlass_cache::store::Cached;
 use windlass_client::api::ApiFuture;
@@ -43,8 +43,10 @@ impl<C: Reconciler> Drop for AwaitedRead<'_, C> {
             return;
         }
         let found = match self.target {
-            ReadTarget::Object(_) => Found::Absent,
-            ReadTarget::Kind | ReadTarget::Value(..) | ReadTarget::Selection(_) => Found::Several,
+            ReadTarget::Object(_) => FoundVersion::Absent,
+            ReadTarget::Kind | ReadTarget::Value(..) | ReadTarget::Selection(_) => {
+                FoundVersion::Several
+            }
         };
         self.cx.found(self.source, self.target, found);
     }
@@ -267,8 +269,8 @@ impl<C: Reconciler> Context<C> {
         let reference = self.register(&source, &target).await?;
         let object = source.store.get(&key);
         let found = match &object {
-            Some(object) => Found::Version(object.metadata().resource_version().into()),
-            None => Found::Absent,
+            Some(object) => FoundVersion::Version(object.metadata().resource_version().into()),
+            None => FoundVersion::Absent,
         };
         self.found(&reference, &target, found);
         Ok(object)
@@ -316,7 +318,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Records the state that was found by a registered read.
-    fn found(&self, source: &ReadSourceRef, target: &ReadTarget, found: Found) {
+    fn found(&self, source: &ReadSourceRef, target: &ReadTarget, found: FoundVersion) {
         self.shared.reads.registered.found(self.reader(), source.number, target, found);
     }
 

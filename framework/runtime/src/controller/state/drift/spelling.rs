@@ -111,7 +111,7 @@ pub(super) fn is_default(above: &str, name: &str, value: &Value) -> bool {
             (above, name) == ("serviceAccountToken", "expirationSeconds")
                 && number.as_u64() == Some(TOKEN_LIFETIME)
         }
-        // Of a template for claims, which is stored with the status of a new claim.
+        // A template for claims is stored with the status of a new claim.
         Value::Object(status) => {
             (above, name) == ("volumeClaimTemplates", "status")
                 && status.iter().all(|(name, value)| is_default("status", name, value))

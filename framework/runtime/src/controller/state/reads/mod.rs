@@ -67,7 +67,7 @@ impl ReadTarget {
 
 /// State that a reader found, which is compared with later changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundVersion {
     /// The cache is not filled: the reader waits, and reads the cache afterwards.
     Awaited,
     /// The reader is about to read: every change counts.
@@ -80,7 +80,7 @@ pub(crate) enum Found {
     Version(Box<str>),
 }
 
-impl Found {
+impl FoundVersion {
     /// Whether a change from `old` to `new`, both versions, makes a difference to the reader.
     fn differs(&self, old: Option<&str>, new: Option<&str>) -> bool {
         match self {
@@ -219,7 +219,13 @@ impl RegisteredReads {
     }
 
     /// Records the state that was found by a registered read.
-    pub(crate) fn found(&self, reader: RunRef<'_>, source: u64, target: &ReadTarget, found: Found) {
+    pub(crate) fn found(
+        &self,
+        reader: RunRef<'_>,
+        source: u64,
+        target: &ReadTarget,
+        found: FoundVersion,
+    ) {
         self.tables.lock().found(reader, source, target, found);
     }
 
@@ -282,6 +288,10 @@ impl RegisteredReads {
 
     /// Whether no read is registered.
     pub(crate) fn is_empty(&self) -> bool {
+        // A reader registers and then reads the cache; a delivery changes the cache and then loads
+        // this. One that loads 0 has changed the cache before the read, as the lock of the cache
+        // shows the registration otherwise. The reads of a key are ordered by the work queue.
+        // `SeqCst` is stronger than needed, and a plain load on common processors.
         self.reads.load(Ordering::SeqCst) == 0
     }
 
@@ -303,6 +313,7 @@ impl RegisteredReads {
         if tables.reads() == before {
             return;
         }
+        // Under the lock, so that no earlier number overwrites a later one; see `is_empty`.
         self.reads.store(tables.reads(), Ordering::SeqCst);
         if let Some(meters) = self.meters.get() {
             meters.reads.set(tables.reads() as f64);

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::selections::Selections;
-use super::{Found, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, ReadTarget, RunRef};
+use super::{FoundVersion, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, ReadTarget, RunRef};
 use windlass_core::resource::ObjectKey;
 
 /// References to sources that are dropped after the lock.
@@ -16,7 +16,7 @@ pub(super) type Removed = Vec<Arc<dyn Any + Send + Sync>>;
 #[derive(Default)]
 pub(super) struct Tables {
     /// Only looked up, never iterated.
-    readers: HashMap<ObjectKey, Reader, BuildHasherDefault<KeyHasher>>,
+    readers: HashMap<ObjectKey, RegisteredReader, BuildHasherDefault<KeyHasher>>,
     sources: BTreeMap<u64, SourceTable>,
     reads: usize,
 }
@@ -40,7 +40,7 @@ impl Hasher for KeyHasher {
 }
 
 /// Reads of an object.
-struct Reader {
+struct RegisteredReader {
     uid: Box<str>,
     reads: BTreeMap<(u64, ReadTarget), Read>,
     /// Changes since the last reconcile began.
@@ -51,7 +51,7 @@ struct Reader {
 
 /// A registered read.
 struct Read {
-    found: Found,
+    found: FoundVersion,
     /// The last run that made this read.
     run: u64,
     /// The last run that made the read with a filled cache; 0 for none.
@@ -190,14 +190,14 @@ impl Tables {
             return registered;
         }
         if count < limits.per_object && self.reads < limits.in_total {
-            let found = if is_ready { Found::Unread } else { Found::Awaited };
+            let found = if is_ready { FoundVersion::Unread } else { FoundVersion::Awaited };
             self.insert(reader, source, place, found);
             return registered;
         }
         registered.is_widened = kind_read.is_none();
         let of_source = |place: &(u64, ReadTarget), _: &Read| place.0 == source.number;
         registered.removed.extend(self.remove_where(reader.key, of_source));
-        self.insert(reader, source, of_kind, Found::Several);
+        self.insert(reader, source, of_kind, FoundVersion::Several);
         registered
     }
 
@@ -211,8 +211,8 @@ impl Tables {
         let known = self.readers.get_mut(reader.key).filter(|known| *known.uid == *reader.uid);
         let Some(read) = known.and_then(|known| known.reads.get_mut(place)) else { return false };
         let is_same = match (&read.found, version) {
-            (Found::Version(found), Some(version)) => **found == *version,
-            (Found::Absent, None) => true,
+            (FoundVersion::Version(found), Some(version)) => **found == *version,
+            (FoundVersion::Absent, None) => true,
             _ => false,
         };
         if is_same {
@@ -227,12 +227,14 @@ impl Tables {
         reader: RunRef<'_>,
         source: &ReadSourceRef,
         place: (u64, ReadTarget),
-        found: Found,
+        found: FoundVersion,
     ) {
-        let known =
-            self.readers.entry(reader.key.clone()).or_insert_with(|| Reader::new(reader.uid));
+        let known = self
+            .readers
+            .entry(reader.key.clone())
+            .or_insert_with(|| RegisteredReader::new(reader.uid));
         self.sources.entry(source.number).or_default().add(place.1.clone(), reader.key);
-        let ready_run = if found == Found::Awaited { 0 } else { reader.run };
+        let ready_run = if found == FoundVersion::Awaited { 0 } else { reader.run };
         let holder = Arc::clone(&source.holder);
         let read = Read { found, run: reader.run, ready_run, holder };
         if known.reads.insert(place, read).is_none() {
@@ -246,18 +248,18 @@ impl Tables {
         reader: RunRef<'_>,
         source: u64,
         target: &ReadTarget,
-        found: Found,
+        found: FoundVersion,
     ) {
         let Some(known) = self.readers.get_mut(reader.key) else { return };
         let place = (source, target.clone());
         let Some(read) = known.reads.get_mut(&place).filter(|read| read.run == reader.run) else {
             return;
         };
-        let is_first = matches!(read.found, Found::Unread | Found::Awaited);
+        let is_first = matches!(read.found, FoundVersion::Unread | FoundVersion::Awaited);
         if is_first || read.found == found {
             read.found = found;
         } else {
-            read.found = Found::Several;
+            read.found = FoundVersion::Several;
         }
     }
 
@@ -352,7 +354,7 @@ impl Tables {
     }
 }
 
-impl Reader {
+impl RegisteredReader {
     fn new(uid: &str) -> Self {
         let (woken, current) = (Vec::new(), Vec::new());
         Self { uid: uid.into(), reads: BTreeMap::new(), woken, current }
@@ -372,7 +374,7 @@ impl Read {
         self.run = run;
         if is_ready && self.ready_run != run {
             // An earlier state is replaced by the state that is about to be read.
-            self.found = Found::Unread;
+            self.found = FoundVersion::Unread;
             self.ready_run = run;
         }
     }

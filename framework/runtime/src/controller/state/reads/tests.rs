@@ -25,7 +25,13 @@ fn reads(per_object: usize, in_total: usize) -> RegisteredReads {
 }
 
 /// Registers and makes a read of the object `name`, which is found in this version.
-fn read(reads: &RegisteredReads, reader: RunRef<'_>, source: &Source, name: &str, found: Found) {
+fn read(
+    reads: &RegisteredReads,
+    reader: RunRef<'_>,
+    source: &Source,
+    name: &str,
+    found: FoundVersion,
+) {
     let target = ReadTarget::Object(key(name));
     reads.register(reader, &source.0, target.clone(), true);
     reads.found(reader, source.0.number, &target, found);
@@ -39,8 +45,8 @@ fn woken(reads: &RegisteredReads, name: &str, old: Option<&str>, new: Option<&st
     woken.iter().map(|key| key.name().to_owned()).collect()
 }
 
-fn version(version: &str) -> Found {
-    Found::Version(version.into())
+fn version(version: &str) -> FoundVersion {
+    FoundVersion::Version(version.into())
 }
 
 #[test]
@@ -78,7 +84,7 @@ fn a_read_that_finds_the_same_again_belongs_to_the_later_run() {
 fn two_states_in_one_run_make_every_change_count() {
     let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
     let reader = RunRef { key: &home, uid: "u", run: 1 };
-    read(&reads, reader, &source, "app", Found::Absent);
+    read(&reads, reader, &source, "app", FoundVersion::Absent);
     read(&reads, reader, &source, "app", version("2"));
     assert_eq!(woken(&reads, "app", None, Some("2")), ["home"]);
 }
@@ -91,7 +97,7 @@ fn a_reader_that_waits_for_its_cache_is_not_woken_by_the_first_list() {
     reads.register(reader, &source.0, target.clone(), false);
     assert!(woken(&reads, "app", None, Some("1")).is_empty());
     // The reader gave up, and now waits for the first list.
-    reads.found(reader, 1, &target, Found::Absent);
+    reads.found(reader, 1, &target, FoundVersion::Absent);
     assert_eq!(woken(&reads, "app", None, Some("1")), ["home"]);
     reads.register(reader, &source.0, target, true);
     assert_eq!(woken(&reads, "app", Some("1"), None), ["home"], "it is about to read");
@@ -100,8 +106,8 @@ fn a_reader_that_waits_for_its_cache_is_not_woken_by_the_first_list() {
 #[test]
 fn a_successor_of_the_same_name_has_none_of_the_reads() {
     let (reads, source, home) = (reads(10, 10), Source::new(1), key("home"));
-    read(&reads, RunRef { key: &home, uid: "u", run: 1 }, &source, "app", Found::Absent);
-    read(&reads, RunRef { key: &home, uid: "v", run: 2 }, &source, "other", Found::Absent);
+    read(&reads, RunRef { key: &home, uid: "u", run: 1 }, &source, "app", FoundVersion::Absent);
+    read(&reads, RunRef { key: &home, uid: "v", run: 2 }, &source, "other", FoundVersion::Absent);
     assert!(woken(&reads, "app", None, Some("1")).is_empty());
     assert_eq!((woken(&reads, "other", None, Some("1")).len(), source.holders()), (1, 1));
 }
@@ -113,11 +119,11 @@ fn reads_beyond_the_bounds_become_one_of_the_kind() {
         let keys = [key("home"), key("next")];
         let reader = |at: usize| RunRef { key: &keys[at % readers], uid: "u", run: 1 };
         for at in 0..4 {
-            read(&reads, reader(at), &source, &format!("app-{at}"), Found::Absent);
+            read(&reads, reader(at), &source, &format!("app-{at}"), FoundVersion::Absent);
         }
         assert_eq!(woken(&reads, "unread", None, Some("1")).len(), readers, "{limits:?}");
         assert!(reads.counts().1 <= 2, "{:?}", reads.counts());
-        read(&reads, reader(0), &other, "app", Found::Absent);
+        read(&reads, reader(0), &other, "app", FoundVersion::Absent);
         for name in &keys {
             reads.commit(name, 2);
         }
@@ -133,7 +139,7 @@ fn values_of_an_index_wake_their_readers_alone() {
         let reader = RunRef { key: reader, uid: "u", run: 1 };
         let target = ReadTarget::Value(index, value.into());
         reads.register(reader, &source.0, target.clone(), true);
-        reads.found(reader, 1, &target, Found::Several);
+        reads.found(reader, 1, &target, FoundVersion::Several);
     }
     let changed = |values: &[(usize, &str)]| {
         let values = values.iter().map(|(index, value)| (*index, (*value).to_owned())).collect();
@@ -172,7 +178,7 @@ fn selectors_wake_their_readers_by_the_labels_before_and_after_a_change() {
         let namespace = namespace.map(Into::into);
         let target = ReadTarget::Selection(Arc::new(Selection { namespace, labels }));
         reads.register(reader, &source.0, target.clone(), true);
-        reads.found(reader, 1, &target, Found::Several);
+        reads.found(reader, 1, &target, FoundVersion::Several);
     }
     let changed = |labels: [Option<Labels<'_>>; 2]| {
         let app = key("app");

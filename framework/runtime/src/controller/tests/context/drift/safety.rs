@@ -204,7 +204,7 @@ impl<K: Resource> Walk<'_, K> {
         if fields.is_none_or(|fields| !has_lost(self.info, intent, &state, &fields)) {
             return answer;
         }
-        // Of kinds with maps that the comparison does not know, the apply changes nothing.
+        // For kinds with maps that the comparison does not know, the apply changes nothing.
         self.api.apply("x", intent).manager(US).force().await.expect("applied")
     }
 

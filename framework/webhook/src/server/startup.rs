@@ -8,9 +8,9 @@ use tokio::net::TcpListener;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{OperatorInfo, WebhookAccess, WebhookListener, bind};
 
-use super::outside::{Host, OutsideConfigurations};
+use super::out_of_cluster::{Host, OutsideConfigurations};
 use super::tls::ServerTls;
-use super::{Shown, Status, WebhookServer};
+use super::{ServedTls, Status, WebhookServer};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
 use crate::configuration::ConfigurationOptions;
 
@@ -48,7 +48,7 @@ impl WebhookServer {
             return self.secured(listener, source, (cx, status), outside);
         };
         if let Some(listener) = &access.in_process {
-            let _ = status.shown.set(Shown::Plain);
+            let _ = status.shown.set(ServedTls::Plain);
             return Ok(Opened {
                 listener: Arc::clone(listener),
                 certificate: None,
@@ -85,11 +85,11 @@ impl WebhookServer {
         let environment = cx.client.environment();
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let certificate = ServingCertificate::new(self.tls.provider()?, clock.clone(), metrics);
-        let shown = status.shown.get_or_init(|| Shown::Certificate(Arc::new(certificate)));
+        let shown = status.shown.get_or_init(|| ServedTls::Certificate(Arc::new(certificate)));
         let certificate = match shown {
-            Shown::Certificate(certificate) => Arc::clone(certificate),
-            Shown::Plain => {
-                let text = "a webhook server is started again in another way";
+            ServedTls::Certificate(certificate) => Arc::clone(certificate),
+            ServedTls::Plain => {
+                let text = "the webhook server was started without TLS before";
                 return Err(Error::new(ErrorKind::Usage, text));
             }
         };

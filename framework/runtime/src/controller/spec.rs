@@ -1,8 +1,8 @@
-//! Plan of a controller, as completed by the builder: identity, sources, permissions, and the
-//! options of each reconcile. The builder writes the plan; a run and the run's reconciles read it.
+//! Settings of a controller, as completed by the builder: identity, sources, permissions, and the
+//! options of each reconcile. The builder writes the settings; a run and its reconciles read them.
 //!
 //! Nothing here changes after [`build`](super::ControllerBuilder::build): all runs of a controller,
-//! in all terms of leadership, share one plan without a lock.
+//! in all terms of leadership, share one value without a lock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::Rule;
 use windlass_core::resource::ResourceInfo;
 
-/// Specification of a controller, as completed by the builder.
+/// Settings of a controller, as completed by the builder.
 pub(super) struct ControllerSpec<C: Reconciler> {
     /// The reconciled kind.
     pub(super) info: ResourceInfo,
@@ -40,9 +40,8 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) drivers: Vec<DriverNames<C>>,
     /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
-    /// The permissions among them that were asked for by `can(…)`, each with a single verb, and the
-    /// texts.
-    pub(super) asked: Vec<(String, Rule)>,
+    /// The permissions among them that `can(…)` grants, each with a single verb, and the texts.
+    pub(super) granted: Vec<(String, Rule)>,
     /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,
     /// Settings that each reconcile reads.
