@@ -340,7 +340,11 @@ impl Observer for Monitor {
                 state.stale = Some((state.before(&seen, back), seen.at + step.kind.lasts()));
                 self.crash(&state);
             } else if step.kind == Disturbance::Recreate {
-                state.recreation.begin(&server, change, &seen);
+                // Earlier disturbances move the numbers to other objects. One without finalizers is
+                // not replaced in this way, and a later deletion of it is the operator's own.
+                if seen.has_finalizers && !seen.is_terminating {
+                    state.recreation.begin(&server, change, &seen);
+                }
             } else if Self::disturb(&server, step.kind, seen.plural()) {
                 state.held.push((seen.plural().to_owned(), seen.key.clone()));
             }
