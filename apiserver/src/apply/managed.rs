@@ -79,7 +79,7 @@ impl Managed {
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         for (index, entry) in list.into_iter().flatten().enumerate() {
             let (owner, owned, time) = decode_entry(index, entry)?;
-            // Of two entries with equal keys the last entry counts, with its time.
+            // Among two entries with equal keys the last entry counts, with its time.
             match time {
                 Some(time) => managed.times.insert(owner.clone(), time),
                 None => managed.times.remove(&owner),

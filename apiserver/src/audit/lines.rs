@@ -42,6 +42,8 @@ impl Lines {
 
     /// Adds a line; false if there are too many.
     pub(super) fn add(&mut self, line: String, is_strange: bool) -> bool {
+        // Any ordering would do, here and below: the number guards no data, and the channel orders
+        // the lines.
         if is_strange && self.waiting.load(Ordering::SeqCst) >= WAITING_OF_STRANGERS {
             return false;
         }

@@ -73,7 +73,8 @@ fn is_strange(request: &Request, detail: &Detail) -> bool {
 impl Audit {
     /// Begins to keep entries.
     pub(crate) fn turn_on(&self) {
-        self.is_on.store(true, Ordering::SeqCst);
+        // Relaxed: set before the first request.
+        self.is_on.store(true, Ordering::Relaxed);
     }
 
     /// Whether entries are kept.

@@ -263,6 +263,8 @@ impl FaultHandle {
 
     /// Returns the number of requests struck.
     pub fn hits(&self) -> usize {
+        // `SeqCst` in this file is stronger than needed: a test reads the count after a response,
+        // which orders the two.
         self.inner.hits.load(Ordering::SeqCst)
     }
 

@@ -22,4 +22,4 @@ pub(crate) use client::Client;
 pub(crate) use configurations::{Configurations, Hook, Phase};
 pub(crate) use connector::is_allowed;
 pub use connector::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
-pub(crate) use session::{Answer, CallFailure, Progress, Question, Session};
+pub(crate) use session::{CallFailure, HookResponse, Progress, Question, Session};

@@ -37,7 +37,7 @@ pub(crate) enum CallFailure {
 
 /// The answer to a question.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HookResponse {
     /// The uid of the question's request.
     pub(crate) uid: String,
     /// The answered review.
@@ -68,7 +68,7 @@ pub(crate) struct Session {
 #[derive(Debug, Default)]
 struct State {
     /// Answered questions.
-    answered: Vec<(Question, Answer)>,
+    answered: Vec<(Question, HookResponse)>,
     /// Questions without an answer.
     pending: Vec<(Question, String)>,
     /// Converted objects, by the wanted version and the text of the original.
@@ -99,7 +99,7 @@ impl Session {
         &self,
         questions: Vec<Question>,
         uid: impl Fn() -> String,
-    ) -> Option<Vec<Answer>> {
+    ) -> Option<Vec<HookResponse>> {
         let mut state = self.state.lock();
         let mut answers = Vec::new();
         let mut missing = Vec::new();
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Adds an answer.
-    pub(crate) fn answer(&self, question: Question, answer: Answer) {
+    pub(crate) fn answer(&self, question: Question, answer: HookResponse) {
         self.state.lock().answered.push((question, answer));
     }
 

@@ -53,7 +53,7 @@ fn drop_disabled(kind: &Kind, old: &Value, object: &mut Value) {
             remove("/spec", "preventPodSchedulingIfMissing");
         }
         ("", "ServiceAccount") => {
-            // Of the references to Secrets only the names count.
+            // In references to Secrets only the names count.
             for secret in items(object, "secrets") {
                 if let Value::Object(fields) = secret {
                     fields.retain(|field, _| field == "name");

@@ -118,8 +118,8 @@ impl<'a> Reader<'a> {
         Ok(Some((number, self.piece_or_end(wire))))
     }
 
-    /// Reads the next field of a map's entry; `None` at the end. Of fields 1 and 2 Go reads bytes,
-    /// whatever the wire type.
+    /// Reads the next field of a map's entry; `None` at the end. From fields 1 and 2 Go reads
+    /// bytes, whatever the wire type.
     pub(super) fn next_of_entry(&mut self) -> Result<Option<(u32, Piece<'a>)>, String> {
         if self.rest.is_empty() {
             return Ok(None);

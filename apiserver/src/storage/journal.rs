@@ -106,6 +106,8 @@ impl Journal {
 
     /// Notes that a batch is in the file.
     pub(crate) fn committed(&self, ticket: u64) {
+        // Before the notification: a waiter that the notification wakes reads the new ticket. A
+        // release would do, and `SeqCst` costs nothing beside the write of a file.
         self.durable.store(ticket, Ordering::SeqCst);
         self.progress.notify();
     }
@@ -135,6 +137,7 @@ impl Journal {
     /// Waits until the first `ticket` writes are in the file; for ever if the file has failed.
     /// Cancel safe.
     pub(crate) async fn reached(&self, ticket: u64) {
+        // An old value only leads to the wait, which looks again.
         if self.durable.load(Ordering::SeqCst) >= ticket {
             return;
         }

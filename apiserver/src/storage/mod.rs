@@ -43,7 +43,7 @@ pub(crate) struct Changes {
 
 /// Failure of a write: the key does not hold the expected state.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Raced;
+pub(crate) struct PreconditionFailed;
 
 /// Failure of a read: the history no longer reaches back to the requested revision.
 #[derive(Debug, PartialEq, Eq)]
@@ -287,7 +287,7 @@ impl Store {
         key: &str,
         expected: Option<&Arc<Object>>,
         mut value: Value,
-    ) -> Result<Arc<Object>, Raced> {
+    ) -> Result<Arc<Object>, PreconditionFailed> {
         let mut inner = self.inner.lock();
         let revision = inner.revision + 1;
         let state =
@@ -321,10 +321,10 @@ impl Store {
         resource: &str,
         key: &str,
         expected: &Arc<Object>,
-    ) -> Result<u64, Raced> {
+    ) -> Result<u64, PreconditionFailed> {
         let mut inner = self.inner.lock();
         let revision = inner.revision + 1;
-        let state = inner.resources.get_mut(resource).ok_or(Raced)?;
+        let state = inner.resources.get_mut(resource).ok_or(PreconditionFailed)?;
         check(state, key, Some(expected))?;
         let change = Change {
             revision,
@@ -461,7 +461,11 @@ impl Store {
 }
 
 /// Fails unless the key holds exactly the expected state, compared by identity.
-fn check(state: &Resource, key: &str, expected: Option<&Arc<Object>>) -> Result<(), Raced> {
+fn check(
+    state: &Resource,
+    key: &str,
+    expected: Option<&Arc<Object>>,
+) -> Result<(), PreconditionFailed> {
     let same = match (state.current.get(key), expected) {
         (None, None) => true,
         // By identity: each write makes a new object, so an equal object may stand for another
@@ -469,7 +473,7 @@ fn check(state: &Resource, key: &str, expected: Option<&Arc<Object>>) -> Result<
         (Some(held), Some(wanted)) => Arc::ptr_eq(held, wanted),
         _ => false,
     };
-    if same { Ok(()) } else { Err(Raced) }
+    if same { Ok(()) } else { Err(PreconditionFailed) }
 }
 
 /// Returns the key of an object: `namespace/name`, or the name alone.

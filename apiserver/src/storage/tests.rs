@@ -23,9 +23,9 @@ fn a_write_over_another_state_than_expected_changes_nothing() {
     let store = Store::new();
     let first = store.put("a", "x", None, named("x")).unwrap();
     let second = store.put("a", "x", Some(&first), named("x")).unwrap();
-    assert_eq!(store.put("a", "x", Some(&first), named("x")).unwrap_err(), Raced);
-    assert_eq!(store.put("a", "x", None, named("x")).unwrap_err(), Raced);
-    assert_eq!(store.remove("a", "x", &first).unwrap_err(), Raced);
+    assert_eq!(store.put("a", "x", Some(&first), named("x")).unwrap_err(), PreconditionFailed);
+    assert_eq!(store.put("a", "x", None, named("x")).unwrap_err(), PreconditionFailed);
+    assert_eq!(store.remove("a", "x", &first).unwrap_err(), PreconditionFailed);
     assert_eq!(store.revision(), second.revision);
 }
 

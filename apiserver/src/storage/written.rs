@@ -59,14 +59,14 @@ thread_local! {
 /// Runs a piece of work and returns its writes as well.
 pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
     /// Ends the collection even if the work panics: the thread goes on with other work.
-    struct End;
-    impl Drop for End {
+    struct CollectionGuard;
+    impl Drop for CollectionGuard {
         fn drop(&mut self) {
             WRITTEN.with(|slot| slot.borrow_mut().take());
         }
     }
     WRITTEN.with(|slot| *slot.borrow_mut() = Some(Written::default()));
-    let _end = End;
+    let _end = CollectionGuard;
     let done = work();
     (done, WRITTEN.with(|slot| slot.borrow_mut().take()).unwrap_or_default())
 }
@@ -74,14 +74,14 @@ pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
 /// Runs a piece of work as that of a user.
 pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
     /// Ends the mark even if the work panics.
-    struct End;
-    impl Drop for End {
+    struct UserGuard;
+    impl Drop for UserGuard {
         fn drop(&mut self) {
             USER.set(None);
         }
     }
     USER.set(Some(user.to_owned()));
-    let _end = End;
+    let _end = UserGuard;
     work()
 }
 
@@ -89,15 +89,15 @@ pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
 /// and are not collected.
 pub(crate) fn by_server<T>(work: impl FnOnce() -> T) -> T {
     /// Restores user and collection even if the work panics.
-    struct End(Option<String>, Option<Written>);
-    impl Drop for End {
+    struct RestoreGuard(Option<String>, Option<Written>);
+    impl Drop for RestoreGuard {
         fn drop(&mut self) {
             USER.set(self.0.take());
             WRITTEN.with(|slot| *slot.borrow_mut() = self.1.take());
         }
     }
     let written = WRITTEN.with(|slot| slot.borrow_mut().take());
-    let _end = End(USER.take(), written);
+    let _end = RestoreGuard(USER.take(), written);
     work()
 }
 

@@ -127,7 +127,8 @@ fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]
     }
 }
 
-/// Whether an object of a name is stored: a data file may have it already, perhaps changed by users.
+/// Whether an object of a name is stored: a data file may have it already, perhaps changed by
+/// users.
 pub(crate) fn is_there(
     core: &Core,
     group: &str,

@@ -35,7 +35,7 @@ use http::Method;
 
 /// A boxed cause.
 ///
-/// Of a layer, of a codec or of I/O; [`Error::because`] takes such an error.
+/// Source of an error: that of a layer, of a codec or of I/O. [`Error::because`] takes it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// Category of an error, for callers to decide by.
@@ -120,7 +120,7 @@ pub enum ErrorKind {
     Connect,
     /// The connection broke after the request was sent.
     ///
-    /// Of reads and of streams; a write that ends so is [`Ambiguous`](Self::Ambiguous).
+    /// Only reads and streams end so; a write that ends so is [`Ambiguous`](Self::Ambiguous).
     Transport,
     /// Bytes that do not decode into the requested type.
     ///
@@ -155,7 +155,7 @@ pub enum ErrorKind {
 /// [`body`](Self::body).
 #[derive(Clone, PartialEq, Eq)]
 pub struct UncertainWrite {
-    /// HTTP method.
+    /// HTTP method of the request that may have been executed.
     pub method: Method,
     /// The API server's host and port.
     pub host: String,

@@ -121,7 +121,7 @@ pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
 impl GaugeSeries {
     /// Sets the value.
     ///
-    /// Of several writers the last writer wins; feed a series from a single component.
+    /// Among several writers the last writer wins; feed a series from a single component.
     pub fn set(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.set(value);

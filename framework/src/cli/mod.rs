@@ -54,7 +54,7 @@ use sample::Sample;
 use windlass_client::client::{Client, ClientConfig};
 use windlass_core::crd::CustomResource;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::Whole;
+use windlass_core::resource::FullObject;
 use windlass_runtime::leader::LeaderElection;
 use windlass_runtime::manager::{
     Manager, ManifestOptions, RecordingOptions, WebhookAccess, definition_of,
@@ -152,7 +152,7 @@ impl App {
     /// App::new(operator).sample(token).sample(site).main()
     /// # }
     /// ```
-    pub fn sample<K: Whole>(mut self, sample: K) -> Self {
+    pub fn sample<K: FullObject>(mut self, sample: K) -> Self {
         self.samples.push(Sample::of(&sample));
         self
     }

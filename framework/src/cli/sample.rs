@@ -1,7 +1,7 @@
 //! Sample objects of a program, which show the operator at work.
 
 use windlass_core::error::Error;
-use windlass_core::resource::{DynamicObject, ResourceInfo, Scope, Whole};
+use windlass_core::resource::{DynamicObject, FullObject, ResourceInfo, Scope};
 
 /// An object that shows the operator at work.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Sample {
 impl Sample {
     /// # Errors
     /// [`Usage`](crate::ErrorKind::Usage) for an object whose kind or JSON is not known.
-    pub(super) fn of<K: Whole>(sample: &K) -> Result<Self, Error> {
+    pub(super) fn of<K: FullObject>(sample: &K) -> Result<Self, Error> {
         let info =
             K::static_info().ok_or_else(|| Error::usage("the sample's kind is not known"))?;
         let no_json = |error| Error::usage("the sample cannot be written as JSON").because(error);

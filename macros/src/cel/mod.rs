@@ -64,7 +64,7 @@ pub(crate) fn expression(input: TokenStream) -> TokenStream {
         Err(why) => {
             let fault = syn::Error::new(text.span(), why).to_compile_error();
             let ty = ty.map_or_else(|| quote!(_), |ty| quote!(#ty));
-            // Of the type that is expected, so that one fault is one error.
+            // A value of the expected type, so that one fault is one error.
             quote!({ #fault ::windlass::webhook::CelExpression::<#ty, _>::checked(#text) })
         }
     };

@@ -15,17 +15,18 @@ use crate::path;
 
 /// Verbs that a controller has on every kind with a cache.
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
+
 /// Returns the generated code. With faults the wiring is empty and everything is granted, so that
 /// the compiler does not report missing grants beside the faults.
 pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStream {
     let krate = &attrs.krate();
     if faulty {
         let output = empty_wiring(input, krate);
-        return [output, everything(input, krate)].into_iter().collect();
+        return [output, all_grants(input, krate)].into_iter().collect();
     }
     let mut output = wiring(input, attrs, krate);
     let object = attrs.object.as_ref().filter(|_| !is_generic(input));
-    output.extend(object.map(|object| sees_the_hub(object, krate)));
+    output.extend(object.map(|object| check_hub(object, krate)));
     let graphs: Vec<_> =
         attrs.dependents.iter().filter_map(|graph| graph_name(graph, krate)).collect();
     if let Some(graph) = graphs.first() {
@@ -48,11 +49,11 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     }
     for graph in &attrs.dependents {
         let place = at(graph.span());
-        let krate = moved(krate, place);
+        let krate = with_span(krate, place);
         let target = quote_spanned!(place=> #krate::dependents::OwnsDependents<#graph>);
         output.extend(implement(input, &target));
     }
-    output.extend(nothing(input, krate));
+    output.extend(placeholder_grants(input, krate));
     output
 }
 
@@ -68,7 +69,7 @@ fn implement_with(input: &DeriveInput, generics: &Generics, target: &TokenStream
     quote!(#[automatically_derived] impl #generics #target for #ty #bounds {})
 }
 
-/// Returns the type that stands for a graph; `None` of a type without a name.
+/// Returns the type that stands for a graph; `None` if the graph is no named type.
 fn graph_name(graph: &syn::Type, krate: &TokenStream) -> Option<TokenStream> {
     let syn::Type::Path(path) = graph else { return None };
     Some(crate::dependents::graph_name(&path.path.segments.last()?.ident, krate))
@@ -86,16 +87,16 @@ fn main_graph(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> 
 }
 
 /// Generates the check that a graph is named by the name of its struct, by which its grants are
-/// found: under an alias they would be missing without a word.
+/// found: under an alias the grants would be missing, and no error would say why.
 fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
     let Type::Path(path) = graph else { return None };
     let name = &path.path.segments.last()?.ident;
     let text = name.to_string();
     let message = format!(
-        "`{text}` is another name of the graph: write that of its struct into `dependents(…)`, by which the \
+        "`{text}` is an alias; write the struct's own name in `dependents(…)`, by which the \
          controller's grants are found"
     );
-    // Of a path the last name is underlined.
+    // In a path the last name is underlined.
     let place = at(name.span());
     Some(quote_spanned! {place=>
         const _: () = ::core::assert!(
@@ -105,7 +106,7 @@ fn named_as_declared(graph: &Type, krate: &TokenStream) -> Option<TokenStream> {
     })
 }
 
-/// Returns the controller with a bound that holds if that is its main graph.
+/// Returns the controller with a bound that holds if `graph` is its main graph.
 fn bounded_by(input: &DeriveInput, graph: &TokenStream, krate: &TokenStream) -> DeriveInput {
     let (_, ty, _) = parts(input);
     let mut bounded = input.clone();
@@ -129,7 +130,7 @@ fn with_parameter(input: &DeriveInput, parameter: syn::TypeParam) -> Generics {
 /// mismatched types instead of the missing grant. The first two are the types that the compiler
 /// assumes for a call without a kind, in editions up to 2021 and later. Calls with one of these
 /// types are then reported once, for the missing kind.
-fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
+fn placeholder_grants(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     // `!` cannot be written here; with a trait of another crate it would not be known to differ.
     let kinds = [
         quote!(()),
@@ -157,7 +158,7 @@ fn nothing(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
 }
 
 /// Generates all grants, for a derive with faults: those of a graph are none then.
-fn everything(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
+fn all_grants(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let no_graph = quote!(());
     let none = main_graph(input, &no_graph, krate);
     let input = &bounded_by(input, &no_graph, krate);
@@ -212,7 +213,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
         let (text, place) = (&name.value, at(name.span));
         quote_spanned!(place=> let wiring = wiring.finalizer(#text);)
     });
-    let can = attrs.grants.iter().map(|grant| asked(grant, krate));
+    let can = attrs.grants.iter().map(|grant| grant_statements(grant, krate));
     let name = attrs.name.as_ref().map(|name| {
         let text = &name.value;
         quote!(let wiring = wiring.name(#text);)
@@ -231,8 +232,8 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
     };
     let reconciles = object.filter(|_| is_generic(input)).map(|object| {
         let (generics, ty, bounds) = parts(input);
-        let (place, ty) = (at(object.span()), moved(&ty, object.span()));
-        let krate = moved(krate, place);
+        let (place, ty) = (at(object.span()), with_span(&ty, object.span()));
+        let krate = with_span(krate, place);
         let call = quote_spanned!(place=> #krate::__private::reconciles::<#ty, #object>());
         quote! {
             const _: () = {
@@ -281,7 +282,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStrea
 
 /// Returns the tokens with spans of a single place; otherwise the compiler would underline from the
 /// derive on.
-fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
+fn with_span(tokens: &TokenStream, place: Span) -> TokenStream {
     let moved = tokens.clone().into_iter().map(|mut token| {
         token.set_span(place);
         token
@@ -290,16 +291,16 @@ fn moved(tokens: &TokenStream, place: Span) -> TokenStream {
 }
 
 /// Generates the check that a kind with several versions is reconciled by the hub.
-fn sees_the_hub(object: &Type, krate: &TokenStream) -> TokenStream {
+fn check_hub(object: &Type, krate: &TokenStream) -> TokenStream {
     let place = at(object.span());
-    let krate = moved(krate, place);
+    let krate = with_span(krate, place);
     let check = quote_spanned! {place=>
         (&&#krate::__private::convert::Kind::<#object>::NEW).check();
     };
     quote! {
         const _: () = {
             #[allow(dead_code)]
-            fn sees_the_hub() {
+            fn check_hub() {
                 #[allow(unused_imports)]
                 use #krate::__private::convert::Reconciled as _;
                 #check
@@ -322,8 +323,8 @@ fn reconciler_bound(input: &DeriveInput, object: &Type, krate: &TokenStream) -> 
     let place = at(object.span());
     let mut generics = input.generics.clone();
     let clause = generics.make_where_clause();
-    let krate = moved(krate, place);
-    // Of a generic controller the bound is a condition that names the kind, beside a separate
+    let krate = with_span(krate, place);
+    // For a generic controller the bound is a condition that names the kind, beside a separate
     // check.
     let bound = if is_generic(input) {
         quote_spanned!(place=> Self: #krate::controller::Reconciler<Object = #object>)
@@ -425,7 +426,7 @@ fn respanned(path: TokenStream, place: Span) -> TokenStream {
 }
 
 /// Generates the statements that add the rules of a grant.
-fn asked(grant: &Grant, krate: &TokenStream) -> TokenStream {
+fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
     let verbs: Vec<&str> = grant.verbs.iter().map(|verb| verb.value.as_str()).collect();
     let names = grant.names.iter().map(|name| &name.value);
     let place = at(grant.verbs.first().map_or_else(Span::call_site, |verb| verb.span));

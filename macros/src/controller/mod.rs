@@ -3,6 +3,7 @@
 mod arguments;
 pub(crate) mod attrs;
 mod check;
+mod comparisons;
 mod durations;
 mod expand;
 pub(crate) mod grants;
@@ -10,7 +11,6 @@ mod hints;
 mod object_names;
 pub(crate) mod settings;
 mod subresources;
-mod twins;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;

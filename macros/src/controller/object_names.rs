@@ -9,9 +9,9 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::attrs::Attrs;
+use super::comparisons::TypeComparisons;
 use super::expand::at;
 use super::grants::{ESCALATING, Grant, Target};
-use super::twins::Twins;
 use crate::keys::WithSpan;
 use crate::names::is_subdomain;
 
@@ -75,20 +75,24 @@ pub(super) fn fault(grant: &Grant, name: &str) -> Option<String> {
 }
 
 /// Generates the checks of names that not every kind has; most names need no check.
-pub(super) fn checks(attrs: &Attrs, twins: &Twins<'_>, krate: &TokenStream) -> TokenStream {
+pub(super) fn checks(
+    attrs: &Attrs,
+    comparisons: &TypeComparisons<'_>,
+    krate: &TokenStream,
+) -> TokenStream {
     let grants = attrs.grants.iter().filter(|grant| names_objects(grant));
     let named = grants.flat_map(|grant| grant.names.iter().map(move |name| (grant, name)));
-    named.filter_map(|(grant, name)| check(grant, name, twins, krate)).collect()
+    named.filter_map(|(grant, name)| check(grant, name, comparisons, krate)).collect()
 }
 
 fn check(
     grant: &Grant,
     name: &WithSpan<String>,
-    twins: &Twins<'_>,
+    comparisons: &TypeComparisons<'_>,
     krate: &TokenStream,
 ) -> Option<TokenStream> {
     let Target::Kind(kind, _) = &grant.target else { return None };
-    if is_label(&name.value) || !twins.is_plain(kind) {
+    if is_label(&name.value) || !comparisons.is_plain(kind) {
         return None;
     }
     let place = at(name.span);

@@ -8,7 +8,7 @@ mod parse;
 mod place;
 
 pub(crate) use expand::{Names, located, statements};
-pub(crate) use place::Place;
+pub(crate) use place::PathStep;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};

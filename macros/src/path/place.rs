@@ -9,14 +9,14 @@ use crate::keys::{Key, WithSpan};
 
 /// A field of the object.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum PathStep {
     /// `".spec.host"`: a JSON path, checked by `crd()`.
     Text(WithSpan<String>),
     /// `spec.host`: Rust fields, checked by the compiler.
     Fields(FieldPath),
 }
 
-impl Place {
+impl PathStep {
     pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         if input.peek(LitStr) {
             return Ok(Self::Text(WithSpan::text(&input.parse()?)));

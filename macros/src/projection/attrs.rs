@@ -9,7 +9,7 @@ use syn::{Attribute, LitStr, Token, Type};
 use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
-use crate::path::Place;
+use crate::path::PathStep;
 
 pub(crate) const KEYS: &[&str] = &["of", "skip", "crate"];
 pub(crate) const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
@@ -85,7 +85,7 @@ impl Attrs {
 /// Keys of a field's attribute.
 #[derive(Debug, Default)]
 pub(super) struct FieldAttrs {
-    pub(super) path: Option<Place>,
+    pub(super) path: Option<PathStep>,
     pub(super) label: Option<WithSpan<String>>,
     pub(super) annotation: Option<WithSpan<String>>,
     pub(super) default: Option<Key>,
@@ -98,7 +98,7 @@ impl FieldAttrs {
         keys::attributes(attributes, "projection", errors, |input, errors| {
             keys::each_key(input, FIELD_KEYS, errors, |key, input, errors| {
                 match key.name.as_str() {
-                    "path" => set(&mut attrs.path, key, Place::value(key, input)?, errors),
+                    "path" => set(&mut attrs.path, key, PathStep::value(key, input)?, errors),
                     "label" => set(&mut attrs.label, key, keys::text(key, input)?, errors),
                     "annotation" => {
                         set(&mut attrs.annotation, key, keys::text(key, input)?, errors);

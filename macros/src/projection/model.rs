@@ -9,7 +9,7 @@ use crate::derived::Derived;
 use crate::errors::Errors;
 use crate::keys::WithSpan;
 use crate::names;
-use crate::path::{FieldPath, Place, Segment, plain};
+use crate::path::{FieldPath, PathStep, Segment, plain};
 
 /// The answer to derives of serde.
 const OTHER_DERIVES: &str = "`Projection` implements `Serialize` and `Deserialize` for the struct: remove serde's \
@@ -38,7 +38,7 @@ pub(super) struct Model {
 pub(super) struct Field {
     pub(super) ident: Ident,
     pub(super) ty: Type,
-    /// Names in JSON from the root to the value. Of Rust fields, their names in camelCase:
+    /// Names in JSON from the root to the value. For Rust fields, their names in camelCase:
     /// generated code finds the true names.
     pub(super) path: Vec<String>,
     /// The path, if written as Rust fields, or as the name of this field alone.
@@ -149,7 +149,7 @@ impl Field {
             (vec!["metadata".to_owned(), part.to_owned(), key.value], key.span)
         };
         let given = [
-            attrs.path.as_ref().map(Place::span),
+            attrs.path.as_ref().map(PathStep::span),
             attrs.label.as_ref().map(|label| label.span),
             attrs.annotation.as_ref().map(|annotation| annotation.span),
         ];
@@ -160,11 +160,11 @@ impl Field {
         let (path, span) = if let Some(path) = attrs.path {
             let span = path.span();
             match path {
-                Place::Text(path) => {
+                PathStep::Text(path) => {
                     let text = path.value.strip_prefix('.').unwrap_or(&path.value);
                     (text.split('.').map(str::to_owned).collect(), span)
                 }
-                Place::Fields(path) => (guessed(fields.insert(path), errors), span),
+                PathStep::Fields(path) => (guessed(fields.insert(path), errors), span),
             }
         } else if let Some(key) = attrs.label {
             pick = Some("labels");

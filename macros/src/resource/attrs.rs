@@ -11,7 +11,7 @@ use super::serde;
 use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
-use crate::path::Place;
+use crate::path::PathStep;
 use crate::schema::Rename;
 
 /// Keys of `#[resource(…)]`; the documentation must have each of them.
@@ -158,7 +158,7 @@ pub(super) struct Attrs {
     pub(super) category: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
-    pub(super) selectable: Vec<Place>,
+    pub(super) selectable: Vec<PathStep>,
     pub(super) rules: Vec<RuleAttr>,
     /// The warning, if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
@@ -265,7 +265,8 @@ impl Attrs {
                 self.columns.push(keys::group(key, input, example, read)?);
             }
             "selectable" => {
-                let read = |input: ParseStream<'_>| input.parse_terminated(Place::parse, Token![,]);
+                let read =
+                    |input: ParseStream<'_>| input.parse_terminated(PathStep::parse, Token![,]);
                 self.selectable.extend(keys::group(key, input, "selectable(spec.host)", read)?);
             }
             "rule" => {

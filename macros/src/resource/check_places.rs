@@ -5,7 +5,7 @@ use super::model::ResourceModel;
 use super::place::{ColumnAttr, ScaleAttr, USUAL};
 use crate::errors::Errors;
 use crate::keys::{WithSpan, closest, unknown};
-use crate::path::{FieldPath, Place, Segment, plain};
+use crate::path::{FieldPath, PathStep, Segment, plain};
 
 /// Types of columns that API servers accept (`additionalPrinterColumns`).
 pub(crate) const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
@@ -53,9 +53,9 @@ fn check_column(model: &ResourceModel, column: &ColumnAttr, errors: &mut Errors)
             column.key.span,
             "a column needs a field: `column(\"Host\", spec.host)`, or `path = \".spec.host\"`",
         ),
-        Some(Place::Text(path)) => json_path(path, ".spec.host", errors),
-        Some(Place::Fields(path)) if path.segments.len() == 1 => word(model, path, errors),
-        Some(Place::Fields(path)) => fields(model, path, errors),
+        Some(PathStep::Text(path)) => json_path(path, ".spec.host", errors),
+        Some(PathStep::Fields(path)) if path.segments.len() == 1 => word(model, path, errors),
+        Some(PathStep::Fields(path)) => fields(model, path, errors),
     }
     if let Some(kind) = column.kind.as_ref().filter(|kind| !COLUMN_TYPES.contains(&&*kind.value)) {
         errors.at(kind.span, unknown("column type", &kind.value, COLUMN_TYPES));
@@ -111,7 +111,7 @@ fn check_scale(model: &ResourceModel, scale: &ScaleAttr, errors: &mut Errors) {
     }
     let counts =
         [("spec", "spec.replicas", &scale.spec), ("status", "status.replicas", &scale.status)];
-    let is_missing = |(key, _, place): &(&str, &str, &Option<Place>)| {
+    let is_missing = |(key, _, place): &(&str, &str, &Option<PathStep>)| {
         place.is_none() && !scale.tried.iter().any(|tried| tried == key)
     };
     if counts.iter().any(is_missing) {
@@ -137,10 +137,10 @@ fn check_scale(model: &ResourceModel, scale: &ScaleAttr, errors: &mut Errors) {
 }
 
 /// Returns a place as written in an attribute.
-fn written(place: &Place) -> String {
+fn written(place: &PathStep) -> String {
     match place {
-        Place::Text(text) => format!("{:?}", text.value),
-        Place::Fields(path) => path.text(),
+        PathStep::Text(text) => format!("{:?}", text.value),
+        PathStep::Fields(path) => path.text(),
     }
 }
 
@@ -167,13 +167,19 @@ fn selectable(model: &ResourceModel, errors: &mut Errors) {
 }
 
 /// Checks that a place is a chain of fields below one of `roots`.
-fn below(model: &ResourceModel, place: &Place, roots: &[&str], example: &str, errors: &mut Errors) {
+fn below(
+    model: &ResourceModel,
+    place: &PathStep,
+    roots: &[&str],
+    example: &str,
+    errors: &mut Errors,
+) {
     let text = place.text();
     let fits = match place {
-        Place::Text(path) => roots.iter().any(|root| {
+        PathStep::Text(path) => roots.iter().any(|root| {
             path.value.strip_prefix('.').is_some_and(|rest| rest.starts_with(&format!("{root}.")))
         }),
-        Place::Fields(path) => roots.iter().any(|root| plain(path.root()) == *root),
+        PathStep::Fields(path) => roots.iter().any(|root| plain(path.root()) == *root),
     };
     if !fits || text.trim_start_matches('.').split('.').count() < 2 {
         let roots: Vec<_> = roots.iter().map(|root| format!("`{root}`")).collect();
@@ -188,9 +194,9 @@ fn below(model: &ResourceModel, place: &Place, roots: &[&str], example: &str, er
 }
 
 /// Checks that a place is a chain of fields, without lists and maps.
-fn simple(model: &ResourceModel, place: &Place, what: &str, errors: &mut Errors) {
+fn simple(model: &ResourceModel, place: &PathStep, what: &str, errors: &mut Errors) {
     match place {
-        Place::Text(path) => {
+        PathStep::Text(path) => {
             let name = |part: &str| {
                 !part.is_empty()
                     && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
@@ -205,7 +211,7 @@ fn simple(model: &ResourceModel, place: &Place, what: &str, errors: &mut Errors)
                 errors.at(path.span, message);
             }
         }
-        Place::Fields(path) => {
+        PathStep::Fields(path) => {
             fields(model, path, errors);
             let list = path.no_field().filter(|segment| {
                 // Reported by `fields`.
@@ -272,14 +278,14 @@ fn indexes(model: &ResourceModel, errors: &mut Errors) {
         }
         taken.push(name);
         match &index.source {
-            Place::Text(path) => {
+            PathStep::Text(path) => {
                 json_path(path, ".spec.host", errors);
                 if path.value.contains(['[', '\'', '"']) {
                     errors
                         .at(path.span, "name fields only: lists along the path are looked through");
                 }
             }
-            Place::Fields(path) => root(model, path, errors),
+            PathStep::Fields(path) => root(model, path, errors),
         }
     }
 }

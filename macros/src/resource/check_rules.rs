@@ -68,11 +68,11 @@ fn compile(
             let found = checked.output_type();
             if found != expected && *found != Type::Dyn {
                 let meaning = if *expected == Type::Bool {
-                    "a rule is true or false"
+                    "a rule must be a bool"
                 } else {
-                    "a message is a text"
+                    "a message must be a string"
                 };
-                errors.at(text.span, format_args!("{meaning}, and this is `{found}`"));
+                errors.at(text.span, format_args!("{meaning}; this expression is `{found}`"));
             }
         }
         Err(issues) => errors.at(text.span, explain(&issues, &text.value, &root)),

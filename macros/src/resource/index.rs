@@ -6,7 +6,7 @@ use syn::{Ident, Token, Type};
 
 use crate::errors::Errors;
 use crate::keys::skip_to_comma;
-use crate::path::Place;
+use crate::path::PathStep;
 
 /// An index.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct IndexAttr {
     /// Type of the values; `None`: `String`.
     pub(super) value: Option<Type>,
     /// Source of the values.
-    pub(super) source: Place,
+    pub(super) source: PathStep,
 }
 
 impl IndexAttr {
@@ -52,7 +52,7 @@ impl IndexAttr {
             let message = format!("index `{name}` needs a field: `{name} = spec.host`");
             return Err(syn::Error::new(name.span(), message));
         }
-        Ok(Self { name, value, source: Place::parse(input)? })
+        Ok(Self { name, value, source: PathStep::parse(input)? })
     }
 
     /// Returns the name without `r#`.

@@ -29,7 +29,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let keys = errors.take_keys();
     let mut output = errors.finish();
     if model.is_spec() {
-        // Of a spec that stood beside kube-rs, serde's derives generate the impls of an object.
+        // For a spec that stood beside kube-rs, serde's derives generate the impls of an object.
         return output;
     }
     output.extend(if output.is_empty() {

@@ -16,7 +16,7 @@ use crate::errors::Errors;
 use crate::keys::WithSpan;
 use crate::markers::{Subject, markers};
 use crate::names;
-use crate::path::{Place, located, plain};
+use crate::path::{PathStep, located, plain};
 use crate::schema::{FieldDefault, Rename};
 
 /// The kind, with every default filled in.
@@ -46,7 +46,7 @@ pub(super) struct ResourceModel {
     pub(super) categories: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
-    pub(super) selectable: Vec<Place>,
+    pub(super) selectable: Vec<PathStep>,
     pub(super) rules: Vec<RuleAttr>,
     /// Whether the kind is deprecated, and the warning if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
@@ -205,7 +205,7 @@ impl ResourceModel {
             .flat_map(|scale| [&scale.spec, &scale.status, &scale.selector].into_iter().flatten());
         let rules = self.rules.iter().filter_map(|rule| rule.path.as_ref());
         let mut places = columns.chain(scale).chain(&self.selectable).chain(rules);
-        places.any(|place| matches!(place, Place::Fields(_)))
+        places.any(|place| matches!(place, PathStep::Fields(_)))
     }
 
     /// Returns the field of that name.

@@ -8,7 +8,7 @@ use syn::{LitStr, Token};
 
 use crate::errors::Errors;
 use crate::keys::{self, Key, Known, WithSpan, set};
-use crate::path::Place;
+use crate::path::PathStep;
 
 /// Keys of `column(…)`.
 pub(crate) const COLUMN_KEYS: &[&str] =
@@ -81,7 +81,7 @@ pub(super) struct ColumnAttr {
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
     pub(super) name: Option<WithSpan<String>>,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PathStep>,
     pub(super) kind: Option<WithSpan<String>>,
     pub(super) format: Option<WithSpan<String>>,
     pub(super) priority: Option<WithSpan<i32>>,
@@ -103,12 +103,12 @@ impl ColumnAttr {
         let mut unnamed = Vec::new();
         let known = Known::new(COLUMN_KEYS, COLUMN_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
-            is_place(input).then(|| Place::parse(input).map(|place| unnamed.push(place)))
+            is_place(input).then(|| PathStep::parse(input).map(|place| unnamed.push(place)))
         };
         let tried = keys::each_item(input, known, errors, other, |key, input, errors| {
             match key.name.as_str() {
                 "name" => set(&mut column.name, key, keys::text(key, input)?, errors),
-                "path" => set(&mut column.place, key, Place::value(key, input)?, errors),
+                "path" => set(&mut column.place, key, PathStep::value(key, input)?, errors),
                 "type" => set(&mut column.kind, key, keys::text(key, input)?, errors),
                 "format" => set(&mut column.format, key, keys::text(key, input)?, errors),
                 "priority" => set(&mut column.priority, key, keys::number(key, input)?, errors),
@@ -124,7 +124,7 @@ impl ColumnAttr {
     /// Takes the word of a column that most kinds have, such as `age`, if the kind has no field of
     /// that name.
     pub(super) fn settle(&mut self, has_field: impl Fn(&str) -> bool) {
-        let Some(Place::Fields(path)) = &self.place else { return };
+        let Some(PathStep::Fields(path)) = &self.place else { return };
         let (word, span) = (path.text(), path.end());
         let Some((_, name, place, kind)) = USUAL.iter().find(|(known, ..)| *known == word) else {
             return;
@@ -135,14 +135,14 @@ impl ColumnAttr {
         let at = |value: &str| WithSpan { value: value.to_owned(), span };
         self.name.get_or_insert_with(|| at(name));
         self.kind.get_or_insert_with(|| at(kind));
-        self.place = Some(Place::Text(at(place)));
+        self.place = Some(PathStep::Text(at(place)));
     }
 
     /// Takes the values without a key: a heading, a field, or both.
-    fn take(&mut self, unnamed: Vec<Place>, errors: &mut Errors) {
+    fn take(&mut self, unnamed: Vec<PathStep>, errors: &mut Errors) {
         for place in unnamed {
             match place {
-                Place::Text(text) if self.name.is_none() && !text.value.starts_with('.') => {
+                PathStep::Text(text) if self.name.is_none() && !text.value.starts_with('.') => {
                     self.name = Some(text);
                 }
                 place if self.place.is_none() => self.place = Some(place),
@@ -154,7 +154,7 @@ impl ColumnAttr {
             }
         }
         // The heading follows from the field, and cannot follow from a text.
-        if let (None, Some(Place::Fields(path))) = (&self.name, &self.place)
+        if let (None, Some(PathStep::Fields(path))) = (&self.name, &self.place)
             && !self.tried.iter().any(|tried| tried == "name")
         {
             self.name = Some(WithSpan { value: heading(&path.last_name()), span: path.end() });
@@ -184,9 +184,9 @@ pub(super) struct ScaleAttr {
     pub(super) key: Key,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) spec: Option<Place>,
-    pub(super) status: Option<Place>,
-    pub(super) selector: Option<Place>,
+    pub(super) spec: Option<PathStep>,
+    pub(super) status: Option<PathStep>,
+    pub(super) selector: Option<PathStep>,
     /// Whether a fault is reported that says how all fields are written.
     pub(super) is_told: bool,
 }
@@ -202,17 +202,17 @@ impl ScaleAttr {
             is_told: false,
         };
         // A fault stands for its field.
-        let mut unnamed: Vec<Option<Place>> = Vec::new();
+        let mut unnamed: Vec<Option<PathStep>> = Vec::new();
         let known = Known::new(SCALE_KEYS, SCALE_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
             is_place(input).then(|| {
-                let place = Place::parse(input);
+                let place = PathStep::parse(input);
                 unnamed.push(None);
                 place.map(|place| unnamed.last_mut().map_or((), |last| *last = Some(place)))
             })
         };
         let tried = keys::each_item(input, known, errors, other, |key, input, errors| {
-            let place = Place::value(key, input)?;
+            let place = PathStep::value(key, input)?;
             let slot = match key.name.as_str() {
                 "spec" => &mut scale.spec,
                 "status" => &mut scale.status,
@@ -227,7 +227,7 @@ impl ScaleAttr {
     }
 
     /// Takes the fields without a key, in order.
-    fn take(&mut self, unnamed: Vec<Option<Place>>, errors: &mut Errors) {
+    fn take(&mut self, unnamed: Vec<Option<PathStep>>, errors: &mut Errors) {
         let mut free = [&mut self.spec, &mut self.status].into_iter().filter(|it| it.is_none());
         for place in unnamed {
             match (free.next(), place) {
@@ -245,7 +245,7 @@ impl ScaleAttr {
     }
 
     /// The counts, if each stands in the place of the other.
-    pub(super) fn swapped(&self) -> Option<(&Place, &Place)> {
+    pub(super) fn swapped(&self) -> Option<(&PathStep, &PathStep)> {
         let (first, second) = (self.spec.as_ref()?, self.status.as_ref()?);
         (first.is_below("status") && second.is_below("spec")).then_some((first, second))
     }
@@ -258,7 +258,7 @@ pub(super) struct RuleAttr {
     pub(super) message: Option<WithSpan<String>>,
     pub(super) message_expression: Option<WithSpan<String>>,
     pub(super) reason: Option<WithSpan<String>>,
-    pub(super) path: Option<Place>,
+    pub(super) path: Option<PathStep>,
     pub(super) optional_old_self: Option<Span>,
 }
 
@@ -287,7 +287,7 @@ impl RuleAttr {
                 "message" => set(&mut message, key, keys::text(key, input)?, errors),
                 "message_expression" => set(&mut expression, key, keys::text(key, input)?, errors),
                 "reason" => set(&mut reason, key, keys::text(key, input)?, errors),
-                "path" => set(&mut path, key, Place::value(key, input)?, errors),
+                "path" => set(&mut path, key, PathStep::value(key, input)?, errors),
                 _ => set(&mut old, key, key.span, errors),
             }
             Ok(())

@@ -7,7 +7,7 @@ use super::check;
 use super::model::{Field, ResourceModel};
 use crate::doc_comments::Doc;
 use crate::errors::Errors;
-use crate::path::Place;
+use crate::path::PathStep;
 
 fn model(input: &DeriveInput) -> (ResourceModel, Vec<String>) {
     let mut errors = Errors::default();
@@ -90,7 +90,7 @@ fn a_column_has_a_heading_and_a_field_in_any_form() {
         .iter()
         .map(|column| {
             let name = column.name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
-            (name, column.place.as_ref().map(Place::text).unwrap_or_default())
+            (name, column.place.as_ref().map(PathStep::text).unwrap_or_default())
         })
         .collect();
     let expected = [
@@ -224,8 +224,8 @@ fn a_column_of_a_usual_word_shows_the_field_of_that_name_if_there_is_one() {
     });
     assert!(faults.is_empty(), "{faults:?}");
     let [age, ready] = model.columns.as_slice() else { panic!("{:?}", model.columns) };
-    assert!(matches!(&age.place, Some(Place::Fields(_))) && age.kind.is_none(), "{age:?}");
-    assert!(matches!(&ready.place, Some(Place::Text(_))), "{ready:?}");
+    assert!(matches!(&age.place, Some(PathStep::Fields(_))) && age.kind.is_none(), "{age:?}");
+    assert!(matches!(&ready.place, Some(PathStep::Text(_))), "{ready:?}");
 }
 
 #[test]

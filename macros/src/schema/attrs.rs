@@ -87,13 +87,13 @@ pub(crate) const EACH_KEYS: &[&str] =
 
 /// Place of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AttributeTarget {
     Type,
     Variant,
     Field,
 }
 
-impl Place {
+impl AttributeTarget {
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Type => TYPE_KEYS,
@@ -113,7 +113,11 @@ pub(super) struct Attrs {
 
 impl Attrs {
     /// Reads all attributes of a place.
-    pub(super) fn read(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
+    pub(super) fn read(
+        attributes: &[Attribute],
+        place: AttributeTarget,
+        errors: &mut Errors,
+    ) -> Self {
         let mut read = Self::default();
         for attribute in attributes {
             let path = attribute.path();
@@ -128,7 +132,7 @@ impl Attrs {
     }
 
     /// Reads `key …, key …`; goes on behind faults.
-    fn keys(&mut self, input: ParseStream<'_>, place: Place, errors: &mut Errors) {
+    fn keys(&mut self, input: ParseStream<'_>, place: AttributeTarget, errors: &mut Errors) {
         while !input.is_empty() {
             let word = input.fork().call(Ident::parse_any);
             match self.key(input, place, errors) {
@@ -148,7 +152,7 @@ impl Attrs {
     fn key(
         &mut self,
         input: ParseStream<'_>,
-        place: Place,
+        place: AttributeTarget,
         errors: &mut Errors,
     ) -> syn::Result<()> {
         if input.peek(LitStr) {
@@ -195,7 +199,7 @@ impl Attrs {
 }
 
 /// The answer to an attribute of another tool.
-fn foreign(path: &Path, place: Place) -> Option<&'static str> {
+fn foreign(path: &Path, place: AttributeTarget) -> Option<&'static str> {
     let name = path.get_ident()?.to_string();
     match name.as_str() {
         "schemars" => Some(
@@ -207,7 +211,7 @@ fn foreign(path: &Path, place: Place) -> Option<&'static str> {
              `length(…)`, `pattern = \"…\"` or `rule(\"…\")`, which the schema has",
         ),
         // Beside `CustomResource` the compiler shows the same text of both derives once.
-        "kube" if place == Place::Type => Some(KUBE_ON_A_TYPE),
+        "kube" if place == AttributeTarget::Type => Some(KUBE_ON_A_TYPE),
         "kube" | "x_kube" => Some(OF_KUBE),
         _ => None,
     }
@@ -218,26 +222,26 @@ const OF_KUBE: &str = "this derive is windlass's: write `#[schema(…)]` on fiel
      the kind";
 
 /// The answer to a key that this place does not have.
-fn not_here(name: &str, place: Place) -> String {
-    let elsewhere = |place: Place, text: &str| {
+fn not_here(name: &str, place: AttributeTarget) -> String {
+    let elsewhere = |place: AttributeTarget, text: &str| {
         place
             .keys()
             .contains(&name)
             .then(|| format!("`{name}` is a key of {text}, not of this place"))
     };
-    if let Some(hint) = hint(name, place == Place::Type) {
+    if let Some(hint) = hint(name, place == AttributeTarget::Type) {
         return hint;
     }
     let other = match place {
-        Place::Type => elsewhere(Place::Field, "a field"),
-        Place::Field => elsewhere(Place::Type, "the type"),
-        Place::Variant if name == "rule" => Some(
+        AttributeTarget::Type => elsewhere(AttributeTarget::Field, "a field"),
+        AttributeTarget::Field => elsewhere(AttributeTarget::Type, "the type"),
+        AttributeTarget::Variant if name == "rule" => Some(
             "an API server has no rules for one variant: write the rule on the type, with a condition that says \
              for which variant it holds"
                 .to_owned(),
         ),
-        Place::Variant => {
-            elsewhere(Place::Field, "a field").or_else(|| elsewhere(Place::Type, "the type"))
+        AttributeTarget::Variant => {
+            elsewhere(AttributeTarget::Field, "a field").or_else(|| elsewhere(AttributeTarget::Type, "the type"))
         }
     };
     other.unwrap_or_else(|| unknown("key", name, place.keys()))

@@ -7,7 +7,7 @@ use syn::{Expr, ExprLit, Generics, Lit, Member, Type};
 
 use super::class::{Class, argument, class, element, is_option, is_scalar, peeled};
 use super::key::{Key, Kind, Many, Rule, RulePath};
-use super::model::{Field, Remarks};
+use super::model::{Field, ItemAttributes};
 use super::serde::Default;
 
 /// A span that shows errors at `place` and resolves names at the derive.
@@ -130,7 +130,11 @@ fn innermost(ty: &Type) -> &Type {
 }
 
 /// The calls for documentation and keys.
-pub(super) fn remarks(remarks: &Remarks, field: Option<&Field>, names: &[Field]) -> TokenStream {
+pub(super) fn remarks(
+    remarks: &ItemAttributes,
+    field: Option<&Field>,
+    names: &[Field],
+) -> TokenStream {
     let doc = remarks.doc.as_ref().map(|doc| quote!(.doc(#doc)));
     let deprecated = remarks.deprecated.then(|| quote!(.keyword("deprecated", true)));
     let keys = remarks.attrs.keys.iter().map(|key| self::key(key, field, names));

@@ -5,13 +5,13 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{Attribute, DeriveInput, Expr, ExprLit, Generics, Lit, LitStr, Member, Type};
 
-use super::attrs::{Attrs, Place};
+use super::attrs::{AttributeTarget, Attrs};
 use super::key::Kind;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
 use crate::markers::{Subject, markers};
 
-/// Keywords that say which values there are. The same as in
+/// Keywords that restrict values. The same as in
 /// `framework/core/src/crd/schema/marks.rs`, which a crate of macros cannot import; rules are keys
 /// of their own here.
 pub(super) const CONDITIONS: &[&str] = &[
@@ -32,13 +32,13 @@ pub(super) const CONDITIONS: &[&str] = &[
     "maxProperties",
 ];
 
-/// A type.
+/// A type with `#[derive(Schema)]`: its attributes, and its fields or variants.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) ident: Ident,
     pub(super) generics: Generics,
     pub(super) serde: OfType,
-    pub(super) remarks: Remarks,
+    pub(super) remarks: ItemAttributes,
     pub(super) data: Data,
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Data {
 
 /// Attributes beside serde's.
 #[derive(Debug)]
-pub(super) struct Remarks {
+pub(super) struct ItemAttributes {
     /// The doc comment, as an expression of type `&str`.
     pub(super) doc: Option<TokenStream>,
     pub(super) deprecated: bool,
@@ -67,7 +67,7 @@ pub(super) struct Variant {
     /// Name in JSON.
     pub(super) json: String,
     pub(super) serde: OfVariant,
-    pub(super) remarks: Remarks,
+    pub(super) remarks: ItemAttributes,
     pub(super) data: Data,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Field {
     pub(super) json: String,
     pub(super) ty: Type,
     pub(super) serde: OfField,
-    pub(super) remarks: Remarks,
+    pub(super) remarks: ItemAttributes,
 }
 
 impl Data {
@@ -101,7 +101,7 @@ impl Data {
 }
 
 impl Model {
-    /// Reads a type.
+    /// Reads the type, its attributes and those of its fields and variants.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
         let serde = OfType::read(&input.attrs, errors);
         if let Some(kind) = kind(input) {
@@ -124,7 +124,7 @@ impl Model {
             ident: input.ident.clone(),
             generics: input.generics.clone(),
             serde,
-            remarks: Remarks::new(&input.attrs, Place::Type, errors),
+            remarks: ItemAttributes::new(&input.attrs, AttributeTarget::Type, errors),
             data,
         }
     }
@@ -172,7 +172,7 @@ impl Model {
     }
 }
 
-/// The attribute of a kind. That of a spec is answered by `CustomResource`.
+/// The attribute `resource` of a kind: `None` for a spec, whose `CustomResource` reports it.
 pub(super) fn kind(input: &DeriveInput) -> Option<&Attribute> {
     let syn::Data::Struct(data) = &input.data else { return None };
     let is_of_root = |field: &syn::Field| {
@@ -206,7 +206,7 @@ impl Variant {
             json: serde.rename.clone().unwrap_or_else(|| of_type.rename_all.variant(&name)),
             data: fields(&variant.fields, serde.rename_all.or(of_type.rename_all_fields), errors),
             serde,
-            remarks: Remarks::new(&variant.attrs, Place::Variant, errors),
+            remarks: ItemAttributes::new(&variant.attrs, AttributeTarget::Variant, errors),
         }
     }
 
@@ -231,7 +231,7 @@ impl Field {
             json: serde.rename.clone().unwrap_or(name),
             ty: field.ty.clone(),
             serde,
-            remarks: Remarks::new(&field.attrs, Place::Field, errors),
+            remarks: ItemAttributes::new(&field.attrs, AttributeTarget::Field, errors),
         }
     }
 
@@ -260,8 +260,8 @@ impl Field {
     }
 }
 
-impl Remarks {
-    fn new(attributes: &[Attribute], place: Place, errors: &mut Errors) -> Self {
+impl ItemAttributes {
+    fn new(attributes: &[Attribute], place: AttributeTarget, errors: &mut Errors) -> Self {
         markers(attributes, Subject::with_keys(&[]), errors);
         Self {
             doc: doc(attributes),
@@ -275,8 +275,8 @@ impl Remarks {
         self.attrs.keys.iter().any(|key| is(&key.kind))
     }
 
-    /// Whether a key says which values there are. A rule about changes does not; of a function the
-    /// finished schema tells.
+    /// Whether a key restricts the values. A rule about changes does not; for a function only the
+    /// finished schema can tell.
     pub(super) fn describes_values(&self) -> bool {
         self.has(|kind| match kind {
             Kind::Keyword(name, _) => CONDITIONS.contains(name),
@@ -286,7 +286,7 @@ impl Remarks {
         })
     }
 
-    /// Whether there is nothing to say.
+    /// Whether no attribute changes the schema.
     pub(super) fn is_empty(&self) -> bool {
         self.doc.is_none() && !self.deprecated && self.attrs.keys.is_empty()
     }

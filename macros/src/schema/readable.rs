@@ -197,7 +197,7 @@ fn two_defaults(field: &Field, errors: &mut Errors) {
                  could differ, so leave this key out"
             )
         }
-        // Of an option, serde fills in the absence, with the attribute or without.
+        // For an option, serde fills in the absence, with the attribute or without.
         Default::Trait if is_option(&field.ty) || field.serde.not_read => return,
         Default::Trait if is_default_of_its_type(value, class(&field.ty)) => return,
         Default::Trait => {

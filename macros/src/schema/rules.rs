@@ -1,6 +1,6 @@
 //! CEL rules, parsed and checked at compile time with the server's own functions and messages.
 //!
-//! Fields have the types that their spelling shows; a type of another name may be anything.
+//! Fields have the types that their spelling shows; any other type is `dyn`.
 
 // DESIGN.md, 132: CEL rules of a derive are type-checked with the types that a macro sees
 
@@ -32,7 +32,8 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A struct.
+    /// Returns the subject of a rule on a struct: an object with the fields that are described, or
+    /// `dyn` when not all fields are known.
     pub(super) fn of_struct(fields: &'a [Field]) -> Self {
         // A flattened field brings fields known to its type only.
         if fields.is_empty() || fields.iter().any(|field| field.serde.flatten.is_some()) {
@@ -50,7 +51,7 @@ impl<'a> Subject<'a> {
         Self { ty: Type::Object(Arc::new(object)), fields }
     }
 
-    /// The value of a field.
+    /// Returns the subject of a rule on a field: a value of the field's type, without fields.
     pub(super) fn of_field(field: &Field) -> Self {
         let ty = if field.is_replaced() { Type::Dyn } else { cel_type(&field.ty) };
         Self { ty, fields: &[] }
@@ -59,9 +60,9 @@ impl<'a> Subject<'a> {
     /// Checks the parts of a rule.
     pub(super) fn check(&self, rule: &Rule, errors: &mut Errors) {
         let old = rule.optional_old_self;
-        self.compile(&rule.rule, old, &Type::Bool, "a rule is true or false", errors);
+        self.compile(&rule.rule, old, &Type::Bool, "a rule must be a bool", errors);
         if let Some(expression) = &rule.message_expression {
-            self.compile(expression, old, &Type::String, "a message is a text", errors);
+            self.compile(expression, old, &Type::String, "a message must be a string", errors);
         }
         let names_old = |text: &LitStr| text.value().contains("oldSelf");
         if old && !names_old(&rule.rule) {
@@ -123,7 +124,7 @@ impl<'a> Subject<'a> {
             Ok(checked) => {
                 let found = checked.output_type();
                 if found != expected && *found != Type::Dyn {
-                    errors.at(text.span(), format_args!("{meaning}, and this is `{found}`"));
+                    errors.at(text.span(), format_args!("{meaning}; this expression is `{found}`"));
                 }
             }
             Err(issues) => errors.at(text.span(), self.explain(&issues)),
@@ -155,7 +156,7 @@ impl<'a> Subject<'a> {
             let meant = by_rust.map(|field| field.json.as_str()).or(keys::closest(&name, &known));
             match meant {
                 Some(meant) => text.push_str(&format!("\ndid you mean `{meant}`?")),
-                None => text.push_str(&format!("\nit has {}", list(&known))),
+                None => text.push_str(&format!("\nthe type has {}", list(&known))),
             }
         }
         text
@@ -165,7 +166,7 @@ impl<'a> Subject<'a> {
 /// The remedy for a word that is neither a variable nor a function; empty where none is known.
 fn undeclared(name: &str, fields: &[&str]) -> String {
     if fields.contains(&name) {
-        return format!("\na field is named from `self` on: `self.{name}`");
+        return format!("\nfields start at `self`: `self.{name}`");
     }
     let meant = if matches!(name, "this" | "object" | "value") {
         Some("self")

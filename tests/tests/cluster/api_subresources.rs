@@ -5,12 +5,12 @@ use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::{Value, json};
 use windlass::api::{Api, Patch};
-use windlass::resource::{ResourceExt, Whole};
+use windlass::resource::{FullObject, ResourceExt};
 
 use crate::bench::Bench;
 use crate::gadget::gadget;
 
-async fn created<K: Whole>(bench: &Bench, object: Value) -> Api<K> {
+async fn created<K: FullObject>(bench: &Bench, object: Value) -> Api<K> {
     let api = bench.cluster.client().namespace::<K>(bench.cluster.namespace());
     api.create(&serde_json::from_value(object).unwrap()).await.unwrap();
     api

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass::ErrorKind;
 use windlass::api::Api;
 use windlass::prelude::*;
-use windlass::resource::Whole;
+use windlass::resource::FullObject;
 
 use crate::bench::Bench;
 use crate::gadget::{Gadget, gadget};
@@ -62,7 +62,7 @@ impl Bench {
     }
 }
 
-async fn preconditions_hold<K: Whole>(api: &Api<K>, name: &str, spec: Value, changed: Value) {
+async fn preconditions_hold<K: FullObject>(api: &Api<K>, name: &str, spec: Value, changed: Value) {
     let at = |version: &str, uid: &str, content: &Value| {
         let mut intent = content.clone();
         intent["metadata"] = json!({ "name": name });

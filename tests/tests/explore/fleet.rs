@@ -82,7 +82,7 @@ pub(crate) fn metadata(fleet: &str, name: &str) -> ObjectMeta {
 /// Creates an object, unless the object exists.
 pub(crate) async fn ensure<K>(api: &Api<K>, object: &K) -> Result<(), windlass::Error>
 where
-    K: windlass::resource::Whole,
+    K: windlass::resource::FullObject,
 {
     match api.create(object).await {
         Err(error) if error.code() == Some(409) => Ok(()),

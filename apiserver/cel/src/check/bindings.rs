@@ -72,6 +72,7 @@ impl Bindings {
         self.burn() && ty.parameters().all(|parameter| self.fits(parameter))
     }
 
+    /// Takes a step of the inference; false once no steps are left.
     fn burn(&mut self) -> bool {
         self.fuel = self.fuel.saturating_sub(1);
         self.is_exhausted |= self.fuel == 0;
@@ -93,6 +94,8 @@ impl Bindings {
     }
 
     fn assignable(&mut self, left: &Type, right: &Type) -> bool {
+        // Out of steps: `true` ends the comparison without an error of its own. `is_exhausted`
+        // makes the expression one that is too large.
         if !self.burn() {
             return true;
         }

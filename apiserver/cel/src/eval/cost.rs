@@ -174,7 +174,8 @@ pub(crate) fn call_cost(
     result: &Value<'_>,
     work: &WorkBudget,
 ) -> Result<u64, EvalError> {
-    // The sizes of texts are their characters: to count them takes time for which nothing is paid.
+    // The size of a text is its number of characters. Counting them is work that the cost does not
+    // include, so the steps include it.
     if !matches!(rule, CostRule::Fixed(_)) {
         for arg in args {
             if let Value::String(text) = arg {
@@ -267,8 +268,8 @@ fn self_compare_cost(list: Option<&Value<'_>>) -> u64 {
     allocating(size.saturating_mul(size), if is_text { 2.0 + TRAVERSAL } else { 2.0 })
 }
 
-/// Cost of reading a value with all parts. Lists that share their parts are small and may have
-/// exponentially many.
+/// Cost of reading a value with all parts. Lists that share their parts are small in
+/// memory and may have exponentially many parts.
 fn deep_cost(value: &Value<'_>, depth: usize, work: &WorkBudget) -> Result<u64, EvalError> {
     work.take(1)?;
     if depth > MAX_DEPTH {

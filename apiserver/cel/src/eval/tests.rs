@@ -69,6 +69,20 @@ fn a_comparison_of_two_fields_costs_five() {
 }
 
 #[test]
+fn a_joined_text_is_paid_by_characters_and_not_by_bytes() {
+    let data = json!({"parts": ["\u{1d11e}".repeat(100)]});
+    let environment = crate::check::Environment::kubernetes().with_variable(
+        "self",
+        crate::types::Type::map(crate::types::Type::String, crate::types::Type::Dyn),
+    );
+    let program = Program::new(&environment.compile("self.parts.join('')").unwrap()).unwrap();
+    let variables = Variables::new().bind("self", Value::json(&data, &Shape::Dyn).unwrap());
+    let Outcome { result, cost, .. } = program.evaluate(&variables, Limits::new(60));
+    let length = result.map(|text| super::functions::display(&text).chars().count());
+    assert_eq!((length.ok(), cost), (Some(100), 22));
+}
+
+#[test]
 fn sorting_an_error_ends_the_evaluation_as_the_fault_of_cel_go_does() {
     let data = json!({"min": 1});
     let environment = crate::check::Environment::kubernetes().with_variable(

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::Done;
 use super::objects::{self, CRONJOBS, JOBS, Note};
+use super::reconcile::WorkloadReconcile;
 use super::schedule::Schedule;
-use super::turn::Turn;
 use crate::clock;
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
 /// Creates the Job whose time has come, and forgets those that have ended.
-pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, CRONJOBS, namespace, name) else { return Ok(None) };
     let cron = &held.value;
     if meta::terminating(cron) {
@@ -101,7 +101,7 @@ fn delete_job(core: &Core, cron: &Value, job: &Value) -> Result<(), ApiError> {
 
 /// Creates the Job of the last time that has passed, and returns the next time.
 fn run_due(
-    turn: &Turn<'_>,
+    turn: &WorkloadReconcile<'_>,
     cron: &Value,
     jobs: &[Value],
     active: &mut Vec<Value>,
@@ -156,7 +156,7 @@ fn most_recent(schedule: &Schedule, from: i64, now: i64) -> Option<i64> {
 }
 
 /// Creates the Job of a time.
-fn start(turn: &Turn<'_>, cron: &Value, at: i64) -> Result<Value, ApiError> {
+fn start(turn: &WorkloadReconcile<'_>, cron: &Value, at: i64) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::text(cron, "namespace"), meta::text(cron, "name"));
     let template = &cron["spec"]["jobTemplate"];
     let mut metadata = json!({

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::objects::{self, DAEMONSETS, NODES, Note, PODS};
+use super::reconcile::WorkloadReconcile;
 use super::revisions::{self, HASH};
-use super::turn::Turn;
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
@@ -21,7 +21,7 @@ const TOLERATED: [(&str, &str); 6] = [
 ];
 
 /// Creates and deletes Pods of a `DaemonSet`, and writes the status.
-pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, DAEMONSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     if meta::terminating(set) {
@@ -65,7 +65,7 @@ pub(super) fn target(pod: &Value) -> Option<&str> {
 
 /// Creates the missing Pods, and deletes those that have failed, are too many, or of an old
 /// template.
-fn place(turn: &Turn<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
+fn place(turn: &WorkloadReconcile<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
     let held = objects::owned(turn, PODS, set);
     let hash = objects::hash(&set["spec"]["template"]);
     for node in nodes {
@@ -111,7 +111,12 @@ fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
 }
 
 /// Creates the Pod of a node, which the scheduler may place only there.
-fn create(turn: &Turn<'_>, set: &Value, node: &str, hash: &str) -> Result<(), ApiError> {
+fn create(
+    turn: &WorkloadReconcile<'_>,
+    set: &Value,
+    node: &str,
+    hash: &str,
+) -> Result<(), ApiError> {
     let template = &set["spec"]["template"];
     let mut pod = pods::from_template(template, objects::owner("apps/v1", "DaemonSet", set));
     let metadata = &mut pod["metadata"];

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Done;
 use super::objects::{self, DEPLOYMENTS, Note, PODS, REPLICASETS};
+use super::reconcile::WorkloadReconcile;
 use super::replicasets::FAILURE;
-use super::turn::Turn;
 use crate::core::Core;
 use crate::kinds::meta;
 use crate::status::ApiError;
@@ -15,7 +15,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
 /// Scales the `ReplicaSets` of a Deployment, and writes the status.
-pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, DEPLOYMENTS, namespace, name) else { return Ok(None) };
     let deployment = &held.value;
     if meta::terminating(deployment) {
@@ -93,7 +93,11 @@ fn limits(deployment: &Value) -> (i64, i64) {
 }
 
 /// Creates the `ReplicaSet` of the present template.
-fn create(turn: &Turn<'_>, deployment: &Value, old: &[Value]) -> Result<Value, ApiError> {
+fn create(
+    turn: &WorkloadReconcile<'_>,
+    deployment: &Value,
+    old: &[Value],
+) -> Result<Value, ApiError> {
     let (namespace, name) = (meta::text(deployment, "namespace"), meta::text(deployment, "name"));
     let hash = objects::hash(&deployment["spec"]["template"]);
     let mut template = deployment["spec"]["template"].clone();
@@ -135,7 +139,7 @@ fn create(turn: &Turn<'_>, deployment: &Value, old: &[Value]) -> Result<Value, A
 }
 
 /// Notes that the `ReplicaSet` of the present template could not be created.
-fn refused(turn: &Turn<'_>, deployment: &Value, name: &str, error: &ApiError) {
+fn refused(turn: &WorkloadReconcile<'_>, deployment: &Value, name: &str, error: &ApiError) {
     if turn.is_waiting() {
         return;
     }

@@ -15,6 +15,7 @@ mod jobs;
 mod kubelet;
 mod objects;
 mod pods;
+mod reconcile;
 mod replicasets;
 mod revisions;
 mod schedule;
@@ -22,7 +23,6 @@ mod signing;
 mod statefulsets;
 #[cfg(test)]
 mod tests;
-mod turn;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ use crate::hooks::Session;
 use crate::kinds::meta;
 use crate::verbs::suspend::run::Run;
 use objects::{Resource, controller_of};
-use turn::{Answered, Turn};
+use reconcile::{Answered, WorkloadReconcile};
 
 /// Seconds until work that failed is tried again; they double with each failure in a row.
 const RETRY: i64 = 5;
@@ -201,7 +201,7 @@ impl Workloads {
         if self.asked.contains(&key) {
             return true;
         }
-        let turn = Turn::new(core, &key, self.answered.remove(&key));
+        let turn = WorkloadReconcile::new(core, &key, self.answered.remove(&key));
         let done = sync(&turn, &key);
         if let Some(session) = turn.into_waiting() {
             self.ask(core, key, session);
@@ -288,7 +288,7 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
 }
 
 /// Works off a key.
-fn sync(turn: &Turn<'_>, key: &Key) -> Done {
+fn sync(turn: &WorkloadReconcile<'_>, key: &Key) -> Done {
     let Key { controller, namespace, name } = key;
     match controller {
         Controller::Deployments => deployments::sync(turn, namespace, name),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::objects::{self, Note};
-use super::turn::Turn;
+use super::reconcile::WorkloadReconcile;
 use crate::clock;
 use crate::kinds::meta;
 use crate::status::ApiError;
@@ -27,7 +27,7 @@ pub(super) fn from_template(template: &Value, owner: Value) -> Value {
 
 /// Creates a Pod of an owner; a failure is an event about the owner.
 pub(super) fn create(
-    turn: &Turn<'_>,
+    turn: &WorkloadReconcile<'_>,
     owner: &Value,
     note: Note<'_>,
     namespace: &str,

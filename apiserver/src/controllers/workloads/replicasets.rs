@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::objects::{self, Note, PODS, REPLICASETS};
-use super::turn::Turn;
+use super::reconcile::WorkloadReconcile;
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
@@ -14,7 +14,7 @@ use crate::status::ApiError;
 pub(super) const FAILURE: &str = "ReplicaFailure";
 
 /// Creates and deletes Pods of a `ReplicaSet`, and writes the status.
-pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, REPLICASETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     let all = objects::owned(turn, PODS, set);
@@ -30,7 +30,11 @@ pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
 }
 
 /// Makes the number of active Pods that of the spec.
-fn scale(turn: &Turn<'_>, set: &Value, active: &mut Vec<Value>) -> Result<(), ApiError> {
+fn scale(
+    turn: &WorkloadReconcile<'_>,
+    set: &Value,
+    active: &mut Vec<Value>,
+) -> Result<(), ApiError> {
     let namespace = meta::text(set, "namespace");
     let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
     let owner = objects::owner("apps/v1", "ReplicaSet", set);
@@ -64,7 +68,7 @@ fn note(reason: &str) -> Note<'_> {
 /// Returns the condition of a set whose Pods cannot be created or deleted. The first text stays
 /// until there is no failure any more, and while webhooks are asked.
 fn failure(
-    turn: &Turn<'_>,
+    turn: &WorkloadReconcile<'_>,
     set: &Value,
     active: &[Value],
     failed: Option<&ApiError>,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::objects::{self, CLAIMS, Note, PODS, REVISIONS, STATEFULSETS};
+use super::reconcile::WorkloadReconcile;
 use super::revisions::{self, HASH as REVISION};
-use super::turn::Turn;
 use super::{Done, pods};
 use crate::core::Core;
 use crate::kinds::meta;
@@ -22,7 +22,7 @@ struct Revisions {
 }
 
 /// Creates and deletes Pods of a `StatefulSet`, and writes the status.
-pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
     let Some(held) = objects::get(turn, STATEFULSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     if meta::terminating(set) {
@@ -54,7 +54,7 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
 }
 
 /// Takes the next step to the wanted Pods. With ordered management the set waits for each Pod.
-fn step(turn: &Turn<'_>, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
+fn step(turn: &WorkloadReconcile<'_>, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
     let is_ordered = set["spec"]["podManagementPolicy"] != "Parallel";
     let now = turn.clock.seconds();
     let wait = objects::number(set, "minReadySeconds", 0);
@@ -133,7 +133,12 @@ fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
 }
 
 /// Creates the Pod of an ordinal, and its claims.
-fn create(turn: &Turn<'_>, set: &Value, at: i64, revisions: &Revisions) -> Result<(), ApiError> {
+fn create(
+    turn: &WorkloadReconcile<'_>,
+    set: &Value,
+    at: i64,
+    revisions: &Revisions,
+) -> Result<(), ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let pod_name = format!("{name}-{at}");
     let is_old = at < partition(set) && revisions.current != revisions.update;
@@ -168,7 +173,12 @@ fn create(turn: &Turn<'_>, set: &Value, at: i64, revisions: &Revisions) -> Resul
 }
 
 /// Creates the claims of a Pod, and puts them in the place of the volumes of their names.
-fn claims(turn: &Turn<'_>, set: &Value, pod_name: &str, pod: &mut Value) -> Result<(), ApiError> {
+fn claims(
+    turn: &WorkloadReconcile<'_>,
+    set: &Value,
+    pod_name: &str,
+    pod: &mut Value,
+) -> Result<(), ApiError> {
     let namespace = meta::text(set, "namespace");
     let mut volumes = objects::items(&pod["spec"], "volumes").to_vec();
     for template in objects::items(&set["spec"], "volumeClaimTemplates") {
@@ -188,7 +198,7 @@ fn claims(turn: &Turn<'_>, set: &Value, pod_name: &str, pod: &mut Value) -> Resu
 
 /// Creates a claim of a Pod.
 fn create_claim(
-    turn: &Turn<'_>,
+    turn: &WorkloadReconcile<'_>,
     set: &Value,
     template: &Value,
     pod_name: &str,

@@ -37,7 +37,7 @@ pub(super) fn first<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 
 /// Returns the subprotocols that a client offers, in its order.
 pub(super) fn offered(request: &Parts) -> Vec<&str> {
-    // Of several headers upstream reads the first.
+    // Among several headers upstream reads the first.
     let header = first(&request.headers, &SEC_WEBSOCKET_PROTOCOL).trim();
     if header.is_empty() {
         return Vec::new();

@@ -73,7 +73,7 @@ pub(super) struct Upgrading {
 
 /// Reason why the server ends a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum SessionEnd {
     /// Nothing more is to be said.
     Done,
     /// The client has closed, and is answered.
@@ -84,7 +84,7 @@ enum End {
     Lost,
 }
 
-impl From<Error> for End {
+impl From<Error> for SessionEnd {
     fn from(error: Error) -> Self {
         match error {
             Error::ConnectionClosed | Error::AlreadyClosed => Self::Closed,
@@ -179,21 +179,21 @@ impl Upgrading {
 }
 
 /// Sends a message and waits until the connection has taken it.
-async fn send(socket: &mut Socket, message: Message) -> Result<(), End> {
+async fn send(socket: &mut Socket, message: Message) -> Result<(), SessionEnd> {
     match timeout(WRITE, socket.send(message)).await {
-        Ok(sent) => sent.map_err(End::from),
+        Ok(sent) => sent.map_err(SessionEnd::from),
         // A client that does not read must not keep a connection for ever.
-        Err(_) => Err(End::Lost),
+        Err(_) => Err(SessionEnd::Lost),
     }
 }
 
 /// Ends a connection: a close frame, that of the client, and the end of the stream.
-async fn close(socket: &mut Socket, end: End) {
+async fn close(socket: &mut Socket, end: SessionEnd) {
     let code = match end {
-        End::Done => Some(CloseCode::Normal),
-        End::Broken(code) => Some(code),
-        End::Closed => None,
-        End::Lost => return,
+        SessionEnd::Done => Some(CloseCode::Normal),
+        SessionEnd::Broken(code) => Some(code),
+        SessionEnd::Closed => None,
+        SessionEnd::Lost => return,
     };
     let goodbye = async {
         if let Some(code) = code {

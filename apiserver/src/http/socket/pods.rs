@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
 use super::channels::{Channels, Received};
-use super::{End, Socket, send, spdy};
+use super::{SessionEnd, Socket, send, spdy};
 use crate::verbs::subresources::kubelet::Command;
 
 /// Longest silence of a client; upstream's for streams.
@@ -35,7 +35,7 @@ pub(crate) enum PodTalk {
 }
 
 /// Runs a session to the end.
-pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> End {
+pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> SessionEnd {
     let done = match talk {
         PodTalk::Command(command, channels) => command_session(socket, &command, channels).await,
         PodTalk::Failed(command, channels, status) => {
@@ -44,7 +44,7 @@ pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> End {
         PodTalk::Ports(ports, channels) => ports_session(socket, &ports, channels).await,
         PodTalk::Tunnel => spdy::run(socket).await,
     };
-    done.err().unwrap_or(End::Done)
+    done.err().unwrap_or(SessionEnd::Done)
 }
 
 /// Runs a command: output, input and end.
@@ -52,7 +52,7 @@ async fn command_session(
     socket: &mut Socket,
     command: &Command,
     channels: Channels,
-) -> Result<(), End> {
+) -> Result<(), SessionEnd> {
     greet(socket, command, channels).await?;
     if command.stdout && !command.output.is_empty() {
         send(socket, channels.message(STDOUT, command.output.as_bytes())).await?;
@@ -64,7 +64,11 @@ async fn command_session(
 }
 
 /// Echoes the input of a command until it ends.
-async fn echo(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
+async fn echo(
+    socket: &mut Socket,
+    command: &Command,
+    channels: Channels,
+) -> Result<(), SessionEnd> {
     loop {
         match receive(socket, channels).await? {
             Received::Close(STDIN) => return Ok(()),
@@ -88,13 +92,17 @@ async fn failed_session(
     command: &Command,
     channels: Channels,
     status: &Value,
-) -> Result<(), End> {
+) -> Result<(), SessionEnd> {
     greet(socket, command, channels).await?;
     tell_end(socket, channels, status).await
 }
 
 /// Sends an empty message, which tells the client that the session has begun.
-async fn greet(socket: &mut Socket, command: &Command, channels: Channels) -> Result<(), End> {
+async fn greet(
+    socket: &mut Socket,
+    command: &Command,
+    channels: Channels,
+) -> Result<(), SessionEnd> {
     let channel = match command {
         Command { stdout: true, .. } => STDOUT,
         Command { stderr: true, .. } => STDERR,
@@ -104,7 +112,11 @@ async fn greet(socket: &mut Socket, command: &Command, channels: Channels) -> Re
 }
 
 /// Tells the end of a command.
-async fn tell_end(socket: &mut Socket, channels: Channels, status: &Value) -> Result<(), End> {
+async fn tell_end(
+    socket: &mut Socket,
+    channels: Channels,
+    status: &Value,
+) -> Result<(), SessionEnd> {
     match channels.end(status) {
         Some(text) => send(socket, channels.message(ERROR, text.as_bytes())).await,
         None => Ok(()),
@@ -112,7 +124,11 @@ async fn tell_end(socket: &mut Socket, channels: Channels, status: &Value) -> Re
 }
 
 /// Echoes on each port until the client leaves. A port has two channels: data and errors.
-async fn ports_session(socket: &mut Socket, ports: &[u16], channels: Channels) -> Result<(), End> {
+async fn ports_session(
+    socket: &mut Socket,
+    ports: &[u16],
+    channels: Channels,
+) -> Result<(), SessionEnd> {
     let data_channels = (0_u8..).step_by(2);
     for (channel, port) in data_channels.zip(ports) {
         for channel in [channel, channel + 1] {
@@ -130,11 +146,11 @@ async fn ports_session(socket: &mut Socket, ports: &[u16], channels: Channels) -
 }
 
 /// Waits for a message of the client.
-async fn receive(socket: &mut Socket, channels: Channels) -> Result<Received, End> {
+async fn receive(socket: &mut Socket, channels: Channels) -> Result<Received, SessionEnd> {
     match timeout(IDLE, socket.next()).await {
-        Ok(None | Some(Ok(Message::Close(_)))) => Err(End::Closed),
+        Ok(None | Some(Ok(Message::Close(_)))) => Err(SessionEnd::Closed),
         Ok(Some(Ok(message))) => Ok(channels.read(message)),
         Ok(Some(Err(error))) => Err(error.into()),
-        Err(_) => Err(End::Done),
+        Err(_) => Err(SessionEnd::Done),
     }
 }

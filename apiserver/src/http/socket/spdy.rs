@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::pods::IDLE;
-use super::{End, LONGEST, Socket, send};
+use super::{LONGEST, SessionEnd, Socket, send};
 
 /// Subprotocol of the tunnel.
 pub(super) const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
@@ -42,17 +42,17 @@ pub(super) struct Tunnel {
 }
 
 /// Runs a tunnel until the client leaves.
-pub(super) async fn run(socket: &mut Socket) -> Result<(), End> {
+pub(super) async fn run(socket: &mut Socket) -> Result<(), SessionEnd> {
     let mut tunnel = Tunnel::default();
     loop {
         let message = match timeout(IDLE, socket.next()).await {
-            Ok(None | Some(Ok(Message::Close(_)))) => return Err(End::Closed),
+            Ok(None | Some(Ok(Message::Close(_)))) => return Err(SessionEnd::Closed),
             Ok(Some(Ok(Message::Binary(bytes)))) => bytes,
             Ok(Some(Ok(_))) => continue,
             Ok(Some(Err(error))) => return Err(error.into()),
             Err(_) => return Ok(()),
         };
-        let (answer, is_over) = tunnel.take(&message).map_err(End::Broken)?;
+        let (answer, is_over) = tunnel.take(&message).map_err(SessionEnd::Broken)?;
         if !answer.is_empty() {
             send(socket, Message::binary(answer)).await?;
         }

@@ -165,7 +165,7 @@ fn addresses(old: &Value, new: &Value) -> Vec<Cause> {
     }
     let [held, wanted] = lists.map(|list| list.as_array().map_or(&[][..], Vec::as_slice));
     let changed = held.iter().zip(wanted).enumerate().filter(|(_, (held, now))| held != now);
-    // Of lists of different lengths only the first addresses are compared.
+    // In lists of different lengths only the first addresses are compared.
     let compared = if held.len() == wanted.len() { held.len() } else { 1 };
     changed
         .take_while(|(index, _)| *index < compared)

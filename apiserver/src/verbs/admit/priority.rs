@@ -75,8 +75,8 @@ fn found(core: &Core, spec: &Value) -> Result<(String, i64, String), String> {
     Ok((name.to_owned(), *value, PREEMPTS.to_owned()))
 }
 
-/// Returns the default class of the cluster, if there is a class other than `but`. Of several the
-/// lowest counts.
+/// Returns the default class of the cluster, if there is a class other than `but`. Among several
+/// the lowest counts.
 fn default_class(core: &Core, but: &str) -> Option<Arc<Object>> {
     let (snapshot, _) = core.store.snapshot(CLASSES);
     let all = snapshot.iter().map(|(_, class)| class);

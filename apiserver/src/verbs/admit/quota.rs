@@ -1,7 +1,7 @@
 //! `ResourceQuota`s: limits on the content of a namespace.
 //!
 //! The use of a namespace is counted from its stored objects for each new object, so deletions free
-//! their share at once. Of changes those are counted that may use more: of Services, claims, and
+//! their share at once. Changes that may use more are counted: of Services, claims, and
 //! the resources of Pods.
 
 mod scopes;

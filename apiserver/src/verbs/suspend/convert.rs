@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::run::Run;
 use crate::core::Core;
-use crate::hooks::{Answer, CallFailure, Question, Session};
+use crate::hooks::{CallFailure, HookResponse, Question, Session};
 use crate::kinds::Kind;
 use crate::kinds::conversion::{self, Conversion};
 use crate::kinds::meta;
@@ -263,7 +263,7 @@ fn review(conversion: &Conversion, objects: &[&Value], wanted: &str) -> Result<V
 /// Returns the objects of an answer, checked and with the metadata of the originals.
 fn read(
     conversion: &Conversion,
-    answer: &Answer,
+    answer: &HookResponse,
     objects: &[&Value],
     wanted: &str,
 ) -> Result<Vec<Value>, String> {

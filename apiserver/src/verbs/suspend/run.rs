@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::core::Core;
-use crate::hooks::{Answer, CallFailure, Session};
+use crate::hooks::{CallFailure, HookResponse, Session};
 use crate::status::ApiError;
 
 /// Most runs of a verb. Each but the last ends with a question that has not been asked before; a
@@ -53,7 +53,7 @@ impl Run {
             calls.spawn(async move {
                 let (store, long) = (&core.store, &core.long_work);
                 let result = core.webhooks.call(store, long, &question, &uid, deadline).await;
-                (question, Answer { uid, result })
+                (question, HookResponse { uid, result })
             });
         }
         let mut is_over = false;

@@ -77,7 +77,8 @@ use crate::client::{Client, Verb};
 use draft::{Draft, Target};
 use windlass_core::error::Error;
 use windlass_core::resource::{
-    ApplyIntent, DynamicObject, PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole,
+    ApplyIntent, DynamicObject, FullObject, PartialObject, Resource, ResourceExt, ResourceInfo,
+    Scope,
 };
 
 /// Future of a request's result.
@@ -350,7 +351,7 @@ impl<K: Resource> Api<K> {
     /// ```
     pub fn create(&self, object: &K) -> Write<K>
     where
-        K: Whole,
+        K: FullObject,
     {
         Write::new(
             Draft::create(&self.target, object.metadata(), draft::json(object)),
@@ -383,7 +384,7 @@ impl<K: Resource> Api<K> {
     /// ```
     pub fn replace(&self, object: &K) -> Write<K>
     where
-        K: Whole,
+        K: FullObject,
     {
         Write::new(
             Draft::replace(&self.target, object.metadata(), draft::json(object)),

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, to_value};
 
-use super::literal::{Perhaps, Present};
+use super::literal::{OptionMarker, Present};
 use crate::resource::FieldValue;
 
 /// A value for a field of type `T` in an apply configuration: a whole value, or the apply
@@ -56,7 +56,7 @@ impl<T, V: ApplyValue<T>> ApplyAlias<T, Present> for V {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, V: ApplyValue<T>> ApplyAlias<Option<T>, Perhaps> for V {
+impl<T, V: ApplyValue<T>> ApplyAlias<Option<T>, OptionMarker> for V {
     fn into_value(self) -> serde_json::Result<Value> {
         ApplyValue::into_value(self)
     }

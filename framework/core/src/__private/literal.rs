@@ -200,7 +200,7 @@ pub enum Present {}
 
 /// Marks an option.
 #[derive(Debug)]
-pub enum Perhaps {}
+pub enum OptionMarker {}
 
 #[diagnostic::do_not_recommend]
 impl<T, V: FieldValue<T>> OptionValue<T, Present> for V {
@@ -211,7 +211,7 @@ impl<T, V: FieldValue<T>> OptionValue<T, Present> for V {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, V: FieldValue<T>> OptionValue<T, Perhaps> for Option<V> {
+impl<T, V: FieldValue<T>> OptionValue<T, OptionMarker> for Option<V> {
     #[inline]
     fn into_option(self) -> Option<T> {
         self.map(V::into_field)

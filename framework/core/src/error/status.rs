@@ -25,7 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct ApiStatus {
     /// `Success` or `Failure`.
     pub status: String,
-    /// Text for people.
+    /// Text for people; programs decide by the reason.
     pub message: String,
     /// Machine-readable reason, such as `NotFound`; empty when the server gave none.
     pub reason: String,
@@ -79,7 +79,7 @@ pub struct StatusDetails {
 pub struct StatusCause {
     /// Machine-readable type of the cause (`metav1.CauseType`), such as `FieldValueInvalid`.
     pub reason: String,
-    /// Text for people.
+    /// Text for people; programs decide by the reason.
     pub message: String,
     /// JSON path of the field.
     pub field: String,

@@ -173,7 +173,8 @@ pub fn watched_rules(info: &ResourceInfo) -> Vec<Rule> {
 
 /// Rules that are needed to write Events.
 ///
-/// Of `events.k8s.io/v1`. An event that repeats is patched, not created again.
+/// The grants on `events` of `events.k8s.io/v1`. An event that repeats is patched, not created
+/// again.
 pub fn event_rules() -> Vec<Rule> {
     let info = ResourceInfo::of::<k8s_openapi::api::events::v1::Event>();
     vec![Rule::new(&info, None, &["create", "patch"])]

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Whole;
+use super::FullObject;
 
 /// A value that can be applied as an object of a kind: the kind's own type, or its apply
 /// configuration.
@@ -19,11 +19,11 @@ use super::Whole;
 )]
 pub trait ApplyObject: Serialize + Send {
     /// The kind of the applied object.
-    type Object: Whole;
+    type Object: FullObject;
 }
 
 #[diagnostic::do_not_recommend]
-impl<K: Whole> ApplyObject for K {
+impl<K: FullObject> ApplyObject for K {
     type Object = K;
 }
 
@@ -49,7 +49,7 @@ impl<K> ApplyIntent<K, Value> for Map<String, Value> {}
 // The derive implements the trait for each apply configuration: from `ApplyObject` the compiler
 // would report a mismatch of associated types beside the message above.
 #[diagnostic::do_not_recommend]
-impl<K: Whole> ApplyIntent<K, ()> for K {}
+impl<K: FullObject> ApplyIntent<K, ()> for K {}
 
 /// The apply configuration of a type: the type's fields, each of which may be left out.
 ///

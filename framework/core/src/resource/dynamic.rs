@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Resource, ResourceInfo, Whole};
+use super::{FullObject, Resource, ResourceInfo};
 
 /// An object of any kind: metadata typed, the rest as JSON. `Debug` shows no values of a Secret,
 /// and no token of a `TokenRequest` or a `TokenReview`.
@@ -39,10 +39,10 @@ pub struct DynamicObject {
     /// client fills the field in.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub api_version: String,
-    /// Kind.
+    /// Kind of the object, such as `Website`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Metadata.
+    /// Metadata of the object: name, labels, resourceVersion and others.
     #[serde(default)]
     pub metadata: ObjectMeta,
     /// Everything else: `spec`, `status`, `data`, …
@@ -74,10 +74,10 @@ pub struct PartialObject {
     /// `group/version`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub api_version: String,
-    /// Kind.
+    /// Kind of the object, such as `Website`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Metadata.
+    /// Metadata of the object: name, labels, resourceVersion and others.
     #[serde(default)]
     pub metadata: ObjectMeta,
 }
@@ -147,11 +147,11 @@ fn shown(metadata: &ObjectMeta, kind: &str) -> ObjectMeta {
 }
 
 #[diagnostic::do_not_recommend]
-impl Whole for DynamicObject {}
+impl FullObject for DynamicObject {}
 
 /// An `Api` refuses writes of metadata alone when they are sent, not by type.
 #[diagnostic::do_not_recommend]
-impl Whole for PartialObject {}
+impl FullObject for PartialObject {}
 
 impl Resource for DynamicObject {
     type Kind = Self;

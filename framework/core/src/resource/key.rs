@@ -105,7 +105,8 @@ impl ObjectKey {
         Self::of(cluster, self.block.header.name_at, self.text())
     }
 
-    /// The cluster.
+    /// Id of the cluster that has the object; that of the operator unless the object is watched in
+    /// another cluster.
     pub fn cluster(&self) -> ClusterId {
         self.block.header.cluster
     }
@@ -131,7 +132,7 @@ impl ObjectKey {
         self.text().get(..self.name_at().checked_sub(1)?)
     }
 
-    /// The name.
+    /// Name of the object, unique among the objects of a kind in a namespace.
     pub fn name(&self) -> &str {
         self.text().get(self.name_at()..).unwrap_or_default()
     }
@@ -219,7 +220,7 @@ impl fmt::Debug for ObjectKey {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectRef {
-    /// The kind.
+    /// Group, version, kind, plural name and scope of the object.
     pub info: ResourceInfo,
     /// Namespace and name.
     pub key: ObjectKey,

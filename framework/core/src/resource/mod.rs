@@ -102,7 +102,8 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     fn set_type(&mut self, _: &ResourceInfo) {}
 
     /// The type's name, if the type holds only a part of the object: `#[derive(Projection)]`. A
-    /// projection has a separate cache beside the caches of the whole kind, and is not [`Whole`].
+    /// projection has a separate cache beside the caches of the whole kind, and is not
+    /// [`FullObject`].
     ///
     /// Default: `None`, the type holds whole objects.
     fn projection() -> Option<&'static str> {
@@ -135,10 +136,10 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     message = "`{Self}` does not hold whole objects: they cannot be created or replaced with it",
     note = "a projection knows some fields only, and the others would be lost: use the type of the whole kind, or `patch` or `apply` the fields that you mean"
 )]
-pub trait Whole: Resource {}
+pub trait FullObject: Resource {}
 
 #[diagnostic::do_not_recommend]
-impl<K> Whole for K
+impl<K> FullObject for K
 where
     K: k8s_openapi::Resource<Scope: KnownScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,
     K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,

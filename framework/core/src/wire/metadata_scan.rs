@@ -127,7 +127,7 @@ impl<'a> MetadataScan<'a> {
                 b"metadata" => Some(2),
                 _ => None,
             };
-            // Of repeated metadata the first counts, as in lookups by path.
+            // Among repeated metadata the first counts, as in lookups by path.
             let end = if at == Some(2) && !seen[2] {
                 self.read_metadata(bytes, &mut cursor, &member, metadata)?
             } else {

@@ -15,7 +15,7 @@ use crate::children::{LABEL, Readiness};
 use crate::controller::{Context, ControllerBuilder, Failure, Reconciler, Result, soonest};
 use windlass_client::api::Propagation;
 use windlass_core::error::Error;
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
+use windlass_core::resource::{FullObject, ObjectKey, Resource, ResourceExt, ResourceInfo};
 
 /// Most children of one field that are applied at the same time.
 const AT_ONCE: usize = 8;
@@ -280,7 +280,7 @@ enum Refusal {
     Failed(Failure),
 }
 
-impl<C: Reconciler, K: Whole> GraphNode<C, K> {
+impl<C: Reconciler, K: FullObject> GraphNode<C, K> {
     /// Applies all children that the controller describes.
     async fn applied(&self, run: GraphRun<'_, C>) -> Result<FieldOutcome> {
         let children = (self.desired)(run.controller, run.object, run.cx).await?;
@@ -419,7 +419,7 @@ impl<C: Reconciler, K: Whole> GraphNode<C, K> {
     }
 }
 
-impl<C: Reconciler, K: Whole> AnyNode<C> for GraphNode<C, K> {
+impl<C: Reconciler, K: FullObject> AnyNode<C> for GraphNode<C, K> {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -19,7 +19,7 @@ use crate::controller::{Context, Reconciler, Result};
 use crate::rollout::{RolloutChildren, RolloutPass, RolloutPhase, RolloutStatus};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
-use windlass_core::resource::{ObjectKey, Whole};
+use windlass_core::resource::{FullObject, ObjectKey};
 
 /// A boxed description of a rollout.
 type DescribeRollout<C, K> = for<'a> fn(
@@ -71,7 +71,7 @@ impl<C: Reconciler, K> RolloutNode<C, K> {
     }
 }
 
-impl<C: Reconciler + Owns<K>, K: Whole> RolloutNode<C, K> {
+impl<C: Reconciler + Owns<K>, K: FullObject> RolloutNode<C, K> {
     /// Applies the children as far as the rollout permits it.
     async fn applied(&self, run: GraphRun<'_, C>) -> Result<FieldOutcome> {
         let RolloutChildren { names, settings, apply } =
@@ -122,7 +122,7 @@ fn state(status: &RolloutStatus) -> DependentState {
 impl<C, K> AnyNode<C> for RolloutNode<C, K>
 where
     C: Reconciler + Owns<K> + Owns<ControllerRevision>,
-    K: Whole,
+    K: FullObject,
 {
     fn name(&self) -> &'static str {
         self.name

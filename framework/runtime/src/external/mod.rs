@@ -61,7 +61,7 @@ use std::ops::Deref;
 use serde_json::Value;
 
 use crate::controller::{Context, Result};
-use windlass_core::resource::Whole;
+use windlass_core::resource::FullObject;
 
 /// A kind of resource outside of the cluster, and the calls of its provider.
 ///
@@ -135,7 +135,7 @@ use windlass_core::resource::Whole;
 )]
 pub trait External: Send + Sync + Sized + 'static {
     /// The kind whose objects stand for the resources.
-    type Object: Whole;
+    type Object: FullObject;
 
     /// State of a resource as it was observed, for updates, deletions and the status of the object.
     type Handle: Send + Sync;

@@ -13,7 +13,7 @@ use super::{Rollout, RolloutStatus};
 use crate::controller::{Context, Reconciler};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
-use windlass_core::resource::Whole;
+use windlass_core::resource::FullObject;
 
 /// A rolling change that a graph applies.
 pub(crate) struct RolloutPass<'a, C: Reconciler, K> {
@@ -90,7 +90,7 @@ impl<C: Reconciler, K> fmt::Debug for RolloutChildren<C, K> {
     }
 }
 
-impl<C: Reconciler, K: Whole> RolloutChildren<C, K> {
+impl<C: Reconciler, K: FullObject> RolloutChildren<C, K> {
     /// Creates a rollout of the children `names`, each made by `desired` from its name and a state;
     /// see [`Rollout::apply`].
     pub fn new<S>(

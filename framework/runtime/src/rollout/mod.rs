@@ -51,7 +51,7 @@ use self::settings::{Settings, rollout_settings};
 use crate::controller::{Action, Context, Reconciler, Result as ReconcileResult};
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
-use windlass_core::resource::Whole;
+use windlass_core::resource::FullObject;
 
 /// Label of children and revisions with the name of the rollout.
 pub const ROLLOUT: &str = "windlass.dev/rollout";
@@ -170,7 +170,7 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
         is_ready: impl Fn(&K) -> bool + Send + Sync,
     ) -> Result<RolloutStatus, Error>
     where
-        K: Whole,
+        K: FullObject,
         C: Owns<K> + Owns<ControllerRevision>,
         S: Serialize + DeserializeOwned + Send + Sync,
     {

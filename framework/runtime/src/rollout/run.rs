@@ -19,7 +19,7 @@ use crate::controller::{Context, Reconciler};
 use crate::events::Warning;
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
-use windlass_core::resource::{ResourceExt, Whole};
+use windlass_core::resource::{FullObject, ResourceExt};
 
 /// One pass.
 pub(super) struct RolloutRun<'a, C: Reconciler, S> {
@@ -86,7 +86,7 @@ where
         is_ready: &(impl Fn(&K) -> bool + Send + Sync),
     ) -> Result<RolloutStatus, Error>
     where
-        K: Whole,
+        K: FullObject,
         C: Owns<K>,
     {
         let mut view = self.view(is_ready).await?;
@@ -130,7 +130,7 @@ where
         is_ready: &(impl Fn(&K) -> bool + Send + Sync),
     ) -> Result<RolloutView<'a, C>, Error>
     where
-        K: Whole,
+        K: FullObject,
         C: Owns<K>,
     {
         let state = serde_json::to_value(&self.state).map_err(|error| {
@@ -178,7 +178,7 @@ where
         is_ready: &(impl Fn(&K) -> bool + Send + Sync),
     ) -> Vec<RolloutChild>
     where
-        K: Whole,
+        K: FullObject,
         C: Owns<K>,
     {
         let store = self.cx.store_of::<K>();
@@ -221,7 +221,7 @@ where
 
     /// Makes a child, with the marks of its revision; `None` when the state does not decode any
     /// more.
-    fn child<K: Whole>(
+    fn child<K: FullObject>(
         &self,
         name: &str,
         found: &RolloutChild,
@@ -249,7 +249,7 @@ where
     /// Deletes children of this rollout that are not wanted any more.
     async fn delete_others<K>(&self) -> Result<(), Error>
     where
-        K: Whole,
+        K: FullObject,
         C: Owns<K>,
     {
         for cached in self.cx.cached_children::<K>() {

@@ -27,7 +27,7 @@ fn elector(cluster: &TestCluster, kind: LockKind, identity: &str) -> Elector {
     Elector::new(settings, &cluster.client()).unwrap()
 }
 
-async fn annotation<K: windlass_core::resource::Whole>(cluster: &TestCluster) -> Value {
+async fn annotation<K: windlass_core::resource::FullObject>(cluster: &TestCluster) -> Value {
     let object = cluster.client().namespace::<K>(cluster.namespace()).get("ops").await.unwrap();
     serde_json::from_str(object.annotation(LEADER_ANNOTATION).unwrap()).unwrap()
 }

@@ -23,7 +23,7 @@ use windlass_runtime::manager::{Exit, Running};
 
 /// Default time to settle: long enough for some retries with backoff; simulated time costs nothing.
 ///
-/// Of the cluster's clock.
+/// Time by the cluster's clock.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Time between two looks.
 ///

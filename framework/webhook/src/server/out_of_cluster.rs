@@ -15,7 +15,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use windlass_client::client::Client;
-use windlass_core::resource::{Resource, Whole};
+use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
@@ -211,7 +211,7 @@ fn report(resource: &str, name: &str, removed: Option<Result<(), Error>>) {
 /// Writes an object; `None` removes one that an earlier run has left.
 pub(crate) async fn put<K>(client: &Client, name: &str, object: Option<&K>) -> Result<(), Error>
 where
-    K: Whole,
+    K: FullObject,
 {
     match object {
         Some(object) => client.all::<K>().apply(name, object).force().await.map(drop),

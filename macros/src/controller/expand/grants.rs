@@ -9,9 +9,9 @@ use syn::{DeriveInput, Type};
 
 use super::{READ, at, implement};
 use crate::controller::attrs::Attrs;
+use crate::controller::comparisons::{self, Before, TypeComparisons};
 use crate::controller::grants::{Target, VERBS};
 use crate::controller::object_names;
-use crate::controller::twins::{self, Before, Twins};
 use crate::keys::same_tokens;
 
 /// Subresources whose calls are checked at compile time, with the name of their marker type.
@@ -25,31 +25,31 @@ const TYPED: &[(&str, &str)] = &[
 
 /// Generates what the controller owns and may do, as impls.
 pub(super) fn grants(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
-    let twins = Twins::new(&input.generics, attrs, krate);
+    let comparisons = TypeComparisons::new(&input.generics, attrs, krate);
     let cached = cached(attrs);
     let mut output = TokenStream::new();
     for owned in &attrs.owns {
-        let kind = twins.apart(&owned.kind, &twins::before(&owned.kind, &cached));
+        let kind = comparisons.apart(&owned.kind, &comparisons::before(&owned.kind, &cached));
         let target = quote_spanned!(at(owned.kind.span())=> #krate::rbac::Owns<#kind>);
         output.extend(implement(input, &target));
     }
-    output.extend(twins.owned_once(attrs));
-    output.extend(reads(input, &cached, &twins, krate));
-    output.extend(granted(input, attrs, &cached, &twins, krate));
-    output.extend(object_names::checks(attrs, &twins, krate));
-    twins.within(output)
+    output.extend(comparisons.owned_once(attrs));
+    output.extend(reads(input, &cached, &comparisons, krate));
+    output.extend(granted(input, attrs, &cached, &comparisons, krate));
+    output.extend(object_names::checks(attrs, &comparisons, krate));
+    comparisons.within(output)
 }
 
 /// Generates read access to the kinds that have a cache.
 fn reads(
     input: &DeriveInput,
     cached: &[&Type],
-    twins: &Twins<'_>,
+    comparisons: &TypeComparisons<'_>,
     krate: &TokenStream,
 ) -> TokenStream {
     let impls = cached.iter().flat_map(|kind| {
         let place = at(kind.span());
-        let kind = twins.apart(kind, &twins::before(kind, cached));
+        let kind = comparisons.apart(kind, &comparisons::before(kind, cached));
         READ.map(|verb| {
             let verb = verb_type(krate, verb);
             let target = quote_spanned!(place=> #krate::rbac::Can<#verb, #kind>);
@@ -77,7 +77,7 @@ fn granted(
     input: &DeriveInput,
     attrs: &Attrs,
     cached: &[&Type],
-    twins: &Twins<'_>,
+    comparisons: &TypeComparisons<'_>,
     krate: &TokenStream,
 ) -> TokenStream {
     // Verb, subresource and kind of those before.
@@ -104,8 +104,8 @@ fn granted(
             }
             let before = Before { kinds: &before, graph: is_read };
             let fault = format!("`{name}` is granted on it already");
-            output.extend(twins.only(kind, &before, &fault));
-            let target = target(twins.apart(kind, &before), kind.span(), marker, krate);
+            output.extend(comparisons.only(kind, &before, &fault));
+            let target = target(comparisons.apart(kind, &before), kind.span(), marker, krate);
             let verb = verb_type(krate, name);
             let bound = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #target>);
             output.extend(implement(input, &bound));

@@ -8,12 +8,12 @@ use super::encoding::missing;
 use super::{private, private_at, versions};
 use crate::doc_comments::Doc;
 use crate::keys::WithSpan;
-use crate::path::{FieldPath, Names, Place, located as at, statements};
+use crate::path::{FieldPath, Names, PathStep, located as at, statements};
 use crate::resource::attrs::Pair;
 use crate::resource::model::{Field, ResourceModel};
 use crate::resource::place::{ColumnAttr, RuleAttr, ScaleAttr};
 
-/// Generates the impl. Of a model with faults, the parts that name fields are left out.
+/// Generates the impl. For a model with faults, the parts that name fields are left out.
 pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     let p = private();
     let ResourceModel { ident, doc, namespaced, group, version, .. } = model;
@@ -41,11 +41,11 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
         }
     });
     let index_paths = model.indexes.iter().filter_map(|index| match &index.source {
-        Place::Text(path) => {
+        PathStep::Text(path) => {
             let (name, path) = (index.plain_name(), &path.value);
             Some(quote!((#name, #path)))
         }
-        Place::Fields(_) => None,
+        PathStep::Fields(_) => None,
     });
     let given = [
         key("short_names", &list(&short)),
@@ -213,14 +213,14 @@ impl Places<'_> {
     }
 
     /// Generates a place: a text, or a walk that the compiler checks.
-    fn place(&self, place: &Place, leaf: Leaf) -> TokenStream {
+    fn place(&self, place: &PathStep, leaf: Leaf) -> TokenStream {
         let p = private();
         match place {
-            Place::Text(path) => {
+            PathStep::Text(path) => {
                 let path = &path.value;
                 quote!(#p::DefinitionField::Text(#path))
             }
-            Place::Fields(path) => {
+            PathStep::Fields(path) => {
                 let walk = self.walk(path, leaf);
                 quote!(#p::DefinitionField::Fields(|| { #walk }))
             }
@@ -269,8 +269,9 @@ impl Places<'_> {
 
     fn scale(&self, scale: &ScaleAttr) -> TokenStream {
         let p = private();
-        let count =
-            |place: &Option<Place>| place.as_ref().map(|place| self.place(place, Leaf::Replicas));
+        let count = |place: &Option<PathStep>| {
+            place.as_ref().map(|place| self.place(place, Leaf::Replicas))
+        };
         let (spec, status) = (count(&scale.spec), count(&scale.status));
         let selector = scale.selector.as_ref();
         let selector = option(selector.map(|place| self.place(place, Leaf::SelectorText)));

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::{private, private_at};
-use crate::path::{FieldPath, Names, Place, located as at, statements};
+use crate::path::{FieldPath, Names, PathStep, located as at, statements};
 use crate::resource::index::IndexAttr;
 use crate::resource::model::ResourceModel;
 
@@ -53,11 +53,11 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
 fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream, place: Span) -> TokenStream {
     let name = index.plain_name();
     match &index.source {
-        Place::Text(path) => {
+        PathStep::Text(path) => {
             let parts = path.value.split('.').filter(|part| !part.is_empty());
             quote_spanned!(place=> ::windlass::store::Index::on_path(#name, &[#(#parts),*]))
         }
-        Place::Fields(path) => {
+        PathStep::Fields(path) => {
             let values = index_values(path, value);
             let p = private();
             quote_spanned!(place=> ::windlass::store::Index::new(#name, |__object: &#object| {

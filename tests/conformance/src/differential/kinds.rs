@@ -102,7 +102,7 @@ impl Kind {
 /// Sets one to four random fields, a bad field in `bad` of a hundred cases; returns whether all are
 /// good.
 ///
-/// Of two bad values Go's decoder names the first in the text, or the last that is no JSON type.
+/// From two bad values Go's decoder names the first in the text, or the last that is no JSON type.
 pub(super) fn fill(object: &mut Value, fields: &[Field], dice: &mut Dice, bad: usize) -> bool {
     let mut is_good = true;
     for _ in 0..=dice.below(4) {

@@ -123,7 +123,7 @@ fn sum<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         Ok(Some(Value::Duration(_))) => Some("list_duration_sum_duration"),
         _ => None,
     };
-    // Of several overloads cel-go takes the overload that fits the first element.
+    // Among several overloads cel-go takes the overload that fits the first element.
     let overload = match call.overload {
         None => by_first_element(&call.list(0)?),
         known => known,

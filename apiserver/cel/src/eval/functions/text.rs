@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::error::EvalError;
 use super::super::map::Map;
-use super::super::value::Value;
+use super::super::value::{Value, char_count};
 use super::super::work::WorkBudget;
 use super::{CallArgs, Function};
 use crate::library::format::{self, Argument};
@@ -229,7 +229,8 @@ fn argument<'a>(
 fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let list = call.list(0)?;
     let separator = if call.args.len() > 1 { Some(call.text(1)?) } else { None };
-    let mut text = String::new();
+    let between = separator.as_ref().map_or(0, |separator| char_count(separator));
+    let (mut text, mut characters) = (String::new(), 0_u64);
     for (index, item) in list.iter().enumerate() {
         // Empty texts add nothing to the length, which the cost counts.
         call.work.take(1)?;
@@ -241,9 +242,14 @@ fn join<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         };
         if let (1.., Some(separator)) = (index, &separator) {
             text.push_str(separator);
+            characters += between;
         }
         text.push_str(&part);
-        if text.len() as u64 / 5 > call.remaining.saturating_add(1) {
+        characters += char_count(&part);
+        // The cost is charged after the call, a fifth of the characters: a text for which the cost
+        // does not last is not made any longer. By characters, as bytes would refuse texts that are
+        // paid.
+        if characters / 5 > call.remaining.saturating_add(1) {
             return Err(EvalError::CostLimitExceeded);
         }
     }

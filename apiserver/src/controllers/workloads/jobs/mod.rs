@@ -6,7 +6,7 @@ mod status;
 use serde_json::{Value, json};
 
 use super::objects::{self, JOBS, Note, PODS};
-use super::turn::Turn;
+use super::reconcile::WorkloadReconcile;
 use super::{Done, pods};
 use crate::clock;
 use crate::core::Core;
@@ -22,7 +22,7 @@ const PAUSE: i64 = 10;
 const LONGEST: i64 = 600;
 
 /// Creates and counts the Pods of a Job, and writes the status.
-pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
     let held = objects::get(turn, JOBS, namespace, name);
     let uid = held.as_ref().map_or("", |held| meta::text(&held.value, "uid"));
     release_orphans(turn, namespace, name, uid)?;
@@ -43,8 +43,8 @@ pub(super) fn sync(turn: &Turn<'_>, namespace: &str, name: &str) -> Done {
     let mut failed = None;
     let mut again = None;
     if end.is_some() || is_suspended {
-        // Of a failed Job all Pods have failed.
-        if end.as_ref().is_some_and(status::End::is_failure) {
+        // In a failed Job all Pods have failed.
+        if end.as_ref().is_some_and(status::JobEnd::is_failure) {
             tally.failed += tally.active.len();
         }
         failed = delete_active(turn, job, &mut tally).err();
@@ -83,7 +83,7 @@ fn expire(core: &Core, job: &Value) -> Done {
 
 /// Creates Pods, up to the parallelism, or deletes the surplus. Returns when to look again.
 fn manage(
-    turn: &Turn<'_>,
+    turn: &WorkloadReconcile<'_>,
     job: &Value,
     tally: &mut Tally,
     all: &[Value],

@@ -29,7 +29,7 @@ pub(super) struct Tally {
 
 /// The end of a Job.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct JobEnd {
     /// Conditions: the early condition, and the condition once no Pod runs any more.
     conditions: [&'static str; 2],
     reason: &'static str,
@@ -95,23 +95,23 @@ impl Tally {
     }
 
     /// Returns the end of the Job, if due.
-    pub(super) fn end(&self, job: &Value, all: &[Value], now: i64) -> Option<End> {
+    pub(super) fn end(&self, job: &Value, all: &[Value], now: i64) -> Option<JobEnd> {
         let limit = usize::try_from(objects::number(job, "backoffLimit", 6)).unwrap_or(usize::MAX);
         if self.failed > limit
             || restarts(job, all).is_some_and(|count| count > 0 && count >= limit)
         {
             let message = "Job has reached the specified backoff limit";
-            return Some(End::failed("BackoffLimitExceeded", message));
+            return Some(JobEnd::failed("BackoffLimitExceeded", message));
         }
         if deadline(job).is_some_and(|at| at <= now) {
             let message = "Job was active longer than specified deadline";
-            return Some(End::failed("DeadlineExceeded", message));
+            return Some(JobEnd::failed("DeadlineExceeded", message));
         }
         let is_complete = match job["spec"]["completions"].as_u64() {
             Some(total) => self.succeeded as u64 >= total,
             None => self.succeeded > 0 && self.active.is_empty(),
         };
-        is_complete.then_some(End {
+        is_complete.then_some(JobEnd {
             conditions: ["SuccessCriteriaMet", "Complete"],
             reason: "CompletionsReached",
             message: "Reached expected number of succeeded pods",
@@ -126,7 +126,7 @@ impl Tally {
         &self,
         core: &Core,
         job: &Value,
-        end: Option<&End>,
+        end: Option<&JobEnd>,
         is_suspended: bool,
     ) -> Value {
         let now = core.clock.rfc3339();
@@ -163,7 +163,7 @@ impl Tally {
     }
 }
 
-impl End {
+impl JobEnd {
     /// Whether the Job has failed.
     pub(super) fn is_failure(&self) -> bool {
         self.level == "Warning"

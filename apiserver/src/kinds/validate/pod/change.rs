@@ -208,7 +208,7 @@ fn added(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let gates = list(old, "schedulingGates");
     let held: Vec<&str> = gates.iter().map(|gate| text(gate, "name")).collect();
     let sent = items(&new["spec"]["schedulingGates"]);
-    // Of gates with equal names the last is reported.
+    // Among gates with equal names the last is reported.
     let sent: BTreeMap<&str, usize> =
         sent.map(|(index, gate)| (text(gate, "name"), index)).collect();
     for (name, index) in sent.into_iter().filter(|(name, _)| !held.contains(name)) {

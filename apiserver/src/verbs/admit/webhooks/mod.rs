@@ -14,7 +14,7 @@ use windlass_cel::admission::{Attributes, Match};
 
 use super::policies::{self, Operation, request, rights};
 use crate::core::Core;
-use crate::hooks::{Answer, Configurations, Hook, Phase, Question};
+use crate::hooks::{Configurations, Hook, HookResponse, Phase, Question};
 use crate::kinds::Kind;
 use crate::policies::Subject;
 use crate::status::{About, ApiError};
@@ -108,7 +108,7 @@ fn check_dry_run(call: &Call, hook: &Hook) -> Result<(), ApiError> {
 fn verdict(
     call: &Call,
     hook: &Hook,
-    answer: &Answer,
+    answer: &HookResponse,
     is_mutating: bool,
 ) -> Result<Option<review::Verdict>, ApiError> {
     let verdict = match review::verdict(answer, &hook.spec, is_mutating) {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::go;
-use crate::hooks::{Answer, CallFailure, Hook};
+use crate::hooks::{CallFailure, Hook, HookResponse};
 use crate::status::ApiError;
 
 /// Group of the reviews.
@@ -73,7 +73,11 @@ fn trim(value: &mut Value, names: &[&str]) {
 }
 
 /// Returns the decision in an answer; the error is the reason why the call counts as failed.
-pub(super) fn verdict(answer: &Answer, spec: &Value, is_mutating: bool) -> Result<Verdict, String> {
+pub(super) fn verdict(
+    answer: &HookResponse,
+    spec: &Value,
+    is_mutating: bool,
+) -> Result<Verdict, String> {
     let review = match &answer.result {
         Ok(review) => review,
         Err(CallFailure::Client(why)) => return Err(format!("could not get REST client: {why}")),

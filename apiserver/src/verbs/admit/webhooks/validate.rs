@@ -32,7 +32,7 @@ pub(crate) fn validate(core: &Core, call: &Call, operation: Operation<'_>) -> Re
     })?;
     let answers = call.session.ask(questions, || core.rng.uid());
     let Some(answers) = answers else { return Err(ApiError::suspended()) };
-    // Of several refusals the first counts, but all webhooks may warn.
+    // Among several refusals the first counts, but all webhooks may warn.
     for (hook, answer) in called.iter().zip(&answers) {
         if let Err(error) = verdict(call, hook, answer, false) {
             refused.get_or_insert(error);

@@ -33,12 +33,12 @@ const KEPT_SHARE: usize = 16;
 /// The buffers of a store.
 #[derive(Default)]
 pub(crate) struct BufferPool {
-    lists: Mutex<Lists>,
+    lists: Mutex<FreeLists>,
 }
 
 /// The free buffers and their statistics.
 #[derive(Default)]
-struct Lists {
+struct FreeLists {
     /// Free buffers by capacity.
     free: BTreeMap<usize, Vec<Vec<u8>>>,
     /// Capacity of the free buffers.
@@ -128,7 +128,7 @@ impl BufferPool {
     }
 }
 
-impl Lists {
+impl FreeLists {
     /// Takes the smallest free buffer that fits without much waste.
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
         let most = size + (size / KEPT_SHARE).max(SMALL_STEP);

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::api::patch::merge_diff;
 use crate::api::{Api, Patch};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{Resource, ResourceExt, Whole};
+use windlass_core::resource::{FullObject, Resource, ResourceExt};
 use windlass_core::wire::Undecodable;
 
 // DESIGN.md, 297: Finalizers are written to one uid, and a status to one resourceVersion
@@ -83,7 +83,7 @@ impl<K> DerefMut for Patcher<K> {
     }
 }
 
-impl<K: Whole> Api<K> {
+impl<K: FullObject> Api<K> {
     /// Returns a copy of `object` to change; [`Patcher::send`] sends the differences.
     ///
     /// Nothing is sent. For an API of all namespaces the patcher takes the object's own namespace.
@@ -103,7 +103,7 @@ struct PatchChanges {
     wanted_status: Value,
 }
 
-impl<K: Whole> Patcher<K> {
+impl<K: FullObject> Patcher<K> {
     /// Sends the changes even if the object was written since the read: a field that both changed
     /// gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An object
     /// of another uid is never touched: a status, of which the API server does not compare the uid,

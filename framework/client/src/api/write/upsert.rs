@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::patch::merge_diff;
 use crate::api::{Api, Patch, Retries};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{Resource, ResourceExt, Whole};
+use windlass_core::resource::{FullObject, Resource, ResourceExt};
 
 /// Result of [`Api::create_or_update`] and [`Api::create_or_patch`].
 ///
@@ -103,7 +103,7 @@ impl<K: Resource> Api<K> {
         change: impl FnMut(&mut K),
     ) -> Result<Upserted<K>, Error>
     where
-        K: Whole,
+        K: FullObject,
     {
         self.upsert(object, change, WriteMethod::Replace).await
     }
@@ -121,7 +121,7 @@ impl<K: Resource> Api<K> {
         change: impl FnMut(&mut K),
     ) -> Result<Upserted<K>, Error>
     where
-        K: Whole,
+        K: FullObject,
     {
         self.upsert(object, change, WriteMethod::Patch).await
     }
@@ -134,7 +134,7 @@ impl<K: Resource> Api<K> {
         method: WriteMethod,
     ) -> Result<Upserted<K>, Error>
     where
-        K: Whole,
+        K: FullObject,
     {
         // An `Api` for all namespaces takes the namespace of the object.
         let api = self.near(object);
@@ -165,7 +165,7 @@ impl<K: Resource> Api<K> {
         change: &mut impl FnMut(&mut K),
     ) -> Result<Upserted<K>, Error>
     where
-        K: Whole,
+        K: FullObject,
     {
         let mut wanted = object.clone();
         change(&mut wanted);
@@ -181,7 +181,7 @@ impl<K: Resource> Api<K> {
         method: WriteMethod,
     ) -> Result<Upserted<K>, Error>
     where
-        K: Whole,
+        K: FullObject,
     {
         let mut wanted = stored.clone();
         change(&mut wanted);

@@ -54,7 +54,7 @@ pub(super) fn opaque_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) ->
 }
 
 /// Any value of that form; `null` is one in a list or a map, where it could be one of the type's
-/// values. Of a field serde says whether it may be null.
+/// values. For a field, serde says whether it may be null.
 fn opaque(form: &Form, is_inside: bool, generator: &mut SchemaGenerator) -> Schema {
     match form {
         Form::Nullable(form) => null_if(is_inside, opaque(form, is_inside, generator)),

@@ -1,8 +1,8 @@
 //! The schema of a field's type, found by method resolution.
 //!
 //! A type parameter of a function cannot ask "is it a Kubernetes type, else does it implement
-//! `JsonSchema`?"; an expression about a concrete type can. Of the impls below, the impl with the
-//! most references in front of `Of<T>` that applies is taken.
+//! `JsonSchema`?"; an expression about a concrete type can. Among the impls below, the impl with
+//! the most references in front of `Of<T>` that applies is taken.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -185,7 +185,7 @@ impl<T: JsonSchema + Std, L> Probe for &&&&Of<T, L> {
     }
 
     fn flat(self) -> Flat {
-        // Of the types of std, an option alone may be absent.
+        // Among the types of std, an option alone may be absent.
         if (T::ABSENT)() {
             |generator| of_option(Flattened::<T>::json_schema(generator))
         } else {

@@ -338,7 +338,7 @@ impl<K> Kind<K> {
     /// Any other kind: nothing is wrong.
     pub fn check(&self) {}
 
-    /// Of a type that is no version, which does not compile at the list of versions.
+    /// Placeholder for a type that is no version, which does not compile at the list of versions.
     ///
     /// # Errors
     /// None.

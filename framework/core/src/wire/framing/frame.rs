@@ -242,7 +242,7 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
 /// Splits the body of a watch into frames on arrival; feed the body's pieces in order.
 ///
 /// A newline ends a frame, also after a carriage return. Blank lines, which proxies and servers
-/// send to keep connections open, are skipped. Of a frame beyond the limit only the beginning is
+/// send to keep connections open, are skipped. For a frame beyond the limit only the beginning is
 /// delivered, so a decoder never holds more than the limit.
 ///
 /// ```

@@ -13,7 +13,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::{
     CanCache, CanCreate, CanDelete, CanGet, CanList, CanPatch, CanUpdate, OwnsCache,
 };
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole};
+use windlass_core::resource::{FullObject, ObjectKey, Resource, ResourceExt, Selector};
 
 impl<C: Reconciler> Context<C> {
     /// Returns the API of kind `K` in the object's namespace (in all namespaces when the object or
@@ -89,7 +89,7 @@ impl<C: Reconciler> Context<C> {
     /// API server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the object may have been created.
-    pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
+    pub fn create<'a, K: FullObject>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
         C: CanCreate<K>,
     {
@@ -108,7 +108,7 @@ impl<C: Reconciler> Context<C> {
     /// and any error of the API server.
     /// # Cancel safety
     /// Dropping the future cancels the request; the write may have been executed.
-    pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
+    pub fn replace<'a, K: FullObject>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
         C: CanUpdate<K>,
     {
@@ -129,7 +129,11 @@ impl<C: Reconciler> Context<C> {
 
     /// Sends a create and puts the answer into the cache. The fate of a child with a generated name
     /// is recorded in any case: a reconcile that counts children depends on that record.
-    pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
+    pub(super) async fn send_create<K: FullObject>(
+        &self,
+        api: &Api<K>,
+        child: &K,
+    ) -> Result<K, Error> {
         let clock = &self.shared.environment.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
         let kind = WrittenKind::of::<K>().filter(|_| is_unnamed && !self.is_dry_run());

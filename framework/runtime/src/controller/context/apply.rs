@@ -42,7 +42,7 @@ use crate::events::Normal;
 use windlass_cache::store::{Cached, FieldTree};
 use windlass_client::api::{Api, ApiFuture};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
+use windlass_core::resource::{FullObject, ObjectKey, Resource, ResourceExt, ResourceInfo};
 
 /// Most checks of the object of the child's name while others keep writing.
 pub(super) const TRIES: u32 = 5;
@@ -80,7 +80,7 @@ impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
     }
 }
 
-impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
+impl<'a, C: Reconciler, K: FullObject> ApplyOwned<'a, C, K> {
     pub(super) fn new(cx: &'a Context<C>, child: Result<Value, Error>) -> Self {
         let start = Self::start;
         Self { cx, child, may_adopt: None, is_marked: false, description: None, start }
@@ -218,7 +218,7 @@ struct Different {
     is_drift: bool,
 }
 
-impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
+impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
     /// Applies the child, and handles conflicts with the object of the same name.
     async fn run(mut self) -> Result<K, Error> {
         let (cx, key) = (self.cx, self.child.1.clone());

@@ -19,7 +19,7 @@ use windlass_core::rbac::{
     CanDeleteCollection, CanEvict, CanGetScale, CanPatchScale, CanPatchStatus, CanReadLog,
     CanRequestToken, CanUpdateStatus,
 };
-use windlass_core::resource::{Resource, Whole};
+use windlass_core::resource::{FullObject, Resource};
 
 /// Calls on kind `K` beside those of [`Context`]: subresources and whole collections, in the
 /// object's namespace. From [`Context::checked`].
@@ -155,7 +155,7 @@ impl<'a, C: Reconciler, K: Resource> CheckedApi<'a, C, K> {
     /// As [`patch_status`](Self::patch_status).
     pub fn replace_status<'b>(&self, object: &'b K) -> ApiFuture<'b, K>
     where
-        K: Whole,
+        K: FullObject,
         C: CanUpdateStatus<K>,
         'a: 'b,
     {

@@ -16,7 +16,7 @@ use windlass_cache::store::Cached;
 use windlass_client::api::{Api, ApiFuture, Propagation};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::Owns;
-use windlass_core::resource::{ApplyObject, ObjectKey, Resource, ResourceExt, Whole};
+use windlass_core::resource::{ApplyObject, FullObject, ObjectKey, Resource, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
     /// Makes a child exist and match `child`, an object of the kind or an apply configuration, by
@@ -98,7 +98,7 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Dropping the future cancels the request; the child may have been created, and is expected if
     /// the name is generated.
-    pub fn create_owned<K: Whole>(&self, child: K) -> ApiFuture<'_, K>
+    pub fn create_owned<K: FullObject>(&self, child: K) -> ApiFuture<'_, K>
     where
         C: Owns<K>,
     {
@@ -106,7 +106,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Completes the child with namespace and owner, and sends the create.
-    async fn create_child<K: Whole>(&self, mut child: K) -> Result<K, Error> {
+    async fn create_child<K: FullObject>(&self, mut child: K) -> Result<K, Error> {
         let Some(info) = K::static_info() else {
             return Err(Error::usage("cannot create a child whose type does not say its kind"));
         };

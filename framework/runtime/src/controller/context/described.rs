@@ -15,7 +15,7 @@ use super::is_namespaced;
 use crate::controller::state::ChildVersion;
 use crate::controller::{Context, Reconciler};
 use windlass_cache::store::Cached;
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Whole};
+use windlass_core::resource::{FullObject, ObjectKey, Resource, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
     /// Returns the key of a child of a graph, which has the object's name and namespace unless the
@@ -30,7 +30,7 @@ impl<C: Reconciler> Context<C> {
     /// Returns the hash of a child's description: equal hashes lead to equal intents, within a
     /// process and for one parent. `place` adds the further parts, and `is_marked` is set for a
     /// child without an owner reference. `None` if the conversion to JSON fails.
-    pub(crate) fn description<K: Whole>(
+    pub(crate) fn description<K: FullObject>(
         &self,
         child: &K,
         place: impl Hash,
@@ -41,7 +41,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the cached child under that key if the same description was applied to this very
     /// version, and whether the child is known to be ready.
-    pub(crate) fn described_child<K: Whole>(
+    pub(crate) fn described_child<K: FullObject>(
         &self,
         key: &ObjectKey,
         description: u64,
@@ -60,7 +60,7 @@ impl<C: Reconciler> Context<C> {
     /// Notes that a child from [`described_child`](Self::described_child) is ready by the rule of
     /// its kind, and as long as the version is the same: no such rule calls an object ready for a
     /// time.
-    pub(crate) fn note_ready<K: Whole>(&self, child: &Cached<K>, description: u64) {
+    pub(crate) fn note_ready<K: FullObject>(&self, child: &Cached<K>, description: u64) {
         let applied = &self.shared.memory.applied;
         applied.note_ready(&self.key, child.key(), description, version_of(child));
     }
@@ -73,7 +73,7 @@ fn version_of<K: Resource>(child: &Cached<K>) -> ChildVersion<'_> {
 }
 
 /// Returns the hash of a child in the serialized form of its type, with all additions.
-fn hash<K: Whole>(child: &K, added: (&str, impl Hash, bool)) -> Option<u64> {
+fn hash<K: FullObject>(child: &K, added: (&str, impl Hash, bool)) -> Option<u64> {
     let mut text = HashedText { hasher: DefaultHasher::new(), block: [0; BLOCK], used: 0 };
     serde_json::to_writer(&mut text, child).ok()?;
     text.flush_block();

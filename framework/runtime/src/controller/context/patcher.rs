@@ -8,7 +8,7 @@ use crate::controller::{Context, Reconciler};
 use windlass_client::api::Patcher;
 use windlass_core::error::Error;
 use windlass_core::rbac::CanPatch;
-use windlass_core::resource::{Resource, ResourceExt, Whole};
+use windlass_core::resource::{FullObject, Resource, ResourceExt};
 
 /// A copy of an object, to be changed freely; [`send`](Self::send) sends the difference. As
 /// [`Patcher`], and the caches show the written state at once.
@@ -64,7 +64,7 @@ impl<C: Reconciler> Context<C> {
     /// ```
     pub fn patcher(&self) -> ContextPatcher<'_, C, C::Object>
     where
-        C::Object: Whole,
+        C::Object: FullObject,
     {
         let patcher = self.own_api().patcher(&self.object);
         ContextPatcher { cx: self, patcher, is_own: true }
@@ -73,7 +73,7 @@ impl<C: Reconciler> Context<C> {
     /// Returns a copy of another object to be changed, as [`patcher`](Self::patcher).
     ///
     /// The object's own namespace counts, not that of the reconciled object.
-    pub fn patcher_of<K: Whole>(&self, object: &K) -> ContextPatcher<'_, C, K>
+    pub fn patcher_of<K: FullObject>(&self, object: &K) -> ContextPatcher<'_, C, K>
     where
         C: CanPatch<K>,
     {
@@ -85,7 +85,7 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
+impl<C: Reconciler, K: FullObject> ContextPatcher<'_, C, K> {
     /// As [`Patcher::unlocked`]. Such a patch of the reconciled object causes another reconcile:
     /// another client may have written between the version that was read and the version that the
     /// patch left.

@@ -20,7 +20,7 @@ use super::{LeaderElectionRecord, LockFuture, ObservedRecord, ResourceLock};
 use windlass_client::api::Api;
 use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{ResourceExt, Whole};
+use windlass_core::resource::{FullObject, ResourceExt};
 use windlass_core::wire::{Undecodable, times};
 
 /// The annotation that holds the record.
@@ -94,7 +94,7 @@ struct Annotated<K> {
     last: Mutex<Option<K>>,
 }
 
-impl<K: Whole> Annotated<K> {
+impl<K: FullObject> Annotated<K> {
     fn new(
         client: &Client,
         namespace: &str,
@@ -262,7 +262,7 @@ fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
 }
 
 /// Writes the record into the object's annotation.
-fn annotate<K: Whole>(object: &mut K, record: LeaderElectionRecord) {
+fn annotate<K: FullObject>(object: &mut K, record: LeaderElectionRecord) {
     let text = Text {
         holder_identity: record.holder.unwrap_or_default(),
         lease_duration_seconds: i64::try_from(record.duration.as_secs()).unwrap_or(i64::MAX),

@@ -31,14 +31,14 @@ pub(super) struct Tries<'a> {
 /// Observations of the named fields of stored values.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    places: BTreeMap<Path, Seen>,
+    places: BTreeMap<Path, ValueCounts>,
     /// Values that were written of fields with a few values, such as the tag of an enum.
     tags: BTreeMap<Path, BTreeSet<String>>,
 }
 
 /// Observations at a place.
 #[derive(Debug, Default)]
-struct Seen {
+struct ValueCounts {
     /// Whether serde wrote the field of some value.
     is_kept: bool,
     /// Values of which serde did not.
@@ -189,7 +189,7 @@ fn below<'a>(schema: &'a Value, step: &str) -> Option<&'a Value> {
     }
 }
 
-impl Seen {
+impl ValueCounts {
     /// Notes a value that serde did not write under its name; returns whether it is lost.
     fn unwritten(&mut self, value: &Value, schema: &Value, moved: Moved) -> bool {
         self.is_kept |= moved == Moved::Away;

@@ -39,7 +39,7 @@ struct Field<'a> {
 
 /// The answer to a declared state.
 #[derive(PartialEq, Eq)]
-enum Answer {
+enum WriteOutcome {
     Stored,
     /// Refused for its content.
     Refused,
@@ -104,7 +104,7 @@ impl World {
         };
         let mut refusal = None;
         self.eventually("the example is created", async || match api.create(&object).await {
-            Err(error) if answer(&error) == Answer::Refused && !error.is_already_exists() => {
+            Err(error) if answer(&error) == WriteOutcome::Refused && !error.is_already_exists() => {
                 refusal = Some(error);
                 true
             }
@@ -120,20 +120,20 @@ impl World {
 
     /// Declares a spec, and waits for rest; returns whether it was stored.
     async fn declare(&self, api: &Api<DynamicObject>, name: &str, spec: &Value) -> bool {
-        let mut last = Answer::Failed;
+        let mut last = WriteOutcome::Failed;
         self.eventually("a spec is answered", async || {
             let step = json!([{ "op": "replace", "path": "/spec", "value": spec }]);
             last = match api.patch(name, Patch::Json(step)).await {
-                Ok(_) => Answer::Stored,
+                Ok(_) => WriteOutcome::Stored,
                 Err(error) => answer(&error),
             };
-            last != Answer::Failed
+            last != WriteOutcome::Failed
         })
         .await;
-        if last == Answer::Stored {
+        if last == WriteOutcome::Stored {
             self.rest().await;
         }
-        last == Answer::Stored
+        last == WriteOutcome::Stored
     }
 
     /// Deletes the object, and waits until it is gone.
@@ -159,10 +159,10 @@ impl World {
 
 /// Returns the meaning of an error. Webhooks of an operator that is down answer 500, and an object
 /// that is being replaced 404: both pass.
-fn answer(error: &Error) -> Answer {
+fn answer(error: &Error) -> WriteOutcome {
     match error.code() {
-        Some(400 | 403 | 409 | 422) => Answer::Refused,
-        _ => Answer::Failed,
+        Some(400 | 403 | 409 | 422) => WriteOutcome::Refused,
+        _ => WriteOutcome::Failed,
     }
 }
 

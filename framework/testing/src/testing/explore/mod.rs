@@ -27,10 +27,10 @@ mod monitor;
 mod oracle;
 mod outcome;
 mod patterns;
-mod plan;
 mod report;
 mod run;
 mod saved;
+mod schedule;
 mod search;
 mod setting;
 mod simulate;
@@ -47,8 +47,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use self::oracle::Verdict;
-use self::plan::Plan;
 use self::run::Shared;
+use self::schedule::Schedule;
 use self::search::{Reference, Search, SearchTally};
 use self::setting::Setting;
 use windlass_core::rng::Rng;
@@ -282,7 +282,7 @@ impl Exploration {
         seed: u64,
         began: Instant,
         report: &mut ExplorationReport,
-        chosen: impl FnOnce(&Reference, u64) -> Result<Vec<Plan>, String>,
+        chosen: impl FnOnce(&Reference, u64) -> Result<Vec<Schedule>, String>,
     ) where
         F: Fn(World) -> W + Send + Sync,
         W: Future<Output = ()>,
@@ -310,7 +310,7 @@ impl Exploration {
     }
 
     /// Returns the plans, single disturbances first.
-    fn plans(&self, reference: &Reference, seed: u64) -> Vec<Plan> {
+    fn plans(&self, reference: &Reference, seed: u64) -> Vec<Schedule> {
         let replicated = reference.replicated.as_ref().map(|outcome| &outcome.recording);
         let mut plans = patterns::single(&reference.first.recording, replicated, self.stale_starts);
         let pairs = self.runs.saturating_sub(plans.len());
@@ -321,7 +321,7 @@ impl Exploration {
 }
 
 /// Returns the seed and the plan of the run that alone is asked for.
-fn replayed() -> Option<(u64, Plan)> {
+fn replayed() -> Option<(u64, Schedule)> {
     let text = std::env::var(REPLAY).ok()?;
     let parsed = seed_and_plan(&text);
     assert!(
@@ -332,7 +332,7 @@ fn replayed() -> Option<(u64, Plan)> {
 }
 
 /// Reads `SEED:PLAN`.
-fn seed_and_plan(text: &str) -> Option<(u64, Plan)> {
+fn seed_and_plan(text: &str) -> Option<(u64, Schedule)> {
     let (seed, plan) = text.split_once(':')?;
     Some((seed.parse().ok()?, plan.parse().ok()?))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::monitor::{Change, Observed};
 use super::outcome::Outcome;
-use super::plan::{Disturbance, Step};
+use super::schedule::{Disturbance, Step};
 use super::state::{self, Difference, End, Masks};
 use super::varying::elapsed;
 use super::varying::names::{Names, Snapshot};

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::monitor::{Change, Recording, Request};
-use super::plan::{Disturbance, Plan, Step};
+use super::schedule::{Disturbance, Schedule, Step};
 use windlass_core::rng::Rng;
 
 /// Most plans for equal requests, and for changes of one object by one user.
@@ -21,7 +21,7 @@ pub(super) fn single(
     reference: &Recording,
     replicated: Option<&Recording>,
     stale: bool,
-) -> Vec<Plan> {
+) -> Vec<Schedule> {
     let mut patterns = vec![crashes(reference)];
     patterns.extend(of_changes(reference));
     patterns.push(recreations(reference));
@@ -29,9 +29,9 @@ pub(super) fn single(
     if stale {
         patterns.push(stale_starts(reference));
     }
-    let mut patterns: Vec<Vec<Plan>> = patterns
+    let mut patterns: Vec<Vec<Schedule>> = patterns
         .into_iter()
-        .map(|steps| steps.into_iter().map(|step| Plan { steps: vec![step] }).collect())
+        .map(|steps| steps.into_iter().map(|step| Schedule { steps: vec![step] }).collect())
         .collect();
     patterns.extend(replicated.map(hand_overs));
     let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
@@ -40,9 +40,9 @@ pub(super) fn single(
 }
 
 /// Returns `count` plans with two disturbances, drawn from the single ones.
-pub(super) fn pairs(single: &[Plan], count: usize, rng: &Rng) -> Vec<Plan> {
+pub(super) fn pairs(single: &[Schedule], count: usize, rng: &Rng) -> Vec<Schedule> {
     // The numbers of hand-overs are those of another reference run.
-    let single: Vec<&Plan> = single.iter().filter(|plan| !plan.is_replicated()).collect();
+    let single: Vec<&Schedule> = single.iter().filter(|plan| !plan.is_replicated()).collect();
     let bound = u64::try_from(single.len()).unwrap_or(u64::MAX);
     if bound < 2 {
         return Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn pairs(single: &[Plan], count: usize, rng: &Rng) -> Vec<Plan> {
             [draw()?, draw()?].into_iter().flat_map(|plan| plan.steps.clone()).collect();
         steps.sort_by_key(|step| step.at);
         steps.dedup();
-        Some(Plan { steps })
+        Some(Schedule { steps })
     };
     (0..count).filter_map(pair).filter(|plan| plan.steps.len() == 2).collect()
 }
@@ -82,13 +82,13 @@ fn writes(reference: &Recording) -> impl Iterator<Item = (usize, &Request)> {
 }
 
 /// Returns the hand-overs at writes, and some that lead back to the first replica.
-fn hand_overs(reference: &Recording) -> Vec<Plan> {
+fn hand_overs(reference: &Recording) -> Vec<Schedule> {
     let step = |(at, _)| Step { kind: Disturbance::HandOver, at };
     let steps: Vec<Step> = writes(reference).map(step).collect();
     let half = steps.len().div_ceil(2);
     let back = steps.iter().zip(&steps[half..]).take(RETURNS);
-    let back = back.map(|(there, back)| Plan { steps: vec![*there, *back] });
-    steps.iter().map(|step| Plan { steps: vec![*step] }).chain(back).collect()
+    let back = back.map(|(there, back)| Schedule { steps: vec![*there, *back] });
+    steps.iter().map(|step| Schedule { steps: vec![*step] }).chain(back).collect()
 }
 
 /// Returns the changes of kinds that the operator watches, the first ones of each object.
@@ -240,7 +240,7 @@ fn is_replaceable(reference: &Recording, request: &Request) -> bool {
 mod tests {
     use super::*;
 
-    fn plans(texts: &[&str]) -> Vec<Plan> {
+    fn plans(texts: &[&str]) -> Vec<Schedule> {
         texts.iter().map(|text| text.parse().expect("the text is a plan")).collect()
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::monitor::{Change, Recording, Request, words};
-use super::plan::{Disturbance, Plan, Step};
+use super::schedule::{Disturbance, Schedule, Step};
 
 /// The moment of a disturbance in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ fn subjects(kind: Disturbance, reference: &Recording) -> Vec<(usize, String)> {
 }
 
 /// Returns the moments of a plan; those that the reference run does not have are left out.
-pub(super) fn moments(plan: &Plan, reference: &Recording) -> Vec<Moment> {
+pub(super) fn moments(plan: &Schedule, reference: &Recording) -> Vec<Moment> {
     let moment = |step: &Step| {
         let subjects = subjects(step.kind, reference);
         let (_, of) = subjects.iter().find(|(at, _)| *at == step.at)?.clone();
@@ -67,7 +67,7 @@ pub(super) fn moments(plan: &Plan, reference: &Recording) -> Vec<Moment> {
 ///
 /// # Errors
 /// The moment that the reference run does not have, in words.
-pub(super) fn plan(moments: &[Moment], reference: &Recording) -> Result<Plan, String> {
+pub(super) fn plan(moments: &[Moment], reference: &Recording) -> Result<Schedule, String> {
     let step = |moment: &Moment| {
         let subjects = subjects(moment.kind, reference).into_iter();
         let mut equal = subjects.filter(|(_, text)| *text == moment.of).map(|(at, _)| at);
@@ -76,7 +76,7 @@ pub(super) fn plan(moments: &[Moment], reference: &Recording) -> Result<Plan, St
             format!("{} does not happen {} times in it", moment.of, moment.occurrence)
         })
     };
-    Ok(Plan { steps: moments.iter().map(step).collect::<Result<_, _>>()? })
+    Ok(Schedule { steps: moments.iter().map(step).collect::<Result<_, _>>()? })
 }
 
 /// Returns the content of a file.

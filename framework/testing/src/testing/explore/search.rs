@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use super::monitor::{Change, Recording, words};
 use super::oracle::{self, Expectation, Verdict};
 use super::outcome::Outcome;
-use super::plan::Plan;
 use super::report::{ExplorationReport, Finding};
 use super::run::{self, Shared};
+use super::schedule::Schedule;
 use super::setting::{REPLICAS, Setting};
 use super::{Exploration, REPLAY, World, saved};
 use crate::testing::paused::{STACK, on_thread};
@@ -26,7 +26,7 @@ const SLOW: [Duration; 2] = [Duration::from_secs(7), Duration::from_secs(29)];
 /// Refused attempts of each write in the runs that show which values failures increase: numbers of
 /// attempts.
 const REFUSALS: [usize; 2] = [1, 2];
-/// Plan of two replicas whose hand-over never comes.
+/// Schedule of two replicas whose hand-over never comes.
 const UNDISTURBED: &str = "hand-over@4294967295";
 
 /// Results of undisturbed runs.
@@ -39,7 +39,7 @@ pub(super) struct Reference {
 
 impl Reference {
     /// Returns the recording whose requests and changes a plan numbers.
-    fn of(&self, plan: &Plan) -> &Recording {
+    fn of(&self, plan: &Schedule) -> &Recording {
         self.recording(plan.is_replicated())
     }
 
@@ -159,7 +159,7 @@ pub(super) fn replicate<F, W>(
 pub(super) struct Search<'a, F> {
     pub(super) shared: &'a Shared<'a, F>,
     pub(super) reference: &'a Reference,
-    pub(super) plans: &'a [Plan],
+    pub(super) plans: &'a [Schedule],
     pub(super) seed: u64,
     pub(super) began: Instant,
     pub(super) tally: SearchTally,
@@ -202,7 +202,7 @@ impl<F> Search<'_, F> {
 
     /// Makes the run of a plan; returns what was wrong with it, of the fewest disturbances that
     /// show it.
-    fn one<W>(&self, plan: &Plan) -> Option<Finding>
+    fn one<W>(&self, plan: &Schedule) -> Option<Finding>
     where
         F: Fn(World) -> W + Send + Sync,
         W: Future<Output = ()>,
@@ -218,7 +218,7 @@ impl<F> Search<'_, F> {
     }
 
     /// Makes the run of a plan, and returns what was wrong with it.
-    fn judged<W>(&self, plan: &Plan) -> Option<Finding>
+    fn judged<W>(&self, plan: &Schedule) -> Option<Finding>
     where
         F: Fn(World) -> W + Send + Sync,
         W: Future<Output = ()>,

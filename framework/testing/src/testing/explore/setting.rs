@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::EPOCH;
-use super::plan::Plan;
+use super::schedule::Schedule;
 
 /// Starts of simulated time. The second one, 2032-01-01T00:00:00Z, has the day of the year and of
 /// the week of the first one, since schedules depend on these.
@@ -16,7 +16,7 @@ pub(super) const REPLICAS: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setting {
     pub(super) seed: u64,
-    pub(super) plan: Plan,
+    pub(super) plan: Schedule,
     /// Delay of all events.
     pub(super) lag: Duration,
     /// Number of attempts of each write that are refused at first.
@@ -31,7 +31,7 @@ pub(super) struct Setting {
 
 impl Setting {
     /// Returns the setting of a plan's run.
-    pub(super) fn of(seed: u64, plan: &Plan) -> Self {
+    pub(super) fn of(seed: u64, plan: &Schedule) -> Self {
         let replicas = if plan.is_replicated() { REPLICAS } else { 1 };
         Self { seed, plan: plan.clone(), replicas, ..Self::default() }
     }

@@ -10,7 +10,7 @@ use windlass_apiserver::ApiServer;
 
 use super::line::Line;
 use super::monitor::{LEASE, Monitor};
-use super::plan::RESTART;
+use super::schedule::RESTART;
 use super::setting::Setting;
 use super::varying::names::Snapshot;
 use crate::embedded::{self, WebhookRoutes};
@@ -265,7 +265,8 @@ impl World {
         self.inner.webhooks.connect(&mut manager, &self.inner.client);
         let manager = manager.observed(&self.inner.monitor.observer());
         let manager = if self.inner.replicas > 1 {
-            // Of this process: another one of the name would take its record for its own.
+            // Distinct from other processes: another one of the name would take its record for its
+            // own.
             let identity = format!("replica-{replica}-{number}");
             manager.leader_election_with(LeaderElection::new(LEASE).identity(identity))
         } else {

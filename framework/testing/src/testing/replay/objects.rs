@@ -11,12 +11,12 @@ use super::format::Entry;
 use crate::testing::target::Target;
 
 /// Group, plural, namespace and name of an object.
-type Place = (String, String, String, String);
+type ObjectId = (String, String, String, String);
 
 impl Recording {
     /// Returns the cached objects at the end, by their places. Caches of metadata alone have no
     /// objects to store.
-    fn objects(&self) -> BTreeMap<Place, Value> {
+    fn objects(&self) -> BTreeMap<ObjectId, Value> {
         let mut caches: Vec<ReplayedCache> =
             self.lines.caches.iter().map(ReplayedCache::new).collect();
         for (_, entry) in &self.lines.entries {

@@ -20,7 +20,7 @@ use windlass_runtime::controller::{MOST_WORKERS, ReconcileObserver};
 use windlass_runtime::manager::{Manager, Running};
 
 use super::format::{Entry, Lines};
-use super::script::{Script, Turn};
+use super::script::{ReconcileId, Script};
 
 /// Time from the start of the operator to the beginning of the recording: caches fill in it.
 const LEAD: Duration = Duration::from_secs(5);
@@ -168,7 +168,7 @@ impl Course {
     }
 
     /// Makes the object of a reconcile due.
-    fn enqueue(&self, (controller, key): &Turn) {
+    fn enqueue(&self, (controller, key): &ReconcileId) {
         let (namespace, name) = match key.split_once('/') {
             Some((namespace, name)) => (Some(namespace), name),
             None => (None, key.as_str()),

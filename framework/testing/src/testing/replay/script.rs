@@ -31,7 +31,7 @@ use super::compare;
 use super::format::{Entry, Lines, RecordedAnswer, RecordedRequest};
 
 /// Controller and key of a reconcile.
-pub(super) type Turn = (String, String);
+pub(super) type ReconcileId = (String, String);
 
 /// The other side of the operator.
 pub(super) struct Script {
@@ -54,8 +54,8 @@ pub(super) struct State {
     pub(super) reconciles: HashMap<u64, ScriptedReconcile>,
     /// Recorded reconciles by the numbers that they have in the replay.
     numbers: HashMap<u64, u64>,
-    held: HashMap<Turn, oneshot::Sender<()>>,
-    turns: HashMap<Turn, u64>,
+    held: HashMap<ReconcileId, oneshot::Sender<()>>,
+    turns: HashMap<ReconcileId, u64>,
     /// Requests that are never answered, as in the recording.
     parked: Vec<oneshot::Sender<RecordedAnswer>>,
     /// The first difference.
@@ -76,7 +76,7 @@ struct ScriptedRequest {
 /// A recorded reconcile, and its state in the replay.
 #[derive(Debug)]
 pub(super) struct ScriptedReconcile {
-    pub(super) turn: Turn,
+    pub(super) turn: ReconcileId,
     /// Text for reports.
     pub(super) text: String,
     /// Whether the recording has the end, and so all requests.
@@ -104,7 +104,7 @@ impl Script {
     }
 
     /// Lets a reconcile begin that is held; false if none is.
-    pub(super) fn admit(&self, number: u64, turn: &Turn) -> bool {
+    pub(super) fn admit(&self, number: u64, turn: &ReconcileId) -> bool {
         let mut state = self.state.lock();
         let Some(held) = state.held.remove(turn) else { return false };
         state.turns.insert(turn.clone(), number);

@@ -20,7 +20,7 @@ const ITEM_NAMES: [&str; 3] = ["uid", "type", "name"];
 pub(super) struct Answers(pub(super) Vec<(String, Given)>);
 
 /// An answer: its code, its body, and whether more may follow, as of a watch.
-pub(super) struct Answer {
+pub(super) struct ScriptedResponse {
     pub(super) code: u16,
     pub(super) body: Bytes,
     pub(super) is_open: bool,
@@ -28,7 +28,7 @@ pub(super) struct Answer {
 
 impl Answers {
     /// Answers a request.
-    pub(super) fn answer(&self, parts: &Parts, body: &[u8]) -> Answer {
+    pub(super) fn answer(&self, parts: &Parts, body: &[u8]) -> ScriptedResponse {
         let query = parts.uri.query().unwrap_or_default();
         let parameter = |name: &str| parameter(query, name);
         let Some(target) = Target::of(parts.uri.path()) else {
@@ -92,7 +92,7 @@ impl Answers {
         self.of_kind(target).filter(is_selected).collect()
     }
 
-    fn list(&self, target: &Target, query: &str) -> Answer {
+    fn list(&self, target: &Target, query: &str) -> ScriptedResponse {
         let items = self.selected(target, query);
         let kind = items.first().and_then(|item| item["kind"].as_str()).unwrap_or("Object");
         let version = items.first().map_or(json!("v1"), |item| item["apiVersion"].clone());
@@ -101,7 +101,7 @@ impl Answers {
         success(200, &list)
     }
 
-    fn watch(&self, target: &Target, query: &str, is_initial: bool) -> Answer {
+    fn watch(&self, target: &Target, query: &str, is_initial: bool) -> ScriptedResponse {
         let mut events = Vec::new();
         if is_initial {
             let objects = self.selected(target, query).into_iter();
@@ -112,10 +112,10 @@ impl Answers {
                     "annotations": { "k8s.io/initial-events-end": "true" } } } }));
         }
         let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
-        Answer { code: 200, body: lines.into(), is_open: true }
+        ScriptedResponse { code: 200, body: lines.into(), is_open: true }
     }
 
-    fn create(&self, target: &Target, body: &[u8]) -> Answer {
+    fn create(&self, target: &Target, body: &[u8]) -> ScriptedResponse {
         let Ok(mut object) = serde_json::from_slice::<Value>(body) else {
             return failure(400, "BadRequest", "the body is no JSON");
         };
@@ -140,7 +140,13 @@ impl Answers {
     }
 
     /// Answers an update, an apply or a merge patch.
-    fn write(&self, target: &Target, is_update: bool, format: &str, body: &[u8]) -> Answer {
+    fn write(
+        &self,
+        target: &Target,
+        is_update: bool,
+        format: &str,
+        body: &[u8],
+    ) -> ScriptedResponse {
         let Ok(sent) = serde_json::from_slice::<Value>(body) else {
             return failure(400, "BadRequest", "the body is no JSON");
         };
@@ -255,7 +261,7 @@ fn merge_items(known: &mut Vec<Value>, items: &[Value]) {
 }
 
 /// Returns the answer about an object that is not given.
-fn absent(target: &Target) -> Answer {
+fn absent(target: &Target) -> ScriptedResponse {
     failure(404, "NotFound", &format!("{} {:?} not found", target.resource(), target.name))
 }
 
@@ -273,11 +279,11 @@ fn completed(target: &Target, mut object: Value) -> Value {
     object
 }
 
-fn success(code: u16, object: &Value) -> Answer {
-    Answer { code, body: object.to_string().into(), is_open: false }
+fn success(code: u16, object: &Value) -> ScriptedResponse {
+    ScriptedResponse { code, body: object.to_string().into(), is_open: false }
 }
 
-fn failure(code: u16, reason: &str, message: &str) -> Answer {
+fn failure(code: u16, reason: &str, message: &str) -> ScriptedResponse {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code });
     success(code, &status)

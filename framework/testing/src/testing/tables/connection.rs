@@ -23,7 +23,7 @@ use windlass_core::error::Error;
 use windlass_core::metrics::Metrics;
 use windlass_core::rng::Rng;
 
-use super::answers::{Answer, Answers};
+use super::answers::{Answers, ScriptedResponse};
 use super::given::Given;
 use crate::testing::EPOCH;
 
@@ -75,7 +75,7 @@ async fn respond(
     let (parts, body) = request.into_parts();
     // A body that breaks off is one of a client that is gone.
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    let Answer { code, body, is_open } = answers.answer(&parts, &body);
+    let ScriptedResponse { code, body, is_open } = answers.answer(&parts, &body);
     let mut response = Response::new(AnswerBody { data: Some(body), is_open });
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     let json = http::HeaderValue::from_static("application/json");

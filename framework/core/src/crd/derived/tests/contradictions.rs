@@ -76,7 +76,7 @@ fn a_type_that_is_said_again_changes_nothing() {
     assert_eq!(field("any")["type"], "object");
 }
 
-/// Of another crate: schemars' derive alone.
+/// A type of another crate: it has schemars' derive alone.
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 struct Foreign {
     v4: Ipv4Addr,

@@ -10,7 +10,7 @@ use crate::events::{Normal, Warning};
 use crate::owner::{MarkedOwner, OWNER, OWNER_UID};
 use windlass_client::api::Patch;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{ResourceExt, Whole};
+use windlass_core::resource::{FullObject, ResourceExt};
 
 /// The owner that controls an object of the child's name.
 struct Holder {
@@ -23,7 +23,7 @@ struct Holder {
     is_marked: bool,
 }
 
-impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
+impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
     /// Handles a foreign object of the name of the child: adopts the object if allowed. `None` when
     /// the object changed meanwhile.
     pub(super) async fn take_over(

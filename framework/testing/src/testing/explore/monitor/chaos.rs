@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::recording::Request;
-use crate::testing::explore::plan::Disturbance;
+use crate::testing::explore::schedule::Disturbance;
 use windlass_core::rng::Rng;
 
 /// Longest latency of one request.

@@ -25,7 +25,7 @@ use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use self::refusals::Refusals;
 use super::line::{self, Trace};
-use super::plan::{Disturbance, Step};
+use super::schedule::{Disturbance, Step};
 use super::setting::Setting;
 use super::state;
 use super::varying::names::Snapshot;

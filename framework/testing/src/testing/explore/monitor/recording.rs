@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
 use crate::testing::explore::line;
-use crate::testing::explore::plan::Step;
+use crate::testing::explore::schedule::Step;
 use crate::testing::explore::state;
 use crate::testing::explore::varying::names::{self, Uids};
 

@@ -1,7 +1,7 @@
 //! Words for the requests and changes of a recording.
 
 use super::recording::{Change, Recording, Request};
-use crate::testing::explore::plan::Step;
+use crate::testing::explore::schedule::Step;
 
 /// Returns the words for a request; `key` names the object where the path does not.
 pub(in crate::testing::explore) fn request_text(request: &Request, key: Option<&str>) -> String {

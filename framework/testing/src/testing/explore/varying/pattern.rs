@@ -17,7 +17,7 @@ pub(super) struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Fixed(String),
-    /// Of this kind, and of these lengths.
+    /// Characters of this kind, in these lengths.
     Varying(Letters, usize, usize),
 }
 

@@ -14,20 +14,20 @@ use crate::testing::explore::state::{self, Difference, End};
 const YEARS: [&str; 2] = ["2026", "2032"];
 
 /// Key of an object, and path with positions.
-type Place = (String, String);
+type ValuePath = (String, String);
 
 /// Places that have one value in each undisturbed run, and not the same in all of them.
 #[derive(Debug, Default)]
 pub(in crate::testing::explore) struct Relations {
-    groups: Vec<Vec<Place>>,
+    groups: Vec<Vec<ValuePath>>,
 }
 
 impl Relations {
     /// Returns the relations that undisturbed runs show.
     pub(in crate::testing::explore) fn of(first: &End, others: &[End]) -> Self {
         let first = values(first);
-        let others: Vec<BTreeMap<Place, String>> = others.iter().map(values).collect();
-        let mut groups: BTreeMap<Vec<&str>, Vec<Place>> = BTreeMap::new();
+        let others: Vec<BTreeMap<ValuePath, String>> = others.iter().map(values).collect();
+        let mut groups: BTreeMap<Vec<&str>, Vec<ValuePath>> = BTreeMap::new();
         for (place, value) in &first {
             let found = others.iter().map(|other| other.get(place).map(String::as_str));
             let Some(found) = found.collect::<Option<Vec<&str>>>() else { continue };
@@ -49,7 +49,7 @@ impl Relations {
         for places in &self.groups {
             let mut present = places.iter().filter(|place| found.contains_key(*place));
             let Some(one) = present.next() else { continue };
-            let others: BTreeSet<&Place> =
+            let others: BTreeSet<&ValuePath> =
                 present.filter(|other| found.get(*other) != found.get(one)).collect();
             broken.extend(others.into_iter().map(|other| difference(one, other)));
         }
@@ -57,7 +57,7 @@ impl Relations {
     }
 }
 
-fn difference(one: &Place, other: &Place) -> Difference {
+fn difference(one: &ValuePath, other: &ValuePath) -> Difference {
     let ((key, path), (other, there)) = (one, other);
     // The values may be secret.
     let text = format!(
@@ -67,7 +67,7 @@ fn difference(one: &Place, other: &Place) -> Difference {
 }
 
 /// Returns the texts of objects whose keys are their own.
-fn values(end: &End) -> BTreeMap<Place, String> {
+fn values(end: &End) -> BTreeMap<ValuePath, String> {
     let mut found = BTreeMap::new();
     for (key, states) in end {
         if let [state] = states.as_slice() {
@@ -78,7 +78,7 @@ fn values(end: &End) -> BTreeMap<Place, String> {
 }
 
 /// Adds the texts of a value. The recursion is as deep as the value.
-fn collect(value: &Value, key: &str, path: &str, found: &mut BTreeMap<Place, String>) {
+fn collect(value: &Value, key: &str, path: &str, found: &mut BTreeMap<ValuePath, String>) {
     match value {
         Value::String(text) if !YEARS.iter().any(|year| text.contains(year)) => {
             let is_encoded = state::resource_of(key) == "secrets" && path.starts_with(".data.");

@@ -19,7 +19,7 @@ use super::grants;
 use crate::keys::same_tokens;
 
 /// Comparisons that the entries of a controller need.
-pub(super) struct Twins<'a> {
+pub(super) struct TypeComparisons<'a> {
     generics: &'a Generics,
     krate: &'a TokenStream,
     /// The main graph of the controller, which grants reading and owning its kinds.
@@ -31,7 +31,7 @@ pub(super) struct Twins<'a> {
     sets: RefCell<Vec<String>>,
 }
 
-impl<'a> Twins<'a> {
+impl<'a> TypeComparisons<'a> {
     /// Creates the comparisons of a controller with these generics.
     pub(super) fn new(generics: &'a Generics, attrs: &'a Attrs, krate: &'a TokenStream) -> Self {
         let (answers, sets) = Default::default();
@@ -113,7 +113,7 @@ impl<'a> Twins<'a> {
 
     /// Returns the check that none of the types before it is the same kind.
     pub(super) fn only(&self, kind: &Type, before: &Before<'_, '_>, fault: &str) -> TokenStream {
-        // Of a path the last name is underlined: of several tokens rustc would take the first.
+        // In a path the last name is underlined: of several tokens rustc would take the first.
         let place = at(last(kind).map_or_else(|| kind.span(), Ident::span));
         let checks = self.conditions(kind, before).into_iter().map(|(is_same, text)| {
             let message = format!("{text}: {fault}");

@@ -65,7 +65,7 @@ pub(super) struct Step {
 
 /// The disturbances of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct Schedule {
     pub(super) steps: Vec<Step>,
 }
 
@@ -167,7 +167,7 @@ impl Disturbance {
     }
 }
 
-impl Plan {
+impl Schedule {
     /// Whether its run has two replicas with a lease.
     pub(super) fn is_replicated(&self) -> bool {
         self.steps.iter().any(|step| step.kind == Disturbance::HandOver)
@@ -185,7 +185,7 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, step) in self.steps.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
@@ -195,7 +195,7 @@ impl fmt::Display for Plan {
     }
 }
 
-impl FromStr for Plan {
+impl FromStr for Schedule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -219,11 +219,11 @@ mod tests {
         for text in
             ["", "crash-after@17", "hold@3,crash-before@12", "fail-504@1", "stale-start-2@0"]
         {
-            let plan: Plan = text.parse().expect("the text is a plan");
+            let plan: Schedule = text.parse().expect("the text is a plan");
             assert_eq!(plan.to_string(), text);
         }
         for text in ["crash-after", "crash@1", "late@x"] {
-            assert!(text.parse::<Plan>().is_err(), "{text}");
+            assert!(text.parse::<Schedule>().is_err(), "{text}");
         }
     }
 
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn a_plan_is_made_shorter_by_one_step_at_a_time() {
-        let plan: Plan = "hold@3,late@5".parse().expect("the text is a plan");
-        let shorter: Vec<String> = plan.shorter().iter().map(Plan::to_string).collect();
+        let plan: Schedule = "hold@3,late@5".parse().expect("the text is a plan");
+        let shorter: Vec<String> = plan.shorter().iter().map(Schedule::to_string).collect();
         assert_eq!(shorter, ["late@5", "hold@3"]);
         assert_eq!(plan.shorter()[0].shorter(), []);
     }

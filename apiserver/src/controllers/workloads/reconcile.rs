@@ -26,7 +26,7 @@ const ACCOUNTS: &str = "system:serviceaccounts";
 
 /// A reconcile of a key.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct WorkloadReconcile<'a> {
     core: &'a Core,
     /// Account of the controller.
     user: User,
@@ -36,7 +36,7 @@ pub(super) struct Turn<'a> {
     failure: RefCell<Option<ApiError>>,
 }
 
-impl Deref for Turn<'_> {
+impl Deref for WorkloadReconcile<'_> {
     type Target = Core;
 
     fn deref(&self) -> &Core {
@@ -47,7 +47,7 @@ impl Deref for Turn<'_> {
 /// The answers for the first creation of a turn, and the failure if answers did not come in time.
 pub(super) type Answered = (Arc<Session>, Option<ApiError>);
 
-impl<'a> Turn<'a> {
+impl<'a> WorkloadReconcile<'a> {
     /// Returns a look at a key; `answered` after a wait for webhooks.
     pub(super) fn new(core: &'a Core, key: &Key, answered: Option<Answered>) -> Self {
         let (session, failure) = answered.unwrap_or_else(|| (Session::open(), None));
