@@ -143,10 +143,18 @@ fn summary(plan: &Plan) -> String {
     let parts = actions.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
     let changes = if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") };
-    let is_failed = |object: &&PlannedObject| matches!(object.outcome, PlannedOutcome::Failed(_));
-    let failed = plan.objects.iter().filter(is_failed).count();
-    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    format!("Plan: {changes}; {} reconciled as dry runs{failures}\n", plan.objects.len())
+    let count = |is_counted: fn(&PlannedOutcome) -> bool| {
+        plan.objects.iter().filter(|object| is_counted(&object.outcome)).count()
+    };
+    let others = [
+        (count(|it| matches!(it, PlannedOutcome::Failed(_))), "failed"),
+        (count(|it| *it == PlannedOutcome::Paused), "paused"),
+        (count(|it| *it == PlannedOutcome::NotSelected), "not selected"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    let rest: String = others.clone().map(|(count, what)| format!(", {count} {what}")).collect();
+    let reconciled = plan.objects.len() - others.map(|(count, _)| count).sum::<usize>();
+    format!("Plan: {changes}; {reconciled} reconciled as dry runs{rest}\n")
 }
 
 /// Returns the plan as JSON. Values of fields are JSON texts, as they may be cut or masked.

@@ -97,8 +97,9 @@ impl<C: Reconciler + Owns<K>, K: FullObject> RolloutNode<C, K> {
         let objects =
             objects.map(|child| AppliedChild::Whole(Box::new(Arc::unwrap_or_clone(child))));
         let objects = objects.collect();
+        // A field that is done, or has failed, needs no check.
         let rest = match &status.phase {
-            RolloutPhase::Paused(rest) => *rest,
+            RolloutPhase::Progressing | RolloutPhase::Paused(_) => status.check_after(),
             _ => None,
         };
         Ok(FieldOutcome::of(state(&status))
@@ -176,13 +177,17 @@ mod tests {
             (RolloutPhase::Progressing, "InProgress RollingOut 1 of 3 updated, 2 ready"),
             (
                 RolloutPhase::Paused(Some(Duration::ZERO)),
-                "InProgress CanaryPaused 1 of 3 updated, 2 ready",
+                "InProgress CanaryPaused 1 of 3 updated, 2 ready; the canary is ready, and the others wait; \
+                 to go on before the pause is over: annotation windlass.dev/promote=r",
             ),
             (RolloutPhase::RolledBack(text()), "Failed RolledBack late"),
             (RolloutPhase::Stalled(text()), "Failed RolloutStalled late"),
         ] {
             let revision = "r".to_owned();
-            let status = RolloutStatus { revision, total: 3, updated: 1, ready: 2, phase };
+            let (deadline_in, not_promoted) = (None, None);
+            let (total, updated, ready) = (3, 1, 2);
+            let status =
+                RolloutStatus { revision, total, updated, ready, phase, deadline_in, not_promoted };
             let found = match state(&status) {
                 DependentState::Ready => "Ready".to_owned(),
                 DependentState::NotReady(Readiness::InProgress { reason, message }) => {

@@ -30,8 +30,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let Some((handle, _)) = self.observe(&id).await? else {
             return match self.unseen() {
                 // Its deletion would fail now, and the object would be gone when it appears.
-                Some(_) => Err(self.deleting(&id, "is not seen yet")),
-                None => self.clear().await,
+                Some(_) if !self.is_deleted() => Err(self.not_seen(&id)),
+                _ => self.clear().await,
             };
         };
         if self.is_dry_run {
@@ -47,8 +47,13 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             call::run(self.cx, (Verb::Delete, limit), delete, |_| "error").await
         };
         deleted.map_err(NoResult::failure).tried(format!("deleting {}", self.resource(&id)))?;
+        // Whatever follows: the provider has shown the resource, and deletes it.
+        self.note_deleted();
         match self.observe(&id).await? {
-            Some(_) => Err(self.deleting(&id, "is being deleted")),
+            Some(_) => {
+                self.record_deleted().await;
+                Err(self.deleting(&id))
+            }
             None => {
                 self.cx.event(Normal, "ExternalDeleted", format!("{} is gone", self.resource(&id)));
                 self.clear().await
@@ -75,7 +80,18 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     }
 
     /// The wait for the end of a resource.
-    fn deleting(&self, id: &str, state: &str) -> Failure {
-        Failure::wait_for("ExternalDeleting", format!("{} {state}", self.resource(id)))
+    fn deleting(&self, id: &str) -> Failure {
+        Failure::wait_for("ExternalDeleting", format!("{} is being deleted", self.resource(id)))
+    }
+
+    /// The wait for a resource that was created, and that no call has deleted: it cannot be told
+    /// from one that is gone.
+    fn not_seen(&self, id: &str) -> Failure {
+        let text = format!(
+            "{} is not seen yet: it was created, and may still appear for {} s; it is deleted then",
+            self.resource(id),
+            self.externals.creation_grace.as_secs()
+        );
+        Failure::wait_for("ExternalDeleting", text)
     }
 }

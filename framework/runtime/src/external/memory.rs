@@ -4,7 +4,7 @@
 //! While the API server is away, or after lost answers, this process knows more than the object
 //! says. A restart loses that knowledge: the object then goes the way of every unknown outcome.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::time::Duration;
 
@@ -48,6 +48,25 @@ impl SettledCreations {
     /// Forgets an outcome that is recorded.
     pub(super) fn forget(&self, pending: &Stamp) {
         self.0.lock().remove(pending);
+    }
+}
+
+/// Creations whose resource the provider has shown, and has been told to delete.
+#[derive(Debug, Default)]
+pub(super) struct AcceptedDeletions(Mutex<BTreeSet<Stamp>>);
+
+impl AcceptedDeletions {
+    /// Keeps the creation, and forgets the oldest one when there are too many.
+    pub(super) fn note(&self, created: &Stamp) {
+        let mut kept = self.0.lock();
+        kept.insert(created.clone());
+        if kept.len() > MOST {
+            kept.pop_first();
+        }
+    }
+
+    pub(super) fn has(&self, created: &Stamp) -> bool {
+        self.0.lock().contains(created)
     }
 }
 
@@ -178,6 +197,18 @@ mod tests {
             differences.note(&n.to_string(), "", Some("size 8"));
         }
         assert_eq!(differences.0.lock().len(), MOST);
+    }
+
+    #[test]
+    fn accepted_deletions_are_bounded() {
+        let deletions = AcceptedDeletions::default();
+        let stamp = |n: usize| {
+            let time = Timestamp::from_second(n as i64).unwrap();
+            Stamp { time, token: "token".to_owned() }
+        };
+        (0..MOST + 3).for_each(|n| deletions.note(&stamp(n)));
+        assert!(!deletions.has(&stamp(2)) && deletions.has(&stamp(MOST + 2)));
+        assert_eq!(deletions.0.lock().len(), MOST);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod controller;
 mod driver;
 mod dry_run;
 mod error;
+mod import;
 mod late_initialization;
 mod memory;
 mod pass;
@@ -240,6 +241,16 @@ pub trait External: Send + Sync + Sized + 'static {
     ) -> Option<Value> {
         let _ = (object, handle);
         None
+    }
+
+    /// Names what the ids of an object are relative to, such as a server or a region of its spec:
+    /// equal ids of objects with different scopes are different resources. Default: the empty text,
+    /// ids are unique for the provider.
+    ///
+    /// An id that is set by hand is refused while another object has recorded the same resource.
+    fn id_scope(&self, object: &ExternalObject<'_, Self::Object>) -> String {
+        let _ = object;
+        String::new()
     }
 
     /// Writes the state of the resource into the status of the object. Called by

@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::call::{self, NoResult, Verb};
+use super::import::ImportCheck;
 use super::late_initialization::only_empty;
 use super::memory::SettledCreation;
 use super::record::{self, CREATE_PENDING, EXTERNAL_DRIVER, EXTERNAL_NAME, Record, Stamp};
@@ -110,7 +111,9 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         // Parts that a reconciler drives beside its field are of the field's driver.
         let is_of_field = drivers.have_field(&suffix);
         let driver = is_of_field.then(|| format!("{controller} {}", E::FINALIZER));
-        Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver })
+        let pass = Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver };
+        pass.ensure_unshared()?;
+        Ok(pass)
     }
 
     /// Returns the name of another driver in the record.
@@ -172,7 +175,14 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     pub(super) fn take(&mut self, object: E::Object) -> Result<()> {
         (self.record, self.policy) = stated(self.externals, &object, &self.suffix)?;
         self.object = Arc::new(object);
-        Ok(())
+        self.ensure_unshared()
+    }
+
+    /// Refuses a resource that another object has recorded.
+    fn ensure_unshared(&self) -> Result<()> {
+        let Self { externals, cx, part, suffix, object, .. } = self;
+        let check = ImportCheck { externals, cx, object: &**object, part, suffix };
+        check.ensure_unshared(&self.record, self.policy)
     }
 
     /// The argument of the provider's calls.
@@ -304,6 +314,35 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     pub(super) fn unseen(&self) -> Option<Duration> {
         let rest = self.rest(self.record.created.as_ref()?, self.externals.creation_grace);
         Some(rest).filter(|rest| !rest.is_zero())
+    }
+
+    /// Whether the provider has taken a deletion of the created resource, of this process or of an
+    /// earlier one. Missing then means gone.
+    pub(super) fn is_deleted(&self) -> bool {
+        let is_known = |made: &Stamp| self.externals.deletions.has(made);
+        self.record.is_deleted || self.record.created.as_ref().is_some_and(is_known)
+    }
+
+    /// Notes that the provider has taken the deletion.
+    pub(super) fn note_deleted(&self) {
+        if let Some(created) = &self.record.created {
+            self.externals.deletions.note(created);
+        }
+    }
+
+    /// Records a deletion that takes time, for the process after a restart.
+    pub(super) async fn record_deleted(&mut self) {
+        let Some(token) = self.record.created.as_ref().map(|created| created.token.clone()) else {
+            return;
+        };
+        if self.record.is_deleted || self.unseen().is_none() {
+            return;
+        }
+        match self.write(record::deleted(&self.suffix, &token)).await {
+            Ok(()) => self.record.is_deleted = true,
+            // The memory has it; without it, a restart waits longer.
+            Err(error) => tracing::debug!(%error, "a deletion under way is not recorded"),
+        }
     }
 
     /// Returns the rest of a limit since this process wrote a stamp, or saw it first.

@@ -34,6 +34,10 @@ pub const EXTERNAL_POLICY: &str = records::EXTERNAL_POLICY;
 /// and then removes the finalizer.
 pub const EXTERNAL_DRIVER: &str = records::EXTERNAL_DRIVER;
 
+/// Annotation with the token of a created resource that the provider is deleting: once missing, the
+/// resource is gone. Written only when the deletion takes time.
+const DELETE_ACCEPTED: &str = "windlass.dev/external-delete-accepted";
+
 /// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind
 /// the slash.
 const LONGEST_SUFFIX: usize = 38;
@@ -74,6 +78,8 @@ pub(super) struct Record {
     pub(super) unsettled: Option<Stamp>,
     /// Whether the id was set by hand, and not to settle a creation of unknown outcome.
     pub(super) is_import: bool,
+    /// Whether the provider has taken the deletion of the created resource.
+    pub(super) is_deleted: bool,
 }
 
 /// Returns the key of an annotation for a resource.
@@ -120,7 +126,9 @@ impl Record {
         let is_open = pending.as_ref().is_some_and(|it| !is_refused(it) && !is_made(it));
         let is_import = id.is_some() && created.is_none() && !is_open;
         let unsettled = pending.filter(|pending| id.is_none() && !is_refused(pending));
-        Ok(Self { created, unsettled, is_import, id: id.map(str::to_owned) })
+        let deleted = value(DELETE_ACCEPTED);
+        let is_deleted = deleted.is_some() && deleted == created.as_ref().map(|it| &*it.token);
+        Ok(Self { created, unsettled, is_import, is_deleted, id: id.map(str::to_owned) })
     }
 }
 
@@ -223,6 +231,7 @@ pub(super) fn pending(suffix: &str, stamp: &Stamp, driver: Option<&str>) -> Valu
             (EXTERNAL_NAME, None),
             (CREATE_SUCCEEDED, None),
             (CREATE_FAILED, None),
+            (DELETE_ACCEPTED, None),
         ],
     )
 }
@@ -245,10 +254,16 @@ pub(super) fn failed(suffix: &str, stamp: &Stamp) -> Value {
     annotations(suffix, &[(CREATE_FAILED, Some(stamp.to_string()))])
 }
 
+/// Returns the patch that records the token of a created resource whose deletion takes time.
+pub(super) fn deleted(suffix: &str, token: &str) -> Value {
+    annotations(suffix, &[(DELETE_ACCEPTED, Some(token.to_owned()))])
+}
+
 /// Returns the patch that removes the record of a resource that is gone.
 pub(super) fn cleared(suffix: &str) -> Value {
-    let all = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED, CREATE_FAILED, EXTERNAL_DRIVER];
-    annotations(suffix, &all.map(|base| (base, None)))
+    let outcomes = [CREATE_SUCCEEDED, CREATE_FAILED, DELETE_ACCEPTED];
+    let all = [EXTERNAL_NAME, CREATE_PENDING, EXTERNAL_DRIVER].into_iter().chain(outcomes);
+    annotations(suffix, &all.map(|base| (base, None)).collect::<Vec<_>>())
 }
 
 /// Returns the patch that records the graph that drives a resource; `None` for a driver of no

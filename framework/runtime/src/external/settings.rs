@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::memory::{FirstSeen, Reports, SettledCreations};
+use super::memory::{AcceptedDeletions, FirstSeen, Reports, SettledCreations};
 use super::{External, ExternalPolicy};
 use windlass_client::client::RequestLimiter;
 
@@ -91,8 +91,11 @@ pub struct Externals<E> {
     pub(super) outcomes: SettledCreations,
     /// Times at which records of creations were written or first seen.
     pub(super) first_seen: FirstSeen,
+    pub(super) deletions: AcceptedDeletions,
     /// Differences that were reported and not repaired, and resources that are kept.
     pub(super) reports: Reports,
+    /// Ids of imported resources that no other object had recorded.
+    pub(super) imports: Reports,
     /// Names of other controllers that were replaced in records.
     pub(super) replaced: Reports,
     /// Tells drivers apart that have the same name.
@@ -126,7 +129,9 @@ impl<E: External> Externals<E> {
             limiter: None,
             outcomes: SettledCreations::default(),
             first_seen: FirstSeen::default(),
+            deletions: AcceptedDeletions::default(),
             reports: Reports::default(),
+            imports: Reports::default(),
             replaced: Reports::default(),
             identity: Arc::new(()),
             is_dry_run: false,

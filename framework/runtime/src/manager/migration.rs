@@ -130,9 +130,10 @@ impl fmt::Display for MigratedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.has_refused() {
             let count = self.refused.len() + self.more_refused;
+            let (are, them) = if count == 1 { ("is", "it") } else { ("are", "them") };
             write!(
                 f,
-                "{}: {} objects are stored in {} now ({} conflicts), and {count} are refused; correct them, \
+                "{}: {} objects are stored in {} now ({} conflicts), and {count} {are} refused; correct {them}, \
                  and migrate again:",
                 self.definition, self.objects, self.version, self.conflicts
             )?;

@@ -40,7 +40,7 @@ pub use self::children::RolloutChildren;
 pub(crate) use self::children::RolloutPass;
 pub use self::settings::Canary;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
@@ -192,6 +192,10 @@ pub struct RolloutStatus {
     pub ready: usize,
     /// Phase of the rolling change, with the reason if it does not go on.
     pub phase: RolloutPhase,
+    /// Time until the [deadline](Rollout::deadline) of a child that is not ready.
+    pub(crate) deadline_in: Option<Duration>,
+    /// The value of [`PROMOTE`], if a canary waits and the value does not name its revision.
+    pub(crate) not_promoted: Option<String>,
 }
 
 /// State of a rolling change.
@@ -232,25 +236,44 @@ impl RolloutStatus {
     pub fn action(&self) -> ReconcileResult {
         Ok(match &self.phase {
             RolloutPhase::Complete | RolloutPhase::Partitioned => Action::done(),
-            RolloutPhase::Progressing => Action::wait_for("RollingOut", self.text()),
-            RolloutPhase::Paused(Some(rest)) => {
-                Action::wait_for("CanaryPaused", self.text()).check_after(*rest)
-            }
-            RolloutPhase::Paused(None) => Action::wait_for("CanaryPaused", self.text()),
+            RolloutPhase::Progressing => self.checked(Action::wait_for("RollingOut", self.text())),
+            RolloutPhase::Paused(_) => self.checked(Action::wait_for("CanaryPaused", self.text())),
             RolloutPhase::RolledBack(reason) => Action::stalled("RolledBack", reason.clone()),
             RolloutPhase::Stalled(reason) => Action::stalled("RolloutStalled", reason.clone()),
         })
     }
 
+    /// Returns the time after which the change goes on, or is rolled back, without a change of
+    /// anything.
+    pub(crate) fn check_after(&self) -> Option<Duration> {
+        let pause = match self.phase {
+            RolloutPhase::Paused(rest) => rest,
+            _ => None,
+        };
+        // At least a second: a clock that was set back must not make a loop.
+        let deadline = self.deadline_in.map(|rest| rest.max(Duration::from_secs(1)));
+        pause.into_iter().chain(deadline).min()
+    }
+
+    fn checked(&self, wait: Action) -> Action {
+        match self.check_after() {
+            Some(delay) => wait.check_after(delay),
+            None => wait,
+        }
+    }
+
     /// Returns the progress of the change, for people.
     pub(crate) fn text(&self) -> String {
-        let Self { updated, ready, total, .. } = self;
+        let Self { updated, ready, total, revision, .. } = self;
         let counts = format!("{updated} of {total} updated, {ready} ready");
-        match &self.phase {
-            RolloutPhase::Paused(None) => {
-                format!("{counts}; to go on: annotation {PROMOTE}={}", self.revision)
-            }
-            _ => counts,
+        let RolloutPhase::Paused(pause) = &self.phase else { return counts };
+        let when = if pause.is_some() { " before the pause is over" } else { "" };
+        let mut text = format!(
+            "{counts}; the canary is ready, and the others wait; to go on{when}: annotation {PROMOTE}={revision}"
+        );
+        if let Some(value) = &self.not_promoted {
+            let _ = write!(text, " (its value {value:?} does not name this revision)");
         }
+        text
     }
 }

@@ -20,6 +20,10 @@ use crate::events::Warning;
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
 use windlass_core::resource::{FullObject, ResourceExt};
+use windlass_core::text::shorten;
+
+/// Most bytes of a person's value in a text.
+const LONGEST_VALUE: usize = 80;
 
 /// One pass.
 pub(super) struct RolloutRun<'a, C: Reconciler, S> {
@@ -208,15 +212,31 @@ where
     /// revision, and stops being so, says nothing about it.
     fn too_late(&self, newest: &Revision, children: &[RolloutChild]) -> Option<String> {
         let deadline = self.settings.deadline?;
-        let all_ready = newest.time(UPDATED_READY_AT);
-        let late = children.iter().zip(self.names).find(|(child, _)| {
-            let since = child.since.filter(|since| all_ready.is_none_or(|then| *since >= then));
-            let waited = since.and_then(|since| passed(since, self.now));
-            child.member.at == Some(At::Target)
-                && !child.member.is_ready
-                && waited.is_some_and(|waited| waited >= deadline)
-        });
+        let late = children
+            .iter()
+            .zip(self.names)
+            .find(|(child, _)| self.waited(newest, child).is_some_and(|waited| waited >= deadline));
         late.map(|(_, name)| format!("\"{name}\" was not ready within {} s", deadline.as_secs()))
+    }
+
+    /// The time since which a child has the revision without being ready; `None` for a child that
+    /// the deadline does not concern.
+    fn waited(&self, revision: &Revision, child: &RolloutChild) -> Option<Duration> {
+        if child.member.at != Some(At::Target) || child.member.is_ready {
+            return None;
+        }
+        let all_ready = revision.time(UPDATED_READY_AT);
+        let since = child.since.filter(|since| all_ready.is_none_or(|then| *since >= then));
+        since.and_then(|since| passed(since, self.now))
+    }
+
+    /// The time until the first deadline of a child; of one that gets the revision now, the whole
+    /// deadline.
+    fn deadline_in(&self, view: &RolloutView<'_, C>) -> Option<Duration> {
+        let deadline = self.settings.deadline.filter(|_| view.rolled_back.is_none())?;
+        let waited = |child: &RolloutChild| self.waited(&view.target, child);
+        let longest = view.children.iter().filter_map(waited).max().unwrap_or_default();
+        Some(deadline.saturating_sub(longest))
     }
 
     /// Makes a child, with the marks of its revision; `None` when the state does not decode any
@@ -323,12 +343,20 @@ where
             .is_some_and(|names| names.split(',').any(|it| it.trim() == revision.name))
     }
 
+    /// Returns what a person has approved in place of the revision that waits.
+    fn not_promoted(&self, phase: &RolloutPhase) -> Option<String> {
+        let value = self.cx.object().annotation(PROMOTE);
+        let value = value.filter(|_| matches!(phase, RolloutPhase::Paused(_)))?;
+        Some(shorten(value.to_owned(), LONGEST_VALUE))
+    }
+
     /// Notes that a revision is good, deletes old revisions, and returns the status.
     async fn finish(
         &self,
         mut view: RolloutView<'_, C>,
         held: &HeldMembers,
     ) -> Result<RolloutStatus, Error> {
+        let deadline_in = self.deadline_in(&view);
         let (total, target) = (view.children.len(), view.target.name.clone());
         let is_done =
             |child: &RolloutChild| child.member.at == Some(At::Target) && child.member.is_ready;
@@ -362,7 +390,9 @@ where
                 || view.children.iter().any(|child| child.revision == revision.name)
         };
         view.revisions.prune(self.settings.history, is_used).await?;
-        Ok(RolloutStatus { revision: target, total, updated, ready, phase })
+        let not_promoted = self.not_promoted(&phase);
+        let revision = target;
+        Ok(RolloutStatus { revision, total, updated, ready, phase, deadline_in, not_promoted })
     }
 
     /// Notes that all children of the revision are ready, when one of them got it since the last

@@ -167,7 +167,10 @@ async fn a_canary_holds_the_other_children_and_what_comes_after_until_it_is_appr
     let canary = world.api::<ConfigMap>().get("c").await.unwrap();
     let revision = canary.label(REVISION).unwrap();
     let told = world.told("shop").await;
-    let text = format!("ships: 1 of 3 updated, 3 ready; to go on: annotation {PROMOTE}={revision}");
+    let text = format!(
+        "ships: 1 of 3 updated, 3 ready; the canary is ready, and the others wait; to go on: \
+         annotation {PROMOTE}={revision}"
+    );
     assert!(told.starts_with(&text), "{told}");
 
     let approval = json!({ "metadata": { "annotations": { PROMOTE: revision } } });

@@ -47,9 +47,11 @@ impl<C: Reconciler> Context<C> {
     pub(in crate::controller) fn changed_finalizers(&self, answer: &[u8]) {
         let verb = "patch";
         if let Some(mut pending) = self.before_write::<C::Object>(verb, &self.key) {
-            // The state of the reconcile, as the cache may show the result already.
-            pending.before =
-                pending.before.and(serde_json::from_slice(&self.cached_at_start.raw()).ok());
+            // The state of the reconcile: the cache may show the result already, or, of the last
+            // finalizer, nothing.
+            let is_whole = C::Object::projection().is_none();
+            let before = is_whole.then(|| serde_json::from_slice(&self.cached_at_start.raw()).ok());
+            pending.before = before.flatten();
             self.after_write(Some(pending), answer);
         }
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::controller::state::Drivers;
 use crate::controller::{Context, Reconciler};
+use windlass_cache::store::Cached;
 use windlass_client::api::Patch;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::Metrics;
@@ -29,6 +30,12 @@ impl<C: Reconciler> Context<C> {
         });
         let newest = cached.and_then(|cached| cached.get().ok());
         newest.unwrap_or_else(|| Arc::clone(&self.object))
+    }
+
+    /// Returns the other objects of the kind, as the cache shows them.
+    pub(crate) fn other_objects(&self) -> impl Iterator<Item = Cached<C::Object>> {
+        let uid = self.object.uid();
+        self.store.list().into_iter().filter(move |other| other.metadata().uid() != uid)
     }
 
     /// Reads the object from the API server; `None` when it is gone, or another object has the

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::action::Wait;
 use windlass_core::error::{BoxError, Error, ErrorKind};
+use windlass_core::rbac::Rule;
 
 /// A failed reconcile. Any error becomes a failure through `?`; a failure is retried with backoff
 /// unless its schedule says otherwise.
@@ -181,8 +182,9 @@ impl Failure {
         self
     }
 
-    /// Adds the grant to the text of a request that RBAC refused, as written in `can(…)`.
-    pub(in crate::controller) fn naming_missing_grant(mut self) -> Self {
+    /// Adds the grant to the text of a request that RBAC refused, as written in `can(…)`; of a
+    /// grant among `declared`, that the cluster has an older Role.
+    pub(in crate::controller) fn naming_missing_grant(mut self, declared: &[Rule]) -> Self {
         if let Some(error) = self.source.downcast_mut::<Error>()
             && let Some(grant) = error.missing_grant()
         {
@@ -193,11 +195,18 @@ impl Failure {
             let of_name = name.filter(|name| !name.is_empty() && !grant.contains('/'));
             let of_name =
                 of_name.map(|name| format!(", or `can({grant}[{name:?}])` for this name,"));
-            let note = format!(
-                "the Role of the operator does not permit it: add `can({grant})`{} to \
-                 `#[controller(…)]`, and apply the printed Role again",
-                of_name.unwrap_or_default()
-            );
+            let note = if is_declared(declared, error, grant) {
+                format!(
+                    "the controller declares the grant `{grant}`, and the Role in the cluster does not have it: apply the \
+                     printed Role of this version again"
+                )
+            } else {
+                format!(
+                    "the Role of the operator does not permit it: add `can({grant})`{} to \
+                     `#[controller(…)]`, and apply the printed Role again",
+                    of_name.unwrap_or_default()
+                )
+            };
             let unnoted = std::mem::replace(error, Error::new(ErrorKind::Forbidden, ""));
             *error = unnoted.note(&note);
         }
@@ -271,6 +280,25 @@ impl Failure {
     }
 }
 
+/// Whether `rules` permit the request that was refused for want of a grant.
+fn is_declared(rules: &[Rule], error: &Error, grant: &str) -> bool {
+    let Some(details) = error.status().and_then(|status| status.details.as_ref()) else {
+        return false;
+    };
+    let Some((verb, kind)) = grant.split_once(' ') else { return false };
+    // The details name the resource without its subresource.
+    let resource = match kind.split_once('/') {
+        Some((_, part)) if !details.kind.contains('/') => format!("{}/{part}", details.kind),
+        _ => details.kind.clone(),
+    };
+    rules.iter().any(|rule| {
+        rule.group == details.group
+            && rule.resource == resource
+            && rule.verbs.contains(verb)
+            && (rule.names.is_empty() || rule.names.contains(&details.name))
+    })
+}
+
 impl<E: Into<BoxError>> From<E> for Failure {
     fn from(source: E) -> Self {
         Self::new(source.into(), Retry::Backoff)
@@ -330,6 +358,32 @@ mod tests {
         assert_eq!(failure.attempts().next(), Some("publishing the host"));
         assert!(failure.is_terminal());
         assert_eq!(failure.cause().to_string(), "no such zone");
+    }
+
+    #[test]
+    fn a_missing_grant_that_is_declared_is_said_to_be_missing_in_the_cluster() {
+        let declared = [
+            Rule::of_resource("configmaps", &["delete"]).named(["one"]),
+            Rule::of_resource("pods/eviction", &["create"]),
+        ];
+        let text = |name: &str, kind: &str, grant: &str| {
+            let details = format!(r#"{{"name": "{name}", "kind": "{kind}"}}"#);
+            let status = format!(r#"{{"code": 403, "reason": "Forbidden", "details": {details}}}"#);
+            let error = Error::from_status("write", serde_json::from_str(&status).unwrap());
+            let failure = Failure::from(error.with_missing_grant(grant));
+            failure.naming_missing_grant(&declared).to_string()
+        };
+        let old = "the Role in the cluster does not have it: apply the printed Role";
+        assert!(text("one", "configmaps", "delete ConfigMap").contains(old));
+        assert!(text("web", "pods", "create Pod/eviction").contains(old));
+        for (name, kind, grant) in [
+            ("two", "configmaps", "delete ConfigMap"),
+            ("one", "configmaps", "patch ConfigMap"),
+            ("web", "pods", "create Pod"),
+        ] {
+            let text = text(name, kind, grant);
+            assert!(!text.contains(old) && text.contains(&format!("can({grant})")), "{text}");
+        }
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl<C: Reconciler> ObjectStep<C> {
                         cx.commit_reads();
                         Ok(Some(Action::done()))
                     }
-                    Err(failure) => Err(Box::pin(failed(&cx, failure)).await),
+                    Err(failure) => Err(Box::pin(failed(self, &cx, failure)).await),
                 }
             }
             Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
@@ -237,7 +237,7 @@ impl<C: Reconciler> ObjectStep<C> {
         match cx.write_conditions(&ConditionOutcome::paused()).await {
             Ok(()) => StepStop::Paused,
             // Retried, until the pause is shown.
-            Err(error) => failed(&cx, error.into()).await,
+            Err(error) => failed(self, &cx, error.into()).await,
         }
     }
 
@@ -300,7 +300,7 @@ impl<C: Reconciler> ObjectStep<C> {
         };
         let mut action = match result {
             Ok(action) => action,
-            Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
+            Err(failure) => return Err(Box::pin(failed(self, cx, failure)).await),
         };
         if self.spec.options.drops_superseded {
             superseded.ended(key);
@@ -317,13 +317,13 @@ impl<C: Reconciler> ObjectStep<C> {
         if let Some(type_) = &self.spec.options.outcome
             && let Err(error) = Box::pin(cx.report_success(type_)).await
         {
-            return Err(Box::pin(failed(cx, error.into())).await);
+            return Err(Box::pin(failed(self, cx, error.into())).await);
         }
         if self.spec.options.conditions.is_some()
             && let Err(error) =
                 Box::pin(cx.write_conditions(&ConditionOutcome::done(cx.remarks()))).await
         {
-            return Err(Box::pin(failed(cx, error.into())).await);
+            return Err(Box::pin(failed(self, cx, error.into())).await);
         }
         cx.commit_reads();
         if let Some(last_reconciled) = &self.last_reconciled {
@@ -482,8 +482,12 @@ impl<C: Reconciler> ObjectStep<C> {
 }
 
 /// Classifies a failed reconcile: a failure because the object is gone does not count.
-async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> StepStop {
-    let failure = failure.naming_missing_grant();
+async fn failed<C: Reconciler>(
+    step: &ObjectStep<C>,
+    cx: &Context<C>,
+    failure: Failure,
+) -> StepStop {
+    let failure = failure.naming_missing_grant(&step.plan.rules);
     if cx.has_ended(&failure).await { StepStop::Ended(failure) } else { StepStop::Failed(failure) }
 }
 

@@ -32,6 +32,65 @@ async fn an_object_stays_until_its_resource_is_missing() {
     drop(running);
 }
 
+/// Deletes a volume that was made just now and stays visible for some observations; returns the
+/// time until the object is gone, and the reasons and messages of its waits.
+async fn deleted_at_once(restarts: bool) -> (Duration, Vec<String>) {
+    let world = World::start().await;
+    world.cloud.with(|cloud| cloud.lingers = 3);
+    let mut running = Some(world.run(world.driver()));
+    world.create("home").await;
+    world.until_ready("home").await;
+    let began = tokio::time::Instant::now();
+    world.volumes().delete("home").await.unwrap();
+    world.until_said("home", "is being deleted").await;
+    if restarts {
+        drop(running.take());
+        running = Some(world.run(world.driver()));
+    }
+    let mut said = Vec::new();
+    until("it is gone", async || match world.volumes().get_opt("home").await.unwrap() {
+        None => true,
+        Some(home) => {
+            let conditions = home.status.unwrap_or_default().conditions;
+            said.extend(conditions.get("Ready").map(|ready| ready.message.clone()));
+            false
+        }
+    })
+    .await;
+    assert_eq!(world.cloud.disks().0, 0);
+    drop(running);
+    (began.elapsed(), said)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_was_deleted_holds_its_object_only_until_it_is_missing() {
+    let (waited, said) = deleted_at_once(false).await;
+    assert!(waited < 20 * SECOND, "{waited:?}");
+    assert!(!said.iter().any(|text| text.contains("not seen yet")), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_does_not_make_a_deleted_resource_one_that_may_still_appear() {
+    let (waited, said) = deleted_at_once(true).await;
+    assert!(waited < 20 * SECOND, "{waited:?}");
+    assert!(!said.iter().any(|text| text.contains("not seen yet")), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_waits_for_the_provider_to_show_the_resource_says_which_and_why() {
+    let world = World::start().await;
+    world.cloud.with(|cloud| cloud.hides = 4);
+    let running = world.run(world.driver());
+    world.create("home").await;
+    until("its creation", async || world.cloud.disks().0 == 1).await;
+    world.volumes().delete("home").await.unwrap();
+    world
+        .until_said("home", "\"disk-1\" is not seen yet: it was created, and may still appear")
+        .await;
+    assert_eq!(world.ready("home").await.1, "Terminating");
+    drop(running);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_crash_in_a_deletion_leaks_nothing() {
     for fault in [Fault::Hang, Fault::HangAfter] {

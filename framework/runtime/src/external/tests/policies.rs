@@ -251,3 +251,58 @@ async fn a_resource_that_outlives_its_object_is_told_once_though_the_clean_up_wa
     assert!(notes.len() == 1 && notes[0].starts_with("1 Normal "), "{notes:?}");
     drop(running);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_another_object_has_recorded_is_not_taken() {
+    let world = World::start().await;
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    let metadata = json!({ "name": "thief", "annotations": { EXTERNAL_NAME: "disk-1" } });
+    let thief = json!({ "metadata": metadata, "spec": { "size": 9 } });
+    world.volumes().create(&serde_json::from_value(thief).unwrap()).await.unwrap();
+    world.until_said("thief", "is recorded by the object \"shop/home\" already").await;
+    assert_eq!(world.ready("thief").await.1, "TerminalError");
+    world.volumes().delete("thief").await.unwrap();
+    pass(3600).await;
+    let is_thiefs = |call: &&(&str, String, tokio::time::Instant)| call.1 == "thief";
+    assert_eq!(world.cloud.with(|cloud| cloud.calls.iter().filter(is_thiefs).count()), 0);
+    assert_eq!(world.cloud.with(|cloud| cloud.disks["disk-1"].size), 5);
+    // It is released by hand.
+    world.annotate("thief", json!({ EXTERNAL_NAME: null })).await;
+    until("it is gone", async || world.volumes().get_opt("thief").await.unwrap().is_none()).await;
+    assert_eq!(world.cloud.disks(), (1, 1));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_objects_that_import_one_resource_the_first_keeps_it() {
+    let world = World::start().await;
+    world.cloud.make("old", 5);
+    let mut running = world.run(world.driver());
+    world.create_with("b", json!({ EXTERNAL_NAME: "old" })).await;
+    world.until_ready("b").await;
+    pass(5).await;
+    world.create_with("a", json!({ EXTERNAL_NAME: "old" })).await;
+    world.until_said("a", "\"shop/b\" already").await;
+    drop(running);
+    running = world.run(world.driver());
+    pass(3600).await;
+    assert_eq!(
+        (world.ready("a").await.0, world.ready("b").await.0),
+        ("False".into(), "True".into())
+    );
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_only_observe_share_a_resource() {
+    let world = World::start().await;
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    let watching = json!({ EXTERNAL_NAME: "disk-1", EXTERNAL_POLICY: "observe-only" });
+    world.create_with("watcher", watching).await;
+    world.until_ready("watcher").await;
+    drop(running);
+}

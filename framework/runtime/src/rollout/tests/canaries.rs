@@ -83,6 +83,38 @@ async fn a_change_that_is_not_ready_in_time_is_taken_back_to_the_last_good_revis
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_is_taken_back_at_its_deadline() {
+    let world =
+        World::start(Fleets { deadline: Some(1800 * SECOND), ..Fleets::default() }, 2).await;
+    world.make_all_ready().await;
+    world.set_image("broken").await;
+    tokio::time::sleep(1790 * SECOND).await;
+    assert_eq!(world.images().await, "1 broken?");
+    assert_eq!(world.status().phase, RolloutPhase::Progressing);
+    // Set two seconds before the sleep.
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!(world.images().await, "1 1");
+    assert!(matches!(world.status().phase, RolloutPhase::RolledBack(_)), "{:?}", world.status());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_canary_says_how_it_is_promoted_and_that_a_value_is_wrong() {
+    let world = World::start(pausing(Canary::pause_for(1, 100 * SECOND)), 3).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.make_ready(2).await;
+    let revision = world.status().revision;
+    let remedy = format!("annotation windlass.dev/promote={revision}");
+    let text = world.status().text();
+    assert!(text.contains("the canary is ready") && text.ends_with(&remedy), "{text}");
+    world.patch(json!({ "metadata": { "annotations": { PROMOTE: "true" } } })).await;
+    let text = world.status().text();
+    assert!(text.contains(&remedy) && text.contains("\"true\" does not name"), "{text}");
+    world.patch(json!({ "metadata": { "annotations": { PROMOTE: revision } } })).await;
+    assert_eq!(world.images().await, "1 2? 2");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_good_revision_a_change_that_is_not_ready_in_time_stops() {
     let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
     tokio::time::sleep(130 * SECOND).await;

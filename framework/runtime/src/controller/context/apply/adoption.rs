@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::intent::Ownership;
 use super::{Apply, Version};
+use crate::children::LABEL;
 use crate::controller::Reconciler;
 use crate::controller::state::WriteEffect;
 use crate::events::{Normal, Warning};
@@ -55,6 +56,7 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
             (_, Some(_)) => Err(refused.note(
                 "it belongs to an earlier object of the same name, and garbage collection deletes it soon",
             )),
+            (_, None) if self.was_ours(&live) => Err(self.taken(&self.released())),
             (Some(_), None) => Err(self.taken(
                 "an object of this name exists and may not be adopted; choose another name, delete \
                  it, or mark it as one that may be adopted",
@@ -64,6 +66,35 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
                  delete it, or take it over by `cx.apply_owned(…).adopt()`, or in a graph by `adopt_if`",
             )),
         }
+    }
+
+    /// Whether an object carries the label that a graph gives to this child. The label proves that
+    /// the object was made here, not who took the owner away, nor why: `--cascade=orphan` does.
+    fn was_ours(&self, live: &K) -> bool {
+        let wanted = self.intent["metadata"]["labels"][LABEL].as_str();
+        wanted.is_some() && live.label(LABEL) == wanted
+    }
+
+    /// The reason to refuse a former child, with the request that makes it a child again.
+    fn released(&self) -> String {
+        let metadata = match &self.owner {
+            Ownership::Reference(owner) => json!({ "ownerReferences": [owner] }),
+            Ownership::Mark(mark) => {
+                json!({ "labels": { OWNER_UID: mark.uid }, "annotations": { OWNER: mark.text } })
+            }
+        };
+        let (info, key) = &self.child;
+        let place = key.namespace().map(|it| format!(" -n {it}")).unwrap_or_default();
+        let group = if info.group.is_empty() { "" } else { "." };
+        format!(
+            "it carries the label {LABEL} of this child and no owner: the owner was removed, as by `kubectl delete \
+             --cascade=orphan`. If it is to be a child again: `kubectl patch {}{group}{} {}{place} --type=merge -p \
+             '{}'`; otherwise delete it, to have it made anew, or let it be adopted by `adopt_if`",
+            info.plural,
+            info.group,
+            key.name(),
+            json!({ "metadata": metadata }),
+        )
     }
 
     /// Returns the owner that controls an object, by an owner reference or by a mark, if there is

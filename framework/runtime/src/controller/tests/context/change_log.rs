@@ -79,6 +79,47 @@ async fn finalizers_and_deletions_are_logged() {
     assert!(has("delete", "configmaps", ""), "{found:?}");
 }
 
+/// Waits three times in its clean-up.
+#[derive(Default)]
+struct Slow(AtomicU32);
+
+impl Reconciler for Slow {
+    type Object = Site;
+
+    async fn reconcile(&self, _: &Site, _: &Context<Self>) -> Result<Action> {
+        Ok(Action::done())
+    }
+}
+
+impl Finalize for Slow {
+    async fn cleanup(&self, _: &Site, _: &Context<Self>) -> Result<()> {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0..3 => Err(Failure::wait_for("Backup", "is being written")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_removal_of_the_last_finalizer_is_compared_with_the_object_before() {
+    let world = World::start().await;
+    let builder = ControllerBuilder::<Slow>::new()
+        .finalizer(FINALIZER)
+        .outcome_condition("Ready")
+        .change_log(ChangeLog::Full);
+    let running = world.run(builder.build(Slow::default())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    world.sites().delete("home").await.expect("deleted");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    running.settled().await;
+    let found = changes(&running);
+    // The newest first.
+    let removal = &found[0];
+    assert!(removal.2.contains(".metadata.finalizers"), "{found:?}");
+    assert!(!removal.2.contains(".spec") && !removal.2.contains(".metadata: -"), "{removal:?}");
+}
+
 /// Makes the calls that go past the caches.
 struct Calls;
 

@@ -4,6 +4,7 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
+use crate::children::LABEL;
 
 impl World {
     /// Returns the reasons of the Events about sites.
@@ -88,6 +89,47 @@ async fn a_child_that_was_let_go_meanwhile_is_not_taken_back() {
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(world.map("home").await, ("a".to_owned(), None));
+}
+
+/// Makes each site a config map with the label that a graph gives to children.
+struct Labelled;
+
+impl Owns<ConfigMap> for Labelled {}
+
+impl Reconciler for Labelled {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
+        let mut map = child(site.name(), &site.spec.host);
+        map.metadata.labels = Some([(LABEL.to_owned(), "sites.Maps.map".to_owned())].into());
+        cx.apply_owned(map).await?;
+        Ok(Action::done())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_lost_its_owner_is_reported_with_the_patch_that_makes_it_a_child_again() {
+    let world = World::start().await;
+    let controller = ControllerBuilder::<Labelled>::new().owns::<ConfigMap>().build(Labelled);
+    let running = world.run(controller).await;
+    let site = world.create("home", "a").await;
+    running.settled().await;
+    let orphan = Patch::Merge(json!({ "metadata": { "ownerReferences": null } }));
+    world.maps().patch("home", orphan).await.expect("patched");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(world.map("home").await.1, None, "a release is not undone");
+    let events = world.client.namespace::<Event>("shop").list().await.expect("an answer").items;
+    let taken = events.into_iter().find(|event| event.reason.as_deref() == Some("ChildTaken"));
+    let note = taken.and_then(|event| event.note).expect("it is reported");
+    assert!(note.contains(&format!("carries the label {LABEL}")), "{note}");
+    let (_, command) =
+        note.split_once("`kubectl patch configmaps home -n shop --type=merge -p '").expect(&note);
+    let (patch, _) = command.split_once("'`").expect(&note);
+    let patch = Patch::Merge(serde_json::from_str(patch).expect("JSON"));
+    world.maps().patch("home", patch).await.expect("patched");
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(world.map("home").await, ("b".to_owned(), Some(site.uid().to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
