@@ -11,6 +11,7 @@ mod pki;
 mod rotation;
 mod secrets;
 mod serving;
+mod spoilt;
 
 use std::sync::Arc;
 use std::time::Duration;
