@@ -74,8 +74,8 @@ impl Material {
     /// Reads a Secret.
     ///
     /// # Errors
-    /// The reason why everything is to be made anew. A serving certificate alone that cannot be used
-    /// is left out, and logged.
+    /// The reason why everything is to be made anew. A serving certificate alone that cannot be
+    /// used is left out, and logged.
     pub(super) fn read(
         secret: &Secret,
         names: &Names,

@@ -40,8 +40,8 @@ const SOON: Duration = Duration::from_millis(200);
 /// before less than a fifth of its life is left: a new authority is trusted for an hour before it
 /// signs, and the old one until its end, so no request meets a certificate that is not trusted. A
 /// serving certificate that was spoilt, whose key or names are others or which the authority did
-/// not sign, is signed again; a Secret that was deleted, or whose authority was spoilt, is made anew,
-/// and the old authority stays trusted.
+/// not sign, is signed again; a Secret that was deleted, or whose authority was spoilt, is made
+/// anew, and the old authority stays trusted.
 ///
 /// The server writes the authorities into the operator's printed configurations, and puts back what
 /// others change in them.

@@ -4,6 +4,7 @@ mod at_url;
 mod certificates;
 mod flood;
 mod hostile;
+mod kept;
 mod logs;
 mod missing;
 mod own;
