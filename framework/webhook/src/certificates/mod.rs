@@ -146,6 +146,12 @@ impl ServingCertificate {
         Self { provider, clock, metrics, state, is_set, trusted: Notify::new() }
     }
 
+    /// Returns the cryptography of the server.
+    #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+    pub(crate) fn provider(&self) -> &CryptoProvider {
+        &self.provider
+    }
+
     /// Shows this certificate, PEM with its chain, in handshakes from now on.
     ///
     /// # Errors

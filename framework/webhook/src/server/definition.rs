@@ -8,31 +8,24 @@
 // it ends
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 
 use super::Status;
+use super::admission::deployed;
+use super::contest::KnownSetting;
 
 /// Annotation of a definition with the conversion that a process at a URL replaced.
 pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
-/// Times that others may replace the conversion before the contest is reported.
-const MOST_LOSSES: u32 = 3;
-/// Pause between two repairs of a conversion that others replace again and again.
-const CONTESTED: Duration = Duration::from_secs(300);
-/// Time in which replicas learn of new authorities.
-const ROTATION: Duration = Duration::from_secs(90);
-/// Time without a loss after which a contest is over.
-const QUIET: Duration = Duration::from_secs(600);
-
+/// Name of the check of readiness.
+const CHECK: &str = "webhook conversion";
 /// The contents of the annotation [`REPLACED`].
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,37 +45,6 @@ impl Replaced {
     }
 }
 
-/// State of one definition, as this process knows it.
-#[derive(Debug, Default)]
-struct KnownDefinition {
-    /// Conversion that the definition is to have.
-    right: Option<CustomResourceConversion>,
-    /// Whether the definition had that conversion at the last look.
-    is_right: bool,
-    /// Number of replacements by others, in a series.
-    losses: u32,
-    /// First and last of these replacements.
-    lost: Option<(Instant, Instant)>,
-    /// The last repair.
-    repaired: Option<Instant>,
-    is_contested: bool,
-}
-
-impl KnownDefinition {
-    /// Counts a loss; returns whether the conversion is contested since now.
-    fn lose(&mut self, now: Instant, is_at_url: bool) -> bool {
-        self.is_right = false;
-        self.losses += 1;
-        let (first, _) = self.lost.unwrap_or((now, now));
-        self.lost = Some((first, now));
-        // Replicas differ for a minute after a rotation.
-        let is_long = is_at_url || now - first >= ROTATION;
-        let was_contested = self.is_contested;
-        self.is_contested |= self.losses >= MOST_LOSSES && is_long;
-        self.is_contested && !was_contested
-    }
-}
-
 /// Keeps the conversions of definitions.
 #[derive(Debug)]
 pub(super) struct Conversions<'a> {
@@ -90,12 +52,21 @@ pub(super) struct Conversions<'a> {
     status: &'a Status,
     /// Whether the process is asked at a URL: then others have precedence.
     is_at_url: bool,
-    known: BTreeMap<String, KnownDefinition>,
+    /// Whether it runs in a Pod: else the conversion of a deployed operator is left alone.
+    is_in_pod: bool,
+    known: BTreeMap<String, KnownSetting<CustomResourceConversion>>,
 }
 
 impl<'a> Conversions<'a> {
     pub(super) fn new(client: &Client, status: &'a Status, is_at_url: bool) -> Self {
-        Self { client: client.clone(), status, is_at_url, known: BTreeMap::new() }
+        let client = client.clone();
+        Self { client, status, is_at_url, is_in_pod: true, known: BTreeMap::new() }
+    }
+
+    /// Sets whether the process runs in a Pod.
+    pub(super) fn in_pod(mut self, is_in_pod: bool) -> Self {
+        self.is_in_pod = is_in_pod;
+        self
     }
 
     /// Writes the right conversion of a definition if it has another one.
@@ -107,25 +78,27 @@ impl<'a> Conversions<'a> {
         let stored = read(&self.client, name).await?;
         let now = self.client.environment().clock.now();
         let known = self.known.entry(name.to_owned()).or_default();
-        if known.right.as_ref() != Some(right) {
-            *known = KnownDefinition { right: Some(right.clone()), ..KnownDefinition::default() };
-            self.status.uncontested(name);
+        if known.expect(right) {
+            self.status.hide(name);
         }
         if stored.spec.conversion.as_ref() == Some(right) {
-            known.is_right = true;
-            if known.lost.is_some_and(|(_, last)| now - last > QUIET) {
-                (known.losses, known.lost, known.is_contested) = (0, None, false);
-                self.status.uncontested(name);
+            if known.keep(now) {
+                self.status.hide(name);
             }
             return Ok(());
         }
-        if known.is_right && known.lose(now, self.is_at_url) {
+        let found = service(stored.spec.conversion.as_ref());
+        let is_other = !self.is_in_pod && found != service(Some(right));
+        let other = found.filter(|_| is_other && has_authorities(&stored));
+        if let Some((namespace, service)) = other {
+            return Err(deployed(&format!("conversion of {name:?}"), namespace, service));
+        }
+        if known.lose(now, self.is_at_url) {
             let text = contest(name, &stored, self.is_at_url);
             tracing::error!(definition = name, "{text}");
-            self.status.contested(name, !self.is_at_url, text);
+            self.status.show(name.to_owned(), CHECK, !self.is_at_url, text);
         }
-        let is_soon = known.repaired.is_some_and(|repaired| now - repaired < CONTESTED);
-        if known.is_contested && (self.is_at_url || is_soon) {
+        if known.is_left(now, self.is_at_url) {
             return Ok(());
         }
         tracing::info!(definition = name, "the conversion of a definition is repaired");
@@ -135,7 +108,7 @@ impl<'a> Conversions<'a> {
             false => Value::Null,
         };
         write(&self.client, &stored, right, &annotation).await?;
-        (known.is_right, known.repaired) = (true, Some(now));
+        known.repaired(now);
         Ok(())
     }
 }
@@ -159,6 +132,19 @@ fn replaced(
     text.map(Value::from).map_err(|error| {
         Error::new(ErrorKind::Other, "cannot keep the conversion of a definition").because(error)
     })
+}
+
+/// Returns namespace and name of the Service of a conversion.
+fn service(conversion: Option<&CustomResourceConversion>) -> Option<(&str, &str)> {
+    let service = conversion?.webhook.as_ref()?.client_config.as_ref()?.service.as_ref()?;
+    Some((&service.namespace, &service.name))
+}
+
+/// Whether an operator has written its authorities.
+fn has_authorities(stored: &CustomResourceDefinition) -> bool {
+    let webhook = stored.spec.conversion.as_ref().and_then(|it| it.webhook.as_ref());
+    let client = webhook.and_then(|webhook| webhook.client_config.as_ref());
+    client.is_some_and(|client| client.ca_bundle.is_some())
 }
 
 /// Returns the URL of a conversion.

@@ -2,14 +2,17 @@
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
-//! configurations, `definition` the conversions in definitions, `out_of_cluster` has those of an
-//! operator outside of a cluster, `startup` chooses between the two.
+//! configurations: `admission` those of admission, `definition` the conversions in definitions;
+//! `contest` notices that others replace them. `out_of_cluster` has those of an operator outside of
+//! a cluster, `startup` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
 
+mod admission;
 mod body;
 mod connection;
+mod contest;
 mod definition;
 mod listener;
 mod out_of_cluster;
@@ -37,11 +40,12 @@ use windlass_runtime::manager::{
     Check, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest, WebhookListener,
 };
 
+use self::admission::AdmissionConfigurations;
 use self::body::BodyMemory;
 use self::connection::Shared;
 use self::definition::Conversions;
 pub(crate) use self::out_of_cluster::{put, remove};
-use self::repair::Repaired;
+use self::repair::{Kept, Repaired};
 use self::startup::Opened;
 use self::tls::{ServerTls, TlsSettings};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
@@ -105,6 +109,8 @@ pub struct WebhookServer {
     tls: TlsSettings,
     ca_bundle: Option<Vec<u8>>,
     annotations: Vec<(String, String)>,
+    /// Whether the process runs in a Pod: else it leaves the objects of a deployed operator alone.
+    pub(crate) is_in_pod: bool,
 }
 
 impl fmt::Debug for WebhookServer {
@@ -131,6 +137,9 @@ impl WebhookServer {
             tls: TlsSettings::default(),
             ca_bundle: None,
             annotations: Vec::new(),
+            is_in_pod: ["POD_NAMESPACE", "KUBERNETES_SERVICE_HOST"]
+                .iter()
+                .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())),
         }
     }
 
@@ -302,7 +311,7 @@ impl WebhookServer {
                     biased;
                     // Before the former conversions are put back: they must not be repaired.
                     () = stop.cancelled() => {}
-                    () = outside.keep_conversions(certificate, status) => {}
+                    () = outside.keep(certificate, status) => {}
                 }
             }
             std::future::pending::<()>().await
@@ -351,9 +360,12 @@ impl WebhookServer {
         if let Some(pem) = &self.ca_bundle {
             options = options.ca_bundle(pem.clone());
         }
-        let conversions = Conversions::new(&cx.client, status, false);
-        repair::repair(&self.webhooks, &options, (certificate, repaired), conversions, &cx.client)
-            .await;
+        let client = &cx.client;
+        let kept = Kept {
+            conversions: Conversions::new(client, status, false).in_pod(self.is_in_pod),
+            admission: AdmissionConfigurations::new(client, status, self.is_in_pod),
+        };
+        repair::repair(&self.webhooks, &options, (certificate, repaired), kept, client).await;
     }
 }
 
@@ -426,8 +438,8 @@ async fn follow_client_ca(tls: Option<&ServerTls>) {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     shown: OnceLock<ServedTls>,
-    /// Definitions whose conversions others replace again and again.
-    contested: Mutex<BTreeMap<String, Check>>,
+    /// What is wrong with configurations and conversions, by a key of each.
+    faults: Mutex<BTreeMap<String, Check>>,
 }
 
 /// The certificate of a server.
@@ -450,19 +462,19 @@ impl Status {
             Some(ServedTls::Certificate(certificate)) => vec![certificate.check()],
             Some(ServedTls::Plain) => Vec::new(),
         };
-        checks.extend(self.contested.lock().values().cloned());
+        checks.extend(self.faults.lock().values().cloned());
         checks
     }
 
-    /// Shows that others replace the conversion of a definition.
-    fn contested(&self, definition: &str, ok: bool, detail: String) {
-        let check = Check { name: "webhook conversion".to_owned(), ok, detail };
-        self.contested.lock().insert(definition.to_owned(), check);
+    /// Shows a fault, `false` for one that ends readiness.
+    fn show(&self, key: String, name: &str, ok: bool, detail: String) {
+        let check = Check { name: name.to_owned(), ok, detail };
+        self.faults.lock().insert(key, check);
     }
 
-    /// Shows no more that others replace it.
-    fn uncontested(&self, definition: &str) {
-        self.contested.lock().remove(definition);
+    /// Shows a fault no more.
+    fn hide(&self, key: &str) {
+        self.faults.lock().remove(key);
     }
 }
 

@@ -20,8 +20,9 @@ use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
 use super::Status;
+use super::admission::Admitting;
 use super::definition::{Conversions, give_back};
-use super::repair::repair_conversions;
+use super::repair::{LoggedFaults, PERIOD, repair_conversions};
 use crate::certificates::ServingCertificate;
 use crate::configuration::{ConfigurationOptions, Configurations};
 use crate::webhooks::Webhooks;
@@ -73,6 +74,25 @@ impl Host {
             Err(_) => any,
         };
         SocketAddr::new(ip, self.port)
+    }
+
+    /// Returns the address to listen at when the program set one, too: that of a URL from the
+    /// command line wins, and is logged; that of the program's own URL, such as one of a tunnel,
+    /// does not.
+    pub(super) fn choose(&self, set: Option<SocketAddr>, is_flag: bool) -> SocketAddr {
+        let own = self.address();
+        match set {
+            Some(set) if is_flag && set.port() != own.port() => {
+                tracing::warn!(
+                    url_port = own.port(), listen = %set,
+                    "--webhook-url names another port than `WebhookServer::listen`: webhooks are \
+                     served at {own}"
+                );
+                own
+            }
+            Some(set) => set,
+            None => own,
+        }
     }
 
     /// Returns the URL of the address that was bound: port 0 of a URL stands for a free one.
@@ -150,13 +170,34 @@ impl<'a> OutsideConfigurations<'a> {
         Ok(())
     }
 
+    /// Keeps configurations and conversions as they are to be, for ever.
+    pub(super) async fn keep(&self, certificate: Option<&ServingCertificate>, status: &Status) {
+        tokio::join!(self.keep_admission(certificate), self.keep_conversions(certificate, status));
+    }
+
+    /// Puts back configurations that others change or delete, for ever.
+    async fn keep_admission(&self, certificate: Option<&ServingCertificate>) {
+        let (client, name) = (&self.client, self.options.configuration());
+        let mut faults = LoggedFaults::default();
+        loop {
+            client.environment().clock.sleep(PERIOD).await;
+            // Those of faulty webhooks were reported by `write`.
+            let Ok(made) = self.made(certificate) else { continue };
+            let validating = put_back(client, &name, made.validating).await;
+            match put_back(client, &name, made.mutating).await.and(validating) {
+                Ok(()) => faults.ends("configurations"),
+                Err(error) if error.is_conflict() => {}
+                Err(error) if faults.begins("configurations", &error) => {
+                    tracing::warn!(%error, "the configurations of webhooks may be wrong");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
     /// Keeps the conversions in the definitions of own kinds, which may be installed later, for
     /// ever.
-    pub(super) async fn keep_conversions(
-        &self,
-        certificate: Option<&ServingCertificate>,
-        status: &Status,
-    ) {
+    async fn keep_conversions(&self, certificate: Option<&ServingCertificate>, status: &Status) {
         match self.made(certificate) {
             Ok(made) if !made.conversions.is_empty() => {
                 self.written.lock().clone_from(&made.conversions);
@@ -219,6 +260,26 @@ where
     }
 }
 
+/// Writes a configuration of a process at a URL again if it was changed or deleted.
+async fn put_back<K: Admitting>(
+    client: &Client,
+    name: &str,
+    right: Option<K>,
+) -> Result<(), Error> {
+    let Some(mut right) = right else { return Ok(()) };
+    let api = client.all::<K>();
+    let Some(mut stored) = api.get_opt(name).await? else {
+        tracing::info!(configuration = name, kind = K::NAME, "it was deleted, and is put back");
+        return put(client, name, Some(&right)).await;
+    };
+    if stored.entries() == right.entries() {
+        return Ok(());
+    }
+    tracing::info!(configuration = name, kind = K::NAME, "it was changed, and is put back");
+    *stored.entries() = right.entries().take();
+    api.replace(&stored).await.map(drop)
+}
+
 /// Deletes an object; one that is gone is no error.
 pub(crate) async fn remove<K>(client: &Client, name: &str) -> Result<(), Error>
 where
@@ -249,6 +310,16 @@ mod tests {
             assert_eq!(host.address().to_string(), address, "{url}");
             assert_eq!(host.url(SocketAddr::from((Ipv4Addr::LOCALHOST, 7))), shown);
         }
+    }
+
+    #[test]
+    fn the_port_of_a_url_from_the_command_line_wins_over_the_address_of_the_program() {
+        let host = Host::of("https://127.0.0.1:9443").unwrap();
+        let chosen = |set: &str, is_flag| host.choose(set.parse().ok(), is_flag).to_string();
+        assert_eq!(chosen("[::]:8443", true), "127.0.0.1:9443");
+        assert_eq!(chosen("[::]:9443", true), "[::]:9443", "the ports agree");
+        assert_eq!(chosen("[::]:8443", false), "[::]:8443", "a tunnel leads there");
+        assert_eq!(chosen("", false), "127.0.0.1:9443");
     }
 
     #[test]

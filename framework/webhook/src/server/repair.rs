@@ -5,20 +5,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
-};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion;
 use windlass_client::client::Client;
-use windlass_core::{Error, ErrorKind};
+use windlass_core::Error;
 
+use super::admission::AdmissionConfigurations;
 use super::definition::Conversions;
 use crate::certificates::ServingCertificate;
 use crate::configuration::ConfigurationOptions;
 use crate::webhooks::Webhooks;
 
 /// Pause between two looks at the configurations.
-const PERIOD: Duration = Duration::from_secs(15);
+pub(super) const PERIOD: Duration = Duration::from_secs(15);
 /// Pause after a look that failed, such as before the definitions are installed.
 const AGAIN: Duration = Duration::from_secs(2);
 /// First looks with that pause, for an operator that converts.
@@ -33,13 +31,19 @@ pub(super) enum Repaired {
     Conversions,
 }
 
+/// The memory of looks at those objects.
+pub(super) struct Kept<'a> {
+    pub(super) conversions: Conversions<'a>,
+    pub(super) admission: AdmissionConfigurations<'a>,
+}
+
 /// The faults that were logged and still last, by the name of their object.
 #[derive(Debug, Default)]
-struct LoggedFaults<'a>(BTreeMap<&'a str, String>);
+pub(super) struct LoggedFaults<'a>(BTreeMap<&'a str, String>);
 
 impl<'a> LoggedFaults<'a> {
     /// Takes a fault in; returns whether it is to be logged: it began, or its text is another one.
-    fn begins(&mut self, object: &'a str, error: &Error) -> bool {
+    pub(super) fn begins(&mut self, object: &'a str, error: &Error) -> bool {
         let text = error.to_string();
         let is_new = self.0.get(object) != Some(&text);
         self.0.insert(object, text);
@@ -47,7 +51,7 @@ impl<'a> LoggedFaults<'a> {
     }
 
     /// Forgets the fault of an object that is right: the same fault is logged when it comes back.
-    fn ends(&mut self, object: &str) {
+    pub(super) fn ends(&mut self, object: &str) {
         self.0.remove(object);
     }
 }
@@ -57,7 +61,7 @@ pub(super) async fn repair(
     webhooks: &Webhooks,
     options: &ConfigurationOptions,
     (certificate, repaired): (&ServingCertificate, Repaired),
-    mut conversions: Conversions<'_>,
+    mut kept: Kept<'_>,
     client: &Client,
 ) {
     let name = options.service();
@@ -74,7 +78,7 @@ pub(super) async fn repair(
             None => Some(options.clone()).filter(ConfigurationOptions::has_authorities),
         };
         if let Some(options) = options {
-            match pass(webhooks, (&options, repaired), &mut conversions, client).await {
+            match pass(webhooks, (&options, repaired), &mut kept).await {
                 Ok(()) => faults.ends(&name),
                 // Another replica wrote the same, or somebody changed it again: the next look sees
                 // it.
@@ -99,56 +103,25 @@ pub(super) async fn repair(
 async fn pass(
     webhooks: &Webhooks,
     (options, repaired): (&ConfigurationOptions, Repaired),
-    conversions: &mut Conversions<'_>,
-    client: &Client,
+    kept: &mut Kept<'_>,
 ) -> Result<(), Error> {
     let name = options.service();
     let made = webhooks.configurations(options)?;
     // One that is missing does not hold up the others.
     let mut done = Ok(());
     for (name, right) in &made.conversions {
-        done = conversions.look(name, right).await.and(done);
+        done = kept.conversions.look(name, right).await.and(done);
     }
     if repaired == Repaired::Conversions {
         return done;
     }
     if let Some(right) = made.validating {
-        done = repair_validating(&name, right, client).await.and(done);
+        done = kept.admission.validating(&name, right).await.and(done);
     }
     if let Some(right) = made.mutating {
-        done = repair_mutating(&name, right, client).await.and(done);
+        done = kept.admission.mutating(&name, right).await.and(done);
     }
     done
-}
-
-async fn repair_validating(
-    name: &str,
-    right: ValidatingWebhookConfiguration,
-    client: &Client,
-) -> Result<(), Error> {
-    let api = client.all::<ValidatingWebhookConfiguration>();
-    let mut stored = api.get_opt(name).await?.ok_or_else(|| missing(name))?;
-    if stored.webhooks != right.webhooks {
-        tracing::info!(configuration = name, "a validating webhook configuration is repaired");
-        stored.webhooks = right.webhooks;
-        api.replace(&stored).await?;
-    }
-    Ok(())
-}
-
-async fn repair_mutating(
-    name: &str,
-    right: MutatingWebhookConfiguration,
-    client: &Client,
-) -> Result<(), Error> {
-    let api = client.all::<MutatingWebhookConfiguration>();
-    let mut stored = api.get_opt(name).await?.ok_or_else(|| missing(name))?;
-    if stored.webhooks != right.webhooks {
-        tracing::info!(configuration = name, "a mutating webhook configuration is repaired");
-        stored.webhooks = right.webhooks;
-        api.replace(&stored).await?;
-    }
-    Ok(())
 }
 
 /// Keeps conversions as they are to be, for ever.
@@ -176,11 +149,4 @@ pub(super) async fn repair_conversions(
         }
         client.environment().clock.sleep(pause).await;
     }
-}
-
-fn missing(name: &str) -> Error {
-    let text = format!(
-        "the configuration of webhooks {name:?} is not there: apply the printed manifests, which have it"
-    );
-    Error::new(ErrorKind::Config, text)
 }

@@ -61,8 +61,11 @@ impl WebhookServer {
         let listener: Arc<dyn WebhookListener> = match &self.listener {
             Some(listener) => Arc::clone(listener),
             None => {
-                let listener = bind(self.address.unwrap_or(host.address()), "webhooks").await?;
-                access.url = host.url(bound(&listener)?);
+                let address = host.choose(self.address, names.webhooks.is_some());
+                let listener = bind(address, "webhooks").await?;
+                let bound = bound(&listener)?;
+                access.url = host.url(bound);
+                tracing::info!(address = %bound, url = access.url, "webhooks are served");
                 Arc::new(listener)
             }
         };

@@ -487,7 +487,7 @@ async fn failed<C: Reconciler>(
     cx: &Context<C>,
     failure: Failure,
 ) -> StepStop {
-    let failure = failure.naming_missing_grant(&step.plan.rules);
+    let failure = failure.naming_missing_grant(&step.spec.rules);
     if cx.has_ended(&failure).await { StepStop::Ended(failure) } else { StepStop::Failed(failure) }
 }
 

@@ -48,7 +48,8 @@ impl Names {
         format!("{} webhooks {}", cut(&self.operator), not_before.as_second())
     }
 
-    fn hosts(&self) -> Vec<String> {
+    /// Returns the names that a serving certificate has.
+    pub(super) fn hosts(&self) -> Vec<String> {
         let (service, namespace) = (&self.service, &self.namespace);
         let of_service = [
             format!("{service}.{namespace}.svc"),

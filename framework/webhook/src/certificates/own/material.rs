@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::after;
 use super::issue::{Names, SKEW, authority, serving};
 use super::pair::{Pair, validity};
+use super::verifier::Verifier;
 
 /// Time for which a new authority is trusted before it signs.
 pub(crate) const OVERLAP: Duration = Duration::from_secs(3600);
@@ -33,7 +34,8 @@ pub(super) struct Material {
     authority: Pair,
     /// The authority that is trusted, and does not sign yet.
     next: Option<Pair>,
-    serving: Pair,
+    /// `None` when the Secret has none that API servers accept.
+    serving: Option<Pair>,
     /// Earlier authorities, newest first.
     earlier: Vec<String>,
 }
@@ -54,31 +56,62 @@ pub(super) enum Step {
 }
 
 impl Material {
-    /// Makes everything anew.
-    pub(super) fn anew(names: &Names, now: Timestamp) -> Result<Self, Error> {
+    /// Makes everything anew. Authorities of the bundles before, PEM, stay trusted until their end:
+    /// other replicas show what they signed until the next look.
+    pub(super) fn anew(names: &Names, now: Timestamp, before: &[&str]) -> Result<Self, Error> {
         let authority = authority(names, now)?;
-        let serving = serving(names, &authority, now)?;
-        Ok(Self { authority, next: None, serving, earlier: Vec::new() })
+        let serving = Some(serving(names, &authority, now)?);
+        let mut earlier: Vec<String> = Vec::new();
+        for one in before.iter().flat_map(|bundle| certificates(bundle)) {
+            let is_valid = validity(&one).is_some_and(|one| one.not_after > now);
+            if is_valid && earlier.len() < MOST_TRUSTED && !earlier.contains(&one) {
+                earlier.push(one);
+            }
+        }
+        Ok(Self { authority, next: None, serving, earlier })
     }
 
-    /// Reads a Secret; `None` when it has no certificates, or spoilt ones.
-    pub(super) fn read(secret: &Secret) -> Option<Self> {
-        let data = secret.data.as_ref()?;
-        let text = |key: &str| String::from_utf8(data.get(key)?.0.clone()).ok();
+    /// Reads a Secret.
+    ///
+    /// # Errors
+    /// The reason why everything is to be made anew. A serving certificate alone that cannot be
+    /// used is left out, and logged.
+    pub(super) fn read(
+        secret: &Secret,
+        names: &Names,
+        verifier: Verifier<'_>,
+    ) -> Result<Self, &'static str> {
         let pair = |certificate: &str, key: &str| {
-            let pair = Pair::new(text(certificate)?, Zeroizing::new(text(key)?))?;
+            let key = Zeroizing::new(text(secret, key)?);
+            let pair = Pair::new(text(secret, certificate)?, key)?;
             // A key that cannot be read could never sign.
             rcgen::KeyPair::from_pem(&pair.key).ok().map(|_| pair)
         };
-        let (authority, serving) = (pair(AUTHORITY, AUTHORITY_KEY)?, pair(CHAIN, KEY)?);
-        let next = pair(NEXT, NEXT_KEY);
+        let authority = pair(AUTHORITY, AUTHORITY_KEY)
+            .ok_or("`signing-ca.crt` or `signing-ca.key` is absent, or cannot be read")?;
+        if !verifier.is_pair(&authority) {
+            return Err("`signing-ca.key` does not belong to `signing-ca.crt`");
+        }
+        let trusted = text(secret, TRUSTED).ok_or("`ca.crt` is absent, or cannot be read")?;
+        let next = pair(NEXT, NEXT_KEY).filter(|next| verifier.is_pair(next));
+        let serving = pair(CHAIN, KEY);
+        let fault = match &serving {
+            None => Some("`tls.crt` or `tls.key` is absent, or cannot be read"),
+            Some(serving) => verifier.fault(serving, &authority, &names.hosts()),
+        };
+        if let Some(fault) = fault {
+            let of = |text: &Option<String>| text.clone().unwrap_or_default();
+            let (space, name) = (of(&secret.metadata.namespace), of(&secret.metadata.name));
+            let secret = format!("{space}/{name}");
+            tracing::warn!(secret, fault, "the serving certificate of webhooks is signed again");
+        }
+        let serving = serving.filter(|_| fault.is_none());
         let known = [Some(&authority), next.as_ref()];
-        let trusted = text(TRUSTED)?;
         let earlier = certificates(&trusted)
             .filter(|one| known.iter().flatten().all(|pair| pair.certificate.trim() != one.trim()))
             .take(MOST_TRUSTED)
             .collect();
-        Some(Self { authority, next, serving, earlier })
+        Ok(Self { authority, next, serving, earlier })
     }
 
     /// Writes the certificates into a Secret, whose other keys stay.
@@ -87,8 +120,10 @@ impl Material {
         let mut put = |key: &str, text: &str| {
             data.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));
         };
-        put(CHAIN, &self.serving.certificate);
-        put(KEY, &self.serving.key);
+        if let Some(serving) = &self.serving {
+            put(CHAIN, &serving.certificate);
+            put(KEY, &serving.key);
+        }
         put(TRUSTED, &self.bundle());
         put(AUTHORITY, &self.authority.certificate);
         put(AUTHORITY_KEY, &self.authority.key);
@@ -114,39 +149,58 @@ impl Material {
             Some(_) if self.authority.is_over(now) => Step::SwitchAuthority,
             Some(next) if is_trusted(next) => Step::SwitchAuthority,
             None if self.authority.is_over(now) => Step::Anew,
+            _ if self.serving.is_none() => Step::Serving,
             None if self.authority.is_due(now) => Step::NextAuthority,
-            _ if self.serving.is_due(now) && !self.is_last() => Step::Serving,
+            _ if self.is_serving_due(now) => Step::Serving,
             _ => Step::Keep,
         }
     }
 
-    /// Whether the serving certificate ends with its authority: another one would not live longer.
-    fn is_last(&self) -> bool {
-        self.serving.validity.not_after >= self.authority.validity.not_after
+    /// Whether the serving certificate is to be replaced. One that ends with its authority is not:
+    /// another one would not live longer.
+    fn is_serving_due(&self, now: Timestamp) -> bool {
+        let end = self.authority.validity.not_after;
+        self.serving.as_ref().is_none_or(|it| it.is_due(now) && it.validity.not_after < end)
     }
 
     /// Takes a step.
     pub(super) fn take(self, step: Step, names: &Names, now: Timestamp) -> Result<Self, Error> {
         let mut new = match step {
             Step::Keep => return Ok(self),
-            Step::Serving => Self { serving: serving(names, &self.authority, now)?, ..self },
+            Step::Serving => Self { serving: Some(serving(names, &self.authority, now)?), ..self },
             Step::NextAuthority => Self { next: Some(authority(names, now)?), ..self },
             Step::SwitchAuthority => {
-                let Some(next) = self.next else { return Self::anew(names, now) };
-                let serving = serving(names, &next, now)?;
+                let Some(next) = self.next else { return Self::anew(names, now, &[]) };
+                let serving = Some(serving(names, &next, now)?);
                 let mut earlier = vec![self.authority.certificate];
                 earlier.extend(self.earlier);
                 Self { authority: next, next: None, serving, earlier }
             }
-            Step::Anew => return Self::anew(names, now),
+            Step::Anew => return Self::anew(names, now, &[&self.bundle()]),
         };
         new.earlier.retain(|one| validity(one).is_some_and(|one| one.not_after > now));
         Ok(new)
     }
 
+    /// Whether API servers accept the serving certificate.
+    pub(super) fn is_accepted(&self, names: &Names, verifier: Verifier<'_>) -> bool {
+        let fault = |serving| verifier.fault(serving, &self.authority, &names.hosts());
+        self.serving.as_ref().is_some_and(|serving| fault(serving).is_none())
+    }
+
+    /// Whether the serving certificate has ended.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        self.serving.as_ref().is_none_or(|serving| serving.is_over(now))
+    }
+
+    /// Whether the authority that signs is one of those to trust of another material.
+    pub(super) fn is_trusted_by(&self, other: &Self) -> bool {
+        certificates(&other.bundle()).any(|one| one.trim() == self.authority.certificate.trim())
+    }
+
     /// Returns the serving certificate and its key, PEM.
     pub(super) fn serving(&self) -> (&str, &str) {
-        (&self.serving.certificate, &self.serving.key)
+        self.serving.as_ref().map_or(("", ""), |it| (&it.certificate, &it.key))
     }
 
     /// Returns the authorities to trust, PEM.
@@ -158,11 +212,23 @@ impl Material {
     }
 }
 
-/// Returns the certificates of a PEM bundle.
+/// Returns the text of a key of a Secret.
+fn text(secret: &Secret, key: &str) -> Option<String> {
+    String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok()
+}
+
+/// Returns the bundle of a Secret, PEM; empty without one.
+pub(super) fn bundle(secret: &Secret) -> String {
+    text(secret, TRUSTED).unwrap_or_default()
+}
+
+/// Returns the certificates of a PEM bundle; spoilt ones, which API servers would refuse, are left
+/// out.
 fn certificates(bundle: &str) -> impl Iterator<Item = String> + '_ {
     const END: &str = "-----END CERTIFICATE-----";
     bundle
         .split_inclusive(END)
         .filter(|one| one.ends_with(END))
         .map(|one| format!("{}\n", one.trim()))
+        .filter(|one| validity(one).is_some())
 }

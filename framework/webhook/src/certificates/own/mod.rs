@@ -1,7 +1,7 @@
 //! Certificates that the operator makes by itself, in a Secret that its replicas share.
 //!
 //! Files: `material` reads the Secret and decides, without I/O; `issue` makes certificates;
-//! `temporary` has those of an operator outside of a cluster.
+//! `verifier` judges what others wrote; `temporary` has those of an operator outside of a cluster.
 
 // DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is
 // first
@@ -10,19 +10,21 @@ mod issue;
 mod material;
 mod pair;
 mod temporary;
+mod verifier;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use windlass_core::Error;
+use windlass_core::{Error, ErrorKind};
 
 use self::issue::Names;
 #[cfg(test)]
 pub(crate) use self::material::OVERLAP;
-use self::material::{Material, Step};
+use self::material::{Material, Step, bundle};
 pub(crate) use self::temporary::TemporaryCertificates;
+use self::verifier::Verifier;
 use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFuture, secret_name};
 
 /// Pause between two readings of the Secret.
@@ -37,7 +39,9 @@ const SOON: Duration = Duration::from_millis(200);
 /// of the operator's namespace. Replicas share it; the first one creates it. Each is replaced
 /// before less than a fifth of its life is left: a new authority is trusted for an hour before it
 /// signs, and the old one until its end, so no request meets a certificate that is not trusted. A
-/// Secret that was emptied or spoilt is made anew.
+/// serving certificate that was spoilt, whose key or names are others or which the authority did
+/// not sign, is signed again; a Secret that was deleted, or whose authority was spoilt, is made
+/// anew, and the old authority stays trusted.
 ///
 /// The server writes the authorities into the operator's printed configurations, and puts back what
 /// others change in them.
@@ -56,20 +60,14 @@ impl OwnCertificates {
     async fn pass(
         certificate: &ServingCertificate,
         cx: &CertificateContext,
-        shown: &mut Option<Material>,
+        seen: &mut Seen,
     ) -> Result<bool, Error> {
         let names = Names::new(&cx.operator, &cx.namespace);
+        let verifier = Verifier::new(certificate.provider());
         let api = cx.client.namespace::<Secret>(&cx.namespace);
         let stored = api.get_opt(&secret_name(&cx.operator)).await?;
         let now = cx.client.environment().clock.wall();
-        let read = stored.as_ref().and_then(Material::read);
-        let (material, step) = match read {
-            Some(material) => {
-                let step = material.step(now);
-                (material.take(step, &names, now)?, step)
-            }
-            None => (Material::anew(&names, now)?, Step::Anew),
-        };
+        let (material, step) = due(stored.as_ref(), (&names, cx), verifier, (seen, now))?;
         if step != Step::Keep {
             tracing::info!(?step, "the certificates of webhooks are renewed");
             let written = match stored {
@@ -83,14 +81,77 @@ impl OwnCertificates {
             }
         }
         certificate.trust(&material.bundle());
-        if shown.as_ref() != Some(&material) {
+        let is_new = seen.shown.as_ref() != Some(&material);
+        if is_new && seen.may_show(&material, now) {
             let (chain, key) = material.serving();
-            certificate.set(chain.as_bytes(), key.as_bytes())?;
-            *shown = Some(material);
+            let set = certificate.set(chain.as_bytes(), key.as_bytes());
+            set.map_err(|error| unusable(cx, error))?;
+            seen.shown = Some(material.clone());
         }
+        seen.last = Some(material);
         certificate.is_current();
         Ok(true)
     }
+}
+
+/// Memory of a source between two readings of the Secret.
+#[derive(Default)]
+struct Seen {
+    /// What the Secret had at the last reading.
+    last: Option<Material>,
+    /// The certificates of which the server shows one.
+    shown: Option<Material>,
+}
+
+impl Seen {
+    /// Whether a certificate can be shown: the configurations have its authority since the last
+    /// reading, or else nothing better is shown.
+    fn may_show(&self, material: &Material, now: Timestamp) -> bool {
+        let shown = self.shown.as_ref().filter(|shown| !shown.is_over(now));
+        let is_trusted = self.last.as_ref().is_none_or(|last| material.is_trusted_by(last));
+        shown.is_none() || is_trusted
+    }
+}
+
+/// Returns the certificates after the step that is due.
+fn due(
+    stored: Option<&Secret>,
+    (names, cx): (&Names, &CertificateContext),
+    verifier: Verifier<'_>,
+    (seen, now): (&Seen, Timestamp),
+) -> Result<(Material, Step), Error> {
+    let fault = match stored.map(|secret| Material::read(secret, names, verifier)) {
+        Some(Ok(material)) => {
+            let step = material.step(now);
+            let material = material.take(step, names, now)?;
+            if material.is_accepted(names, verifier) {
+                return Ok((material, step));
+            }
+            "`signing-ca.crt` is no authority that signs"
+        }
+        Some(Err(fault)) => fault,
+        None => "the Secret is not there",
+    };
+    if stored.is_some() || seen.last.is_some() {
+        let secret = secret_of(cx);
+        tracing::warn!(secret, fault, "the certificates of webhooks are made anew");
+    }
+    let known = seen.last.as_ref().map(Material::bundle).unwrap_or_default();
+    let before = [known, stored.map(bundle).unwrap_or_default()];
+    Ok((Material::anew(names, now, &[&before[0], &before[1]])?, Step::Anew))
+}
+
+/// Returns namespace and name of the Secret.
+fn secret_of(cx: &CertificateContext) -> String {
+    format!("{}/{}", cx.namespace, secret_name(&cx.operator))
+}
+
+fn unusable(cx: &CertificateContext, error: Error) -> Error {
+    let text = format!(
+        "the certificates in the Secret {:?} cannot be used: delete it, and they are made anew",
+        secret_of(cx)
+    );
+    Error::new(ErrorKind::Config, text).because(error)
 }
 
 impl CertificateSource for OwnCertificates {
@@ -101,9 +162,9 @@ impl CertificateSource for OwnCertificates {
     ) -> SourceFuture<'a> {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
-            let mut shown = None;
+            let mut seen = Seen::default();
             loop {
-                let is_done = Self::pass(certificate, cx, &mut shown).await?;
+                let is_done = Self::pass(certificate, cx, &mut seen).await?;
                 clock.sleep(if is_done { PERIOD } else { SOON }).await;
             }
         })

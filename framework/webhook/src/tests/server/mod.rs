@@ -4,6 +4,7 @@ mod at_url;
 mod certificates;
 mod flood;
 mod hostile;
+mod kept;
 mod logs;
 mod missing;
 mod own;
@@ -11,6 +12,7 @@ mod pki;
 mod rotation;
 mod secrets;
 mod serving;
+mod spoilt;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,8 +10,9 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -93,11 +94,33 @@ impl World {
         self.replica_named(name, Webhooks::new().converting::<v1::Parcel>())
     }
 
+    pub(super) async fn add_namespace(&self, name: &str) {
+        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        self.client.all::<Namespace>().create(&namespace).await.unwrap();
+    }
+
+    /// Starts an operator of the same name in another namespace, in a Pod or not.
+    pub(super) fn replica_at(&self, namespace: &str, is_in_pod: bool) -> Replica {
+        let client = self.client.in_namespace(namespace);
+        self.start_replica(client, ("shop", webhooks()), is_in_pod)
+    }
+
     fn replica_named(&self, name: &str, webhooks: Webhooks) -> Replica {
+        self.start_replica(self.client.clone(), (name, webhooks), true)
+    }
+
+    fn start_replica(
+        &self,
+        client: Client,
+        (name, webhooks): (&str, Webhooks),
+        is_in_pod: bool,
+    ) -> Replica {
         let (dial, accepted) = mpsc::channel(16);
-        let server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
+        let mut server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
+        server.is_in_pod = is_in_pod;
         let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
-        let (client, name) = (self.client.clone(), name.to_owned());
+        let name = name.to_owned();
         let task = tokio::spawn({
             let (stop, status) = (stop.clone(), Arc::clone(&status));
             async move {
