@@ -57,7 +57,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> ImportCheck<'_, E, C> {
                 return false;
             }
             let stated = policy_of(other, self.suffix).unwrap_or_default();
-            // Of two that were set by hand, the one that this process has seen alone goes first.
+            // The one of two set by hand that this process has seen alone goes first.
             let is_known = self.externals.imports.has(other.uid(), self.suffix, id);
             record.created.is_some()
                 || changes(stated.and(self.externals.policy)) && (is_known || age(other) < own)

@@ -45,7 +45,7 @@ use self::body::BodyMemory;
 use self::connection::Shared;
 use self::definition::Conversions;
 pub(crate) use self::out_of_cluster::{put, remove};
-use self::repair::{Kept, Repaired};
+use self::repair::{KeptObjects, Repaired};
 use self::startup::Opened;
 use self::tls::{ServerTls, TlsSettings};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
@@ -361,7 +361,7 @@ impl WebhookServer {
             options = options.ca_bundle(pem.clone());
         }
         let client = &cx.client;
-        let kept = Kept {
+        let kept = KeptObjects {
             conversions: Conversions::new(client, status, false).in_pod(self.is_in_pod),
             admission: AdmissionConfigurations::new(client, status, self.is_in_pod),
         };

@@ -32,7 +32,7 @@ pub(super) enum Repaired {
 }
 
 /// The memory of looks at those objects.
-pub(super) struct Kept<'a> {
+pub(super) struct KeptObjects<'a> {
     pub(super) conversions: Conversions<'a>,
     pub(super) admission: AdmissionConfigurations<'a>,
 }
@@ -61,7 +61,7 @@ pub(super) async fn repair(
     webhooks: &Webhooks,
     options: &ConfigurationOptions,
     (certificate, repaired): (&ServingCertificate, Repaired),
-    mut kept: Kept<'_>,
+    mut kept: KeptObjects<'_>,
     client: &Client,
 ) {
     let name = options.service();
@@ -103,7 +103,7 @@ pub(super) async fn repair(
 async fn pass(
     webhooks: &Webhooks,
     (options, repaired): (&ConfigurationOptions, Repaired),
-    kept: &mut Kept<'_>,
+    kept: &mut KeptObjects<'_>,
 ) -> Result<(), Error> {
     let name = options.service();
     let made = webhooks.configurations(options)?;

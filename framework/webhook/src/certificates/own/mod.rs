@@ -60,7 +60,7 @@ impl OwnCertificates {
     async fn pass(
         certificate: &ServingCertificate,
         cx: &CertificateContext,
-        seen: &mut Seen,
+        seen: &mut LastReading,
     ) -> Result<bool, Error> {
         let names = Names::new(&cx.operator, &cx.namespace);
         let verifier = Verifier::new(certificate.provider());
@@ -96,14 +96,14 @@ impl OwnCertificates {
 
 /// Memory of a source between two readings of the Secret.
 #[derive(Default)]
-struct Seen {
+struct LastReading {
     /// What the Secret had at the last reading.
     last: Option<Material>,
     /// The certificates of which the server shows one.
     shown: Option<Material>,
 }
 
-impl Seen {
+impl LastReading {
     /// Whether a certificate can be shown: the configurations have its authority since the last
     /// reading, or else nothing better is shown.
     fn may_show(&self, material: &Material, now: Timestamp) -> bool {
@@ -118,7 +118,7 @@ fn due(
     stored: Option<&Secret>,
     (names, cx): (&Names, &CertificateContext),
     verifier: Verifier<'_>,
-    (seen, now): (&Seen, Timestamp),
+    (seen, now): (&LastReading, Timestamp),
 ) -> Result<(Material, Step), Error> {
     let fault = match stored.map(|secret| Material::read(secret, names, verifier)) {
         Some(Ok(material)) => {
@@ -162,7 +162,7 @@ impl CertificateSource for OwnCertificates {
     ) -> SourceFuture<'a> {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
-            let mut seen = Seen::default();
+            let mut seen = LastReading::default();
             loop {
                 let is_done = Self::pass(certificate, cx, &mut seen).await?;
                 clock.sleep(if is_done { PERIOD } else { SOON }).await;
