@@ -11,6 +11,8 @@ use windlass_conformance::target::Target;
 
 /// Number of scripts that run at the same time.
 const AT_ONCE: usize = 16;
+/// Number of runs of the differing scripts alone.
+const SMALLER_RUNS: usize = 2;
 
 /// The differing steps of a run, and the levels of all steps.
 type Outcome = (BTreeMap<String, Difference>, Vec<Vec<Level>>);
@@ -78,14 +80,22 @@ async fn run() -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    // Controllers and watches take their time: only a difference that a smaller run shows, too, is
-    // a fault.
-    let few = faulty(&scripts, &faults);
-    let (again, _) = play(&few, &recorded).await?;
-    let is_played = |step: &str| few.iter().any(|one| step.starts_with(&format!("{}/", one.id)));
-    let listed = listed.into_iter().filter(|(step, _)| is_played(step)).collect();
-    let faults = differences::judge(&again, &listed);
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    // Controllers and watches take their time, such as that which makes a namespace's ConfigMap while
+    // a quota counts ConfigMaps: only a difference that all smaller runs show, too, is a fault.
+    let mut left = faults;
+    for _ in 0..SMALLER_RUNS {
+        let few = faulty(&scripts, &left);
+        let (again, _) = play(&few, &recorded).await?;
+        let is_played =
+            |step: &str| few.iter().any(|one| step.starts_with(&format!("{}/", one.id)));
+        let listed = listed.iter().filter(|(step, _)| is_played(step));
+        let listed = listed.map(|(step, one)| (step.clone(), one.clone())).collect();
+        left = differences::judge(&again, &listed);
+        if left.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(left.join("\n"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

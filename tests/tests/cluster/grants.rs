@@ -238,8 +238,9 @@ async fn a_refused_request_names_the_grant_as_it_is_written() {
     let (running, told) = sloppy(&bench, false).await;
     bench.eventually("the failure is told", async || !told.lock().unwrap().is_empty()).await;
     let text = told.lock().unwrap()[0].clone();
-    assert!(text.contains("`#[controller(…, can(get ClusterRole))]`"), "{text}");
+    assert!(text.contains("add `can(get ClusterRole)`"), "{text}");
     assert!(text.contains("`can(get ClusterRole[\"view\"])` for this name"), "{text}");
+    assert!(text.contains("to `#[controller(…)]`"), "{text}");
     assert!(text.contains("cannot get resource \"clusterroles\""), "{text}");
     let report = running.grant_report();
     let missing = ["create ServiceAccount/token", "get ClusterRole"];
