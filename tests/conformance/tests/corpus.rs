@@ -80,8 +80,9 @@ async fn run() -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    // Controllers and watches take their time, such as that which makes a namespace's ConfigMap while
-    // a quota counts ConfigMaps: only a difference that all smaller runs show, too, is a fault.
+    // Controllers and watches take their time, such as that which makes a namespace's ConfigMap
+    // while a quota counts ConfigMaps: only a difference that all smaller runs show, too, is a
+    // fault.
     let mut left = faults;
     for _ in 0..SMALLER_RUNS {
         let few = faulty(&scripts, &left);
