@@ -16,7 +16,7 @@
 //!
 //! A rule that CEL can express belongs to the schema of an own kind, or to a policy about a kind of
 //! others: neither needs a webhook. Tests ask handlers without a socket: see
-//! [`AdmissionHandler::answer`].
+//! [`AdmissionHandler::handle`].
 
 // DESIGN.md, 185: Admission is a crate below the manager, and answers without a socket
 // DESIGN.md, 186: The response of a handler is a value, and its errors are those of the API server
