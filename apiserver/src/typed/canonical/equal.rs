@@ -9,7 +9,7 @@ use super::{is_map, is_zero, zero};
 use crate::typed::table::{Field, Id, Object, Scalar, Table, TypeShape};
 use crate::typed::{TypeSchema, quantity};
 
-/// What Go has in the place of a value.
+/// The form that Go has in the place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The value itself, which is zero if there is none.

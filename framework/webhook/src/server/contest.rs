@@ -1,5 +1,5 @@
-//! What others do to a part of an object that the operator keeps: a contest for it is detected, and
-//! then written seldom.
+//! Contests for a part of an object that the operator keeps and others replace. Once a contest is
+//! detected, the part is written seldom.
 
 use std::time::Duration;
 

@@ -438,7 +438,7 @@ async fn follow_client_ca(tls: Option<&ServerTls>) {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     shown: OnceLock<ServedTls>,
-    /// What is wrong with configurations and conversions, by a key of each.
+    /// Faults of configurations and conversions, by a key of each.
     faults: Mutex<BTreeMap<String, Check>>,
 }
 

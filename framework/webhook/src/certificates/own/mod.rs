@@ -97,7 +97,7 @@ impl OwnCertificates {
 /// Memory of a source between two readings of the Secret.
 #[derive(Default)]
 struct LastReading {
-    /// What the Secret had at the last reading.
+    /// The content of the Secret at the last reading.
     last: Option<Material>,
     /// The certificates of which the server shows one.
     shown: Option<Material>,
