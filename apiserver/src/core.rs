@@ -63,6 +63,8 @@ pub(crate) struct Core {
     pub(crate) issuer: Issuer,
     /// Whether the stand-in for a kubelet runs.
     pub(crate) has_kubelet: AtomicBool,
+    /// Whether the use of quotas is counted from the stored objects.
+    pub(crate) counts_quotas: AtomicBool,
     /// Certificate of the authority, in PEM; empty unless the server listens.
     pub(crate) root_ca: Mutex<String>,
     /// Signer of certificate requests; `None` unless the server listens.
@@ -120,6 +122,7 @@ impl Core {
             quotas: Mutex::new(()),
             issuer: Issuer::default(),
             has_kubelet: AtomicBool::new(false),
+            counts_quotas: AtomicBool::new(false),
             root_ca: Mutex::new(String::new()),
             signer: Mutex::new(None),
             connections: Mutex::new(stop.child_token()),

@@ -20,6 +20,8 @@ mod built;
 mod credentials;
 #[path = "kubectl/pods.rs"]
 mod pods;
+#[path = "kubectl/sessions.rs"]
+mod sessions;
 
 use credentials::{
     a_created_token_logs_in_as_the_account_until_it_is_deleted,
@@ -29,6 +31,9 @@ use credentials::{
 use pods::{
     drains_debuggers_and_daemon_sets_come_to_an_end,
     pods_that_run_are_reached_by_logs_exec_attach_and_ports, workloads_roll_out_and_end,
+};
+use sessions::{
+    at_least_a_hundred_commands_were_recorded, commands_print_what_they_print_on_a_kube_apiserver,
 };
 
 const CRD: &str = r#"
@@ -118,6 +123,8 @@ fn main() -> ExitCode {
         needs_kubectl!(pods_that_run_are_reached_by_logs_exec_attach_and_ports),
         needs_kubectl!(workloads_roll_out_and_end),
         needs_kubectl!(drains_debuggers_and_daemon_sets_come_to_an_end),
+        needs_kubectl!(commands_print_what_they_print_on_a_kube_apiserver),
+        needs_kubectl!(at_least_a_hundred_commands_were_recorded),
     ];
     let count = trials.len();
     trials.push(Trial::test(WITHOUT_KUBECTL, move || {

@@ -59,6 +59,7 @@ struct Controllers {
 /// Must be called inside a tokio runtime.
 pub(crate) fn start(core: &Arc<Core>, set: ControllerSet) {
     core.has_kubelet.store(set.has(Controller::Kubelet), Ordering::Relaxed);
+    core.counts_quotas.store(set.has(Controller::Quota), Ordering::Relaxed);
     let mut controllers = Controllers::new(core.clone(), set);
     controllers.workloads.begin(core);
     // In the caller's task: after `start` returns, the initial objects are complete.

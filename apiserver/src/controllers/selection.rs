@@ -45,10 +45,12 @@ pub(crate) enum Controller {
     Disruption,
     /// Signs approved certificate requests.
     Signing,
+    /// Counts what namespaces with quotas hold.
+    Quota,
 }
 
 /// Controllers with their names, their older names, and whether `*` selects them.
-const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
+const CONTROLLERS: [(Controller, &str, &str, bool); 21] = [
     (Controller::Garbage, "garbage-collector-controller", "garbagecollector", true),
     (Controller::Namespaces, "namespace-controller", "namespace", true),
     (Controller::Accounts, "serviceaccount-controller", "serviceaccount", true),
@@ -70,6 +72,7 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
     (Controller::Volumes, "persistentvolume-binder-controller", "persistentvolume-binder", false),
     (Controller::Disruption, "disruption-controller", "disruption", false),
     (Controller::Signing, "certificatesigningrequest-signing-controller", "csrsigning", false),
+    (Controller::Quota, "resourcequota-controller", "resourcequota", true),
     (Controller::Kubelet, "kubelet", "kubelet", false),
     (
         Controller::ClaimProtection,
@@ -97,6 +100,7 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
 /// | `serviceaccount-controller` | `serviceaccount` | yes |
 /// | `root-ca-certificate-publisher-controller` | `root-ca-cert-publisher` | yes |
 /// | `clusterrole-aggregation-controller` | `clusterrole-aggregation` | yes |
+/// | `resourcequota-controller` | `resourcequota` | yes |
 /// | `persistentvolumeclaim-protection-controller` | `pvc-protection` | yes |
 /// | `persistentvolume-protection-controller` | `pv-protection` | yes |
 /// | `volumeattributesclass-protection-controller` | `vac-protection` | yes |
@@ -115,7 +119,8 @@ const CONTROLLERS: [(Controller, &str, &str, bool); 20] = [
 ///
 /// Those that `*` does not select are stand-ins: they need no nodes and run no containers. Without
 /// `replicaset-controller`, `deployment-controller` reports Deployments available as soon as they
-/// exist.
+/// exist. Without `resourcequota-controller`, quotas limit by what their status has, as those of a
+/// lone kube-apiserver.
 ///
 /// ```
 /// use windlass_apiserver::{ApiServer, ControllerSet};

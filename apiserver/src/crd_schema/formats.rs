@@ -3,7 +3,7 @@
 //! Names are compared without dashes, as upstream does. Unknown formats are ignored.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -193,7 +193,7 @@ fn date_time(text: &str) -> bool {
         && number(4).is_some_and(|s| s <= 59)
 }
 
-/// Whether the text is a duration of Go (`1h30m`) or of Scala (`22 ns`, `5 days`).
+/// Whether the text is a duration of Go (`1h30m`) or of Scala (`22 ns`, `5 days`, `P1D`).
 fn duration(text: &str) -> bool {
     go_duration(text) || scala_duration(text)
 }
@@ -223,42 +223,36 @@ fn go_duration(text: &str) -> bool {
     true
 }
 
-/// Whether the text is a number with a single unit.
+/// Units of durations: names in full, and the beginning of longer names.
+const UNITS: [(&[&str], &str); 8] = [
+    (&["ns"], "nano"),
+    (&["us", "µs"], "micro"),
+    (&["ms"], "milli"),
+    (&["s"], "sec"),
+    (&["m"], "min"),
+    (&["h", "hr"], "hour"),
+    (&["d"], "day"),
+    (&["w", "wk"], "week"),
+];
+
+/// Whether a number with a unit stands anywhere in the text, as `5 days` in `P5 days`:
+/// kube-apiserver ignores what stands around it. A number that exceeds an integer of 64 bits refuses
+/// the whole text.
 fn scala_duration(text: &str) -> bool {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit = text[digits..].trim_start().to_lowercase();
-    let unit = unit.strip_suffix('s').filter(|u| !u.is_empty()).unwrap_or(&unit);
-    digits > 0
-        // More digits would not fit into an integer of 64 bits.
-        && digits < 19
-        && matches!(
-            unit,
-            "n" | "nano"
-                | "nanosecond"
-                | "ns"
-                | "u"
-                | "micro"
-                | "microsecond"
-                | "us"
-                | "µ"
-                | "m"
-                | "milli"
-                | "millisecond"
-                | "ms"
-                | "s"
-                | "sec"
-                | "second"
-                | "min"
-                | "minute"
-                | "h"
-                | "hr"
-                | "hour"
-                | "d"
-                | "day"
-                | "w"
-                | "wk"
-                | "week"
-        )
+    static PATTERN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").ok());
+    let Some(pattern) = PATTERN.as_ref() else { return false };
+    let mut has_unit = false;
+    for found in pattern.captures_iter(text) {
+        let [number, unit] = [1, 2].map(|i| found.get(i).map_or("", |part| part.as_str()));
+        if number.parse::<i64>().is_err() {
+            return false;
+        }
+        let unit = unit.to_lowercase();
+        has_unit |=
+            UNITS.iter().any(|(names, long)| names.contains(&&*unit) || unit.starts_with(long));
+    }
+    has_unit
 }
 
 /// Whether the text is an ISBN with this number of digits and a correct check digit.

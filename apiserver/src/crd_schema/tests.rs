@@ -334,6 +334,9 @@ fn formats_accept_and_refuse_as_upstream_does() {
         ("date-time", "2020-01-01T00:00:00.5Z", "yesterday"),
         ("duration", "1h30m", "x"),
         ("duration", "22 ns", "22 parsecs"),
+        ("duration", "P1D", "P1X"),
+        ("duration", "after 5 weekdays", "99999999999999999999 s 5 s"),
+        ("duration", "3 Hr", "3 n"),
         ("mac", "00:11:22:33:44:55", "x"),
         ("isbn", "0321751043", "0321751044"),
         ("creditcard", "4111 1111 1111 1111", "4111 1111 1111 1112"),
@@ -526,4 +529,14 @@ fn the_head_of_an_embedded_resource_must_be_readable() {
             "spec.emb.metadata: Invalid value: 5: json: cannot unmarshal number into Go value of type v1.ObjectMeta"
         )
     );
+}
+
+#[test]
+fn integers_are_compared_with_limits_as_integers() {
+    let schema = Schema::compile(&json!({"type": "object", "properties": {
+        "large": {"type": "integer", "format": "int64", "maximum": 9_223_372_036_854_774_784_u64},
+    }}));
+    let refused = |value: &Value| !schema.validate(value, None).causes.is_empty();
+    assert!(!refused(&json!({"large": 9_223_372_036_854_774_784_i64})));
+    assert!(refused(&json!({"large": 9_223_372_036_854_775_000_i64})), "one number as floats");
 }

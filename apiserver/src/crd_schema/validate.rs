@@ -4,6 +4,7 @@
 //! The order follows upstream's validators: type, combinations, strings, formats, numbers, lists,
 //! enumerations, objects. Fields are visited by name, where upstream has no order.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use serde_json::{Number, Value};
@@ -327,6 +328,20 @@ fn limit_in_range(node: &Node, what: &str, limit: f64, path: &str) -> Option<Cau
     (!fits).then(|| out_of_range(what, node, kind, path))
 }
 
+/// Compares a number with a limit. Integers are compared as integers, as kube-apiserver compares
+/// them: neighbours of 2^63 are one number as floats.
+fn against(number: &Number, limit: f64) -> Ordering {
+    match number.as_i64() {
+        // The cast cuts and saturates: limits with a point or beyond 64 bits are reported apart.
+        #[allow(clippy::cast_possible_truncation)]
+        Some(integer) => integer.cmp(&(limit as i64)),
+        None => {
+            let float = number.as_f64().unwrap_or(f64::INFINITY);
+            float.partial_cmp(&limit).unwrap_or(Ordering::Greater)
+        }
+    }
+}
+
 /// Checks range, limits and divisor of a number.
 fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOutcome) {
     let value = Value::Number(number.clone());
@@ -353,18 +368,20 @@ fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOu
         }
     }
     if let Some(min) = node.minimum {
+        let order = against(number, min);
         let (bad, word) = match node.exclusive_minimum {
-            true => (float <= min, "greater than"),
-            false => (float < min, "greater than or equal to"),
+            true => (order.is_le(), "greater than"),
+            false => (order.is_lt(), "greater than or equal to"),
         };
         if bad {
             out.add(fault(path, &value, &format!("should be {word} {}", cause::float(min))));
         }
     }
     if let Some(max) = node.maximum {
+        let order = against(number, max);
         let (bad, word) = match node.exclusive_maximum {
-            true => (float >= max, "less than"),
-            false => (float > max, "less than or equal to"),
+            true => (order.is_ge(), "less than"),
+            false => (order.is_gt(), "less than or equal to"),
         };
         if bad {
             out.add(fault(path, &value, &format!("should be {word} {}", cause::float(max))));

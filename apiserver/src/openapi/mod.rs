@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use heads::Head;
 
 use crate::served::Served;
-use crate::typed::{TypeSchema, descriptions};
+use crate::typed::{TypeSchema, descriptions, enums};
 
 /// Prefix of the names of shared types.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -257,6 +257,7 @@ impl Document {
     fn describe(&mut self) {
         for (name, schema) in &mut self.schemas {
             descriptions::describe(name, schema);
+            enums::add(name, schema);
         }
     }
 

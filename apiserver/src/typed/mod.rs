@@ -10,6 +10,7 @@ mod builtin;
 mod canonical;
 mod check;
 pub(crate) mod descriptions;
+pub(crate) mod enums;
 mod fields;
 pub(crate) mod internal;
 pub(crate) mod line_diff;

@@ -284,7 +284,7 @@ fn store(
     if let Some(reservation) = reservation {
         reservation.keep();
     }
-    admit::quota::record(core, call);
+    admit::quota::record(core, call, None, &stored.value);
     drop(counting);
     let answer =
         ObjectResponse::created(convert::answer(call, back, &stored.value)).warned(warnings);

@@ -248,6 +248,7 @@ fn attempt(
     if let Some(reservation) = reservation {
         reservation.keep();
     }
+    admit::quota::record(core, call, Some(shown), &stored.value);
     let answer = ObjectResponse::ok(convert::answer(call, back, &stored.value)).warned(warnings);
     delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))

@@ -2,12 +2,15 @@
 //!
 //! The use of a namespace is counted from its stored objects for each new object, so deletions free
 //! their share at once. Changes that may use more are counted: of Services, claims, and
-//! the resources of Pods.
+//! the resources of Pods. Without `resourcequota-controller` nothing is counted: a quota limits by
+//! the limits and the use in its status, to which each write adds its own.
 
 mod scopes;
 #[cfg(test)]
 mod tests;
 mod usage;
+
+use std::sync::atomic::Ordering;
 
 use parking_lot::MutexGuard;
 use serde_json::{Value, json};
@@ -71,17 +74,13 @@ pub(crate) fn check(
     if held.peek().is_none() {
         return Ok(());
     }
-    let now = core.clock.seconds();
-    let mut added = usage::of(call, object, now);
-    for (name, amount) in old.map(|old| usage::of(call, old, now)).into_iter().flatten() {
-        added.entry(name).and_modify(|more| *more = more.minus(amount));
-    }
+    let added = added(core, call, old, object);
     for (_, quota) in held {
         let spec = &quota.value["spec"];
         if !scopes::cover(&call.kind, spec, object) {
             continue;
         }
-        let limits = amounts(&spec["hard"]);
+        let limits = limits(core, &quota.value);
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let about = About::resource(&call.kind.served, name);
         let quota_name = quota.value["metadata"]["name"].as_str().unwrap_or_default();
@@ -89,7 +88,11 @@ pub(crate) fn check(
             let why = format!("failed quota: {quota_name}: must specify {missing}");
             return Err(ApiError::forbidden(about, &why));
         }
-        let used = used(core, call, spec, &limits);
+        let used = used(core, call, &quota.value, &limits);
+        if let Some(unknown) = uncounted(call, &limits, &used) {
+            let why = format!("status unknown for quota: {quota_name}, resources: {unknown}");
+            return Err(ApiError::forbidden(about, &why));
+        }
         if let Some(excess) = excess(&limits, &used, &added) {
             let why = format!("exceeded quota: {quota_name}, {excess}");
             return Err(ApiError::forbidden(about, &why));
@@ -98,18 +101,50 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Writes the use of a namespace to the status of all quotas, after an object has been created.
-pub(crate) fn record(core: &Core, call: &Call) {
-    if !is_counted(call) {
+/// Returns what a new object uses, or a change of the `old` one uses more.
+fn added(core: &Core, call: &Call, old: Option<&Value>, object: &Value) -> Amounts {
+    let now = core.clock.seconds();
+    let mut added = usage::of(call, object, now);
+    for (name, amount) in old.map(|old| usage::of(call, old, now)).into_iter().flatten() {
+        added.entry(name).and_modify(|more| *more = more.minus(amount));
+    }
+    added
+}
+
+/// Whether the use is counted from the stored objects.
+fn is_counting(core: &Core) -> bool {
+    core.counts_quotas.load(Ordering::Relaxed)
+}
+
+/// Returns the limits that are in force.
+fn limits(core: &Core, quota: &Value) -> Amounts {
+    amounts(if is_counting(core) { &quota["spec"]["hard"] } else { &quota["status"]["hard"] })
+}
+
+/// Returns the names of the call's resources that are limited and that nobody has counted yet.
+fn uncounted(call: &Call, limits: &Amounts, used: &Amounts) -> Option<String> {
+    let unknown = |name: &&String| usage::covers(call, name) && !used.contains_key(*name);
+    let unknown: Vec<&str> = limits.keys().filter(unknown).map(String::as_str).collect();
+    (!unknown.is_empty()).then(|| unknown.join(","))
+}
+
+/// Writes the use of a namespace to the status of all quotas, after an object has been stored.
+pub(crate) fn record(core: &Core, call: &Call, old: Option<&Value>, object: &Value) {
+    if !is_counted(call) || old.is_some() && (is_counting(core) || !grows(call)) {
         return;
     }
     let (quotas, _) = core.store.snapshot(QUOTAS);
     for (key, quota) in storage::in_namespace(&quotas, &call.namespace) {
-        let limits = amounts(&quota.value["spec"]["hard"]);
+        let limits = limits(core, &quota.value);
         if !limits.keys().any(|name| usage::covers(call, name)) {
             continue;
         }
-        let mut used = used(core, call, &quota.value["spec"], &limits);
+        let mut used = used(core, call, &quota.value, &limits);
+        if !is_counting(core) && scopes::cover(&call.kind, &quota.value["spec"], object) {
+            for (name, amount) in added(core, call, old, object) {
+                used.entry(name).and_modify(|sum| *sum = *sum + amount);
+            }
+        }
         let mut next = quota.value.clone();
         // Other resources keep the use that was last counted.
         for (name, amount) in amounts(&quota.value["status"]["used"]) {
@@ -134,8 +169,15 @@ pub(crate) fn record(core: &Core, call: &Call) {
     }
 }
 
-/// Returns the use of a quota's limited resources by the stored objects of the call's kind.
-fn used(core: &Core, call: &Call, spec: &Value, limits: &Amounts) -> Amounts {
+/// Returns the use of a quota's limited resources: by the stored objects of the call's kind, or, if
+/// nothing counts them, as the status has it.
+fn used(core: &Core, call: &Call, quota: &Value, limits: &Amounts) -> Amounts {
+    if !is_counting(core) {
+        let mut used = amounts(&quota["status"]["used"]);
+        used.retain(|name, _| limits.contains_key(name));
+        return used;
+    }
+    let spec = &quota["spec"];
     let mut out: Amounts = limits.keys().map(|name| (name.clone(), Default::default())).collect();
     let (objects, _) = core.store.snapshot(&call.kind.storage);
     for (_, object) in storage::in_namespace(&objects, &call.namespace) {

@@ -4,9 +4,22 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::http::test_support::*;
+use crate::{ApiServer, Builder, ControllerSet};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+
+/// Starts a server that counts what namespaces hold.
+async fn start() -> (ApiServer, Client) {
+    start_with("resourcequota").await
+}
+
+async fn start_with(controllers: &str) -> (ApiServer, Client) {
+    let set: ControllerSet = controllers.parse().unwrap();
+    let server = Builder::default().seed(1).epoch(1_767_225_600).controller_set(set).start();
+    let client = Client::of(&server).await;
+    (server, client)
+}
 
 /// Returns a container that requests CPU.
 fn container(name: &str, cpu: &str) -> Value {
@@ -102,8 +115,7 @@ fn scopes_of_priority_classes_select_by_their_operator() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_at_the_same_time_do_not_exceed_a_quota_together() {
-    let server = server();
-    let mut client = Client::of(&server).await;
+    let (server, mut client) = start().await;
     client.post(QUOTAS, quota("q", json!({"hard": {"configmaps": "5"}}))).await;
     let mut tasks = Vec::new();
     for writer in 0..8 {
@@ -123,4 +135,31 @@ async fn requests_at_the_same_time_do_not_exceed_a_quota_together() {
         created += task.await.unwrap();
     }
     assert_eq!(created, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_controller_quotas_limit_by_their_status_and_each_write_adds_to_the_use() {
+    let (_server, mut client) = start_with("").await;
+    client.post(QUOTAS, quota("q", json!({"hard": {"pods": "1", "requests.cpu": "4"}}))).await;
+    for name in ["a", "b"] {
+        let reply = client.post(PODS, pod(name, "1", &json!({}))).await;
+        assert_eq!(reply.code, 201, "a limit that nobody counted: {}", reply.text);
+    }
+    let path = format!("{QUOTAS}/q/status");
+    let mut status =
+        json!({"status": {"hard": {"pods": "3", "requests.cpu": "4"}, "used": {"pods": "2"}}});
+    client.merge(&path, status.clone()).await;
+    let reply = client.post(PODS, pod("c", "1", &json!({}))).await;
+    let unknown = "status unknown for quota: q, resources: requests.cpu";
+    assert!(reply.code == 403 && reply.message().contains(unknown), "{}", reply.text);
+    status["status"]["used"]["requests.cpu"] = json!("2");
+    client.merge(&path, status).await;
+    assert_eq!(client.post(PODS, pod("c", "1", &json!({}))).await.code, 201);
+    let held = client.get(&format!("{QUOTAS}/q")).await;
+    assert_eq!(held.value["status"]["used"], json!({"pods": "3", "requests.cpu": "3"}));
+    let reply = client.post(PODS, pod("d", "1", &json!({}))).await;
+    assert!(reply.message().contains("used: pods=3, limited: pods=3"), "{}", reply.text);
+    client.delete(&format!("{PODS}/a")).await;
+    let held = client.get(&format!("{QUOTAS}/q")).await;
+    assert_eq!(held.value["status"]["used"]["pods"], "3", "a deletion is not counted");
 }
