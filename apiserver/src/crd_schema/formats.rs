@@ -236,8 +236,8 @@ const UNITS: [(&[&str], &str); 8] = [
 ];
 
 /// Whether a number with a unit stands anywhere in the text, as `5 days` in `P5 days`:
-/// kube-apiserver ignores what stands around it. A number that exceeds an integer of 64 bits refuses
-/// the whole text.
+/// kube-apiserver ignores what stands around it. A number that exceeds an integer of 64 bits
+/// refuses the whole text.
 fn scala_duration(text: &str) -> bool {
     static PATTERN: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").ok());

@@ -1,8 +1,9 @@
 //! Sessions of kubectl that were recorded on a real kube-apiserver, line by line.
 //!
 //! A file of `sessions/` is one session in a namespace of its own. `## ` begins a comment, `$ ` a
-//! command, `< ` a line of its input, `! ` a line of its standard error; `[3]` is an exit code other
-//! than 0, and the other lines are the standard output. `tests/conformance/kubectl.py` records them anew.
+//! command, `< ` a line of its input, `! ` a line of its standard error; `[3]` is an exit code
+//! other than 0, and the other lines are the standard output.
+//! `tests/conformance/kubectl.py` records them anew.
 
 use std::path::{Path, PathBuf};
 
