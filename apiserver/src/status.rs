@@ -19,11 +19,11 @@ use crate::served::{Cause, Served};
 
 /// A failed request. Becomes a `Status` object (or plain text) and headers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ApiError(Box<Failure>);
+pub struct ApiError(Box<StatusContents>);
 
 /// Contents of a failure.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Failure {
+struct StatusContents {
     code: u16,
     reason: Cow<'static, str>,
     message: String,
@@ -91,7 +91,12 @@ impl ApiError {
     /// Returns a failure without details.
     fn of(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let reason = Cow::Borrowed(reason);
-        Self(Box::new(Failure { code, reason, message: message.into(), ..Failure::default() }))
+        Self(Box::new(StatusContents {
+            code,
+            reason,
+            message: message.into(),
+            ..StatusContents::default()
+        }))
     }
 
     /// Sets the details.

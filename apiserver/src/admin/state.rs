@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::crds;
 use crate::server::ApiServer;
-use crate::storage::{Backup, LARGEST, Object, Snapshot};
+use crate::storage::{Backup, LARGEST, Snapshot, StoredObject};
 use crate::verbs::delete;
 
 /// A snapshot as sent.
@@ -73,7 +73,7 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
             let version = version.ok_or_else(|| {
                 format!("{resource} {key} has no resourceVersion up to {}", sent.revision)
             })?;
-            let object = Arc::new(Object::new(value, version));
+            let object = Arc::new(StoredObject::new(value, version));
             resources.entry(resource.clone()).or_default().insert_mut(key.into(), object);
         }
     }

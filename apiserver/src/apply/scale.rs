@@ -96,7 +96,7 @@ pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
 
 /// Replicas that an update of `/scale` leaves in the Scale, which shows no zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ReplicasChange {
     /// The same replicas.
     Kept,
     /// Other replicas.
@@ -105,7 +105,7 @@ pub(crate) enum Change {
     Removed,
 }
 
-impl Change {
+impl ReplicasChange {
     /// Returns the change from replicas to others.
     pub(crate) fn between(before: i64, after: i64) -> Self {
         match after {
@@ -125,7 +125,7 @@ impl Change {
 pub(crate) fn track(
     (old, new): (&Value, &Value),
     path: &[String],
-    change: Change,
+    change: ReplicasChange,
     manager: &str,
     api_version: &str,
 ) -> Value {
@@ -136,9 +136,9 @@ pub(crate) fn track(
     replicas.insert_fields(&path.iter().map(String::as_str).collect::<Vec<_>>());
     let mut owners = of_scale(&managed, &replicas);
     // Replicas without an owner stay without an owner.
-    if !owners.is_empty() && change != Change::Kept {
+    if !owners.is_empty() && change != ReplicasChange::Kept {
         owners.clear();
-        if change == Change::Set {
+        if change == ReplicasChange::Set {
             owners.insert(Owner::new(manager, false, VERSION, NAME));
         }
     }

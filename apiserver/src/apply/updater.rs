@@ -9,7 +9,7 @@ use super::compare::{Comparison, compare};
 use super::managed::{Managed, Owned, Owner};
 use super::set::PathSet;
 use super::{fields, ignored, merge, reconcile, remove};
-use crate::typed::{Id, Table, TypeSchema};
+use crate::typed::{Id, TypeSchema, TypeTable};
 
 /// Fields that an apply would take from their owner.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl From<String> for ApplyFailure {
 #[derive(Clone, Debug)]
 pub(crate) struct Updater<'a> {
     /// Table of the types.
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a TypeTable,
     /// Type of the object.
     pub(crate) root: Id,
     /// Fields that the endpoint does not write, with everything below.

@@ -22,8 +22,8 @@ use serde_json::Value;
 use crate::signal::Signal;
 
 pub use observer::{ObservedChange, ObservedRequest, Observer};
-pub use rules::{Action, Fault, FaultHandle};
-pub(crate) use rules::{Subject, garble};
+pub use rules::{Fault, FaultAction, FaultHandle};
+pub(crate) use rules::{MatchedRequest, garble};
 pub(crate) use watches::{Order, Tap};
 
 /// The faults of a server. Clones are cheap and share the faults.
@@ -151,7 +151,7 @@ impl Faults {
     }
 
     /// Returns the actions of all faults that match a request, and counts them as used.
-    pub(crate) fn strike(&self, subject: &Subject<'_>) -> Vec<Action> {
+    pub(crate) fn strike(&self, subject: &MatchedRequest<'_>) -> Vec<FaultAction> {
         let mut actions = self.shared.rules.lock().strike(subject);
         // Behind the lock: an observer may add faults.
         if let Some(observer) = self.shared.observer.get() {

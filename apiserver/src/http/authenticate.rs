@@ -15,7 +15,7 @@ use crate::auth::{
     ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens,
     UNAUTHENTICATED, User,
 };
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::status::ApiError;
 use crate::verbs::subresources::accounts;
 
@@ -28,7 +28,7 @@ pub(crate) struct Authentication {
     /// Users by bearer token.
     tokens: Arc<Tokens>,
     /// The server, whose authorizer decides about impersonation.
-    core: Weak<Core>,
+    core: Weak<ServerCore>,
     /// Whether requests without credentials are refused.
     refuses_anonymous: bool,
     /// The modes of the last impersonations.
@@ -38,7 +38,11 @@ pub(crate) struct Authentication {
 impl Authentication {
     /// Returns an authenticator with these tokens; the server's authorizer decides about
     /// impersonation.
-    pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>, refuses_anonymous: bool) -> Self {
+    pub(crate) fn new(
+        tokens: Arc<Tokens>,
+        core: Weak<ServerCore>,
+        refuses_anonymous: bool,
+    ) -> Self {
         Self { tokens, core, refuses_anonymous, modes: impersonate::LastModes::default() }
     }
 }

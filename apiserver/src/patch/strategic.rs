@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{PatchError, lists};
 use crate::apply::go_plain;
-use crate::typed::{Field, Id, Table, TypeSchema, TypeShape};
+use crate::typed::{Id, TypeSchema, TypeShape, TypeTable, TypedField};
 
 /// Directive that deletes or replaces a map or an item.
 pub(super) const PATCH: &str = "$patch";
@@ -45,7 +45,7 @@ pub(super) struct How<'a> {
 /// Merges by the types of a table.
 #[derive(Clone, Copy)]
 pub(super) struct Merger<'a> {
-    pub(super) table: &'a Table,
+    pub(super) table: &'a TypeTable,
 }
 
 impl<'a> Merger<'a> {
@@ -195,8 +195,8 @@ impl<'a> Merger<'a> {
         self,
         id: Option<Id>,
         key: &str,
-    ) -> Result<Option<(Option<&'a Field>, Id)>, PatchError> {
-        let table: &'a Table = self.table;
+    ) -> Result<Option<(Option<&'a TypedField>, Id)>, PatchError> {
+        let table: &'a TypeTable = self.table;
         let Some(object) = id.and_then(|id| table.object(id)) else { return Ok(None) };
         if let Some(field) = object.fields.get(key) {
             return Ok(Some((Some(field), field.node)));

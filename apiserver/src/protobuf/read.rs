@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::message::{Count, FieldForm, Form, Message, Part, messages};
+use super::message::{Count, FieldForm, Message, MessageField, ProtobufType, messages};
 use super::wire::{Piece, Reader};
 use super::{DEEPEST, MAGIC, bare, special};
 
@@ -84,10 +84,10 @@ pub(super) fn read(
     let mut reader = Reader::new(bytes);
     while let Some((number, piece)) = reader.next(message.name)? {
         match message.part(number) {
-            Some(Part::Embedded(inner)) => {
+            Some(MessageField::Embedded(inner)) => {
                 read(inner, piece.bytes(message.name)?, fields, depth + 1)?;
             }
-            Some(Part::Field(field)) => read_field(field, piece, fields, depth)?,
+            Some(MessageField::Field(field)) => read_field(field, piece, fields, depth)?,
             None => piece.skip()?,
         }
     }
@@ -135,7 +135,8 @@ fn read_items(
     list: &mut Vec<Value>,
     depth: usize,
 ) -> Result<(), String> {
-    let numeric = matches!(field.form, Form::Int32 | Form::Int64 | Form::Bool);
+    let numeric =
+        matches!(field.form, ProtobufType::Int32 | ProtobufType::Int64 | ProtobufType::Bool);
     if let (true, Piece::Bytes(bytes)) = (numeric, &piece) {
         let mut reader = Reader::new(bytes);
         while !reader.is_at_end() {
@@ -182,13 +183,13 @@ fn read_value(
     let name = field.name;
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     Ok(match field.form {
-        Form::Text => piece.text(name)?.into(),
-        Form::Bool => (piece.varint(name)? != 0).into(),
-        Form::Int32 => (piece.varint(name)? as i32).into(),
-        Form::Int64 => piece.varint(name)?.cast_signed().into(),
-        Form::Double => piece.double(name)?.into(),
-        Form::Bytes => STANDARD.encode(piece.bytes(name)?).into(),
-        Form::Message(id) => {
+        ProtobufType::Text => piece.text(name)?.into(),
+        ProtobufType::Bool => (piece.varint(name)? != 0).into(),
+        ProtobufType::Int32 => (piece.varint(name)? as i32).into(),
+        ProtobufType::Int64 => piece.varint(name)?.cast_signed().into(),
+        ProtobufType::Double => piece.double(name)?.into(),
+        ProtobufType::Bytes => STANDARD.encode(piece.bytes(name)?).into(),
+        ProtobufType::Message(id) => {
             let mut fields = match held {
                 Some(Value::Object(fields)) => fields,
                 _ => Map::new(),

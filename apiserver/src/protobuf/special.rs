@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::message::{Form, Message, messages};
+use super::message::{Message, ProtobufType, messages};
 use super::wire::{Piece, Reader, put_bytes, put_inner, put_number};
 use super::{MAGIC, read as reading, write as writing};
 
@@ -14,26 +14,26 @@ const ZERO_TIME: i64 = -62_135_596_800;
 const SCHEMA: &str = "JSONSchemaProps";
 
 /// Reads a value of a special form.
-pub(super) fn read(form: Form, bytes: &[u8], depth: usize) -> Result<Value, String> {
+pub(super) fn read(form: ProtobufType, bytes: &[u8], depth: usize) -> Result<Value, String> {
     match form {
-        Form::Time => read_time(bytes, false),
-        Form::MicroTime => read_time(bytes, true),
-        Form::Quantity => {
+        ProtobufType::Time => read_time(bytes, false),
+        ProtobufType::MicroTime => read_time(bytes, true),
+        ProtobufType::Quantity => {
             let fields = Few::read("Quantity", 1, bytes)?;
             let text = fields.bytes(1, "String_")?;
             Ok(text.map_or_else(|| "0".into(), |text| String::from_utf8_lossy(text).into()))
         }
-        Form::IntOrString => read_int_or_string(bytes),
+        ProtobufType::IntOrString => read_int_or_string(bytes),
         // Owners of fields that cannot be read are no owners.
-        Form::Fields => {
+        ProtobufType::Fields => {
             let raw = Few::read("FieldsV1", 1, bytes)?.bytes(1, "Raw")?;
             Ok(serde_json::from_slice(raw.unwrap_or_default()).unwrap_or_default())
         }
-        Form::Json => {
+        ProtobufType::Json => {
             let raw = Few::read("RawExtension", 1, bytes)?.bytes(1, "Raw")?;
             read_json(raw.unwrap_or_default(), depth)
         }
-        Form::Texts => {
+        ProtobufType::Texts => {
             let mut texts = Vec::new();
             let mut reader = Reader::new(bytes);
             while let Some((number, piece)) = reader.next("Items")? {
@@ -88,21 +88,21 @@ fn read_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
 }
 
 /// Reads a schema or the value in its place.
-fn read_alternative(form: Form, bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn read_alternative(form: ProtobufType, bytes: &[u8], depth: usize) -> Result<Value, String> {
     let (mut schema, mut others, mut allows) = (None, Vec::new(), false);
     let mut reader = Reader::new(bytes);
     while let Some((number, piece)) = reader.next("JSONSchemaPropsOr")? {
         match (form, number) {
-            (Form::SchemaOrBool, 1) => allows = piece.varint("Allows")? != 0,
-            (Form::SchemaOrBool, 2) | (_, 1) => schema = Some(read_schema(piece, depth)?),
-            (Form::SchemaOrList, 2) => others.push(read_schema(piece, depth)?),
-            (Form::SchemaOrTexts, 2) => others.push(piece.text("Property")?.into()),
+            (ProtobufType::SchemaOrBool, 1) => allows = piece.varint("Allows")? != 0,
+            (ProtobufType::SchemaOrBool, 2) | (_, 1) => schema = Some(read_schema(piece, depth)?),
+            (ProtobufType::SchemaOrList, 2) => others.push(read_schema(piece, depth)?),
+            (ProtobufType::SchemaOrTexts, 2) => others.push(piece.text("Property")?.into()),
             _ => piece.skip()?,
         }
     }
     Ok(match (form, schema) {
         // Go writes the list if present, and the texts likewise.
-        (Form::SchemaOrBool, None) => allows.into(),
+        (ProtobufType::SchemaOrBool, None) => allows.into(),
         (_, Some(schema)) if others.is_empty() => schema,
         (_, None) if others.is_empty() => Value::Null,
         _ => Value::Array(others),
@@ -124,10 +124,12 @@ fn schema_message() -> Option<&'static Message> {
 }
 
 /// Appends the message of a value of a special form; null is written as Go's zero value.
-pub(super) fn write(out: &mut Vec<u8>, form: Form, value: &Value) {
+pub(super) fn write(out: &mut Vec<u8>, form: ProtobufType, value: &Value) {
     match form {
-        Form::Time | Form::MicroTime => write_time(out, value, form == Form::MicroTime),
-        Form::Quantity => {
+        ProtobufType::Time | ProtobufType::MicroTime => {
+            write_time(out, value, form == ProtobufType::MicroTime)
+        }
+        ProtobufType::Quantity => {
             let text = match value {
                 Value::String(text) => text.clone(),
                 Value::Number(number) => number.to_string(),
@@ -135,18 +137,18 @@ pub(super) fn write(out: &mut Vec<u8>, form: Form, value: &Value) {
             };
             put_bytes(out, 1, text.as_bytes());
         }
-        Form::IntOrString => {
+        ProtobufType::IntOrString => {
             let text = value.as_str();
             put_number(out, 1, text.is_some().into());
             put_number(out, 2, writing::integer(value));
             put_bytes(out, 3, text.unwrap_or_default().as_bytes());
         }
-        Form::Json | Form::Fields => {
+        ProtobufType::Json | ProtobufType::Fields => {
             if !value.is_null() {
                 put_bytes(out, 1, value.to_string().as_bytes());
             }
         }
-        Form::Texts => {
+        ProtobufType::Texts => {
             for text in value.as_array().into_iter().flatten() {
                 put_bytes(out, 1, text.as_str().unwrap_or_default().as_bytes());
             }
@@ -174,20 +176,20 @@ fn write_time(out: &mut Vec<u8>, value: &Value, micro: bool) {
 }
 
 /// Appends a schema or the value in its place.
-fn write_alternative(out: &mut Vec<u8>, form: Form, value: &Value) {
+fn write_alternative(out: &mut Vec<u8>, form: ProtobufType, value: &Value) {
     let schema = |out: &mut Vec<u8>, number: u32, value: &Value| {
         if let Some(message) = schema_message() {
             put_inner(out, number, |out| writing::message(out, message, value));
         }
     };
     match (form, value) {
-        (Form::SchemaOrBool, Value::Object(_)) => {
+        (ProtobufType::SchemaOrBool, Value::Object(_)) => {
             put_number(out, 1, 1);
             schema(out, 2, value);
         }
-        (Form::SchemaOrBool, _) => put_number(out, 1, (*value == Value::Bool(true)).into()),
+        (ProtobufType::SchemaOrBool, _) => put_number(out, 1, (*value == Value::Bool(true)).into()),
         (_, Value::Object(_)) => schema(out, 1, value),
-        (Form::SchemaOrList, Value::Array(list)) => {
+        (ProtobufType::SchemaOrList, Value::Array(list)) => {
             list.iter().for_each(|item| schema(out, 2, item));
         }
         (_, Value::Array(list)) => {

@@ -28,7 +28,7 @@ const IN_CONTEXT: [&str; 5] =
     ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
 
 /// A field of a type.
-struct Field {
+struct GoField {
     /// Name in Go; empty for the embedded metadata.
     name: &'static str,
     /// Name in the versioned form.
@@ -37,15 +37,15 @@ struct Field {
 }
 
 /// All types by name.
-static TYPES: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+static TYPES: LazyLock<BTreeMap<&'static str, Vec<GoField>>> = LazyLock::new(|| {
     let lines = TEXT.lines().filter_map(|line| line.split_once(' '));
     lines.map(|(name, rest)| (name, rest.split_whitespace().map(field).collect())).collect()
 });
 
 /// Reads a field.
-fn field(word: &'static str) -> Field {
+fn field(word: &'static str) -> GoField {
     let Some((head, kind)) = word.split_once(':') else {
-        return Field { name: "", json: "metadata".to_owned(), kind: "m" };
+        return GoField { name: "", json: "metadata".to_owned(), kind: "m" };
     };
     let (name, json) = head.split_once('=').unwrap_or((head, ""));
     let json = if json.is_empty() {
@@ -54,7 +54,7 @@ fn field(word: &'static str) -> Field {
     } else {
         json.to_owned()
     };
-    Field { name, json, kind }
+    GoField { name, json, kind }
 }
 
 /// A value with fields in the order of Go.

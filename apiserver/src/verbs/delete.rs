@@ -8,14 +8,14 @@ use super::admit::policies::Operation;
 use super::list;
 use super::options::{DeleteOptions, ListOptions, Propagation};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, addresses, admit, apiservices, flow};
+use super::{ObjectResponse, VerbCall, addresses, admit, apiservices, flow};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::crds;
 use crate::hooks::Progress;
 use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
-use crate::storage::{self, Object};
+use crate::storage::{self, StoredObject};
 
 /// Attempts under concurrent writes before a deletion gives up.
 const ATTEMPTS: usize = 64;
@@ -39,8 +39,8 @@ pub(crate) enum Asked<'a> {
 
 /// Deletes an object.
 pub(crate) fn delete(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -49,8 +49,8 @@ pub(crate) fn delete(
 
 /// Deletes an object on behalf of a request.
 pub(crate) fn delete_as(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
     asked: Asked<'_>,
     warnings: &mut Vec<String>,
@@ -77,8 +77,8 @@ pub(crate) fn delete_as(
 
 /// Judges a deletion by the admission policies, and returns their warnings.
 fn judge(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
     asked: Asked<'_>,
     shown: &Value,
@@ -93,7 +93,7 @@ fn judge(
         Asked::Other => Ok(Vec::new()),
         Asked::Object => admit::observe(core, call, operation),
         Asked::Collection(_) => {
-            let all = Call { name: String::new(), ..call.clone() };
+            let all = VerbCall { name: String::new(), ..call.clone() };
             admit::observe(core, &all, operation)
         }
     }
@@ -101,7 +101,7 @@ fn judge(
 
 /// Checks the uid and the version that the options name.
 pub(super) fn preconditions(
-    call: &Call,
+    call: &VerbCall,
     options: &DeleteOptions,
     held: &Value,
 ) -> Result<(), ApiError> {
@@ -123,7 +123,7 @@ pub(super) fn preconditions(
 }
 
 /// Warns of orphaned Pods, in the form that kubectl shows.
-fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
+fn warn(call: &VerbCall, options: &DeleteOptions, warnings: &mut Vec<String>) {
     // A repeated attempt must not repeat the warning.
     warnings.clear();
     if call.kind.is("batch", "jobs") && options.propagation.is_none() {
@@ -133,10 +133,10 @@ fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
 
 /// Tries to delete once; `None` if a concurrent write came first.
 fn attempt(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
-    held: &Arc<Object>,
+    held: &Arc<StoredObject>,
     shown: &Value,
 ) -> Option<ObjectResponse> {
     let kind = &call.kind;
@@ -185,7 +185,7 @@ fn accepted(options: &DeleteOptions, object: Value) -> ObjectResponse {
 }
 
 /// Marks kinds with a deletion of their own. Returns whether the object must wait for a controller.
-fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
+fn special(core: &ServerCore, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
         defaults::child(marked, "status")["phase"] = json!("Terminating");
         // The first deletion marks a namespace even if nothing holds it back.
@@ -200,7 +200,12 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
 }
 
 /// Removes the object from the store; `None` if a concurrent write came first.
-fn remove(core: &Core, call: &Call, held: &Arc<Object>, shown: &Value) -> Option<ObjectResponse> {
+fn remove(
+    core: &ServerCore,
+    call: &VerbCall,
+    held: &Arc<StoredObject>,
+    shown: &Value,
+) -> Option<ObjectResponse> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
     observe(core, kind, Some(held), None);
@@ -210,7 +215,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>, shown: &Value) -> Option
 }
 
 /// Returns the object if the object still exists or the kind answers with it, else a Status.
-fn answer(call: &Call, shown: &Value, last: &Value, waits: bool) -> ObjectResponse {
+fn answer(call: &VerbCall, shown: &Value, last: &Value, waits: bool) -> ObjectResponse {
     let kind = &call.kind;
     if waits || kind.facts.returns_object {
         return ObjectResponse::ok(convert::restated(call, shown, last));
@@ -245,7 +250,7 @@ fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String>
 }
 
 /// Marks an object that must wait for finalizers.
-fn mark(core: &Core, object: &mut Value) {
+fn mark(core: &ServerCore, object: &mut Value) {
     if own_way(object) {
         if !meta::terminating(object) {
             meta::set(object, "deletionTimestamp", core.clock.rfc3339().into());
@@ -282,7 +287,7 @@ enum Grace {
 }
 
 /// Marks a Pod with a grace period.
-fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
+fn graceful(core: &ServerCore, options: &DeleteOptions, pod: &mut Value) -> Grace {
     let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
     if let (true, Some(held)) = (meta::terminating(pod), held) {
         if held == 0 {
@@ -309,7 +314,7 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
 }
 
 /// Shortens the grace period of a Pod that is terminating.
-fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
+fn shorten(core: &ServerCore, pod: &mut Value, held: i64, asked: i64) -> Grace {
     let now = core.clock.seconds();
     // The deletion time is the start plus the old period: the new period counts from the same
     // start.
@@ -324,10 +329,10 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
 /// Lets the life cycle of definitions, flow control, and the objects that the server makes by
 /// itself act on a stored write or a removal.
 pub(crate) fn observe(
-    core: &Core,
+    core: &ServerCore,
     kind: &Kind,
-    before: Option<&Arc<Object>>,
-    after: Option<&Arc<Object>>,
+    before: Option<&Arc<StoredObject>>,
+    after: Option<&Arc<StoredObject>>,
 ) {
     crds::observe(core, kind, before, after, instances);
     storage::by_server(|| {
@@ -340,12 +345,12 @@ pub(crate) fn observe(
 }
 
 /// Deletes all instances of a kind; finalizers may hold some of them.
-pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
+pub(crate) fn instances(core: &ServerCore, kind: &Arc<Kind>) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (_, held) in &snapshot {
         let place = (meta::text(&held.value, "namespace"), meta::text(&held.value, "name"));
         let (group, plural) = (&kind.served.group, &kind.served.plural);
-        let Ok(mut call) = Call::by_server(core, group, plural, place.0, place.1) else {
+        let Ok(mut call) = VerbCall::by_server(core, group, plural, place.0, place.1) else {
             continue;
         };
         // `by_server` looks the kind up by name, which may find another version: this kind is
@@ -362,8 +367,8 @@ pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
 
 /// Deletes all objects of a selection and answers them as a list.
 pub(crate) fn collection(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     chosen: &ListOptions,
     options: &DeleteOptions,
 ) -> Result<ObjectResponse, ApiError> {
@@ -399,13 +404,13 @@ pub(crate) fn collection(
 
 /// Deletes an object of a collection.
 fn one_of(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
-    held: &Object,
+    held: &StoredObject,
     progress: &mut Progress,
 ) -> Result<(), ApiError> {
-    let one = Call {
+    let one = VerbCall {
         namespace: meta::text(&held.value, "namespace").to_owned(),
         name: meta::text(&held.value, "name").to_owned(),
         ..call.clone()

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::contract::{ProcessOutcome, Queue, QueueItem, Replacement};
-use super::known::Known;
+use super::key_lister::KeyListerGetter;
 use super::object_delta::{Deleted, DeltaType, ObjectDelta};
 use super::rules::Rules;
 use windlass_core::error::BoxError;
@@ -293,7 +293,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     fn tombstones(
         &self,
         listed: &BTreeSet<K>,
-        known: &dyn Known<K, T>,
+        known: &dyn KeyListerGetter<K, T>,
     ) -> Vec<(K, ObjectDelta<T>)> {
         let (queued, last) = self.last_deltas();
         let mut missing = Vec::new();
@@ -324,12 +324,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         &self.rules
     }
 
-    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn Known<K, T>) {
+    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn KeyListerGetter<K, T>) {
         self.is_populated = true;
         self.push(RealDelta::Object { key, delta }, false);
     }
 
-    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
+    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn KeyListerGetter<K, T>) {
         let is_initial = !self.is_populated;
         self.is_populated = true;
         let Replacement { objects, is_whole, resource_version } = list;
@@ -355,7 +355,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         }
     }
 
-    fn resync(&mut self, known: &dyn Known<K, T>) {
+    fn resync(&mut self, known: &dyn KeyListerGetter<K, T>) {
         if self.is_atomic {
             if !self.is_synced_last() {
                 self.push(RealDelta::SyncAll, false);

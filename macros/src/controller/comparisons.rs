@@ -13,7 +13,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Ident, PathArguments, Type};
 
-use super::attrs::Attrs;
+use super::attrs::ControllerAttrs;
 use super::expand::at;
 use super::grants;
 use crate::keys::same_tokens;
@@ -33,7 +33,11 @@ pub(super) struct TypeComparisons<'a> {
 
 impl<'a> TypeComparisons<'a> {
     /// Creates the comparisons of a controller with these generics.
-    pub(super) fn new(generics: &'a Generics, attrs: &'a Attrs, krate: &'a TokenStream) -> Self {
+    pub(super) fn new(
+        generics: &'a Generics,
+        attrs: &'a ControllerAttrs,
+        krate: &'a TokenStream,
+    ) -> Self {
         let (answers, sets) = Default::default();
         let twins = Self { generics, krate, graph: None, answers, sets };
         let graph = attrs.dependents.first().filter(|graph| twins.is_plain(graph));
@@ -164,7 +168,7 @@ impl<'a> TypeComparisons<'a> {
     }
 
     /// Returns the checks of owned kinds.
-    pub(super) fn owned_once(&self, attrs: &Attrs) -> TokenStream {
+    pub(super) fn owned_once(&self, attrs: &ControllerAttrs) -> TokenStream {
         let object: Vec<_> = attrs.object.iter().collect();
         let owned: Vec<_> = attrs.owns.iter().map(|owned| &owned.kind).collect();
         let checks = owned.iter().enumerate().map(|(i, kind)| {

@@ -5,20 +5,20 @@ use quote::ToTokens;
 use syn::{Expr, ExprLit, Lit, Type};
 
 use super::class::{Class, class, element, integers};
-use super::key::Kind;
-use super::model::Field;
+use super::key::KeyMeaning;
+use super::model::SchemaField;
 use crate::errors::Errors;
 
 /// Checks that literal bounds are values of their type and leave a value between them, for the
 /// field and for its items.
-pub(super) fn bounds(field: &Field, errors: &mut Errors) {
-    type Value<'a> = fn(&'a Kind, &str) -> Option<&'a TokenStream>;
+pub(super) fn bounds(field: &SchemaField, errors: &mut Errors) {
+    type Value<'a> = fn(&'a KeyMeaning, &str) -> Option<&'a TokenStream>;
     let of_field: Value<'_> = |kind, wanted| match kind {
-        Kind::Keyword(name, value) if *name == wanted => Some(value),
+        KeyMeaning::Keyword(name, value) if *name == wanted => Some(value),
         _ => None,
     };
     let of_items: Value<'_> = |kind, wanted| match kind {
-        Kind::Item(name, value) if *name == wanted => Some(value),
+        KeyMeaning::Item(name, value) if *name == wanted => Some(value),
         _ => None,
     };
     let keys = &field.remarks.attrs.keys;

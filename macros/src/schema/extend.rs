@@ -10,8 +10,8 @@ use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Token, Type};
 use super::bounds::{is_of_numbers, other_literal};
 use super::check::fits;
 use super::class::{Class, class, element, integers, is_option};
-use super::key::{Key, Kind};
-use super::model::{Data, Field, Model};
+use super::key::{KeyMeaning, SchemaKey};
+use super::model::{Data, SchemaField, SchemaModel};
 use super::serde::OfType;
 use crate::errors::Errors;
 use crate::keys::unknown;
@@ -31,7 +31,7 @@ const WITHOUT_TYPE: &[&str] =
     &["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields", "$ref"];
 
 /// Checks `extend(…)` on a type.
-pub(super) fn of_type(model: &Model, errors: &mut Errors) {
+pub(super) fn of_type(model: &SchemaModel, errors: &mut Errors) {
     let OfType { from, transparent, .. } = &model.serde;
     if !matches!(model.data, Data::Named(_)) || from.is_some() || *transparent {
         return;
@@ -48,15 +48,15 @@ pub(super) fn of_type(model: &Model, errors: &mut Errors) {
 }
 
 /// Checks `extend(…)` on a field.
-pub(super) fn of_field(field: &Field, errors: &mut Errors) {
+pub(super) fn of_field(field: &SchemaField, errors: &mut Errors) {
     if field.is_replaced() {
         return;
     }
     let of_field = class(&field.ty);
     for key in &field.remarks.attrs.keys {
-        let Kind::Extend(name, value) = &key.kind else { continue };
+        let KeyMeaning::Extend(name, value) = &key.kind else { continue };
         let word = name.value();
-        let at = Key { span: name.span(), kind: Kind::Optional };
+        let at = SchemaKey { span: name.span(), kind: KeyMeaning::Optional };
         let own = OWN.iter().find(|(own, classes, _)| *own == word && classes.contains(&of_field));
         match (word.as_str(), own) {
             (_, Some((_, _, source))) => errors.at(name.span(), follows(&word, source)),
@@ -84,9 +84,9 @@ pub(super) fn of_field(field: &Field, errors: &mut Errors) {
     }
 }
 
-fn extensions(keys: &[Key]) -> impl Iterator<Item = (&LitStr, &TokenStream)> {
+fn extensions(keys: &[SchemaKey]) -> impl Iterator<Item = (&LitStr, &TokenStream)> {
     keys.iter().filter_map(|key| match &key.kind {
-        Kind::Extend(name, value) => Some((name, value)),
+        KeyMeaning::Extend(name, value) => Some((name, value)),
         _ => None,
     })
 }
@@ -101,7 +101,7 @@ fn follows(keyword: &str, source: &str) -> String {
 
 /// Checks the schema of elements, which takes the place of the schema of their type: both must give
 /// the same type.
-fn elements_fit(field: &Field, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
+fn elements_fit(field: &SchemaField, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
     let keywords = keywords(value);
     let find = |wanted: &str| keywords.iter().find(|(keyword, _)| keyword == wanted);
     if let Some((_, ty)) = find("type") {

@@ -6,7 +6,7 @@ use super::objects::{self, DAEMONSETS, NODES, Note, PODS};
 use super::reconcile::WorkloadReconcile;
 use super::revisions::{self, HASH};
 use super::{Done, pods};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
@@ -100,7 +100,7 @@ fn place(turn: &WorkloadReconcile<'_>, set: &Value, nodes: &[String]) -> Result<
 }
 
 /// Deletes a Pod.
-fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
+fn delete(core: &ServerCore, set: &Value, pod: &Value) -> Result<(), ApiError> {
     if meta::terminating(pod) {
         return Ok(());
     }
@@ -150,7 +150,7 @@ fn note(reason: &str) -> Note<'_> {
 }
 
 /// Writes the status; returns when a Pod becomes available next.
-fn report(core: &Core, set: &Value, nodes: &[String]) -> Done {
+fn report(core: &ServerCore, set: &Value, nodes: &[String]) -> Done {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
     let hash = objects::hash(&set["spec"]["template"]);
     let held = objects::owned(core, PODS, set);

@@ -32,12 +32,12 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::changes::Event;
+use super::changes::ChangedObject;
 use super::selection::{Controller, ControllerSet};
-use crate::core::Core;
-use crate::hooks::Session;
+use crate::core::ServerCore;
+use crate::hooks::WebhookSession;
 use crate::kinds::meta;
-use crate::verbs::suspend::run::Run;
+use crate::verbs::suspend::run::WebhookRounds;
 use objects::{Resource, controller_of};
 use reconcile::{Answered, WorkloadReconcile};
 
@@ -97,7 +97,7 @@ impl Workloads {
     }
 
     /// Makes the objects that the stand-ins need before the first object.
-    pub(super) fn begin(&mut self, core: &Core) {
+    pub(super) fn begin(&mut self, core: &ServerCore) {
         if self.set.has(Controller::Kubelet) {
             kubelet::register(core);
             // Without a namespace the key is that of the node.
@@ -106,7 +106,7 @@ impl Workloads {
     }
 
     /// Queues the keys that an event concerns.
-    pub(super) fn observe(&mut self, core: &Core, event: &Event) {
+    pub(super) fn observe(&mut self, core: &ServerCore, event: &ChangedObject) {
         if !self.set.has_stand_ins() {
             return;
         }
@@ -160,7 +160,7 @@ impl Workloads {
     }
 
     /// Queues all objects of a resource.
-    fn add_all(&mut self, core: &Core, controller: Controller, resource: Resource) {
+    fn add_all(&mut self, core: &ServerCore, controller: Controller, resource: Resource) {
         if self.set.has(controller) {
             for held in objects::list(core, resource, "") {
                 let namespace = meta::text(&held.value, "namespace");
@@ -185,7 +185,7 @@ impl Workloads {
     }
 
     /// Works off a key; returns whether any was queued.
-    pub(super) fn work(&mut self, core: &Arc<Core>) -> bool {
+    pub(super) fn work(&mut self, core: &Arc<ServerCore>) -> bool {
         let now = core.clock.seconds();
         while let Some(done) = self.calls.try_join_next() {
             self.take(done.ok());
@@ -233,13 +233,13 @@ impl Workloads {
     }
 
     /// Puts the questions of a creation to their webhooks.
-    fn ask(&mut self, core: &Arc<Core>, key: Key, session: Arc<Session>) {
+    fn ask(&mut self, core: &Arc<ServerCore>, key: Key, session: Arc<WebhookSession>) {
         self.asked.insert(key.clone());
         let (core, slots) = (core.clone(), self.slots.clone());
         self.calls.spawn(async move {
             // Never closed.
             let _slot = slots.acquire_owned().await;
-            let failure = Run::new(session.clone(), None).goes_on(&core).await.err();
+            let failure = WebhookRounds::new(session.clone(), None).goes_on(&core).await.err();
             (key, (session, failure))
         });
     }

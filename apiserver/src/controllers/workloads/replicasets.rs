@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::objects::{self, Note, PODS, REPLICASETS};
 use super::reconcile::WorkloadReconcile;
 use super::{Done, pods};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::selectors::selects;
 use crate::status::ApiError;
@@ -89,7 +89,7 @@ fn failure(
 
 /// Writes the status; returns when a Pod becomes available next.
 fn report(
-    core: &Core,
+    core: &ServerCore,
     set: &Value,
     active: &[Value],
     terminating: usize,

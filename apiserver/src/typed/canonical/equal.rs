@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::{is_map, is_zero, zero};
-use crate::typed::table::{Field, Id, Object, Scalar, Table, TypeShape};
+use crate::typed::table::{Id, ObjectType, ScalarType, TypeShape, TypeTable, TypedField};
 use crate::typed::{TypeSchema, quantity};
 
 /// The form that Go has in the place of a value.
@@ -20,7 +20,7 @@ enum Place {
 
 impl Place {
     /// Returns the place of a field.
-    fn of(field: &Field) -> Self {
+    fn of(field: &TypedField) -> Self {
         if field.wire.contains('*') { Self::Pointer } else { Self::Plain }
     }
 }
@@ -43,7 +43,7 @@ pub(in crate::typed) fn same(schema: &TypeSchema, path: &str, a: &Value, b: &Val
 }
 
 /// Whether two values of a type are equal; null is none.
-fn equal(table: &Table, id: Id, place: Place, a: &Value, b: &Value) -> bool {
+fn equal(table: &TypeTable, id: Id, place: Place, a: &Value, b: &Value) -> bool {
     if a == b {
         return true;
     }
@@ -52,7 +52,7 @@ fn equal(table: &Table, id: Id, place: Place, a: &Value, b: &Value) -> bool {
     }
     match table.shape(id) {
         TypeShape::Any => false,
-        TypeShape::Scalar(Scalar::Quantity, _) => amount(a) == amount(b),
+        TypeShape::Scalar(ScalarType::Quantity, _) => amount(a) == amount(b),
         TypeShape::Scalar(..) if place == Place::Pointer => false,
         // Fields that are always written have zeros, and others none.
         TypeShape::Scalar(..) => [a, b].iter().all(|value| value.is_null() || is_zero(value)),
@@ -72,7 +72,7 @@ fn amount(value: &Value) -> Result<i128, &Value> {
 }
 
 /// Whether two lists are equal.
-fn lists(table: &Table, items: Id, a: &Value, b: &Value) -> bool {
+fn lists(table: &TypeTable, items: Id, a: &Value, b: &Value) -> bool {
     let is_same = |(a, b): (&Value, &Value)| {
         let filled = |value: &Value| match value {
             Value::Null => zero(table.shape(items)),
@@ -109,7 +109,7 @@ fn map_of(value: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// Whether two maps or structures are equal.
-fn maps(table: &Table, object: &Object, a: &Value, b: &Value) -> bool {
+fn maps(table: &TypeTable, object: &ObjectType, a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (map_of(a), map_of(b)) else { return false };
     // The keys of a map count, those of a structure are fields with or without a value.
     if object.fields.is_empty() && is_map(table, object) {

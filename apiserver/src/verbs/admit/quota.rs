@@ -13,11 +13,11 @@ use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
 use crate::apply;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::status::{About, ApiError};
 use crate::storage;
 use crate::typed::TypeSchema;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 use usage::{Amounts, amounts};
 
 /// Name under which the server writes the use.
@@ -26,7 +26,7 @@ const MANAGER: &str = "kube-apiserver";
 const QUOTAS: &str = "resourcequotas";
 
 /// Whether quotas can count the objects of a call.
-fn is_counted(call: &Call) -> bool {
+fn is_counted(call: &VerbCall) -> bool {
     call.kind.served.namespaced && !call.kind.is("", "events")
 }
 
@@ -35,7 +35,7 @@ fn is_counted(call: &Call) -> bool {
 ///
 /// The caller holds the lock until the object is stored: otherwise two requests could each find
 /// room for an object, and both use that room.
-pub(crate) fn lock<'c>(core: &'c Core, call: &Call) -> Option<MutexGuard<'c, ()>> {
+pub(crate) fn lock<'c>(core: &'c ServerCore, call: &VerbCall) -> Option<MutexGuard<'c, ()>> {
     let (quotas, _) = core.store.snapshot(QUOTAS);
     let has_quota = storage::in_namespace(&quotas, &call.namespace).next().is_some();
     (is_counted(call) && has_quota).then(|| core.quotas.lock())
@@ -48,7 +48,7 @@ pub(crate) fn total(spec: &Value, part: &str) -> Value {
 }
 
 /// Whether a change of a kind may use more of what quotas limit.
-fn grows(call: &Call) -> bool {
+fn grows(call: &VerbCall) -> bool {
     match call.subresource.as_str() {
         "" => call.kind.is("", "services") || call.kind.is("", "persistentvolumeclaims"),
         "resize" => call.kind.is("", "pods"),
@@ -58,8 +58,8 @@ fn grows(call: &Call) -> bool {
 
 /// Checks that the quotas of the namespace allow a new object, or a change of the `old` one.
 pub(crate) fn check(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     old: Option<&Value>,
     object: &Value,
 ) -> Result<(), ApiError> {
@@ -99,7 +99,7 @@ pub(crate) fn check(
 }
 
 /// Writes the use of a namespace to the status of all quotas, after an object has been created.
-pub(crate) fn record(core: &Core, call: &Call) {
+pub(crate) fn record(core: &ServerCore, call: &VerbCall) {
     if !is_counted(call) {
         return;
     }
@@ -135,7 +135,7 @@ pub(crate) fn record(core: &Core, call: &Call) {
 }
 
 /// Returns the use of a quota's limited resources by the stored objects of the call's kind.
-fn used(core: &Core, call: &Call, spec: &Value, limits: &Amounts) -> Amounts {
+fn used(core: &ServerCore, call: &VerbCall, spec: &Value, limits: &Amounts) -> Amounts {
     let mut out: Amounts = limits.keys().map(|name| (name.clone(), Default::default())).collect();
     let (objects, _) = core.store.snapshot(&call.kind.storage);
     for (_, object) in storage::in_namespace(&objects, &call.namespace) {

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::auth::accounts::{Claims, ObjectId};
 use crate::auth::{INVALID_TOKEN, Identified};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{builtin, meta};
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
-use crate::storage::{self, Object};
+use crate::storage::{self, StoredObject};
 use crate::verbs::decode::{self, Body};
-use crate::verbs::{Call, ObjectResponse, admit, fields};
+use crate::verbs::{ObjectResponse, VerbCall, admit, fields};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -35,14 +35,14 @@ fn about(name: &str) -> About<'_> {
 
 /// Reads a request with defaults and owners.
 fn read(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let mut kind = builtin::body_kind("authentication.k8s.io/v1", KIND);
     kind.served.namespaced = true;
-    let asked = Call { kind: Arc::new(kind), ..call.clone() };
+    let asked = VerbCall { kind: Arc::new(kind), ..call.clone() };
     let decoded = decode::object(&asked, body, false, warnings);
     let mut object = decoded.map_err(|fault| fault.of_body(&asked))?;
     admit::match_namespace(&asked, &mut object)?;
@@ -62,8 +62,8 @@ fn read(
 
 /// Issues a token for the account that a call names.
 pub(crate) fn request(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -89,7 +89,11 @@ pub(crate) fn request(
 }
 
 /// Returns the account of a request, whose metadata may name it.
-fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiError> {
+fn account(
+    core: &ServerCore,
+    call: &VerbCall,
+    object: &Value,
+) -> Result<Arc<StoredObject>, ApiError> {
     let name = meta::text(object, "name");
     if !name.is_empty() && name != call.name {
         let why = "must match the service account name if specified";
@@ -108,7 +112,12 @@ fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiE
 }
 
 /// Fills in the fields that a request leaves to the server, and checks the rest.
-fn complete(core: &Core, call: &Call, account: &Value, object: &mut Value) -> Result<(), ApiError> {
+fn complete(
+    core: &ServerCore,
+    call: &VerbCall,
+    account: &Value,
+    object: &mut Value,
+) -> Result<(), ApiError> {
     if texts(&object["spec"]["audiences"]).is_empty() {
         object["spec"]["audiences"] = json!(core.issuer.audiences());
     }
@@ -134,7 +143,12 @@ fn complete(core: &Core, call: &Call, account: &Value, object: &mut Value) -> Re
 }
 
 /// Adds the object that a token is bound to, and the node of a Pod.
-fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result<(), ApiError> {
+fn bind(
+    core: &ServerCore,
+    call: &VerbCall,
+    wanted: &Value,
+    claims: &mut Claims,
+) -> Result<(), ApiError> {
     if !wanted.is_object() {
         return Ok(());
     }
@@ -177,7 +191,7 @@ fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result
 }
 
 /// Returns the node of a Pod, without a uid if there is no such node.
-fn node_of(core: &Core, spec: &Value) -> Option<ObjectId> {
+fn node_of(core: &ServerCore, spec: &Value) -> Option<ObjectId> {
     let name = spec["nodeName"].as_str().filter(|name| !name.is_empty())?;
     let known = core.store.get("nodes", name).map(|node| id_of(&node.value));
     Some(known.unwrap_or_else(|| ObjectId { name: name.to_owned(), uid: String::new() }))
@@ -188,7 +202,7 @@ fn node_of(core: &Core, spec: &Value) -> Option<ObjectId> {
 /// # Errors
 /// The reason why the token does not count, in the words of token reviews.
 pub(crate) fn identify(
-    core: &Core,
+    core: &ServerCore,
     token: &str,
     audiences: &[String],
 ) -> Result<Option<Identified>, String> {
@@ -203,7 +217,7 @@ pub(crate) fn identify(
 }
 
 /// Checks that the account of a token and the bound object still exist.
-fn check(core: &Core, claims: &Claims) -> Result<(), String> {
+fn check(core: &ServerCore, claims: &Claims) -> Result<(), String> {
     let (namespace, account) = (claims.namespace.as_str(), &claims.account);
     let name = &account.name;
     let Some(held) = core.store.get("serviceaccounts", &storage::key(namespace, name)) else {
@@ -239,7 +253,7 @@ fn check(core: &Core, claims: &Claims) -> Result<(), String> {
 }
 
 /// Whether an object has been terminating for so long that the object's tokens count no more.
-fn has_ended(core: &Core, object: &Value) -> bool {
+fn has_ended(core: &ServerCore, object: &Value) -> bool {
     let since = clock::parse(meta::text(object, "deletionTimestamp"));
     since.is_some_and(|since| since < core.clock.seconds().saturating_sub(LEEWAY))
 }

@@ -3,7 +3,7 @@
 use super::machine::{AttemptEnd, During, ListFigures, ListVerdict, judge};
 use super::sink::{RawObject, ReflectorSink};
 use super::source::{PageReader, Read};
-use super::{Reflector, State};
+use super::{Reflector, ReflectorState};
 use windlass_core::metrics::names;
 use windlass_core::wire::{ListMeta, Malformed, MetadataScan, RawItem};
 
@@ -153,8 +153,8 @@ impl<T: ReflectorSink> Reflector<T> {
         self.environment.metrics.count(&names::INFORMER_RELISTS, &labels, 1);
         // An absent or refused kind stays in the state until the list succeeds: no log line per
         // attempt.
-        if matches!(self.status.get(), State::Idle | State::Watching) {
-            self.status.set(State::Listing);
+        if matches!(self.status.get(), ReflectorState::Idle | ReflectorState::Watching) {
+            self.status.set(ReflectorState::Listing);
         }
     }
 

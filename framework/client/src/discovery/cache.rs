@@ -27,7 +27,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(30);
 
 /// State that all handles of a client share.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct CatalogCache {
     /// Never held across an await.
     state: Mutex<State>,
     /// Held by the caller that reads, so that a single read runs at a time.
@@ -79,7 +79,7 @@ pub(super) struct Want {
     bends: bool,
 }
 
-impl Cache {
+impl CatalogCache {
     /// Accepts a valid catalog whose read began no earlier than `oldest`.
     pub(super) fn want(&self, oldest: Option<Instant>) -> Want {
         let state = self.state.lock();
@@ -206,10 +206,10 @@ impl State {
     }
 }
 
-impl fmt::Debug for Cache {
+impl fmt::Debug for CatalogCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
-        f.debug_struct("Cache")
+        f.debug_struct("CatalogCache")
             .field("reads", &state.ended)
             .field("is_valid", &state.kept.as_ref().is_some_and(|k| k.number >= state.valid_from))
             .field("has_failed", &state.failed.is_some())

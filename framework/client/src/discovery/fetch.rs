@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::catalog::{ApiGroup, ApiVersion, Catalog};
-use super::document::{self, GroupVersion, Root};
+use super::document::{self, DiscoveryRoot, GroupVersion};
 use crate::client::{Client, Prepared};
 use windlass_core::error::{Error, ErrorKind};
 
@@ -128,9 +128,9 @@ async fn root(
         Error::new(ErrorKind::Decode, text).because(error)
     })?;
     let (groups, tag) = match read {
-        Root::Aggregated(groups) => (groups, answer.headers.get(ETAG).cloned()),
+        DiscoveryRoot::Aggregated(groups) => (groups, answer.headers.get(ETAG).cloned()),
         // A tag of the names would not cover the documents of their versions.
-        Root::Legacy(named) => (each(client, named).await?, None),
+        DiscoveryRoot::Legacy(named) => (each(client, named).await?, None),
     };
     Ok(Brought { groups: Arc::new(groups), tag, is_there: true })
 }

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use cache::Cache;
+use cache::CatalogCache;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
@@ -63,7 +63,7 @@ pub struct Discovery {
     /// Client that sends the reads.
     client: Client,
     /// State that all handles of the client share.
-    cache: Arc<Cache>,
+    cache: Arc<CatalogCache>,
     /// Age at which this handle renews the catalog.
     max_age: Duration,
 }
@@ -80,7 +80,7 @@ impl Client {
 }
 
 impl Discovery {
-    pub(crate) fn new(client: Client, cache: Arc<Cache>) -> Self {
+    pub(crate) fn new(client: Client, cache: Arc<CatalogCache>) -> Self {
         Self { client, cache, max_age: DEFAULT_MAX_AGE }
     }
 

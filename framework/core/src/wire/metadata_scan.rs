@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use self::cuts::{CutBuilder, Cuts};
 use super::metadata_ref::{MetadataOffsets, Plain, PlainOwner, Revision, Span};
-use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
+use super::scanner::members::{Cursor, Elements, UnscannedMember, members, seen_text, text};
 use super::scanner::scan::{Malformed, text_end};
 
 /// An object's metadata, borrowed from the object's bytes: enough to find the object in the cache
@@ -155,7 +155,7 @@ impl<'a> MetadataScan<'a> {
         &mut self,
         bytes: &'a [u8],
         cursor: &mut Cursor<'a>,
-        member: &Name<'a>,
+        member: &UnscannedMember<'a>,
         outcome: &mut Result<(), Malformed>,
     ) -> Result<usize, Malformed> {
         match self.metadata(&bytes[member.value..], member.value) {
@@ -180,7 +180,7 @@ impl<'a> MetadataScan<'a> {
         let mut builder = CutBuilder::new(bytes);
         let mut cuts = Cuts::default();
         let mut cursor = Cursor::open(bytes)?;
-        while let Some(Name { name, start, value, .. }) = cursor.name()? {
+        while let Some(UnscannedMember { name, start, value, .. }) = cursor.name()? {
             let (mut end, mut is_plain) = (None, false);
             if bytes.get(value) == Some(&b'"') {
                 let text = text_end(bytes, value)?;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::metadata_ref::{MetadataOffsets, Span};
-use super::scanner::members::{Cursor, Name, seen_text};
+use super::scanner::members::{Cursor, UnscannedMember, seen_text};
 use super::scanner::name::is_name;
 use super::scanner::scan::{nested_end, skip_space, text_end, value_end};
 
@@ -217,7 +217,7 @@ impl Node {
     }
 
     /// Returns the child of that name, and the child's bit among the first 64.
-    fn child(&self, name: &Name<'_>) -> Option<(usize, u64)> {
+    fn child(&self, name: &UnscannedMember<'_>) -> Option<(usize, u64)> {
         let is_it = |(child, _): &(&str, Self)| match name.is_plain {
             true => name.name == child.as_bytes(),
             false => is_name(name.name, child),

@@ -54,7 +54,7 @@ pub enum Leadership {
 
 /// State that all clones of an [`Elector`](super::Elector) and all terms share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ElectionShared {
     /// Names and durations, checked.
     pub(super) settings: LeaderElection,
     // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
@@ -79,7 +79,7 @@ pub(super) struct Shared {
     pub(super) leads_at: Mutex<Option<Instant>>,
 }
 
-impl Shared {
+impl ElectionShared {
     /// Waits until the lock reports a free Lease, and for a random delay, so that candidates spread
     /// out.
     pub(super) async fn wait_until_free(&self, machine: &Machine, lock_watch: &mut LockWatch) {

@@ -49,7 +49,7 @@ pub struct QueueCounts {
 
 /// The state of a queue.
 #[derive(Debug)]
-pub(super) struct Core<T> {
+pub(super) struct QueueCore<T> {
     policy: RetryPolicy,
     /// Most failing keys in work at once.
     failing_limit: usize,
@@ -72,7 +72,7 @@ pub(super) struct Core<T> {
     closed: bool,
 }
 
-impl<T: Eq + Clone> Core<T> {
+impl<T: Eq + Clone> QueueCore<T> {
     /// Returns an empty queue for `workers` workers; after `ageing` a key is no longer passed over
     /// because of low priority.
     pub(super) fn new(

@@ -19,7 +19,7 @@ use windlass_core::resource::{Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
 use super::registration::{FailurePolicy, Registered};
-use crate::conversion::Conversion;
+use crate::conversion::ConvertedKind;
 
 /// Time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -206,7 +206,7 @@ struct Entry {
 /// [`Webhooks::configurations`]: crate::Webhooks::configurations
 pub(crate) fn configurations(
     mut hooks: Vec<&Registered>,
-    conversions: &[Conversion],
+    conversions: &[ConvertedKind],
     options: &ConfigurationOptions,
 ) -> Result<Configurations, Error> {
     hooks.sort_by(|one, other| one.path.cmp(&other.path));

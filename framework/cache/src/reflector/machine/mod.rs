@@ -52,7 +52,7 @@ use self::absence::UNCONFIRMED_LIMIT;
 use self::backoff::ReflectorBackoff;
 use self::phase::{Incomplete, ListDue, Listing, Phase, Watching};
 use self::position::Position;
-use super::{ReflectorOptions, Served, State, StreamProgress};
+use super::{ReflectorOptions, ReflectorState, Served, StreamProgress};
 use crate::store::order;
 use windlass_core::rng::Rng;
 
@@ -298,9 +298,13 @@ impl Machine {
 
     /// Returns the state of a reflector that follows changes: healthy, unless deletions may have
     /// been missed.
-    pub(super) fn watching_state(&self) -> State {
-        let Some(Incomplete { items, .. }) = self.incomplete() else { return State::Watching };
-        State::Degraded(format!("{items} items could not be taken: deletions may be missed"))
+    pub(super) fn watching_state(&self) -> ReflectorState {
+        let Some(Incomplete { items, .. }) = self.incomplete() else {
+            return ReflectorState::Watching;
+        };
+        ReflectorState::Degraded(format!(
+            "{items} items could not be taken: deletions may be missed"
+        ))
     }
 
     /// Returns the time of the next list, if the last list was complete in part only.

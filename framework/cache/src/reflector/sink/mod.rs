@@ -273,7 +273,7 @@ impl fmt::Debug for StoreTarget {
 const BATCH: usize = 128;
 
 /// A sink that applies deltas to a store, without listeners.
-struct Direct(Arc<store::Core>);
+struct Direct(Arc<store::StoreCore>);
 
 impl BatchSink for Direct {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
@@ -287,7 +287,7 @@ impl BatchSink for Direct {
 
 impl StoreTarget {
     /// Creates the target of a scope.
-    pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
+    pub(super) fn new(store: Arc<store::StoreCore>, namespace: Option<Arc<str>>) -> Self {
         let sink = Arc::new(Direct(Arc::clone(&store)));
         Self { writer: DeltaWriter::new(store, sink, 0, namespace) }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::core::Core;
+use super::core::StoreCore;
 use crate::delta::Delta;
 use crate::store::index::{IndexPlan, detached_values};
 use crate::store::object::{InvalidSink, Object};
@@ -12,14 +12,14 @@ use crate::store::slots::parts;
 
 /// Result of converting a batch; empty where objects are kept as they come.
 #[derive(Default)]
-pub(in crate::store) struct Conversion {
+pub(in crate::store) struct ConvertedBatch {
     /// By place in the batch: the object as received, if another form of the object is kept.
     received: Vec<Option<Arc<Object>>>,
     /// Objects that do not decode, with the errors.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
 }
 
-impl Conversion {
+impl ConvertedBatch {
     /// Returns the object at that place of the batch as received, if another form of the object is
     /// kept.
     pub(in crate::store) fn received(&self, at: usize) -> Option<&Arc<Object>> {
@@ -36,15 +36,15 @@ impl Conversion {
     }
 }
 
-impl Core {
+impl StoreCore {
     /// Converts the objects that are new to the store; `plan` decides which index values are kept
     /// beside them.
     pub(in crate::store) fn encode(
         &self,
         deltas: &mut [Delta<Observed, StreamMark>],
         plan: &IndexPlan,
-    ) -> Conversion {
-        let mut done = Conversion::default();
+    ) -> ConvertedBatch {
+        let mut done = ConvertedBatch::default();
         if self.encoder.mode.is_compact() {
             return done;
         }
@@ -124,7 +124,7 @@ impl Core {
 
     /// Finishes a conversion after the batch was applied: records errors, recycles objects and
     /// trains the dictionary.
-    pub(in crate::store) fn settle(&self, done: Conversion) {
+    pub(in crate::store) fn settle(&self, done: ConvertedBatch) {
         for (object, why) in &done.invalid {
             self.note_invalid(object, self.encoder.mode.decoded_as(), why);
         }

@@ -11,11 +11,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 
 use super::stats::{Sizes, StoreStats};
-use crate::store::encoding::{Encoder, Mode, Transform};
-use crate::store::index::Table;
+use crate::store::encoding::{Encoder, StoreSettings, Transform};
+use crate::store::index::IndexTable;
 use crate::store::object::{Object, StoreShared};
 use crate::store::slots::{Id, Parts};
-use crate::store::state::State;
+use crate::store::state::StoreState;
 use crate::store::version::order;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ClusterId, ObjectKey, ResourceInfo};
@@ -36,7 +36,7 @@ pub(in crate::store) struct Order {
 }
 
 /// The cache of a kind.
-pub struct Core {
+pub struct StoreCore {
     /// State that objects reference, too. The findings about objects that do not decode are locked
     /// after `state`.
     pub(in crate::store) shared: Arc<StoreShared>,
@@ -46,37 +46,42 @@ pub struct Core {
     pub(super) clock: Clock,
     /// Slots, indexes and own writes. Locked first; readers of different threads take different
     /// shards.
-    pub(in crate::store) state: ShardedRwLock<State>,
+    pub(in crate::store) state: ShardedRwLock<StoreState>,
     /// The order of keys at the last list of all objects. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Receiver of findings about objects that do not decode.
     pub(super) observer: OnceLock<Observer>,
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for StoreCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").field("kind", &self.shared.info.kind).finish_non_exhaustive()
+        f.debug_struct("StoreCore").field("kind", &self.shared.info.kind).finish_non_exhaustive()
     }
 }
 
 /// Breaks the reference cycles between the shared state and the objects inside that state.
-impl Drop for Core {
+impl Drop for StoreCore {
     fn drop(&mut self) {
         self.shared.close();
     }
 }
 
-impl Core {
+impl StoreCore {
     /// Builds a store that keeps compact bytes, with a fixed seed.
     #[cfg(test)]
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
-        Self::with_mode(info, clock, Mode::default(), 0)
+        Self::with_mode(info, clock, StoreSettings::default(), 0)
     }
 
     /// Builds a store that keeps objects as `mode` says. `seed` decides the layout in memory and
     /// nothing else.
     #[doc(hidden)]
-    pub fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
+    pub fn with_mode(
+        info: ResourceInfo,
+        clock: Clock,
+        mode: StoreSettings,
+        seed: u64,
+    ) -> Arc<Self> {
         mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| {
             let me = Weak::<Self>::clone(me);
@@ -85,7 +90,7 @@ impl Core {
                 encoder: Encoder::new(Arc::clone(&shared), mode),
                 shared,
                 clock,
-                state: ShardedRwLock::new(State::new(seed)),
+                state: ShardedRwLock::new(StoreState::new(seed)),
                 order: Mutex::default(),
                 observer: OnceLock::new(),
             }
@@ -171,7 +176,7 @@ impl Core {
         Sizes {
             objects: state.slots.len(),
             bytes: state.payload,
-            index_entries: state.tables.iter().map(Table::entries).sum(),
+            index_entries: state.tables.iter().map(IndexTable::entries).sum(),
         }
     }
 
@@ -184,7 +189,7 @@ impl Core {
     pub(crate) fn stats(&self) -> StoreStats {
         let state = self.state.read();
         let ready = || state.tables.iter().filter(|table| table.is_ready);
-        let tables: usize = state.tables.iter().map(Table::resident).sum();
+        let tables: usize = state.tables.iter().map(IndexTable::resident).sum();
         let structure = state.slots.resident() + state.namespaces.resident() + tables;
         StoreStats {
             objects: state.slots.len(),
@@ -193,8 +198,8 @@ impl Core {
             resident_bytes: state.resident + structure + self.shared.beside() + self.shared.spare(),
             spare_bytes: self.shared.spare(),
             indexes: ready().count(),
-            index_values: ready().map(Table::values).sum(),
-            index_entries: ready().map(Table::entries).sum(),
+            index_values: ready().map(IndexTable::values).sum(),
+            index_entries: ready().map(IndexTable::entries).sum(),
             tombstones: state.tombstones.len(),
             own_writes: state.own.len(),
         }

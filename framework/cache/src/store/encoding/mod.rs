@@ -1,6 +1,6 @@
 //! Conversion of objects into the forms in which their kinds are kept.
 //!
-//! Settings ([`Mode`], [`Representation`], [`Transform`]), and the encoder that follows them.
+//! Settings ([`StoreSettings`], [`Representation`], [`Transform`]), and the encoder that follows them.
 
 // DESIGN.md, 58: Types are not asked which fields they read
 
@@ -14,6 +14,6 @@ mod representation;
 mod transform;
 
 pub(in crate::store) use encoder::Encoder;
-pub use mode::Mode;
+pub use mode::StoreSettings;
 pub use representation::Representation;
 pub use transform::Transform;

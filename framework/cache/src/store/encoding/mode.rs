@@ -9,13 +9,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::fields::{FieldPaths, FieldSelection};
 use super::representation::Representation;
 use super::transform::Transform;
-use crate::store::object::{Object, Path, Shared};
+use crate::store::object::{Object, Path, SharedValue};
 use windlass_core::resource::{ClusterId, DynamicObject, Resource, ResourceInfo};
 use windlass_core::wire::is_kept_metadata;
 
 /// The settings with which a store keeps objects.
 #[derive(Clone, Debug, Default)]
-pub struct Mode {
+pub struct StoreSettings {
     /// Form in which objects are kept.
     pub(super) form: Encoding,
     /// Change of each object before storage.
@@ -44,7 +44,7 @@ pub(super) enum Encoding {
 #[derive(Clone)]
 pub(super) struct Decoded {
     /// Decodes an object into the type; the error is the reason.
-    pub(super) decode: fn(&Object) -> Result<Shared, String>,
+    pub(super) decode: fn(&Object) -> Result<SharedValue, String>,
     /// The type.
     of: TypeId,
     /// The paths that the type reads.
@@ -53,7 +53,7 @@ pub(super) struct Decoded {
     is_dynamic: bool,
 }
 
-impl Mode {
+impl StoreSettings {
     /// Returns the mode of a kind that is read as `K`.
     #[doc(hidden)]
     pub fn of<K: Resource>(representation: Representation, transform: Option<Transform>) -> Self {
@@ -175,7 +175,7 @@ impl fmt::Debug for Encoding {
 impl Decoded {
     /// Builds the settings for values of `K`, which reads these paths.
     fn of<K: Resource>(fields: &'static [&'static [&'static str]]) -> Self {
-        let decode = |object: &Object| -> Result<Shared, String> {
+        let decode = |object: &Object| -> Result<SharedValue, String> {
             let mut value = object.parse::<K>()?;
             without_slack(value.metadata_mut());
             Ok(Arc::new(value))

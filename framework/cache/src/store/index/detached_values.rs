@@ -15,15 +15,19 @@ use std::collections::BTreeMap;
 
 use super::index::Evaluator;
 use super::values::IndexPlan;
-use crate::store::encoding::Mode;
-use crate::store::object::{Content, Object, Path};
+use crate::store::encoding::StoreSettings;
+use crate::store::object::{Object, ObjectContent, Path};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 use windlass_core::wire::value_at_path;
 
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
 /// is the received object.
-pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
+pub(in crate::store) fn of_path_indexes(
+    object: &Object,
+    plan: &IndexPlan,
+    mode: &StoreSettings,
+) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.is_exact_at(path)) {
         return Vec::new();
     }
@@ -42,7 +46,7 @@ pub(in crate::store) fn known(
     object: &Object,
     own: &Object,
     plan: &IndexPlan,
-    mode: &Mode,
+    mode: &StoreSettings,
 ) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.has(path)) {
         return Vec::new();
@@ -53,7 +57,7 @@ pub(in crate::store) fn known(
         field.is_some_and(|field| is_empty(value_at_path(&body, field)))
     };
     let (own, mut before) = (visited(own, plan), visited(object, plan));
-    let is_decoded = matches!(object.content(), Content::DecodedObject(_));
+    let is_decoded = matches!(object.content(), ObjectContent::DecodedObject(_));
     for (index, values) in object.detached().by_index(plan.declared()) {
         // The decoded value shows the field, so the type has it: a write without the field cleared
         // it.
@@ -94,7 +98,7 @@ fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
 /// already.
 pub(in crate::store) fn refusal(
     info: &ResourceInfo,
-    mode: &Mode,
+    mode: &StoreSettings,
     index: &Evaluator,
     is_late: bool,
 ) -> Option<Error> {

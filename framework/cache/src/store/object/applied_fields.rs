@@ -49,12 +49,12 @@ pub struct FieldTree {
 pub(in crate::store) struct AppliedEntries {
     /// Whether any manager's entries are kept; read for each object without the lock.
     is_used: AtomicBool,
-    entries: Mutex<Entries>,
+    entries: Mutex<EntriesBySerial>,
     texts: InternedMeta<Box<[u8]>>,
 }
 
 #[derive(Default)]
-struct Entries {
+struct EntriesBySerial {
     managers: Vec<String>,
     /// Texts by the number of the object.
     by_serial: BTreeMap<u64, Arc<Box<[u8]>>>,
@@ -153,7 +153,7 @@ impl AppliedEntries {
     }
 }
 
-impl Entries {
+impl EntriesBySerial {
     fn add(&mut self, serial: u64, text: Arc<Box<[u8]>>) {
         let length = text.len() + TEXT;
         // All references are in the map, so the first reference is alone.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::delta::Delta;
-use crate::store::object::Content;
+use crate::store::object::ObjectContent;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{
     DynamicObject, ObjectKey, PartialObject, ResourceExt, ResourceInfo, Selector,
@@ -26,12 +26,12 @@ struct PodView {
     priority: Option<i32>,
 }
 
-fn core(mode: Mode) -> Arc<Core> {
-    Core::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), mode, 0)
+fn core(mode: StoreSettings) -> Arc<StoreCore> {
+    StoreCore::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), mode, 0)
 }
 
-fn mode<K: Resource>(representation: Representation) -> Mode {
-    Mode::of::<K>(representation, None)
+fn mode<K: Resource>(representation: Representation) -> StoreSettings {
+    StoreSettings::of::<K>(representation, None)
 }
 
 fn pod(number: usize, version: u64) -> Value {
@@ -54,18 +54,18 @@ fn pod(number: usize, version: u64) -> Value {
         "status": {"phase": "Running", "podIP": format!("10.0.0.{number}")}})
 }
 
-fn sighting(core: &Core, object: &Value, run: u32) -> Observed {
+fn sighting(core: &StoreCore, object: &Value, run: u32) -> Observed {
     let bytes = object.to_string();
     let scan = MetadataScan::of(bytes.as_bytes()).expect("it has a name");
     let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
     Observed { object, run: ListGeneration { epoch: 0, number: run }, is_initial: false }
 }
 
-fn put(core: &Core, object: &Value) -> BatchOutcome {
+fn put(core: &StoreCore, object: &Value) -> BatchOutcome {
     core.apply(vec![Delta::Put(sighting(core, object, 1))])
 }
 
-fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
+fn relist(core: &StoreCore, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
     let mut batch: Vec<_> =
         objects.iter().map(|object| Delta::Put(sighting(core, object, run))).collect();
     batch.push(Delta::StreamMark(StreamMark {
@@ -80,10 +80,10 @@ fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutco
 
 fn told(applied: &BatchOutcome) -> Vec<String> {
     let show = |object: &Object| format!("{}@{}", object.key(), object.version());
-    let tell = |event: &Event| match event {
-        Event::Added { new, .. } => format!("+{}", show(new)),
-        Event::Updated { old, new } => format!("{}>{}", show(old), new.version()),
-        Event::Deleted { last, .. } => format!("-{}", show(last)),
+    let tell = |event: &StoreEvent| match event {
+        StoreEvent::Added { new, .. } => format!("+{}", show(new)),
+        StoreEvent::Updated { old, new } => format!("{}>{}", show(old), new.version()),
+        StoreEvent::Deleted { last, .. } => format!("-{}", show(last)),
     };
     applied.events.iter().map(tell).collect()
 }
@@ -132,7 +132,7 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
 }
 
 /// The life of a cache: a list, changes, an own write, deletions, a relist.
-fn life<K: Resource>(mode: Mode) -> Vec<String> {
+fn life<K: Resource>(mode: StoreSettings) -> Vec<String> {
     let core = core(mode);
     let store: Store<K> = Store::new(Arc::clone(&core));
     store.ensure_index(by_node::<K>()).unwrap();
@@ -188,7 +188,10 @@ fn every_form_answers_alike() {
 }
 
 /// An own write through `Bare`, over a Pod with two more labels; `change` is the write.
-fn own_of_bare(representation: Representation, change: fn(&mut Bare)) -> (Arc<Core>, Store<Bare>) {
+fn own_of_bare(
+    representation: Representation,
+    change: fn(&mut Bare),
+) -> (Arc<StoreCore>, Store<Bare>) {
     let core = core(mode::<Bare>(representation));
     let store = Store::<Bare>::new(Arc::clone(&core));
     store.ensure_index(Index::<Bare, String>::on_path("image", IMAGES)).unwrap();
@@ -259,7 +262,7 @@ fn an_annotation_that_a_projection_has_a_field_for_is_found_in_every_form() {
     }
 }
 
-fn one<K: Resource>(mode: Mode) -> Cached<K> {
+fn one<K: Resource>(mode: StoreSettings) -> Cached<K> {
     let core = core(mode);
     put(&core, &pod(1, 7));
     Store::new(core).list().remove(0)
@@ -274,7 +277,7 @@ fn a_typed_object_is_decoded_once_and_its_bytes_are_written_again_when_asked_for
     let cached = one::<Pod>(mode::<Pod>(Representation::Typed));
     let (first, second) = (cached.get().unwrap(), cached.get().unwrap());
     assert!(Arc::ptr_eq(&first, &second));
-    assert!(matches!(cached.object.content(), Content::DecodedObject(_)));
+    assert!(matches!(cached.object.content(), ObjectContent::DecodedObject(_)));
     let raw = json(&cached.raw());
     assert_eq!(raw["status"]["podIP"], "10.0.0.1");
     assert_eq!((raw.get("kind"), raw["metadata"].get("managedFields")), (None, None));
@@ -292,7 +295,7 @@ fn a_projection_keeps_what_it_names_and_nothing_else() {
         assert_eq!(cached.annotation("example.dev/note"), None, "it skips annotations");
         assert_eq!(cached.metadata().owners().count(), 1);
         assert!(Arc::ptr_eq(&view, &cached.get().unwrap()), "it is shared while somebody holds it");
-        let is_decoded = matches!(cached.object.content(), Content::DecodedObject(_));
+        let is_decoded = matches!(cached.object.content(), ObjectContent::DecodedObject(_));
         assert_eq!(is_decoded, representation == Representation::Typed);
     }
 }
@@ -449,9 +452,9 @@ fn a_transform_runs_before_indexes_and_readers_in_every_form() {
         Some(Transform::drop_paths(&[&["spec", "containers"], &["status"]]).then(mark))
     };
     for mode in [
-        Mode::of::<Pod>(Representation::Compact, transform()),
-        Mode::of::<Pod>(Representation::Typed, transform()),
-        Mode::of::<Pod>(Representation::Cold, transform()),
+        StoreSettings::of::<Pod>(Representation::Compact, transform()),
+        StoreSettings::of::<Pod>(Representation::Typed, transform()),
+        StoreSettings::of::<Pod>(Representation::Cold, transform()),
     ] {
         let core = core(mode);
         let store: Store<Pod> = Store::new(Arc::clone(&core));
@@ -473,7 +476,7 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
         Transform::new(|_| panic!("a defect of the user's")),
         Transform::new(|object| *object = json!(1)),
     ] {
-        let core = core(Mode::of::<Pod>(Representation::Compact, Some(transform)));
+        let core = core(StoreSettings::of::<Pod>(Representation::Compact, Some(transform)));
         put(&core, &pod(1, 7));
         let cached: Cached<Pod> = Store::new(core).list().remove(0);
         assert_eq!(cached.metadata().resource_version(), "7");
@@ -485,7 +488,7 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
 mod cold {
     use super::*;
 
-    fn filled(objects: usize) -> (Arc<Core>, Store<Pod>) {
+    fn filled(objects: usize) -> (Arc<StoreCore>, Store<Pod>) {
         let core = core(mode::<Pod>(Representation::Cold));
         for number in 0..objects {
             put(&core, &pod(number, 1000));
@@ -495,7 +498,7 @@ mod cold {
     }
 
     fn is_cold(cached: &Cached<Pod>) -> bool {
-        matches!(cached.object.content(), Content::Cold(_))
+        matches!(cached.object.content(), ObjectContent::Cold(_))
     }
 
     #[test]
@@ -555,7 +558,7 @@ mod cold {
 
     #[test]
     fn what_does_not_get_smaller_stays_as_it_is() {
-        let core = Core::with_mode(
+        let core = StoreCore::with_mode(
             ResourceInfo::of::<Pod>(),
             Clock::system(),
             mode::<Pod>(Representation::Cold),

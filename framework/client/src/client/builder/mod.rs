@@ -15,7 +15,7 @@ use tower::{Layer, Service, ServiceExt};
 use self::defaults::UnresolvedSettings;
 use crate::client::Client;
 use crate::client::auth::Credentials;
-use crate::client::call::Shared;
+use crate::client::call::ClientShared;
 use crate::client::config::ClientConfig;
 use crate::client::policy::{Budgets, HeaderRules};
 use crate::client::transport::{
@@ -387,7 +387,7 @@ impl ClientBuilder {
         };
         // Paths are appended to the base and begin with a slash of their own.
         let base = server.to_string().trim_end_matches('/').to_owned();
-        let shared = Shared {
+        let shared = ClientShared {
             stack,
             hook: OnceLock::new(),
             #[cfg(any(test, feature = "ws"))]

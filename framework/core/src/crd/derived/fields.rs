@@ -17,12 +17,12 @@ pub struct Fields<'g> {
     is_written: bool,
     object: Map<String, Value>,
     /// The field that was added last, until the next one.
-    current: Option<Field>,
+    current: Option<PendingField>,
 }
 
 /// A field under construction.
 #[derive(Debug)]
-struct Field {
+struct PendingField {
     name: &'static str,
     is_required: bool,
     /// Whether serde refuses an object without the field, unless the field has a default.
@@ -49,7 +49,7 @@ impl<'g> Fields<'g> {
         let node = nullable((shape.schema)(self.generator), shape);
         let is_required = self.is_written || !(shape.absent)();
         let is_needed = is_required && !self.is_written;
-        self.current = Some(Field { name, is_required, is_needed, node });
+        self.current = Some(PendingField { name, is_required, is_needed, node });
         self
     }
 

@@ -19,7 +19,7 @@ const DEPTH: usize = 4;
 
 /// The form of a type's values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum JsonForm {
     /// A value of another form, or of several.
     #[default]
     Any,
@@ -31,7 +31,7 @@ pub(super) enum Form {
     Nullable(Box<Self>),
 }
 
-impl Form {
+impl JsonForm {
     /// Whether nothing is known of a value that is not null.
     pub(super) fn is_any(&self) -> bool {
         match self {
@@ -43,15 +43,15 @@ impl Form {
 }
 
 /// Returns the form of the values that serde reads as `T`.
-pub(super) fn of<T: DeserializeOwned>() -> Form {
-    let form = RefCell::new(Form::Any);
+pub(super) fn of<T: DeserializeOwned>() -> JsonForm {
+    let form = RefCell::new(JsonForm::Any);
     let _ = T::deserialize(Asked { form: &form, depth: DEPTH });
     form.into_inner()
 }
 
 /// The value whose form is recorded.
 struct Asked<'a> {
-    form: &'a RefCell<Form>,
+    form: &'a RefCell<JsonForm>,
     /// Lists, maps and options that may still be looked into.
     depth: usize,
 }
@@ -64,10 +64,10 @@ impl Asked<'_> {
     /// Records a list or a map around the form that `read` finds.
     fn record<T>(
         &self,
-        around: fn(Box<Form>) -> Form,
+        around: fn(Box<JsonForm>) -> JsonForm,
         read: impl FnOnce(Inside<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let inside = RefCell::new(Form::Any);
+        let inside = RefCell::new(JsonForm::Any);
         let outcome = match self.depth.checked_sub(1) {
             Some(depth) => read(Inside { form: &inside, depth, is_read: false }),
             None => no_value(),
@@ -91,7 +91,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
             None => no_value(),
         };
         let inner = form.take();
-        *form.borrow_mut() = Form::Nullable(Box::new(inner));
+        *form.borrow_mut() = JsonForm::Nullable(Box::new(inner));
         outcome
     }
 
@@ -104,12 +104,12 @@ impl<'de> Deserializer<'de> for Asked<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.record(Form::List, |inside| visitor.visit_seq(inside))
+        self.record(JsonForm::List, |inside| visitor.visit_seq(inside))
     }
 
     // The values of a tuple may differ in their forms.
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
-        self.record(Form::List, |_| no_value())
+        self.record(JsonForm::List, |_| no_value())
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -118,11 +118,11 @@ impl<'de> Deserializer<'de> for Asked<'_> {
         _: usize,
         _: V,
     ) -> Result<V::Value, Error> {
-        self.record(Form::List, |_| no_value())
+        self.record(JsonForm::List, |_| no_value())
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.record(Form::Map, |inside| visitor.visit_map(inside))
+        self.record(JsonForm::Map, |inside| visitor.visit_map(inside))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -131,7 +131,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
         names: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, Error> {
-        *self.form.borrow_mut() = Form::Object(names);
+        *self.form.borrow_mut() = JsonForm::Object(names);
         no_value()
     }
 
@@ -143,7 +143,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
 
 /// The only value of a list or map.
 struct Inside<'a> {
-    form: &'a RefCell<Form>,
+    form: &'a RefCell<JsonForm>,
     depth: usize,
     is_read: bool,
 }

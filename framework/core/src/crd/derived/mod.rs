@@ -36,4 +36,4 @@ pub use shape::{
     Flat, FullSchema, Generic, HasSchema, Leaf, NoSchemaInside, NoSchemaItself, Of, Probe,
     ProbeAbsence, Shape, full,
 };
-pub use variants::{Content, Items, Tagging, Variants};
+pub use variants::{Content, Tagging, TupleItems, Variants};

@@ -168,8 +168,8 @@ impl<'g> Content<'g> {
 
     /// Several values without names.
     #[must_use]
-    pub fn tuple(self) -> Items<'g> {
-        Items { generator: self.generator, items: Vec::new(), least: None }
+    pub fn tuple(self) -> TupleItems<'g> {
+        TupleItems { generator: self.generator, items: Vec::new(), least: None }
     }
 
     /// Values with names.
@@ -181,14 +181,14 @@ impl<'g> Content<'g> {
 
 /// A tuple schema under construction.
 #[derive(Debug)]
-pub struct Items<'g> {
+pub struct TupleItems<'g> {
     generator: &'g mut SchemaGenerator,
     items: Vec<SchemaNode>,
     /// Number of values without which serde refuses a list, if they are not all.
     least: Option<usize>,
 }
 
-impl Items<'_> {
+impl TupleItems<'_> {
     /// Serde reads a list that ends here: the values behind have defaults.
     #[must_use]
     pub fn may_end(mut self) -> Self {
@@ -227,7 +227,7 @@ impl Items<'_> {
     }
 }
 
-impl Keys for Items<'_> {
+impl Keys for TupleItems<'_> {
     fn node(&mut self) -> &mut Map<String, Value> {
         if self.items.is_empty() {
             self.items.push(SchemaNode::default());

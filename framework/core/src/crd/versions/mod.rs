@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
 
-use self::kept::{Judges, Kept};
+use self::kept::{Judges, KeptValues};
 pub use self::kept::{KEPT_FIELDS, MOST_KEPT};
 use self::received::Forms;
 use super::CustomResource;
@@ -93,16 +93,16 @@ impl std::error::Error for ConversionError {}
 /// JSON of an object, or the reason against a conversion.
 type Converted = Result<Value, ConversionError>;
 /// A function of the types: from an object and its metadata, which may be large, to another one.
-type Step = fn(&Value, &Value) -> Converted;
+type StepFn = fn(&Value, &Value) -> Converted;
 
 /// One version beside the hub.
 #[derive(Clone, Copy, Debug)]
 struct Spoke {
     version: &'static str,
     /// Writes an object of the version as its type does.
-    rewrite: Step,
-    to_hub: Step,
-    from_hub: Step,
+    rewrite: StepFn,
+    to_hub: StepFn,
+    from_hub: StepFn,
 }
 
 /// The versions of a kind, and the conversion of objects between them.
@@ -119,7 +119,7 @@ struct Spoke {
 #[derive(Clone, Debug)]
 pub struct Versions {
     info: ResourceInfo,
-    rewrite: Step,
+    rewrite: StepFn,
     spokes: Vec<Spoke>,
 }
 
@@ -191,7 +191,7 @@ impl Versions {
         }
         let mut metadata = object.remove("metadata").unwrap_or_default();
         object.retain(|name, _| name != "apiVersion" && name != "kind");
-        let mut kept = Kept::take(&mut metadata);
+        let mut kept = KeptValues::take(&mut metadata);
         // What the types see of it: neither the kept values, nor the long list of managers.
         let mut seen = metadata.clone();
         if let Some(fields) = seen.as_object_mut() {
@@ -215,7 +215,7 @@ impl Versions {
     #[doc(hidden)]
     pub fn without_kept(mut object: Value) -> Value {
         if let Some(metadata) = object.get_mut("metadata") {
-            Kept::take(metadata);
+            KeptValues::take(metadata);
         }
         object
     }
@@ -267,7 +267,7 @@ impl Versions {
     }
 
     /// Converts to the hub, with what was kept of the hub; keeps what the hub cannot hold.
-    fn up(&self, object: Value, from: &str, metadata: &Value, kept: &mut Kept) -> Converted {
+    fn up(&self, object: Value, from: &str, metadata: &Value, kept: &mut KeptValues) -> Converted {
         let Some(spoke) = self.spoke_of(from) else { return Ok(object) };
         let leg = Leg {
             names: (from, &self.info.version),
@@ -282,7 +282,7 @@ impl Versions {
 
     /// Converts from the hub, with what was kept of the version; keeps what the version cannot
     /// hold.
-    fn down(&self, hub: Value, to: &str, metadata: &Value, kept: &mut Kept) -> Converted {
+    fn down(&self, hub: Value, to: &str, metadata: &Value, kept: &mut KeptValues) -> Converted {
         let Some(spoke) = self.spoke_of(to) else { return Ok(hub) };
         let leg = Leg {
             names: (&self.info.version, to),
@@ -301,18 +301,18 @@ struct Leg<'a> {
     /// The version of the object, and that of the result.
     names: (&'a str, &'a str),
     /// Writes the object as its type does.
-    read: Step,
-    there: Step,
-    back: Step,
+    read: StepFn,
+    there: StepFn,
+    back: StepFn,
     /// Writes the result as its type does.
-    write: Step,
+    write: StepFn,
     metadata: &'a Value,
 }
 
 impl Leg<'_> {
-    fn convert(&self, received: Value, kept: &mut Kept) -> Converted {
+    fn convert(&self, received: Value, kept: &mut KeptValues) -> Converted {
         let (from, to) = self.names;
-        let call = |step: Step, object: &Value| step(object, self.metadata);
+        let call = |step: StepFn, object: &Value| step(object, self.metadata);
         let written = |object: &Value| call(self.write, object).ok();
         let typed = call(self.there, &received)?;
         let (made, bare) = {

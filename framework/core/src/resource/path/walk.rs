@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Segment;
-use super::names::{FieldSource, Name, TypeOf};
+use super::names::{FieldSource, JsonName, TypeOf};
 
 /// The values that a path has reached, or only their type.
 pub struct Walk<'a, T> {
@@ -54,8 +54,8 @@ impl<'a, T> Walk<'a, T> {
     ) -> R::Walk {
         let name = || {
             source(rust).map(|name| match name {
-                Name::Named(name) => Some(Segment::Field(name.to_owned())),
-                Name::Flattened => None,
+                JsonName::Named(name) => Some(Segment::Field(name.to_owned())),
+                JsonName::Flattened => None,
             })
         };
         R::walk(self.named(name).mapped(|value| get(value).reference()))

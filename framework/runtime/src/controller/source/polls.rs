@@ -46,7 +46,7 @@ type Values<V> = BTreeMap<ObjectKey, Arc<V>>;
 /// Result of the user's list function.
 type Listed<V> = Result<BTreeMap<ObjectKey, V>, BoxError>;
 /// The user's list function, boxed.
-type List<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
+type ListFn<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
 
 impl Poll {
     /// Creates a poll that runs every `interval` (at least 1 s) after the last run ended, and up to
@@ -121,7 +121,7 @@ pub struct PollHandle<V> {
 /// State shared by the handles and the background source of a poll.
 struct Shared<V> {
     poll: Poll,
-    list: List<V>,
+    list: ListFn<V>,
     state: Mutex<State<V>>,
     is_wired: AtomicBool,
     /// Notified by `refresh`.

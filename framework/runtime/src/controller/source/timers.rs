@@ -15,7 +15,7 @@ use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
 use super::reasons::Reason;
 use super::watches::Attach;
 use windlass_cache::informer::Registration;
-use windlass_cache::store::Event;
+use windlass_cache::store::StoreEvent;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::rng::Rng;
@@ -117,13 +117,13 @@ impl TimerSource {
     }
 
     /// Applies changes of the objects to their times.
-    fn observe(&self, events: &[Event], clock: &Clock, rng: &Rng) {
+    fn observe(&self, events: &[StoreEvent], clock: &Clock, rng: &Rng) {
         let now = clock.now();
         let mut times = self.times.lock();
         let first = times.due.first().map(|(due, _)| *due);
         for event in events {
             match event {
-                Event::Added { new, .. } => {
+                StoreEvent::Added { new, .. } => {
                     let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
                     let due =
                         later(now, delay.saturating_add(rng.jitter(self.timer.interval / 10)));
@@ -131,7 +131,7 @@ impl TimerSource {
                     times.forget(new.key());
                     times.set(new.key(), Entry { due, changed: now });
                 }
-                Event::Updated { old, new } => {
+                StoreEvent::Updated { old, new } => {
                     let (old, metadata) = (old.metadata(), new.metadata());
                     let has_none = metadata.generation() == 0
                         && old.resource_version() != metadata.resource_version();
@@ -141,7 +141,7 @@ impl TimerSource {
                         entry.changed = now;
                     }
                 }
-                Event::Deleted { last, .. } => times.forget(last.key()),
+                StoreEvent::Deleted { last, .. } => times.forget(last.key()),
             }
         }
         let is_earlier = times.due.first().map(|(due, _)| *due) < first || first.is_none();

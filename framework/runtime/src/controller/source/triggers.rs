@@ -73,11 +73,11 @@ struct Shared {
 #[derive(Default)]
 struct State {
     held: BTreeSet<ObjectKey>,
-    targets: Vec<Weak<Target>>,
+    targets: Vec<Weak<TriggerTarget>>,
 }
 
 /// A controller that a trigger is wired to.
-pub(crate) struct Target {
+pub(crate) struct TriggerTarget {
     shared: Arc<Shared>,
     reason: Reason,
     held: Mutex<BTreeSet<ObjectKey>>,
@@ -171,11 +171,11 @@ impl<K: Resource> Trigger<K> {
     }
 
     /// Wires the trigger to a controller.
-    pub(crate) fn target(&self, reason: Reason) -> Arc<Target> {
+    pub(crate) fn target(&self, reason: Reason) -> Arc<TriggerTarget> {
         let shared = Arc::clone(&self.shared);
         let mut state = self.shared.state.lock();
         let held = Mutex::new(std::mem::take(&mut state.held));
-        let target = Arc::new(Target { shared, reason, held, gate: OnceLock::new() });
+        let target = Arc::new(TriggerTarget { shared, reason, held, gate: OnceLock::new() });
         state.targets.push(Arc::downgrade(&target));
         target
     }
@@ -184,7 +184,7 @@ impl<K: Resource> Trigger<K> {
 impl Shared {
     /// Offers the key to all targets but those in `offered`; false when a target holds too many
     /// keys.
-    fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<Target>>) -> bool {
+    fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<TriggerTarget>>) -> bool {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);
         if state.targets.is_empty() {
@@ -208,7 +208,7 @@ fn hold(held: &mut BTreeSet<ObjectKey>, key: &ObjectKey, capacity: usize) -> boo
     held.contains(key) || held.len() < capacity && held.insert(key.clone())
 }
 
-impl Target {
+impl TriggerTarget {
     /// Adds the key to the controller's queue, or holds the key; false when the trigger holds too
     /// many.
     fn offer(&self, key: &ObjectKey) -> bool {
@@ -261,14 +261,14 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for TriggerTarget {
     /// Wakes the senders that wait for space in this target.
     fn drop(&mut self) {
         self.shared.space.notify_waiters();
     }
 }
 
-impl BackgroundSource for Target {
+impl BackgroundSource for TriggerTarget {
     fn prepare(self: Arc<Self>, _: BackgroundRun) -> BackgroundFuture {
         if let Some(gate) = self.gate.get() {
             let due = std::mem::take(&mut *self.held.lock());

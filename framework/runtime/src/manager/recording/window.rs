@@ -13,7 +13,7 @@ use windlass_core::wire::EventType;
 use super::RecordingOptions;
 use super::mask::Mask;
 use super::streams::{
-    self, Cache, CacheEvent, CacheState, CallResponse, ObjectId, Objects, OpenExchange,
+    self, CacheEvent, CacheState, CallResponse, ObjectId, Objects, OpenExchange, RecordedCache,
 };
 
 /// Most caches; a program that makes informers without end is not recorded.
@@ -51,7 +51,7 @@ struct Entry {
 pub(super) struct Window {
     options: RecordingOptions,
     entries: VecDeque<Entry>,
-    pub(super) caches: Vec<Cache>,
+    pub(super) caches: Vec<RecordedCache>,
     /// The last answer of each path of discovery.
     pub(super) documents: BTreeMap<String, (u16, Bytes)>,
     running: HashMap<u64, OpenExchange>,
@@ -136,7 +136,7 @@ impl Window {
     /// Returns the number of the cache that a request is of.
     fn cache(&mut self, request: &SentRequest) -> usize {
         let selectors = streams::selectors(&request.query);
-        let is_same = |cache: &Cache| {
+        let is_same = |cache: &RecordedCache| {
             cache.path == request.path
                 && cache.selectors == selectors
                 && cache.is_metadata == request.is_metadata
@@ -148,7 +148,7 @@ impl Window {
             self.end(format!("the operator has more than {MOST_CACHES} caches"));
             return 0;
         }
-        self.caches.push(Cache {
+        self.caches.push(RecordedCache {
             path: request.path.clone(),
             selectors,
             is_metadata: request.is_metadata,

@@ -16,7 +16,7 @@ pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
 
 /// The state of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::workqueue) struct Slot {
+pub(in crate::workqueue) struct KeySlot {
     pub(super) stage: Stage,
     /// Reasons of the next attempt; of a key in work, reasons added since the take.
     pub(super) reasons: u64,
@@ -30,7 +30,7 @@ pub(in crate::workqueue) struct Slot {
     pub(super) on_hold: bool,
 }
 
-impl Slot {
+impl KeySlot {
     /// Returns the state of an idle key without history.
     pub(super) fn idle() -> Self {
         Self {
@@ -93,7 +93,7 @@ pub(super) enum Again {
 /// Records success or failure; returns the delay that follows, if any.
 pub(super) fn apply_completion(
     policy: RetryPolicy,
-    slot: &mut Slot,
+    slot: &mut KeySlot,
     completion: Completion,
 ) -> Option<Duration> {
     match completion {

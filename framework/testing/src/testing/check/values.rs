@@ -41,7 +41,7 @@ const TEXTS: &[&str] = &[
 ];
 
 /// A schema, or conditions beside a schema.
-type Node = Map<String, Value>;
+type SchemaObject = Map<String, Value>;
 
 /// A position in a value: names of fields, `[]` for items, `*` for the values of a map.
 pub(in crate::testing) type Path = Vec<String>;
@@ -207,7 +207,7 @@ impl<'e> Values<'e> {
     }
 
     /// The conditions of a schema with a branch of each alternative.
-    fn chosen<'a>(&self, nodes: &[&'a Value]) -> Vec<&'a Node> {
+    fn chosen<'a>(&self, nodes: &[&'a Value]) -> Vec<&'a SchemaObject> {
         let mut chosen = Vec::new();
         let mut open: Vec<&Value> = nodes.to_vec();
         while let Some(node) = open.pop() {
@@ -223,7 +223,7 @@ impl<'e> Values<'e> {
     }
 
     /// The type of values that the conditions allow; empty for any.
-    fn kind(&self, nodes: &[&Node]) -> &'static str {
+    fn kind(&self, nodes: &[&SchemaObject]) -> &'static str {
         const TYPES: [&str; 6] = ["object", "array", "string", "boolean", "integer", "number"];
         for node in nodes {
             let kind = node.get("type").and_then(Value::as_str);
@@ -232,7 +232,8 @@ impl<'e> Values<'e> {
             }
         }
         let refuses = |key: &str| {
-            let refused = |node: &&&Node| node.get("not").is_some_and(|it| it.get(key).is_some());
+            let refused =
+                |node: &&&SchemaObject| node.get("not").is_some_and(|it| it.get(key).is_some());
             nodes.iter().any(|node| refused(&node))
         };
         let kinds = [
@@ -259,7 +260,7 @@ impl<'e> Values<'e> {
     }
 
     /// A text that fits the conditions, if one is known.
-    fn text(&self, nodes: &[&Node]) -> Value {
+    fn text(&self, nodes: &[&SchemaObject]) -> Value {
         let start = usize::try_from(self.rng.below(3)).unwrap_or_default();
         let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());
         let long = "a".repeat(usize::try_from(bound(nodes, "minLength")).unwrap_or_default());
@@ -278,7 +279,7 @@ impl<'e> Values<'e> {
     }
 
     /// A number within the bounds.
-    fn number(&self, nodes: &[&Node], is_integer: bool) -> Value {
+    fn number(&self, nodes: &[&SchemaObject], is_integer: bool) -> Value {
         let limits = |key: &str| nodes.iter().filter_map(|node| node.get(key)?.as_f64()).collect();
         let (least, most): (Vec<f64>, Vec<f64>) = (limits("minimum"), limits("maximum"));
         let least = least.into_iter().fold(-10.0, f64::max);
@@ -295,7 +296,7 @@ impl<'e> Values<'e> {
     }
 
     /// A list.
-    fn array(&self, nodes: &[&Node], depth: usize, aim: Aim<'_>) -> Value {
+    fn array(&self, nodes: &[&SchemaObject], depth: usize, aim: Aim<'_>) -> Value {
         let items: Vec<&Value> = nodes.iter().filter_map(|node| node.get("items")).collect();
         let least = bound(nodes, "minItems");
         let most = nodes.iter().filter_map(|node| node.get("maxItems")?.as_u64()).min();
@@ -318,7 +319,7 @@ impl<'e> Values<'e> {
     }
 
     /// An object.
-    fn object(&self, nodes: &[&Node], depth: usize, aim: Aim<'_>) -> Value {
+    fn object(&self, nodes: &[&SchemaObject], depth: usize, aim: Aim<'_>) -> Value {
         let mut names: Vec<&String> = Vec::new();
         for properties in nodes.iter().filter_map(|node| node.get("properties")?.as_object()) {
             names
@@ -363,7 +364,7 @@ impl<'e> Values<'e> {
     }
 
     /// The value of a field.
-    fn field(&self, nodes: &[&Node], name: &str, depth: usize, aim: Aim<'_>) -> Value {
+    fn field(&self, nodes: &[&SchemaObject], name: &str, depth: usize, aim: Aim<'_>) -> Value {
         let schemas: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("properties")?.get(name)).collect();
         if schemas.is_empty() {
@@ -399,7 +400,7 @@ impl<'e> Values<'e> {
     }
 
     /// Removes, adds or takes over a field.
-    fn change_fields(&self, fields: &mut Node, other: Option<&Value>) -> Option<String> {
+    fn change_fields(&self, fields: &mut SchemaObject, other: Option<&Value>) -> Option<String> {
         let names: Vec<String> = fields.keys().cloned().collect();
         match (self.rng.below(3), self.pick(&names)) {
             (0, Some(name)) => {
@@ -426,18 +427,18 @@ impl<'e> Values<'e> {
 }
 
 /// The largest lower bound of a size.
-fn bound(nodes: &[&Node], key: &str) -> u64 {
+fn bound(nodes: &[&SchemaObject], key: &str) -> u64 {
     nodes.iter().filter_map(|node| node.get(key)?.as_u64()).max().unwrap_or_default()
 }
 
 /// The unit of which numbers must be multiples.
-fn limits_step(nodes: &[&Node]) -> f64 {
+fn limits_step(nodes: &[&SchemaObject]) -> f64 {
     let units = nodes.iter().filter_map(|node| node.get("multipleOf")?.as_f64());
     units.fold(1.0, f64::max)
 }
 
 /// Whether a condition forbids a field.
-fn is_forbidden(nodes: &[&Node], name: &str) -> bool {
+fn is_forbidden(nodes: &[&SchemaObject], name: &str) -> bool {
     let requires = |schema: &Value| {
         let required = schema.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|found| found == name))

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::monitor::words;
 use super::outcome::Outcome;
 use super::report::{ExplorationReport, Finding};
-use super::run::{self, Shared};
+use super::run::{self, SharedByRuns};
 use super::search::{self, Reference};
 use super::setting::Setting;
 use super::{World, now};
@@ -120,7 +120,7 @@ impl Simulation {
         };
         let settings = Self { faults, ..self };
         let prepared = on_thread(run::prepared).ok().flatten();
-        let shared = Shared { workload: &workload, prepared };
+        let shared = SharedByRuns { workload: &workload, prepared };
         let mut reference = ExplorationReport::default();
         let within = super::REST;
         let found = search::undisturbed(&shared, REFERENCE, within, began, &mut reference);
@@ -156,7 +156,7 @@ fn seed_and_faults(text: &str) -> Option<(u64, Option<usize>)> {
 
 /// State that the threads of a simulation share.
 struct Sweep<'a, F> {
-    shared: &'a Shared<'a, F>,
+    shared: &'a SharedByRuns<'a, F>,
     reference: &'a Reference,
     settings: Simulation,
     began: Instant,

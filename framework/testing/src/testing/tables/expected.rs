@@ -8,7 +8,7 @@ use super::given::Given;
 
 /// Expected effects of a reconcile.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Expected {
+pub(super) struct ExpectedEffects {
     pub(super) changes: Vec<ExpectedChange>,
     pub(super) status: Option<Value>,
     pub(super) requeue_after: Option<Duration>,

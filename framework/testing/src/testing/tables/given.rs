@@ -31,20 +31,20 @@ pub(super) struct Given {
 
 /// Names of namespaces: those of a case, and those of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct NamespaceNames {
     /// Namespace of objects that name none.
     main: String,
     /// Other names, where a server has others than the case.
     others: BTreeMap<String, String>,
 }
 
-impl Default for Places {
+impl Default for NamespaceNames {
     fn default() -> Self {
         Self { main: DEFAULT.to_owned(), others: BTreeMap::new() }
     }
 }
 
-impl Places {
+impl NamespaceNames {
     /// Returns the namespace of an object; empty for a cluster-scoped one.
     fn namespace(&self, object: &Given) -> String {
         match object.text("namespace") {
@@ -136,7 +136,7 @@ fn info_of<K: Resource>() -> ResourceInfo {
 
 /// Returns the objects of a case as a server stores them, with their namespaces.
 pub(super) fn stored(case: &Case) -> Vec<(String, Given)> {
-    let places = Places::default();
+    let places = NamespaceNames::default();
     let mut uids = BTreeMap::new();
     let objects = std::iter::once(&case.object).chain(&case.given).enumerate();
     let mut stored: Vec<(String, Given)> = Vec::new();
@@ -173,10 +173,11 @@ pub(super) async fn place(
     cluster: &TestCluster,
     case: &Case,
     manager: &Manager,
-) -> Result<Places, Error> {
+) -> Result<NamespaceNames, Error> {
     super::install(&cluster.client(), manager).await?;
     let mut objects: Vec<&Given> = std::iter::once(&case.object).chain(&case.given).collect();
-    let mut places = Places { main: cluster.namespace().to_owned(), others: BTreeMap::new() };
+    let mut places =
+        NamespaceNames { main: cluster.namespace().to_owned(), others: BTreeMap::new() };
     for named in objects.iter().map(|object| object.text("namespace")) {
         if !named.is_empty() && !places.others.contains_key(named) {
             let made = namespace(cluster, named).await?;
@@ -217,7 +218,7 @@ async fn namespace(cluster: &TestCluster, named: &str) -> Result<String, Error> 
 async fn create(
     cluster: &TestCluster,
     given: &Given,
-    places: &Places,
+    places: &NamespaceNames,
     uids: &BTreeMap<(String, String), String>,
 ) -> Result<String, Error> {
     let namespace = places.namespace(given);

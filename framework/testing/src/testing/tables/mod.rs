@@ -31,8 +31,8 @@ use windlass_runtime::controller::{PlannedObject, PlannedOutcome};
 use windlass_runtime::events::EventKind;
 use windlass_runtime::manager::{Manager, PlanOptions, install_all};
 
-use self::expected::{Effect, Expected, ExpectedChange};
-use self::given::{Given, Places};
+use self::expected::{Effect, ExpectedChange, ExpectedEffects};
+use self::given::{Given, NamespaceNames};
 use super::TestCluster;
 
 /// Makes the operator of a table.
@@ -83,7 +83,7 @@ pub struct Case {
     name: String,
     object: Given,
     given: Vec<Given>,
-    expected: Expected,
+    expected: ExpectedEffects,
 }
 
 impl fmt::Debug for Table {
@@ -99,7 +99,7 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn new<K: Resource>(name: &str, object: &K) -> Self {
-        let (given, expected) = (Vec::new(), Expected::default());
+        let (given, expected) = (Vec::new(), ExpectedEffects::default());
         Self { name: name.to_owned(), object: Given::of(object), given, expected }
     }
 
@@ -239,7 +239,7 @@ impl Table {
         let mut reports = Vec::new();
         for case in &self.cases {
             let differences = match self.without_server(case).await {
-                Ok(planned) => compare::differences(case, &planned, &Places::default()),
+                Ok(planned) => compare::differences(case, &planned, &NamespaceNames::default()),
                 Err(error) => vec![error.to_string()],
             };
             reports.push((case.name.as_str(), differences));
@@ -289,7 +289,7 @@ impl Table {
     /// Runs a case over answers from its given objects.
     async fn without_server(&self, case: &Case) -> Result<PlannedObject, Error> {
         let client = connection::client(given::stored(case))?.dry_run();
-        planned((self.make)(client), case, &Places::default()).await
+        planned((self.make)(client), case, &NamespaceNames::default()).await
     }
 
     /// Runs a case on a server that has its objects.
@@ -297,7 +297,7 @@ impl Table {
         &self,
         cluster: &TestCluster,
         case: &Case,
-        places: &Places,
+        places: &NamespaceNames,
     ) -> Result<PlannedObject, Error> {
         let client = cluster.client().dry_run();
         let manager = (self.make)(client.clone());
@@ -314,7 +314,7 @@ impl Table {
 async fn planned(
     mut manager: Manager,
     case: &Case,
-    places: &Places,
+    places: &NamespaceNames,
 ) -> Result<PlannedObject, Error> {
     // Installed on a server, and not there without one.
     manager.definitions.clear();

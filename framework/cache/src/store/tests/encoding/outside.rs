@@ -4,7 +4,7 @@ use super::*;
 
 const BY_NODE: Index<PodView, String> = Index::on_path("node", &["spec", "nodeName"]);
 
-fn views() -> (Arc<Core>, Store<PodView>) {
+fn views() -> (Arc<StoreCore>, Store<PodView>) {
     let core = core(mode::<PodView>(Representation::Compact));
     let store = Store::new(Arc::clone(&core));
     (core, store)
@@ -130,10 +130,10 @@ fn of_metadata_only_an_index_on_the_spec_is_refused_also_before_objects_are_ther
 #[test]
 fn of_metadata_only_an_index_on_the_spec_is_refused_also_with_a_transform() {
     let nothing = Some(Transform::drop_paths(&[]));
-    refuses_the_spec(Mode::of::<PartialObject>(Representation::Metadata, nothing));
+    refuses_the_spec(StoreSettings::of::<PartialObject>(Representation::Metadata, nothing));
 }
 
-fn refuses_the_spec(mode: Mode) {
+fn refuses_the_spec(mode: StoreSettings) {
     let core = core(mode);
     let store: Store<PartialObject> = Store::new(Arc::clone(&core));
     let by_node: Index<PartialObject, String> = Index::on_path("node", &["spec", "nodeName"]);
