@@ -30,12 +30,12 @@ pub(crate) use watches::{Order, Tap};
 #[derive(Clone, Debug)]
 pub struct Faults {
     /// State shared by all clones.
-    shared: Arc<Shared>,
+    shared: Arc<FaultsShared>,
 }
 
 /// State of the faults, shared with the open watches.
 #[derive(Debug)]
-struct Shared {
+struct FaultsShared {
     /// Faults that strike requests.
     rules: Mutex<rules::Rules>,
     /// The test's own judge of requests.
@@ -56,7 +56,7 @@ impl Faults {
     /// Returns a server's faults: none.
     pub(crate) fn new() -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(FaultsShared {
                 rules: Mutex::default(),
                 observer: OnceLock::new(),
                 next: AtomicU64::new(0),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::Shared;
+use super::FaultsShared;
 use crate::signal::Receiver;
 
 /// An order to an open watch: an end without an error, an end with an ERROR event of a code, raw
@@ -55,7 +55,7 @@ impl Taps {
 /// Receiver of an open watch's orders. A drop removes it from the list.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    shared: Arc<Shared>,
+    shared: Arc<FaultsShared>,
     id: u64,
     resource: String,
     orders: mpsc::Receiver<Order>,
@@ -64,7 +64,7 @@ pub(crate) struct Tap {
 
 impl Tap {
     /// Registers an open watch.
-    pub(super) fn open(shared: Arc<Shared>, resource: &str) -> Self {
+    pub(super) fn open(shared: Arc<FaultsShared>, resource: &str) -> Self {
         let (sender, orders) = mpsc::channel(WAITING);
         let id = {
             let mut taps = shared.taps.lock();

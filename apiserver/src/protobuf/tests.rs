@@ -171,12 +171,12 @@ fn bytes_that_end_early_are_refused_and_never_panic() {
         // All ends of short objects, some of long objects.
         let step = bytes.len() / 400 + 1;
         for end in (0..bytes.len()).step_by(step) {
-            let _: Result<Value, ProtobufError> = decode(&bytes[..end], "v1", "Pod");
+            let _: Result<Value, DecodeError> = decode(&bytes[..end], "v1", "Pod");
         }
         let mut broken = bytes.clone();
         for at in (0..bytes.len()).step_by(step) {
             broken[at] ^= 0x55;
-            let _: Result<Value, ProtobufError> = decode(&broken, "v1", "Pod");
+            let _: Result<Value, DecodeError> = decode(&broken, "v1", "Pod");
             broken[at] = bytes[at];
         }
     }
@@ -219,7 +219,7 @@ fn a_kind_without_messages_is_read_as_its_name() {
 fn a_fault_within_the_object_names_the_kind_and_one_around_it_does_not() {
     let fault = decode(&wrap("apps/v1", "Deployment", b"\x0a\xff"), "", "").unwrap_err();
     let kind = Some(("v1".to_owned(), "Deployment".to_owned()));
-    assert_eq!(fault, ProtobufError { kind, why: "unexpected EOF".to_owned() });
+    assert_eq!(fault, DecodeError { kind, why: "unexpected EOF".to_owned() });
     for (bytes, why) in [
         (&b""[..], "empty data"),
         (b"k8s\0", "empty body"),
@@ -230,7 +230,7 @@ fn a_fault_within_the_object_names_the_kind_and_one_around_it_does_not() {
         ),
     ] {
         let fault = decode(bytes, "v1", "Pod").unwrap_err();
-        assert_eq!(fault, ProtobufError { kind: None, why: why.to_owned() });
+        assert_eq!(fault, DecodeError { kind: None, why: why.to_owned() });
     }
 }
 

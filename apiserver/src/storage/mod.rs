@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 use crate::signal::{Receiver, Signal};
 
 mod backup;
+mod collected_writes;
 mod journal;
 mod object;
 mod resource;
 #[cfg(test)]
 mod tests;
-mod written;
 
 pub(crate) use backup::Backup;
+pub(crate) use collected_writes::{CollectedWrites, Listener, by_server, by_user, collect};
 pub(crate) use journal::{Batch, Journal};
 pub(crate) use object::{StoredObject, size};
 use resource::Resource;
 pub(crate) use resource::StoredChange;
-pub(crate) use written::{CollectedWrites, Listener, by_server, by_user, collect};
 
 /// Objects of a resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<StoredObject>>;
@@ -190,7 +190,7 @@ impl Store {
 
     /// Reports a write to collectors and listeners, before any watch reads the change.
     fn report(&self, resource: &str, change: &StoredChange) {
-        written::note(resource, change);
+        collected_writes::note(resource, change);
         if let Some(listener) = self.listener.get() {
             listener.call(resource, change);
         }

@@ -50,7 +50,7 @@ pub struct Fifo<K, T> {
     /// The keys that have a place, in order.
     order: VecDeque<K>,
     /// The places by key.
-    entries: BTreeMap<K, Entry<T>>,
+    entries: BTreeMap<K, QueuedObject<T>>,
     /// Places with an object.
     objects: usize,
     /// Whether anything was queued: an empty queue has not synced before.
@@ -60,7 +60,7 @@ pub struct Fifo<K, T> {
 }
 
 /// The place of a key; without an object after a deletion.
-struct Entry<T> {
+struct QueuedObject<T> {
     /// The newest state; `None` after a deletion.
     object: Option<T>,
     /// Whether the place belongs to the first list.
@@ -123,7 +123,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
             }
             None => {
                 self.order.push_back(key.clone());
-                self.entries.insert(key, Entry { object: Some(object), is_initial });
+                self.entries.insert(key, QueuedObject { object: Some(object), is_initial });
                 self.objects += 1;
                 self.initial += usize::from(is_initial);
             }

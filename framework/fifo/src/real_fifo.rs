@@ -100,7 +100,7 @@ pub struct RealFifo<K, T> {
     /// Names and trims objects.
     rules: Rules<K, T>,
     /// The deltas that wait, oldest first.
-    entries: VecDeque<Entry<K, T>>,
+    entries: VecDeque<QueuedDelta<K, T>>,
     /// Bound on the number of entries; at least 1.
     most: usize,
     /// Whether a list is a single entry.
@@ -112,7 +112,7 @@ pub struct RealFifo<K, T> {
 }
 
 /// A waiting delta.
-struct Entry<K, T> {
+struct QueuedDelta<K, T> {
     /// The change.
     delta: RealDelta<K, T>,
     /// Whether the entry belongs to the first list.
@@ -237,7 +237,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     fn push(&mut self, delta: RealDelta<K, T>, is_initial: bool) {
-        self.entries.push_back(Entry { delta, is_initial });
+        self.entries.push_back(QueuedDelta { delta, is_initial });
         self.initial += usize::from(is_initial);
     }
 
@@ -374,7 +374,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
     }
 
     fn take(&mut self) -> Option<QueueItem<RealDelta<K, T>>> {
-        let Entry { delta, is_initial } = self.entries.pop_front()?;
+        let QueuedDelta { delta, is_initial } = self.entries.pop_front()?;
         self.initial -= usize::from(is_initial);
         Some(QueueItem { item: delta, is_initial })
     }
@@ -382,7 +382,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
     fn give_back(&mut self, taken: QueueItem<RealDelta<K, T>>) {
         let QueueItem { item: delta, is_initial } = taken;
         self.initial += usize::from(is_initial);
-        self.entries.push_front(Entry { delta, is_initial });
+        self.entries.push_front(QueuedDelta { delta, is_initial });
     }
 
     fn states(item: &RealDelta<K, T>) -> Vec<(K, Option<T>)> {

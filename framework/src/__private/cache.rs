@@ -41,9 +41,9 @@ impl OfflineCache {
     /// An empty cache of kind `K` that stores objects in this representation.
     pub fn kept_as<K: Resource>(representation: Representation) -> Self {
         let info = K::static_info().expect("a kind that its type knows");
-        let mode = store::StoreSettings::of::<K>(representation, None);
+        let settings = store::StoreSettings::of::<K>(representation, None);
         Self {
-            core: store::StoreCore::with_mode(info, Clock::system(), mode, 0),
+            core: store::StoreCore::with_settings(info, Clock::system(), settings, 0),
             run: ListGeneration::default(),
             read: Vec::new(),
             list: ListSplitter::with_limit(MAX_PIECE),

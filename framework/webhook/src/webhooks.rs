@@ -220,7 +220,7 @@ impl Webhooks {
         }
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let meters = hooks.keys().map(|path| (path.clone(), Meter::new(&metrics, path))).collect();
-        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, judges, meters, clock }) })
+        Ok(AdmissionHandler { shared: Arc::new(WebhookHandlers { hooks, judges, meters, clock }) })
     }
 }
 
@@ -266,10 +266,10 @@ impl PathHandler {
 /// Has no socket: a server, or a test, gives it requests whose body was read.
 #[derive(Clone)]
 pub struct AdmissionHandler {
-    shared: Arc<Shared>,
+    shared: Arc<WebhookHandlers>,
 }
 
-struct Shared {
+struct WebhookHandlers {
     hooks: BTreeMap<String, PathHandler>,
     /// The validating webhooks of creations: kind and path.
     judges: Vec<(ResourceInfo, String)>,

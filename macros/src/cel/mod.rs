@@ -7,7 +7,7 @@
 // DESIGN.md, 262: Fields of an expression are checked by the compiler, as walks over the kind's
 // type
 
-mod places;
+mod paths;
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -123,7 +123,7 @@ fn expand(checked: &Checked, ty: Option<&Type>, text: &LitStr) -> TokenStream {
     };
     let p = quote!(::windlass::expansion::path);
     let place = located(text.span());
-    let paths = places::of(&checked.ast.root, place);
+    let paths = paths::of(&checked.ast.root, place);
     let walks = paths.iter().map(|segments| {
         let steps = statements(&ParsedPath::new(segments.clone()), CollectNames::Ignored);
         quote_spanned! {place=>

@@ -50,7 +50,7 @@ const ASKED: usize = 16;
 
 /// An object that a controller has to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct WorkloadKey {
     controller: Controller,
     namespace: String,
     name: String,
@@ -64,19 +64,19 @@ type Done = Result<Option<i64>, crate::status::ApiError>;
 pub(super) struct Workloads {
     set: ControllerSet,
     /// Keys that are to be worked off.
-    queue: BTreeSet<Key>,
+    queue: BTreeSet<WorkloadKey>,
     /// Keys that are to be looked at later, with the time in seconds since 1970.
-    later: BTreeMap<Key, i64>,
+    later: BTreeMap<WorkloadKey, i64>,
     /// The same in the order of the times.
-    times: BTreeSet<(i64, Key)>,
+    times: BTreeSet<(i64, WorkloadKey)>,
     /// Failures in a row of keys whose work failed.
-    failures: BTreeMap<Key, u32>,
+    failures: BTreeMap<WorkloadKey, u32>,
     /// Keys whose creations wait for webhooks; at most one task of `calls` each.
-    asked: BTreeSet<Key>,
+    asked: BTreeSet<WorkloadKey>,
     /// Answers for the next look at a key.
-    answered: BTreeMap<Key, Answered>,
+    answered: BTreeMap<WorkloadKey, Answered>,
     /// Calls of webhooks.
-    calls: JoinSet<(Key, Answered)>,
+    calls: JoinSet<(WorkloadKey, Answered)>,
     /// Right to call webhooks.
     slots: Arc<Semaphore>,
 }
@@ -175,7 +175,7 @@ impl Workloads {
         let needed = controller == Controller::Deployments;
         if self.set.has(controller) && (!needed || self.set.has(Controller::ReplicaSets)) {
             let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            self.queue.insert(Key { controller, namespace, name });
+            self.queue.insert(WorkloadKey { controller, namespace, name });
         }
     }
 
@@ -223,8 +223,8 @@ impl Workloads {
     }
 
     /// Notes the failure of work, and returns the seconds until the next try.
-    fn failed(&mut self, key: &Key, error: &crate::status::ApiError) -> i64 {
-        let Key { controller, namespace, name } = key;
+    fn failed(&mut self, key: &WorkloadKey, error: &crate::status::ApiError) -> i64 {
+        let WorkloadKey { controller, namespace, name } = key;
         tracing::debug!(?controller, namespace, name, %error, "a stand-in could not do its work");
         let before = self.failures.entry(key.clone()).or_default();
         let pause = RETRY << (*before).min(DOUBLINGS);
@@ -233,7 +233,7 @@ impl Workloads {
     }
 
     /// Puts the questions of a creation to their webhooks.
-    fn ask(&mut self, core: &Arc<ServerCore>, key: Key, session: Arc<WebhookSession>) {
+    fn ask(&mut self, core: &Arc<ServerCore>, key: WorkloadKey, session: Arc<WebhookSession>) {
         self.asked.insert(key.clone());
         let (core, slots) = (core.clone(), self.slots.clone());
         self.calls.spawn(async move {
@@ -254,7 +254,7 @@ impl Workloads {
     }
 
     /// Queues a key whose webhooks have answered; `None` if the call panicked.
-    fn take(&mut self, done: Option<(Key, Answered)>) {
+    fn take(&mut self, done: Option<(WorkloadKey, Answered)>) {
         let Some((key, answered)) = done else { return };
         self.asked.remove(&key);
         self.answered.insert(key.clone(), answered);
@@ -262,7 +262,7 @@ impl Workloads {
     }
 
     /// Forgets the time of a key.
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &WorkloadKey) {
         if let Some(at) = self.later.remove(key) {
             self.times.remove(&(at, key.clone()));
         }
@@ -288,8 +288,8 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
 }
 
 /// Works off a key.
-fn sync(turn: &WorkloadReconcile<'_>, key: &Key) -> Done {
-    let Key { controller, namespace, name } = key;
+fn sync(turn: &WorkloadReconcile<'_>, key: &WorkloadKey) -> Done {
+    let WorkloadKey { controller, namespace, name } = key;
     match controller {
         Controller::Deployments => deployments::sync(turn, namespace, name),
         Controller::ReplicaSets => replicasets::sync(turn, namespace, name),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Key;
+use super::WorkloadKey;
 use super::objects::{self, Note, Resource};
 use crate::auth::User;
 use crate::controllers::selection::Controller;
@@ -49,7 +49,7 @@ pub(super) type Answered = (Arc<WebhookSession>, Option<ApiError>);
 
 impl<'a> WorkloadReconcile<'a> {
     /// Returns a look at a key; `answered` after a wait for webhooks.
-    pub(super) fn new(core: &'a ServerCore, key: &Key, answered: Option<Answered>) -> Self {
+    pub(super) fn new(core: &'a ServerCore, key: &WorkloadKey, answered: Option<Answered>) -> Self {
         let (session, failure) = answered.unwrap_or_else(|| (WebhookSession::open(), None));
         let name = format!("system:serviceaccount:kube-system:{}", account(key.controller));
         let groups = [ACCOUNTS, "system:serviceaccounts:kube-system"];

@@ -79,15 +79,15 @@ fn reason(why: &str, text: &str) -> String {
 struct Any<'a>(&'a RefCell<Vec<String>>);
 
 /// A key with the place in the text.
-struct Key(Value);
+struct YamlKey(Value);
 
-impl<'de> serde::Deserialize<'de> for Key {
+impl<'de> serde::Deserialize<'de> for YamlKey {
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         Any(&RefCell::default()).deserialize(reader).map(Self)
     }
 }
 
-impl Key {
+impl YamlKey {
     /// Returns the key as a text: Go turns keys of other types into texts.
     fn text(self) -> String {
         match self.0 {
@@ -154,7 +154,7 @@ impl<'de> Visitor<'de> for Any<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
-        while let Some(key) = fields.next_key::<serde_saphyr::Spanned<Key>>()? {
+        while let Some(key) = fields.next_key::<serde_saphyr::Spanned<YamlKey>>()? {
             let line = key.referenced.line();
             let value = fields.next_value_seed(self)?;
             let shown = key.value.0.to_string();

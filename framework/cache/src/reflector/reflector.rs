@@ -119,8 +119,8 @@ impl Reflector<StoreTarget> {
         let environment = Environment::system();
         let core = {
             let seed = environment.rng.fork("store").next_u64();
-            let mode = store::StoreSettings::of::<K>(store::Representation::default(), None);
-            store::StoreCore::with_mode(info.clone(), environment.clock.clone(), mode, seed)
+            let settings = store::StoreSettings::of::<K>(store::Representation::default(), None);
+            store::StoreCore::with_settings(info.clone(), environment.clock.clone(), settings, seed)
         };
         let sink = StoreTarget::new(Arc::clone(&core), None);
         (Self::new(info, source, sink).environment(environment), Store::new(core))
@@ -164,8 +164,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Sets the reflector's name in logs, errors and the [`ReflectorStatus`]. Default: the resource, such as
-    /// `pods`.
+    /// Sets the reflector's name in logs, errors and the [`ReflectorStatus`]. Default: the
+    /// resource, such as `pods`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.subject.what = name.into();
@@ -228,8 +228,8 @@ impl<T: ReflectorSink> Reflector<T> {
     /// the end.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the reflector as `stop` does, except for the [`ReflectorState::Stopped`] of
-    /// the status.
+    /// Dropping the future ends the reflector as `stop` does, except for the
+    /// [`ReflectorState::Stopped`] of the status.
     pub async fn run(mut self, stop: CancellationToken) {
         let status = Arc::clone(&self.status);
         tokio::select! {

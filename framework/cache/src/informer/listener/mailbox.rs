@@ -54,7 +54,7 @@ impl MailboxItem {
 }
 
 /// A position in the order of delivery.
-enum Entry {
+enum DeliveryPosition {
     /// The place of a key's changes.
     Key(ObjectKey),
     Synced,
@@ -74,7 +74,7 @@ pub(in crate::informer) struct Mailbox {
     /// Form in which changes are merged; fixed for a listener.
     merging: MergePolicy,
     /// Keys and marks in the order of delivery.
-    order: VecDeque<Entry>,
+    order: VecDeque<DeliveryPosition>,
     /// The undelivered changes by key.
     waiting: BTreeMap<ObjectKey, PendingChanges>,
 }
@@ -100,7 +100,7 @@ impl Mailbox {
         if let Some(waiting) = self.waiting.get_mut(event.key()) {
             return waiting.merge(event);
         }
-        self.order.push_back(Entry::Key(event.key().clone()));
+        self.order.push_back(DeliveryPosition::Key(event.key().clone()));
         self.waiting.insert(event.key().clone(), PendingChanges::first(event, self.merging));
     }
 
@@ -113,7 +113,7 @@ impl Mailbox {
 
     /// Adds the mark after which the listener counts as synced.
     pub(in crate::informer) fn mark_synced(&mut self) {
-        self.order.push_back(Entry::Synced);
+        self.order.push_back(DeliveryPosition::Synced);
     }
 
     /// Takes out the entries of the first keys, at most `most` of them.
@@ -122,8 +122,8 @@ impl Mailbox {
         for _ in 0..most {
             match self.order.pop_front() {
                 None => break,
-                Some(Entry::Synced) => taken.push(MailboxItem::Synced),
-                Some(Entry::Key(key)) => match self.waiting.remove(&key) {
+                Some(DeliveryPosition::Synced) => taken.push(MailboxItem::Synced),
+                Some(DeliveryPosition::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
                     Some(PendingChanges::EachStep { events, is_merged }) => {
                         taken.push(MailboxItem::Steps { events, is_merged });

@@ -384,10 +384,15 @@ impl InformerRegistry {
             })
             .collect();
         let seed = inner.environment.rng.fork("store").next_u64();
-        let mode = store::StoreSettings::of::<K>(options.representation, options.transform.clone());
-        let mode = mode.in_cluster(inner.cluster);
-        let store =
-            store::StoreCore::with_mode(info.clone(), inner.environment.clock.clone(), mode, seed);
+        let settings =
+            store::StoreSettings::of::<K>(options.representation, options.transform.clone());
+        let settings = settings.in_cluster(inner.cluster);
+        let store = store::StoreCore::with_settings(
+            info.clone(),
+            inner.environment.clock.clone(),
+            settings,
+            seed,
+        );
         let meter = Meter::new(&inner.series, &inner.environment.metrics, names.label, info);
         let context =
             (inner.environment.clone(), Arc::clone(&inner.capabilities), inner.stop.child_token());

@@ -158,11 +158,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reflector_that_never_waits_lets_others_run_after_each_32_batches() {
         let info = ResourceInfo::of::<k8s_openapi::api::core::v1::ConfigMap>();
-        let mode = store::StoreSettings::of::<k8s_openapi::api::core::v1::ConfigMap>(
+        let settings = store::StoreSettings::of::<k8s_openapi::api::core::v1::ConfigMap>(
             store::Representation::default(),
             None,
         );
-        let core = store::StoreCore::with_mode(info, Clock::system(), mode, 7);
+        let core = store::StoreCore::with_settings(info, Clock::system(), settings, 7);
         let mut writer = DeltaWriter::new(core, Arc::new(Roomy), 0, None);
         let mut yields = Vec::new();
         for batch in 1..=70 {

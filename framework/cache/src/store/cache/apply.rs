@@ -68,7 +68,7 @@ impl StoreCore {
             };
             let kept = self.encode(&mut deltas, &plan);
             let received =
-                if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
+                if self.encoder.settings.answers(plan.declared()) { None } else { Some(&kept) };
             let parts = evaluate(&deltas, &fresh, received, &plan, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile, and the new index's values were not computed: start

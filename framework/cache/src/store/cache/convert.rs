@@ -45,7 +45,7 @@ impl StoreCore {
         plan: &IndexPlan,
     ) -> ConvertedBatch {
         let mut done = ConvertedBatch::default();
-        if self.encoder.mode.is_compact() {
+        if self.encoder.settings.is_compact() {
             return done;
         }
         // The lock is held to copy references only: conversion decodes or compresses.
@@ -81,7 +81,7 @@ impl StoreCore {
         if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
             return None;
         }
-        let detached = detached_values::of_path_indexes(&seen.object, plan, &self.encoder.mode);
+        let detached = detached_values::of_path_indexes(&seen.object, plan, &self.encoder.settings);
         match self.encoder.encode(&seen.object, before.map(AsRef::as_ref), &detached) {
             Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
             Err(why) => {
@@ -93,12 +93,12 @@ impl StoreCore {
 
     /// Converts an object that this process wrote, in the form of the API server's answer.
     pub(in crate::store) fn encode_response(&self, object: &Arc<Object>) -> Arc<Object> {
-        let mode = &self.encoder.mode;
-        if mode.is_compact() {
+        let settings = &self.encoder.settings;
+        if settings.is_compact() {
             return Arc::clone(object);
         }
         let plan = Arc::clone(&self.state.read().plan);
-        let detached = detached_values::of_path_indexes(object, &plan, mode);
+        let detached = detached_values::of_path_indexes(object, &plan, settings);
         self.encoder.encode(object, None, &detached).unwrap_or_else(|_| Arc::clone(object))
     }
 
@@ -106,7 +106,7 @@ impl StoreCore {
     /// that the type did not write: for those the object takes the labels and the index values that
     /// readers saw last.
     pub(in crate::store) fn encode_own(&self, object: Arc<Object>) -> Arc<Object> {
-        if self.encoder.mode.is_compact() {
+        if self.encoder.settings.is_compact() {
             return object;
         }
         let (plan, seen, shown) = {
@@ -115,8 +115,8 @@ impl StoreCore {
             let shown = state.own.resolve(object.key(), seen, self.clock.now());
             (Arc::clone(&state.plan), seen.cloned(), shown.cloned())
         };
-        let mode = &self.encoder.mode;
-        let detached = seen.map(|seen| detached_values::known(&seen, &object, &plan, mode));
+        let settings = &self.encoder.settings;
+        let detached = seen.map(|seen| detached_values::known(&seen, &object, &plan, settings));
         let object =
             shown.and_then(|shown| self.encoder.labelled(&object, &shown)).unwrap_or(object);
         self.encoder.encode(&object, None, &detached.unwrap_or_default()).unwrap_or(object)
@@ -126,7 +126,7 @@ impl StoreCore {
     /// trains the dictionary.
     pub(in crate::store) fn settle(&self, done: ConvertedBatch) {
         for (object, why) in &done.invalid {
-            self.note_invalid(object, self.encoder.mode.decoded_as(), why);
+            self.note_invalid(object, self.encoder.settings.decoded_as(), why);
         }
         done.received.into_iter().flatten().for_each(Object::give_back);
         #[cfg(feature = "cold")]

@@ -70,24 +70,24 @@ impl StoreCore {
     /// Builds a store that keeps compact bytes, with a fixed seed.
     #[cfg(test)]
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
-        Self::with_mode(info, clock, StoreSettings::default(), 0)
+        Self::with_settings(info, clock, StoreSettings::default(), 0)
     }
 
-    /// Builds a store that keeps objects as `mode` says. `seed` decides the layout in memory and
+    /// Builds a store that keeps objects as `settings` say. `seed` decides the layout in memory and
     /// nothing else.
     #[doc(hidden)]
-    pub fn with_mode(
+    pub fn with_settings(
         info: ResourceInfo,
         clock: Clock,
-        mode: StoreSettings,
+        settings: StoreSettings,
         seed: u64,
     ) -> Arc<Self> {
-        mode.warn(&info);
+        settings.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| {
             let me = Weak::<Self>::clone(me);
-            let shared = Arc::new(StoreShared::new(info, me, mode.is_part()));
+            let shared = Arc::new(StoreShared::new(info, me, settings.is_part()));
             Self {
-                encoder: Encoder::new(Arc::clone(&shared), mode),
+                encoder: Encoder::new(Arc::clone(&shared), settings),
                 shared,
                 clock,
                 state: ShardedRwLock::new(StoreState::new(seed)),
@@ -124,18 +124,18 @@ impl StoreCore {
 
     /// The cluster in the keys of this store.
     pub(crate) fn cluster(&self) -> ClusterId {
-        self.encoder.mode.cluster
+        self.encoder.settings.cluster
     }
 
     /// Whether objects are kept with everything that an apply could set.
     pub(crate) fn keeps_intents(&self) -> bool {
-        self.encoder.mode.keeps_intents()
+        self.encoder.settings.keeps_intents()
     }
 
     /// Whether a function transforms objects before they are kept; the function has to receive
     /// whole objects.
     pub(crate) fn is_transformed_whole(&self) -> bool {
-        self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)
+        self.encoder.settings.transform.as_ref().is_some_and(Transform::is_function)
     }
 
     /// The key of a scan, without building a key.

@@ -33,7 +33,7 @@ impl StoreCore {
             return Ok(());
         }
         // Before the write lock is taken: the error is formatted outside of the lock.
-        let refused = |is_late| refusal(self.info(), &self.encoder.mode, evaluator, is_late);
+        let refused = |is_late| refusal(self.info(), &self.encoder.settings, evaluator, is_late);
         if is_ready.is_none() {
             refused(is_late).map_or(Ok(()), Err)?;
         }

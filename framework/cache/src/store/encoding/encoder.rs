@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 #[cfg(feature = "cold")]
 use super::compressor::Compressor;
-use super::mode::{Encoding, StoreSettings};
+use super::settings::{Encoding, StoreSettings};
 use crate::store::object::{
     DecodedObject, InternedMeta, Object, ObjectContent, SharedValue, StoreShared,
 };
 use windlass_core::resource::ObjectKey;
 use windlass_core::wire::{MetadataScan, value_at_path};
 
-/// Converts the objects of a store, according to the mode.
+/// Converts the objects of a store, according to the settings.
 pub(in crate::store) struct Encoder {
     /// Buffers and statistics of the store.
     pub(super) shared: Arc<StoreShared>,
     /// Form and transform.
-    pub(in crate::store) mode: StoreSettings,
+    pub(in crate::store) settings: StoreSettings,
     #[cfg(feature = "cold")]
     compressor: Compressor,
     /// Heads of decoded objects.
@@ -30,11 +30,11 @@ pub(in crate::store) struct Encoder {
 }
 
 impl Encoder {
-    /// Creates the encoder of a store with this mode.
-    pub(in crate::store) fn new(shared: Arc<StoreShared>, mode: StoreSettings) -> Self {
+    /// Creates the encoder of a store with these settings.
+    pub(in crate::store) fn new(shared: Arc<StoreShared>, settings: StoreSettings) -> Self {
         Self {
             shared,
-            mode,
+            settings,
             #[cfg(feature = "cold")]
             compressor: Compressor::default(),
             heads: InternedMeta::default(),
@@ -69,7 +69,7 @@ impl Encoder {
         detached: &[u8],
     ) -> Result<Arc<Object>, String> {
         let ObjectContent::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
-        match &self.mode.form {
+        match &self.settings.form {
             Encoding::Compact => Ok(Arc::clone(object)),
             Encoding::Projected(selection) => Ok(self.part(object, body, selection, detached)),
             Encoding::Metadata => Ok(self.metadata_of(object, body)),
@@ -171,7 +171,7 @@ impl Encoder {
         key: &ObjectKey,
         scan: &MetadataScan<'_>,
     ) -> Option<Arc<Object>> {
-        let transform = self.mode.transform.as_ref().filter(|_| scan.is_whole())?;
+        let transform = self.settings.transform.as_ref().filter(|_| scan.is_whole())?;
         let compact = scan.compact();
         let kept = transform.apply(&compact);
         let object = kept.and_then(|kept: Cow<'_, [u8]>| {

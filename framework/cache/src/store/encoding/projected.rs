@@ -27,7 +27,7 @@ impl Encoder {
         own: &Arc<Object>,
         shown: &Object,
     ) -> Option<Arc<Object>> {
-        let picked = self.mode.fields()?.picked_labels()?;
+        let picked = self.settings.fields()?.picked_labels()?;
         // Created anew under the same name: the labels shown are those of another object.
         if own.metadata().uid() != shown.metadata().uid() {
             return None;

@@ -26,11 +26,11 @@ struct PodView {
     priority: Option<i32>,
 }
 
-fn core(mode: StoreSettings) -> Arc<StoreCore> {
-    StoreCore::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), mode, 0)
+fn core(settings: StoreSettings) -> Arc<StoreCore> {
+    StoreCore::with_settings(ResourceInfo::of::<Pod>(), Clock::system(), settings, 0)
 }
 
-fn mode<K: Resource>(representation: Representation) -> StoreSettings {
+fn settings<K: Resource>(representation: Representation) -> StoreSettings {
     StoreSettings::of::<K>(representation, None)
 }
 
@@ -132,8 +132,8 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
 }
 
 /// The life of a cache: a list, changes, an own write, deletions, a relist.
-fn life<K: Resource>(mode: StoreSettings) -> Vec<String> {
-    let core = core(mode);
+fn life<K: Resource>(settings: StoreSettings) -> Vec<String> {
+    let core = core(settings);
     let store: Store<K> = Store::new(Arc::clone(&core));
     store.ensure_index(by_node::<K>()).unwrap();
     let first: Vec<_> = (0..600).map(|number| pod(number, 1000)).collect();
@@ -171,20 +171,20 @@ fn life<K: Resource>(mode: StoreSettings) -> Vec<String> {
 
 #[test]
 fn every_form_answers_alike() {
-    let compact = life::<Pod>(mode::<Pod>(Representation::Compact));
+    let compact = life::<Pod>(settings::<Pod>(Representation::Compact));
     assert!(compact.iter().any(|line| line.starts_with("node-3 p-")), "{compact:#?}");
-    assert_eq!(life::<Pod>(mode::<Pod>(Representation::Typed)), compact);
-    assert_eq!(life::<Pod>(mode::<Pod>(Representation::Cold)), compact);
-    assert_eq!(life::<PodView>(mode::<PodView>(Representation::Compact)), compact);
-    assert_eq!(life::<PodView>(mode::<PodView>(Representation::Typed)), compact);
+    assert_eq!(life::<Pod>(settings::<Pod>(Representation::Typed)), compact);
+    assert_eq!(life::<Pod>(settings::<Pod>(Representation::Cold)), compact);
+    assert_eq!(life::<PodView>(settings::<PodView>(Representation::Compact)), compact);
+    assert_eq!(life::<PodView>(settings::<PodView>(Representation::Typed)), compact);
     // With metadata only, no index can be on the spec.
     let but_nodes = |said: Vec<String>| -> Vec<String> {
         said.into_iter().filter(|line| !line.starts_with("node-3")).collect()
     };
-    let metadata = life::<PartialObject>(mode::<PartialObject>(Representation::Metadata));
+    let metadata = life::<PartialObject>(settings::<PartialObject>(Representation::Metadata));
     assert_eq!(but_nodes(metadata), but_nodes(compact.clone()));
-    assert_eq!(life::<DynamicObject>(mode::<Pod>(Representation::Typed)), compact);
-    assert_eq!(life::<DynamicObject>(mode::<DynamicObject>(Representation::Typed)), compact);
+    assert_eq!(life::<DynamicObject>(settings::<Pod>(Representation::Typed)), compact);
+    assert_eq!(life::<DynamicObject>(settings::<DynamicObject>(Representation::Typed)), compact);
 }
 
 /// An own write through `Bare`, over a Pod with two more labels; `change` is the write.
@@ -192,7 +192,7 @@ fn own_of_bare(
     representation: Representation,
     change: fn(&mut Bare),
 ) -> (Arc<StoreCore>, Store<Bare>) {
-    let core = core(mode::<Bare>(representation));
+    let core = core(settings::<Bare>(representation));
     let store = Store::<Bare>::new(Arc::clone(&core));
     store.ensure_index(Index::<Bare, String>::on_path("image", IMAGES)).unwrap();
     let mut shown = pod(1, 7);
@@ -256,14 +256,14 @@ fn an_own_write_that_clears_a_list_is_not_found_by_what_was_in_it() {
 #[test]
 fn an_annotation_that_a_projection_has_a_field_for_is_found_in_every_form() {
     for representation in [Representation::Compact, Representation::Typed] {
-        let cached = one::<Bare>(mode::<Bare>(representation));
+        let cached = one::<Bare>(settings::<Bare>(representation));
         assert_eq!(cached.annotation("example.dev/note").as_deref(), Some("note 1\n"));
         assert_eq!(cached.annotation("example.dev/other"), None);
     }
 }
 
-fn one<K: Resource>(mode: StoreSettings) -> Cached<K> {
-    let core = core(mode);
+fn one<K: Resource>(settings: StoreSettings) -> Cached<K> {
+    let core = core(settings);
     put(&core, &pod(1, 7));
     Store::new(core).list().remove(0)
 }
@@ -274,7 +274,7 @@ fn json(raw: &[u8]) -> Value {
 
 #[test]
 fn a_typed_object_is_decoded_once_and_its_bytes_are_written_again_when_asked_for() {
-    let cached = one::<Pod>(mode::<Pod>(Representation::Typed));
+    let cached = one::<Pod>(settings::<Pod>(Representation::Typed));
     let (first, second) = (cached.get().unwrap(), cached.get().unwrap());
     assert!(Arc::ptr_eq(&first, &second));
     assert!(matches!(cached.object.content(), ObjectContent::DecodedObject(_)));
@@ -287,7 +287,7 @@ fn a_typed_object_is_decoded_once_and_its_bytes_are_written_again_when_asked_for
 #[test]
 fn a_projection_keeps_what_it_names_and_nothing_else() {
     for representation in [Representation::Compact, Representation::Cold, Representation::Typed] {
-        let cached = one::<PodView>(mode::<PodView>(representation));
+        let cached = one::<PodView>(settings::<PodView>(representation));
         let view = cached.get().unwrap();
         assert_eq!((view.phase.as_deref(), view.priority), (Some("Running"), Some(1)));
         let raw = json(&cached.raw());
@@ -321,7 +321,7 @@ fn a_part_of_an_object_decodes_as_the_whole_does() {
         serde_json::to_value(serde_json::from_slice::<Bare>(&compact).unwrap()).unwrap()
     };
     let kept = |text: &str| {
-        let core = core(mode::<Bare>(Representation::Compact));
+        let core = core(settings::<Bare>(Representation::Compact));
         let object = core.object(&MetadataScan::of(text.as_bytes()).unwrap());
         let seen = Observed { object, run: ListGeneration::default(), is_initial: false };
         core.apply(vec![Delta::Put(seen)]);
@@ -345,7 +345,7 @@ fn a_part_of_an_object_decodes_as_the_whole_does() {
 
 #[test]
 fn of_metadata_only_the_content_is_gone_and_annotations_are_there() {
-    let cached = one::<PartialObject>(mode::<PartialObject>(Representation::Metadata));
+    let cached = one::<PartialObject>(settings::<PartialObject>(Representation::Metadata));
     let raw = json(&cached.raw());
     assert_eq!(raw.as_object().map(serde_json::Map::len), Some(1));
     assert_eq!(raw["metadata"]["name"], "p-0001");
@@ -380,13 +380,13 @@ struct Mistaken {
 
 #[test]
 fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
-    for mode in [
-        mode::<Mistaken>(Representation::Compact),
-        mode::<Pod>(Representation::Typed),
-        mode::<Pod>(Representation::Compact),
-        mode::<Pod>(Representation::Cold),
+    for settings in [
+        settings::<Mistaken>(Representation::Compact),
+        settings::<Pod>(Representation::Typed),
+        settings::<Pod>(Representation::Compact),
+        settings::<Pod>(Representation::Cold),
     ] {
-        let core = core(mode);
+        let core = core(settings);
         let store: Store<Mistaken> = Store::new(Arc::clone(&core));
         let key = ObjectKey::new(Some("n-1"), "p-0001");
         for version in [7, 8] {
@@ -413,12 +413,12 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
 /// C1 (an object that does not decode): in the forms that decode at once, too.
 #[test]
 fn an_object_that_does_not_decode_is_kept_and_heals() {
-    for (mode, decodes_at_once) in [
-        (mode::<Pod>(Representation::Typed), true),
-        (mode::<PodView>(Representation::Typed), true),
-        (mode::<PodView>(Representation::Compact), false),
+    for (settings, decodes_at_once) in [
+        (settings::<Pod>(Representation::Typed), true),
+        (settings::<PodView>(Representation::Typed), true),
+        (settings::<PodView>(Representation::Compact), false),
     ] {
-        let core = core(mode);
+        let core = core(settings);
         let store: Store<PodView> = Store::new(Arc::clone(&core));
         put(&core, &pod(1, 7));
         let mut broken = pod(2, 8);
@@ -451,12 +451,12 @@ fn a_transform_runs_before_indexes_and_readers_in_every_form() {
         let mark = Transform::new(|object| object["metadata"]["labels"]["app"] = json!("marked"));
         Some(Transform::drop_paths(&[&["spec", "containers"], &["status"]]).then(mark))
     };
-    for mode in [
+    for settings in [
         StoreSettings::of::<Pod>(Representation::Compact, transform()),
         StoreSettings::of::<Pod>(Representation::Typed, transform()),
         StoreSettings::of::<Pod>(Representation::Cold, transform()),
     ] {
-        let core = core(mode);
+        let core = core(settings);
         let store: Store<Pod> = Store::new(Arc::clone(&core));
         let by_app: Index<Pod, String> = Index::on_path("app", &["metadata", "labels", "app"]);
         put(&core, &pod(1, 7));
@@ -489,7 +489,7 @@ mod cold {
     use super::*;
 
     fn filled(objects: usize) -> (Arc<StoreCore>, Store<Pod>) {
-        let core = core(mode::<Pod>(Representation::Cold));
+        let core = core(settings::<Pod>(Representation::Cold));
         for number in 0..objects {
             put(&core, &pod(number, 1000));
         }
@@ -558,10 +558,10 @@ mod cold {
 
     #[test]
     fn what_does_not_get_smaller_stays_as_it_is() {
-        let core = StoreCore::with_mode(
+        let core = StoreCore::with_settings(
             ResourceInfo::of::<Pod>(),
             Clock::system(),
-            mode::<Pod>(Representation::Cold),
+            settings::<Pod>(Representation::Cold),
             0,
         );
         for number in 0..400 {

@@ -178,7 +178,7 @@ impl<'de> MapAccess<'de> for Inside<'_> {
         if std::mem::replace(&mut self.is_read, true) {
             return Ok(None);
         }
-        seed.deserialize(Key).map(Some)
+        seed.deserialize(AnyKey).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
@@ -187,7 +187,7 @@ impl<'de> MapAccess<'de> for Inside<'_> {
 }
 
 /// A key that most types of keys read.
-struct Key;
+struct AnyKey;
 
 /// Methods for keys that `serde_json` reads from the text of a key.
 macro_rules! keys {
@@ -198,7 +198,7 @@ macro_rules! keys {
     )* };
 }
 
-impl<'de> Deserializer<'de> for Key {
+impl<'de> Deserializer<'de> for AnyKey {
     type Error = Error;
 
     keys! { deserialize_any: visit_str("x") }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::keys::{Keys, SchemaNode, object_of};
-use super::shape::Shape;
+use super::shape::FieldSchema;
 
 /// The place of a variant's name in JSON.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,7 @@ impl<'g> Content<'g> {
 
     /// One value.
     #[must_use]
-    pub fn newtype(self, shape: Shape) -> SchemaNode {
+    pub fn newtype(self, shape: FieldSchema) -> SchemaNode {
         let schema = if self.is_internal { shape.inline } else { shape.schema };
         SchemaNode(object_of(schema(self.generator)))
     }
@@ -200,7 +200,7 @@ impl TupleItems<'_> {
 
     /// Adds a value.
     #[must_use]
-    pub fn value(mut self, shape: Shape) -> Self {
+    pub fn value(mut self, shape: FieldSchema) -> Self {
         self.items.push(SchemaNode(object_of((shape.schema)(self.generator))));
         self
     }

@@ -71,7 +71,7 @@ impl Poll {
         V: PartialEq + Send + Sync + 'static,
         F: Future<Output = Result<BTreeMap<ObjectKey, V>, BoxError>> + Send + 'static,
     {
-        let shared = Shared {
+        let shared = PollShared {
             poll: self,
             list: Box::new(move || Box::pin(list())),
             state: Mutex::default(),
@@ -115,11 +115,11 @@ impl Poll {
 /// - An error clears nothing: the last values stay.
 /// - The system is polled while the poll's controller runs: not on replicas that do not lead.
 pub struct PollHandle<V> {
-    shared: Arc<Shared<V>>,
+    shared: Arc<PollShared<V>>,
 }
 
 /// State shared by the handles and the background source of a poll.
-struct Shared<V> {
+struct PollShared<V> {
     poll: Poll,
     list: ListFn<V>,
     state: Mutex<State<V>>,
@@ -215,7 +215,7 @@ impl<V: PartialEq + Send + Sync + 'static> PollHandle<V> {
 
 /// A running poll.
 struct Poller<V> {
-    shared: Arc<Shared<V>>,
+    shared: Arc<PollShared<V>>,
     reason: Reason,
     /// Failures in a row.
     failures: Mutex<u32>,

@@ -343,7 +343,7 @@ mod tests {
     impl Maker {
         fn new() -> Self {
             let info = ResourceInfo::of::<ConfigMap>();
-            Self(StoreCore::with_mode(info, Clock::system(), StoreSettings::default(), 0))
+            Self(StoreCore::with_settings(info, Clock::system(), StoreSettings::default(), 0))
         }
 
         /// A state of `shop/home` at generation 1, with `more` in the metadata and this data.

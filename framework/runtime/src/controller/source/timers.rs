@@ -91,12 +91,12 @@ pub(crate) struct TimerSource {
 /// The next time of each object, by key and in order of time.
 #[derive(Default)]
 struct Times {
-    objects: BTreeMap<ObjectKey, Entry>,
+    objects: BTreeMap<ObjectKey, TimerEntry>,
     due: BTreeSet<(Instant, ObjectKey)>,
 }
 
 /// The next time of an object, and the last change of the spec.
-struct Entry {
+struct TimerEntry {
     due: Instant,
     changed: Instant,
 }
@@ -129,7 +129,7 @@ impl TimerSource {
                         later(now, delay.saturating_add(rng.jitter(self.timer.interval / 10)));
                     // An entry of a predecessor would leave a stale time in `due`.
                     times.forget(new.key());
-                    times.set(new.key(), Entry { due, changed: now });
+                    times.set(new.key(), TimerEntry { due, changed: now });
                 }
                 StoreEvent::Updated { old, new } => {
                     let (old, metadata) = (old.metadata(), new.metadata());
@@ -188,7 +188,7 @@ impl TimerSource {
                 let interval = self.timer.interval;
                 later(now, interval.saturating_add(rng.jitter(interval / 10)))
             };
-            times.set(&key, Entry { due, ..entry });
+            times.set(&key, TimerEntry { due, ..entry });
         }
         (keys, times.due.first().map(|(due, _)| *due))
     }
@@ -201,7 +201,7 @@ fn later(instant: Instant, delay: Duration) -> Instant {
 }
 
 impl Times {
-    fn set(&mut self, key: &ObjectKey, entry: Entry) {
+    fn set(&mut self, key: &ObjectKey, entry: TimerEntry) {
         self.due.insert((entry.due, key.clone()));
         self.objects.insert(key.clone(), entry);
     }
@@ -210,7 +210,7 @@ impl Times {
     fn put_off(&mut self, key: &ObjectKey, due: Instant) {
         if let Some(entry) = self.objects.remove(key) {
             self.due.remove(&(entry.due, key.clone()));
-            self.set(key, Entry { due, ..entry });
+            self.set(key, TimerEntry { due, ..entry });
         }
     }
 

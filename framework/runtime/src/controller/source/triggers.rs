@@ -56,12 +56,12 @@ const CAPACITY: usize = 1024;
 ///   creation.
 /// - If wired to several controllers, the trigger sends each key to all of them.
 pub struct Trigger<K> {
-    shared: Arc<Shared>,
+    shared: Arc<TriggerShared>,
     kind: PhantomData<fn() -> K>,
 }
 
 /// State shared by a trigger's handles and targets.
-struct Shared {
+struct TriggerShared {
     name: String,
     capacity: usize,
     state: Mutex<State>,
@@ -78,7 +78,7 @@ struct State {
 
 /// A controller that a trigger is wired to.
 pub(crate) struct TriggerTarget {
-    shared: Arc<Shared>,
+    shared: Arc<TriggerShared>,
     reason: Reason,
     held: Mutex<BTreeSet<ObjectKey>>,
     gate: OnceLock<Gate>,
@@ -118,7 +118,7 @@ impl<K: Resource> Trigger<K> {
 
     /// As [`new`](Self::new), holding at most `capacity` keys, at least 1.
     pub fn with_capacity(name: impl Into<String>, capacity: usize) -> Self {
-        let shared = Shared {
+        let shared = TriggerShared {
             name: name.into(),
             capacity: capacity.max(1),
             state: Mutex::default(),
@@ -161,7 +161,7 @@ impl<K: Resource> Trigger<K> {
         if self.shared.offer(&key, &mut Vec::new()) {
             return Ok(());
         }
-        let Shared { name, capacity, .. } = &*self.shared;
+        let TriggerShared { name, capacity, .. } = &*self.shared;
         let text = format!(
             "trigger {name} cannot take {key}: it holds {capacity} keys, as no controller that it is \
              wired to has filled its cache yet; send it later, or drop it: at its start a controller \
@@ -181,7 +181,7 @@ impl<K: Resource> Trigger<K> {
     }
 }
 
-impl Shared {
+impl TriggerShared {
     /// Offers the key to all targets but those in `offered`; false when a target holds too many
     /// keys.
     fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<TriggerTarget>>) -> bool {

@@ -41,7 +41,7 @@ impl EntryContent {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct TimedEntry {
     at: Duration,
     content: EntryContent,
 }
@@ -50,7 +50,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Window {
     options: RecordingOptions,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TimedEntry>,
     pub(super) caches: Vec<RecordedCache>,
     /// The last answer of each path of discovery.
     pub(super) documents: BTreeMap<String, (u16, Bytes)>,
@@ -113,7 +113,7 @@ impl Window {
     /// Adds an entry.
     pub(super) fn push(&mut self, at: Duration, content: EntryContent) {
         self.bytes += content.cost();
-        self.entries.push_back(Entry { at, content });
+        self.entries.push_back(TimedEntry { at, content });
     }
 
     /// Begins to follow an exchange.
@@ -288,7 +288,7 @@ impl Window {
     pub(super) fn evict(&mut self, now: Duration) {
         let RecordingOptions { time, bytes } = self.options;
         loop {
-            let is_old = |entry: &Entry| now.saturating_sub(entry.at) > time;
+            let is_old = |entry: &TimedEntry| now.saturating_sub(entry.at) > time;
             let is_due = self.entries.front().is_some_and(|it| self.bytes > bytes || is_old(it));
             let Some(entry) = (if is_due { self.entries.pop_front() } else { None }) else { break };
             self.bytes = self.bytes.saturating_sub(entry.content.cost());

@@ -2,12 +2,12 @@
 //! covers.
 
 mod coverage;
+mod ongoing;
 #[cfg(test)]
 mod tests;
-mod work;
 
 pub use self::coverage::CoverageReport;
-pub(super) use self::work::OngoingReconciles;
+pub(super) use self::ongoing::OngoingReconciles;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -308,7 +308,7 @@ impl<'a> Ground<'a> {
     ) {
         let rng = Rng::seeded(setting("WINDLASS_DRIFT_SEED", 1)).fork(&info.kind);
         let clock = self.client.environment().clock.clone();
-        let cache = StoreCore::with_mode(info.clone(), clock, StoreSettings::default(), 1);
+        let cache = StoreCore::with_settings(info.clone(), clock, StoreSettings::default(), 1);
         cache.keep_applied_fields(US);
         let choices = Choices::new(rng, self.owners.clone());
         let mut verdicts = Verdicts::default();

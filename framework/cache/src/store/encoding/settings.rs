@@ -30,7 +30,7 @@ pub(super) enum Encoding {
     /// JSON without the members that the cache never keeps.
     #[default]
     Compact,
-    /// JSON of the members that a projection reads; shared, as a mode is cloned.
+    /// JSON of the members that a projection reads; shared, as the settings are cloned.
     Projected(Arc<FieldSelection>),
     /// JSON of the metadata alone.
     Metadata,
@@ -54,7 +54,7 @@ pub(super) struct Decoded {
 }
 
 impl StoreSettings {
-    /// Returns the mode of a kind that is read as `K`.
+    /// Returns the settings of a kind that is read as `K`.
     #[doc(hidden)]
     pub fn of<K: Resource>(representation: Representation, transform: Option<Transform>) -> Self {
         let form = match representation {
@@ -70,7 +70,7 @@ impl StoreSettings {
         Self { form, transform, cluster: ClusterId::default() }
     }
 
-    /// Returns the mode with the keys of that cluster.
+    /// Returns the settings with the keys of that cluster.
     pub(crate) fn in_cluster(self, cluster: ClusterId) -> Self {
         Self { cluster, ..self }
     }
