@@ -9,7 +9,8 @@ use loom::thread;
 
 use crate::explore;
 use crate::fifo::{
-    DeltaFifo, EnqueueError, Fifo, KeyListerGetter, ObjectDelta, ProcessOutcome, Queue, RealFifo, Shared,
+    DeltaFifo, EnqueueError, Fifo, KeyListerGetter, ObjectDelta, ProcessOutcome, Queue, RealFifo,
+    Shared,
 };
 use crate::sync::Mutex;
 
