@@ -15,7 +15,7 @@ use crate::verbs::delete;
 /// A snapshot as sent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent {
+struct SentSnapshot {
     revision: u64,
     /// Objects by resource and key.
     objects: BTreeMap<String, BTreeMap<String, Value>>,
@@ -58,7 +58,7 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     // A stored object may be deeper than a request because of managed fields.
     reader.disable_recursion_limit();
-    let sent = Sent::deserialize(&mut reader).map_err(refuse)?;
+    let sent = SentSnapshot::deserialize(&mut reader).map_err(refuse)?;
     reader.end().map_err(refuse)?;
     // No write would follow: versions have an end.
     if sent.revision > LARGEST {

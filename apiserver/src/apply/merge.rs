@@ -217,8 +217,8 @@ impl MergingWalker<'_> {
         for pick in interleave(&live, &applied) {
             out.extend(match pick {
                 // By position: the step of a duplicate would find no value.
-                Pick::Live(index) => self.value(items, live_list.get(index), None),
-                Pick::Applied(step) => self.value(items, live.get(step), applied.get(step)),
+                MergedItem::Live(index) => self.value(items, live_list.get(index), None),
+                MergedItem::Applied(step) => self.value(items, live.get(step), applied.get(step)),
             });
         }
         (!out.is_empty()).then_some(Value::Array(out))
@@ -226,7 +226,7 @@ impl MergingWalker<'_> {
 }
 
 /// The next item of a merged list.
-enum Pick<'s> {
+enum MergedItem<'s> {
     /// An item that is only live; by position, since the step may occur twice.
     Live(usize),
     /// An item that is applied, and perhaps live.
@@ -235,7 +235,7 @@ enum Pick<'s> {
 
 /// Returns the order of a merged list: shared items come in the applied order, the others keep
 /// their place relative to the shared items around.
-fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
+fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<MergedItem<'s>> {
     let mut out = Vec::new();
     let mut shared: VecDeque<&PathElement> =
         applied.steps.iter().filter(|step| live.has(step)).collect();
@@ -245,7 +245,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
         if let (Some(mine), Some(theirs)) = (live.steps.get(l), applied.steps.get(r)) {
             if mine == theirs {
                 merged.insert(theirs);
-                out.push(Pick::Applied(theirs));
+                out.push(MergedItem::Applied(theirs));
                 l += 1;
                 r += 1;
                 shared.pop_front();
@@ -260,7 +260,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
         }
         if let Some(mine) = live.steps.get(l) {
             if !applied.has(mine) {
-                out.push(Pick::Live(l));
+                out.push(MergedItem::Live(l));
                 l += 1;
                 continue;
             }
@@ -270,7 +270,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
         }
         if let Some(theirs) = applied.steps.get(r) {
             merged.insert(theirs);
-            out.push(Pick::Applied(theirs));
+            out.push(MergedItem::Applied(theirs));
             r += 1;
             if shared.front() == Some(&theirs) {
                 shared.pop_front();

@@ -118,7 +118,7 @@ pub(super) fn publish_root(core: &ServerCore, certificate: &str) {
 
 /// Objects that remain in a terminating namespace.
 #[derive(Debug, Default)]
-struct Leftovers {
+struct RemainingObjects {
     /// Number of objects by resource.
     objects: BTreeMap<String, usize>,
     /// Number of objects by finalizer.
@@ -127,7 +127,7 @@ struct Leftovers {
 
 /// Deletes the content of a namespace, then removes the finalizer of the namespace.
 fn empty(core: &ServerCore, name: &str, held: &Value) {
-    let mut left = Leftovers::default();
+    let mut left = RemainingObjects::default();
     // Each time over all kinds: an object may have been created between two rounds.
     for kind in core.registry.table().stored() {
         if kind.served.namespaced {
@@ -167,7 +167,7 @@ fn change(core: &ServerCore, call: &VerbCall, make: impl Fn(&mut Value)) {
 }
 
 /// Deletes the objects of a kind and counts the remaining objects.
-fn empty_of(core: &ServerCore, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers) {
+fn empty_of(core: &ServerCore, kind: &Arc<Kind>, namespace: &str, left: &mut RemainingObjects) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (key, held) in storage::in_namespace(&snapshot, namespace) {
         // Deleted once: a terminating object already waits for finalizers or the grace period.
@@ -195,7 +195,7 @@ fn empty_of(core: &ServerCore, kind: &Arc<Kind>, namespace: &str, left: &mut Lef
 }
 
 /// Returns the conditions that describe the state of a namespace's deletion.
-fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
+fn conditions(left: &RemainingObjects, held: &Value, now: &str) -> Value {
     let list = |counts: &BTreeMap<String, usize>, word: &str| {
         let parts: Vec<String> = counts
             .iter()

@@ -49,7 +49,7 @@ async fn orders_reach_the_open_watches_of_the_resource_only() {
     let (mut pods, leases) = (faults.tap("pods"), faults.tap("leases"));
     assert_eq!(faults.open_watches("*"), 2);
     faults.close_watches("pods");
-    assert!(matches!(pods.next().await, Some(Order::Close)));
+    assert!(matches!(pods.next().await, Some(WatchCommand::Close)));
     faults.pause_watches("leases");
     assert!(leases.paused() && !pods.paused());
     drop(pods);

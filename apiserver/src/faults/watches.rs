@@ -13,7 +13,7 @@ use crate::signal::Receiver;
 /// An order to an open watch: an end without an error, an end with an ERROR event of a code, raw
 /// bytes as a frame, or repeated changes.
 #[derive(Clone, Debug)]
-pub(crate) enum Order {
+pub(crate) enum WatchCommand {
     Close,
     Fail(u16),
     Raw(Bytes),
@@ -31,12 +31,12 @@ const WAITING: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     next: u64,
-    open: BTreeMap<u64, (String, mpsc::Sender<Order>)>,
+    open: BTreeMap<u64, (String, mpsc::Sender<WatchCommand>)>,
 }
 
 impl Taps {
     /// Sends an order to the open watches of a resource.
-    pub(super) fn order(&mut self, resource: &str, order: &Order) {
+    pub(super) fn order(&mut self, resource: &str, order: &WatchCommand) {
         for (held, sender) in self.open.values() {
             let meant = resource == "*" || held == resource;
             // Never waits: the caller holds the lock, and a watch that is not read takes no orders.
@@ -58,7 +58,7 @@ pub(crate) struct Tap {
     shared: Arc<FaultsShared>,
     id: u64,
     resource: String,
-    orders: mpsc::Receiver<Order>,
+    orders: mpsc::Receiver<WatchCommand>,
     pauses: Receiver,
 }
 
@@ -93,7 +93,7 @@ impl Tap {
     ///
     /// # Cancel safety
     /// Cancel safe: no order is lost.
-    pub(crate) async fn next(&mut self) -> Option<Order> {
+    pub(crate) async fn next(&mut self) -> Option<WatchCommand> {
         tokio::select! {
             biased;
             // Orders first: an order given before a resume is executed before events flow again.

@@ -12,7 +12,7 @@ use http::request::Parts;
 
 use super::{impersonate, socket};
 use crate::auth::{
-    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens,
+    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, TokenUser, Tokens,
     UNAUTHENTICATED, User,
 };
 use crate::core::ServerCore;
@@ -116,7 +116,7 @@ impl Authenticator for Authentication {
         }
     }
 
-    fn token(&self, token: &str, audiences: &[String]) -> Result<Identified, String> {
+    fn token(&self, token: &str, audiences: &[String]) -> Result<TokenUser, String> {
         let invalid = || INVALID_TOKEN.to_owned();
         let core = self.core.upgrade().ok_or_else(invalid)?;
         if token.len() > LONGEST {
@@ -129,7 +129,7 @@ impl Authenticator for Authentication {
                 audiences.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
             let known = !audiences.is_empty();
             let user = user.authenticated();
-            return known.then_some(Identified { user, audiences }).ok_or_else(invalid);
+            return known.then_some(TokenUser { user, audiences }).ok_or_else(invalid);
         }
         accounts::identify(&core, token, audiences)?.ok_or_else(invalid)
     }

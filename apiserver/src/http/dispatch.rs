@@ -16,7 +16,7 @@ use crate::faults::{FaultAction, garble};
 use crate::hooks::WebhookSession;
 use crate::kinds::Kind;
 use crate::names;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::table;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
@@ -131,7 +131,7 @@ fn find(core: &ServerCore, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError
     }
     if !route.subresource.is_empty() && kind.subresource(&route.subresource).is_none() {
         return Err(if served.custom {
-            ApiError::not_found(About::resource(served, &route.name))
+            ApiError::not_found(FailureSubject::resource(served, &route.name))
         } else {
             ApiError::no_resource()
         });

@@ -31,7 +31,7 @@ pub(super) fn apply(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<V
 }
 
 /// The merge strategy of a field.
-pub(super) struct How<'a> {
+pub(super) struct MergeStrategy<'a> {
     /// Type of the field, or of the items of a list.
     pub(super) id: Option<Id>,
     /// Whether lists merge item by item.
@@ -166,12 +166,12 @@ impl<'a> Merger<'a> {
     }
 
     /// Returns the merge strategy of a field that is a map.
-    fn how(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
+    fn how(self, id: Option<Id>, key: &str) -> Result<MergeStrategy<'a>, PatchError> {
         let Some((field, id)) = self.lookup(id, key)? else {
-            return Ok(How { id: None, merge: false, replace: false, key: None });
+            return Ok(MergeStrategy { id: None, merge: false, replace: false, key: None });
         };
         let strategy = field.map(|field| &field.strategy);
-        Ok(How {
+        Ok(MergeStrategy {
             id: Some(id),
             merge: strategy.is_some_and(|strategy| strategy.merge),
             replace: strategy.is_some_and(|strategy| strategy.replace),
@@ -180,7 +180,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Returns the merge strategy of a field that is a list.
-    fn how_list(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
+    fn how_list(self, id: Option<Id>, key: &str) -> Result<MergeStrategy<'a>, PatchError> {
         let mut how = self.how(id, key)?;
         how.id = how.id.and_then(|id| match self.table.shape(id) {
             TypeShape::List(_, items) => Some(*items),

@@ -19,7 +19,7 @@ use crate::storage::{Store, StoredObject};
 
 pub(crate) use subject::PolicyRequest;
 
-/// A form of compiled policies, with the resources that hold them.
+/// A kind of compiled policies, with the resources that hold them.
 pub(crate) trait PolicyKind: Sized {
     /// Resource of policies in the store.
     const POLICIES: &str;
@@ -81,7 +81,7 @@ impl<P: PolicyKind> Compiled<P> {
 }
 
 /// A policy with all bindings, in the order of names.
-pub(crate) type Bound<P = Policy> = (Arc<Compiled<P>>, Vec<Arc<StoredObject>>);
+pub(crate) type BoundPolicy<P = Policy> = (Arc<Compiled<P>>, Vec<Arc<StoredObject>>);
 
 /// The compiled policies of a server.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl<P: PolicyKind> Policies<P> {
 
     /// Returns the policies that have bindings, in the order of names. Without bindings this is a
     /// single look into the store.
-    pub(crate) fn bound(&self, store: &Store) -> Vec<Bound<P>> {
+    pub(crate) fn bound(&self, store: &Store) -> Vec<BoundPolicy<P>> {
         let (bindings, _) = store.snapshot(P::BINDINGS);
         if bindings.is_empty() {
             return Vec::new();

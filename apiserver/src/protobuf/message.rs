@@ -82,7 +82,7 @@ pub(super) enum Count {
     Map,
 }
 
-/// Form of a value.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtobufType {
     Text,

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::message::{Count, FieldForm, Message, MessageField, ProtobufType, messages};
-use super::wire::{Piece, Reader};
+use super::wire::{Reader, WireValue};
 use super::{DEEPEST, MAGIC, bare, special};
 
 /// An envelope whose object has not been read.
@@ -97,7 +97,7 @@ pub(super) fn read(
 /// Reads an occurrence of a field.
 fn read_field(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     fields: &mut Map<String, Value>,
     depth: usize,
 ) -> Result<(), String> {
@@ -131,16 +131,16 @@ fn read_field(
 /// Reads an item of a list, or many numbers in a single piece.
 fn read_items(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     list: &mut Vec<Value>,
     depth: usize,
 ) -> Result<(), String> {
     let numeric =
         matches!(field.form, ProtobufType::Int32 | ProtobufType::Int64 | ProtobufType::Bool);
-    if let (true, Piece::Bytes(bytes)) = (numeric, &piece) {
+    if let (true, WireValue::Bytes(bytes)) = (numeric, &piece) {
         let mut reader = Reader::new(bytes);
         while !reader.is_at_end() {
-            let number = Piece::Varint(reader.varint()?);
+            let number = WireValue::Varint(reader.varint()?);
             list.push(read_value(field, number, None, depth)?);
         }
         return Ok(());
@@ -152,7 +152,7 @@ fn read_items(
 /// Reads an entry of a map; without a value it has the zero value.
 fn read_entry(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     depth: usize,
 ) -> Result<(String, Value), String> {
     let mut key = String::new();
@@ -168,7 +168,7 @@ fn read_entry(
     let value = match value {
         Some(value) => value,
         // All values of maps are texts, bytes or messages.
-        None => read_value(field, Piece::Bytes(b""), None, depth)?,
+        None => read_value(field, WireValue::Bytes(b""), None, depth)?,
     };
     Ok((key, value))
 }
@@ -176,7 +176,7 @@ fn read_entry(
 /// Reads a value; `held` is that of an earlier occurrence.
 fn read_value(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     held: Option<Value>,
     depth: usize,
 ) -> Result<Value, String> {

@@ -9,7 +9,7 @@ use super::{ObjectResponse, VerbCall, admit};
 use crate::core::ServerCore;
 use crate::kinds::{Kind, meta, validate};
 use crate::served::Cause;
-use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
+use crate::status::{self, ApiError, FailureSubject, cause, forbidden_field, invalid_value};
 use crate::typed::internal;
 
 const MEBIBYTE: usize = 1024 * 1024;
@@ -160,7 +160,7 @@ fn bind(core: &ServerCore, call: &VerbCall, binding: &Value) -> Result<ObjectRes
         let bound = held.value["spec"]["nodeName"].as_str().unwrap_or_default();
         if !bound.is_empty() {
             let why = format!("pod {} is already assigned to node {bound:?}", call.name);
-            let about = About { group: "", kind: "pods/binding", name: &call.name };
+            let about = FailureSubject { group: "", kind: "pods/binding", name: &call.name };
             return Err(ApiError::conflict(about, &why));
         }
         let mut pod = held.value.clone();

@@ -203,7 +203,7 @@ fn settle(core: &ServerCore, group: &str, version: &str) {
     let is_managed = held.value["metadata"]["labels"][MANAGED] == "true";
     let done = match (is_managed, wanted) {
         (true, false) => {
-            let asked = delete::Asked::Other;
+            let asked = delete::DeletionRequest::Other;
             delete::delete_as(core, &call, &DeleteOptions::default(), asked, &mut Vec::new())
                 .map(drop)
         }

@@ -16,7 +16,7 @@ use crate::kinds::{
 };
 use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 
 /// Beginning of a block in PEM.
@@ -83,7 +83,7 @@ pub(crate) fn create_decoded(
         }
     }
     let name = meta::text(&object, "generateName").to_owned();
-    Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
+    Err(ApiError::no_unique_name(FailureSubject::resource(&call.kind.served, &name)))
 }
 
 /// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see
@@ -253,7 +253,7 @@ fn store(
         return Err(ApiError::unclassified(text).warned(warnings));
     }
     let key = storage::key(&call.namespace, &name);
-    let about = About::resource(&kind.served, &name);
+    let about = FailureSubject::resource(&kind.served, &name);
     if let Some(held) = core.store.get(&kind.storage, &key) {
         let taken = ApiError::already_exists(about, meta::terminating(&held.value));
         return Err(taken.warned(warnings));

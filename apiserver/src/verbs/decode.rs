@@ -13,7 +13,7 @@ use super::options::FieldValidation;
 use crate::go;
 use crate::kinds::{Kind, defaults, meta};
 use crate::served::Served;
-use crate::status::{About, ApiError, cause};
+use crate::status::{ApiError, FailureSubject, cause};
 use crate::typed::TypeSchema;
 use empties::{empty_data, put_back, refused_empty, sent_empty};
 pub(crate) use empties::{forget_empty_data, forget_refused, keep_refused};
@@ -121,7 +121,7 @@ impl BodyFault {
         let shown = Value::from(patched.to_owned());
         let message = format!("Invalid value: {shown}: {text}");
         let cause = cause("FieldValueInvalid", "patch", message);
-        ApiError::invalid(About { group: "", kind: "", name: "" }, vec![cause])
+        ApiError::invalid(FailureSubject { group: "", kind: "", name: "" }, vec![cause])
     }
 }
 
@@ -379,7 +379,7 @@ fn check_custom(
     }
     let name = meta::text(object, "name").to_owned();
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    Err(ApiError::invalid(About { group, kind, name: &name }, causes).into())
+    Err(ApiError::invalid(FailureSubject { group, kind, name: &name }, causes).into())
 }
 
 /// Checks kind and version of a built-in object; absent values default to the URL's.

@@ -14,7 +14,7 @@ use crate::core::ServerCore;
 use crate::crds;
 use crate::hooks::Progress;
 use crate::kinds::{Kind, defaults, meta};
-use crate::status::{self, About, ApiError};
+use crate::status::{self, ApiError, FailureSubject};
 use crate::storage::{self, StoredObject};
 
 /// Attempts under concurrent writes before a deletion gives up.
@@ -26,7 +26,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 /// The request that a deletion is a part of, for admission policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum DeletionRequest<'a> {
     /// The deletion of the object by name.
     Object,
     /// The deletion of a collection, which names no object. The object with this uid was listed; a
@@ -44,7 +44,7 @@ pub(crate) fn delete(
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    delete_as(core, call, options, Asked::Object, warnings)
+    delete_as(core, call, options, DeletionRequest::Object, warnings)
 }
 
 /// Deletes an object on behalf of a request.
@@ -52,7 +52,7 @@ pub(crate) fn delete_as(
     core: &ServerCore,
     call: &VerbCall,
     options: &DeleteOptions,
-    asked: Asked<'_>,
+    asked: DeletionRequest<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     admit::deletion(call)?;
@@ -60,7 +60,8 @@ pub(crate) fn delete_as(
     warn(call, options, warnings);
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
-        if matches!(asked, Asked::Collection(uid) if uid != meta::text(&held.value, "uid")) {
+        if matches!(asked, DeletionRequest::Collection(uid) if uid != meta::text(&held.value, "uid"))
+        {
             return Err(call.not_found());
         }
         preconditions(call, options, &held.value)?;
@@ -80,7 +81,7 @@ fn judge(
     core: &ServerCore,
     call: &VerbCall,
     options: &DeleteOptions,
-    asked: Asked<'_>,
+    asked: DeletionRequest<'_>,
     shown: &Value,
 ) -> Result<Vec<String>, ApiError> {
     let mut options = options.clone();
@@ -90,9 +91,9 @@ fn judge(
     }
     let operation = Operation::Delete(shown, &options);
     match asked {
-        Asked::Other => Ok(Vec::new()),
-        Asked::Object => admit::observe(core, call, operation),
-        Asked::Collection(_) => {
+        DeletionRequest::Other => Ok(Vec::new()),
+        DeletionRequest::Object => admit::observe(core, call, operation),
+        DeletionRequest::Collection(_) => {
             let all = VerbCall { name: String::new(), ..call.clone() };
             admit::observe(core, &all, operation)
         }
@@ -105,7 +106,7 @@ pub(super) fn preconditions(
     options: &DeleteOptions,
     held: &Value,
 ) -> Result<(), ApiError> {
-    let about = About::kind(&call.kind.served, &call.name);
+    let about = FailureSubject::kind(&call.kind.served, &call.name);
     let (uid, version) = (meta::text(held, "uid"), meta::text(held, "resourceVersion"));
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         let why = format!(
@@ -147,19 +148,19 @@ fn attempt(
     meta::set(&mut marked, "finalizers", json!(finalizers));
     meta::clean(&mut marked);
     let graceful =
-        if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
+        if kind.is("", "pods") { graceful(core, options, &mut marked) } else { PodDeletion::None };
     match graceful {
         // The Pod is already terminating and no sooner end was asked for.
-        Grace::Pending => return Some(accepted(options, shown.clone())),
-        Grace::None if pending => mark(core, &mut marked),
+        PodDeletion::Pending => return Some(accepted(options, shown.clone())),
+        PodDeletion::None if pending => mark(core, &mut marked),
         _ => {}
     }
-    let waits = pending || matches!(graceful, Grace::Wait);
+    let waits = pending || matches!(graceful, PodDeletion::Wait);
     // After the checks: a dry run fails like the real deletion.
     if options.dry_run {
         return Some(answer(call, shown, &marked, waits));
     }
-    if !waits && matches!(graceful, Grace::None) {
+    if !waits && matches!(graceful, PodDeletion::None) {
         return remove(core, call, held, shown);
     }
     let mut current = held.clone();
@@ -275,7 +276,7 @@ fn own_way(object: &Value) -> bool {
 }
 
 /// Kind of a Pod's deletion.
-enum Grace {
+enum PodDeletion {
     /// Without a grace period.
     None,
     /// The Pod is marked and waits for the kubelet.
@@ -287,14 +288,14 @@ enum Grace {
 }
 
 /// Marks a Pod with a grace period.
-fn graceful(core: &ServerCore, options: &DeleteOptions, pod: &mut Value) -> Grace {
+fn graceful(core: &ServerCore, options: &DeleteOptions, pod: &mut Value) -> PodDeletion {
     let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
     if let (true, Some(held)) = (meta::terminating(pod), held) {
         if held == 0 {
-            return Grace::None;
+            return PodDeletion::None;
         }
         return match options.grace.filter(|asked| *asked < held) {
-            None => Grace::Pending,
+            None => PodDeletion::Pending,
             Some(asked) => shorten(core, pod, held, asked),
         };
     }
@@ -310,11 +311,11 @@ fn graceful(core: &ServerCore, options: &DeleteOptions, pod: &mut Value) -> Grac
     if next > 1 {
         meta::set(pod, "generation", json!(next));
     }
-    if period > 0 { Grace::Wait } else { Grace::Now }
+    if period > 0 { PodDeletion::Wait } else { PodDeletion::Now }
 }
 
 /// Shortens the grace period of a Pod that is terminating.
-fn shorten(core: &ServerCore, pod: &mut Value, held: i64, asked: i64) -> Grace {
+fn shorten(core: &ServerCore, pod: &mut Value, held: i64, asked: i64) -> PodDeletion {
     let now = core.clock.seconds();
     // The deletion time is the start plus the old period: the new period counts from the same
     // start.
@@ -323,7 +324,7 @@ fn shorten(core: &ServerCore, pod: &mut Value, held: i64, asked: i64) -> Grace {
     let (at, period) = if wanted < now { (now, asked.min(1)) } else { (wanted, asked) };
     meta::set(pod, "deletionTimestamp", core.clock.rfc3339_after(at - now).into());
     meta::set(pod, "deletionGracePeriodSeconds", json!(period));
-    if period > 0 { Grace::Wait } else { Grace::Now }
+    if period > 0 { PodDeletion::Wait } else { PodDeletion::Now }
 }
 
 /// Lets the life cycle of definitions, flow control, and the objects that the server makes by
@@ -358,7 +359,7 @@ pub(crate) fn instances(core: &ServerCore, kind: &Arc<Kind>) {
         call.kind = kind.clone();
         let options = DeleteOptions::default();
         // The deletion of the definition is the request.
-        let deleted = delete_as(core, &call, &options, Asked::Other, &mut Vec::new());
+        let deleted = delete_as(core, &call, &options, DeletionRequest::Other, &mut Vec::new());
         if let Err(error) = deleted {
             tracing::debug!(%error, "could not delete an instance of a dying definition");
         }
@@ -417,7 +418,7 @@ fn one_of(
     };
     let shown = convert::shown(core, call, &held.value)?;
     let mut found = Vec::new();
-    let asked = Asked::Collection(meta::text(&held.value, "uid"));
+    let asked = DeletionRequest::Collection(meta::text(&held.value, "uid"));
     let deleted = delete_as(core, &one, options, asked, &mut found);
     // 404: the object was deleted meanwhile, which is the wanted outcome.
     if let Err(error) = deleted

@@ -62,7 +62,8 @@ pub(crate) fn seed(core: &ServerCore) {
 }
 
 /// A schema of all requests of some subjects.
-type Plain = (&'static str, &'static str, u32, &'static str, &'static str, &'static [&'static str]);
+type FlowSchemaRow =
+    (&'static str, &'static str, u32, &'static str, &'static str, &'static [&'static str]);
 
 /// All service accounts of the namespace of the cluster's own programs.
 const SYSTEM: &str = "account=kube-system/*";
@@ -70,7 +71,7 @@ const SYSTEM: &str = "account=kube-system/*";
 const EVERYBODY: &str = "system:unauthenticated system:authenticated";
 /// Schemas of all requests of some subjects: name, level, precedence, method, subjects, and the
 /// only paths, if not all requests are meant.
-const PLAIN: [Plain; 9] = [
+const PLAIN: [FlowSchemaRow; 9] = [
     ("exempt", "exempt", 1, "", "system:masters", &[]),
     ("probes", "exempt", 2, "", EVERYBODY, &["/healthz", "/readyz", "/livez"]),
     ("system-nodes", "system", 500, "ByUser", "system:nodes", &[]),

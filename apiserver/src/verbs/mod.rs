@@ -33,7 +33,7 @@ use crate::auth::User;
 use crate::core::ServerCore;
 use crate::hooks::WebhookSession;
 use crate::kinds::Kind;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage::{self, StoredObject};
 use options::WriteOptions;
 use suspend::convert;
@@ -126,8 +126,8 @@ impl VerbCall {
     }
 
     /// Returns the subject of failures about the resource.
-    pub(crate) fn about(&self) -> About<'_> {
-        About::resource(&self.kind.served, &self.name)
+    pub(crate) fn about(&self) -> FailureSubject<'_> {
+        FailureSubject::resource(&self.kind.served, &self.name)
     }
 
     /// Returns the 404 for the object.

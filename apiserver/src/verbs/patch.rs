@@ -15,7 +15,7 @@ use crate::status::{ApiError, cause, forbidden_field, required};
 
 pub(super) mod printed;
 
-/// Form of a patch.
+/// Type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchType {
     /// JSON patch, RFC 6902.

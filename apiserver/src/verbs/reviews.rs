@@ -12,7 +12,7 @@ use crate::auth::{Attributes, User};
 use crate::core::ServerCore;
 use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError, cause, forbidden_field, invalid_value, required};
+use crate::status::{ApiError, FailureSubject, cause, forbidden_field, invalid_value, required};
 
 /// Answers a review of the call's kind.
 pub(crate) fn review(
@@ -58,7 +58,7 @@ pub(crate) fn review(
 
 /// Returns the 422 for the fields of a review.
 fn invalid(causes: Vec<Cause>) -> ApiError {
-    ApiError::invalid(About { group: AUTHORIZATION, kind: "", name: "" }, causes)
+    ApiError::invalid(FailureSubject { group: AUTHORIZATION, kind: "", name: "" }, causes)
 }
 
 const AUTHORIZATION: &str = "authorization.k8s.io";

@@ -10,7 +10,7 @@ use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::apply::{ApplyRequest, ScaleChange, track_scale};
 use crate::core::ServerCore;
 use crate::patch;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{ApiError, FailureSubject, invalid_value};
 use crate::typed::TypeSchema;
 
 /// Paths of the fields that a kind's scale shows.
@@ -276,7 +276,7 @@ fn store(
         if replicas < 0 && !call.kind.served.custom {
             let why = "must be greater than or equal to 0";
             let cause = invalid_value("spec.replicas", &json!(replicas), why);
-            let about = About { group: "autoscaling", kind: "Scale", name: &call.name };
+            let about = FailureSubject { group: "autoscaling", kind: "Scale", name: &call.name };
             return Err(ApiError::invalid(about, vec![cause]));
         }
         let mut next = held.clone();

@@ -16,7 +16,7 @@ use super::list::{ListSelection, version};
 use super::options::ListOptions;
 use super::suspend::convert;
 use crate::core::ServerCore;
-use crate::faults::{FaultAction, LONGEST, Order, Tap};
+use crate::faults::{FaultAction, LONGEST, Tap, WatchCommand};
 use crate::kinds::{Kind, meta};
 use crate::status::ApiError;
 use crate::storage::{self, Cursor, StoredChange};
@@ -328,10 +328,10 @@ impl Watcher {
             biased;
             // Orders first: tests expect their effect before any later event.
             order = self.tap.next() => match order {
-                Some(Order::Close) => self.over = true,
-                Some(Order::Fail(code)) => self.fail(&failure(code)),
-                Some(Order::Raw(bytes)) => self.ready.push_back(WatchEvent::Raw(bytes)),
-                Some(Order::Again { back, only_one }) => self.again(back, only_one),
+                Some(WatchCommand::Close) => self.over = true,
+                Some(WatchCommand::Fail(code)) => self.fail(&failure(code)),
+                Some(WatchCommand::Raw(bytes)) => self.ready.push_back(WatchEvent::Raw(bytes)),
+                Some(WatchCommand::Again { back, only_one }) => self.again(back, only_one),
                 None => {}
             },
             () = self.cursor.changed(), if !paused => {}

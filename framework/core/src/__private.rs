@@ -173,9 +173,11 @@ pub fn next_field<'de, A: MapAccess<'de>>(
             RootMember::Field(place) => return Ok(Some(place)),
             // Only the group: an object of another version is read, too.
             RootMember::ApiVersion => {
-                map.next_value_seed(Same { expected: group(api_version), found: group })?;
+                map.next_value_seed(RequiredText { expected: group(api_version), found: group })?;
             }
-            RootMember::Kind => map.next_value_seed(Same { expected: kind, found: |text| text })?,
+            RootMember::Kind => {
+                map.next_value_seed(RequiredText { expected: kind, found: |text| text })?
+            }
             // The server may know fields that the type does not have.
             RootMember::Other => drop(map.next_value::<IgnoredAny>()?),
         }
@@ -252,14 +254,14 @@ fn group(api_version: &str) -> &str {
 }
 
 /// A text that must equal `expected`, or be empty.
-struct Same {
+struct RequiredText {
     /// The text that is accepted.
     expected: &'static str,
     /// Returns the part of a text that is compared.
     found: fn(&str) -> &str,
 }
 
-impl<'de> DeserializeSeed<'de> for Same {
+impl<'de> DeserializeSeed<'de> for RequiredText {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -267,7 +269,7 @@ impl<'de> DeserializeSeed<'de> for Same {
     }
 }
 
-impl Visitor<'_> for Same {
+impl Visitor<'_> for RequiredText {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -90,7 +90,7 @@ fn start_body(this: &Ident, span: Span, entries: &[ObjectEntry]) -> TokenStream 
     if is_map(entries) {
         inside(&quote!(#this), span, BracesContent::Entries, entries)
     } else {
-        fields(this, Held::Owned, entries)
+        fields(this, ObjectPlace::Owned, entries)
     }
 }
 
@@ -217,7 +217,7 @@ fn inside(
     let (p, this) = (private(span), local("this", span));
     match content {
         BracesContent::Fields => {
-            let body = fields(&this, Held::Borrowed, entries);
+            let body = fields(&this, ObjectPlace::Borrowed, entries);
             quote_spanned!(span=> { let #this = #p::Slot(&mut #place).open(); #body })
         }
         BracesContent::Entries => {
@@ -230,7 +230,7 @@ fn inside(
         }
         BracesContent::Either => {
             let WordKeys { item, enter } = keys(entries, span);
-            let body = fields(&this, Held::MaybeMap, entries);
+            let body = fields(&this, ObjectPlace::MaybeMap, entries);
             quote_spanned! {span=> {
                 #item
                 #[allow(unused_mut)]
@@ -294,7 +294,7 @@ fn collect_words<'a>(entries: &'a [ObjectEntry], words: &mut Vec<(&'a str, &'a I
 
 /// The object whose fields are set, in the form of generated code.
 #[derive(Clone, Copy)]
-enum Held {
+enum ObjectPlace {
     /// A value.
     Owned,
     /// A reference.
@@ -303,7 +303,7 @@ enum Held {
     MaybeMap,
 }
 
-impl Held {
+impl ObjectPlace {
     /// Returns the place of a field of `this`.
     fn place(self, this: &Ident, field: &Ident, span: Span) -> TokenStream {
         let is_head = *field == "api_version" || *field == "kind";
@@ -319,7 +319,7 @@ impl Held {
 }
 
 /// Returns the statements for the fields of `this`.
-fn fields(this: &Ident, held: Held, entries: &[ObjectEntry]) -> TokenStream {
+fn fields(this: &Ident, held: ObjectPlace, entries: &[ObjectEntry]) -> TokenStream {
     let mut statements = TokenStream::new();
     for entry in entries {
         statements.extend(match entry {

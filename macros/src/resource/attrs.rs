@@ -132,7 +132,7 @@ impl ToTokens for TextExpr {
 }
 
 /// A key with a value, as in `label("key" = "value")`.
-pub(super) type Pair = (WithSpan<String>, WithSpan<String>);
+pub(super) type KeyValue = (WithSpan<String>, WithSpan<String>);
 
 /// Keys of the struct's attributes.
 #[derive(Debug, Default)]
@@ -162,8 +162,8 @@ pub(super) struct ResourceAttrs {
     pub(super) rules: Vec<RuleAttr>,
     /// The warning, if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
-    pub(super) labels: Vec<Pair>,
-    pub(super) annotations: Vec<Pair>,
+    pub(super) labels: Vec<KeyValue>,
+    pub(super) annotations: Vec<KeyValue>,
     pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,
     /// Rule for the names of fields in JSON.
@@ -364,7 +364,7 @@ fn truth(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<WithSpan<bool>
 }
 
 /// Reads `("key" = "value", …)`.
-fn pairs(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Vec<Pair>> {
+fn pairs(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Vec<KeyValue>> {
     let example = format!("{}(\"key\" = \"value\")", key.name);
     let wrong = |fault: syn::Error| {
         syn::Error::new(fault.span(), format_args!("write `{example}`, both as texts"))

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, ExprPath, Fields, GenericArgument, PathArguments, Type, Visibility};
 
-use super::attrs::{self, Pair, ResourceAttrs, TextExpr};
+use super::attrs::{self, KeyValue, ResourceAttrs, TextExpr};
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
@@ -50,8 +50,8 @@ pub(super) struct ResourceModel {
     pub(super) rules: Vec<RuleAttr>,
     /// Whether the kind is deprecated, and the warning if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
-    pub(super) labels: Vec<Pair>,
-    pub(super) annotations: Vec<Pair>,
+    pub(super) labels: Vec<KeyValue>,
+    pub(super) annotations: Vec<KeyValue>,
     /// Path of windlass in generated code; `None`: `::windlass`.
     pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,

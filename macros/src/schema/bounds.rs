@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Expr, ExprLit, Lit, Type};
 
-use super::class::{Class, class, element, integers};
+use super::class::{TypeClass, class, element, integers};
 use super::key::KeyMeaning;
 use super::model::SchemaField;
 use crate::errors::Errors;
@@ -24,7 +24,7 @@ pub(super) fn bounds(field: &SchemaField, errors: &mut Errors) {
     let keys = &field.remarks.attrs.keys;
     let ty = (!field.is_replaced()).then_some(&field.ty);
     for (of, ty) in [(of_field, ty), (of_items, element(&field.ty))] {
-        let class = ty.map_or(Class::Unknown, class);
+        let class = ty.map_or(TypeClass::Unknown, class);
         let find =
             |wanted: &str| keys.iter().find_map(|key| Bound::new(key.span, of(&key.kind, wanted)?));
         let values = NUMBERS.iter().flat_map(|name| {
@@ -178,10 +178,10 @@ impl Bound {
 }
 
 /// Checks the bounds of numbers.
-fn numbers(class: Class, find: &dyn Fn(&str) -> Option<Bound>, errors: &mut Errors) {
+fn numbers(class: TypeClass, find: &dyn Fn(&str) -> Option<Bound>, errors: &mut Errors) {
     let (least, above) = (find("minimum"), find("exclusiveMinimum"));
     let (most, below) = (find("maximum"), find("exclusiveMaximum"));
-    let is_whole = class == Class::Integer;
+    let is_whole = class == TypeClass::Integer;
     for (low, excludes_low) in [(&least, false), (&above, true)] {
         for (high, excludes_high) in [(&most, false), (&below, true)] {
             let (Some(low), Some(high)) = (low, high) else { continue };

@@ -5,9 +5,9 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::bounds::bounds;
-use super::class::{Class, class, element, is_named, is_option, peeled};
+use super::class::{TypeClass, class, element, is_named, is_option, peeled};
 use super::extend;
-use super::key::{KeyMeaning, Many, RulePath, SchemaKey};
+use super::key::{FieldCount, KeyMeaning, RulePath, SchemaKey};
 use super::model::{Data, SchemaField, SchemaModel, Variant};
 use super::rules::{RuleSubject, no_field};
 use crate::errors::Errors;
@@ -97,7 +97,7 @@ fn of_type(model: &SchemaModel, errors: &mut Errors) {
 fn one_of(
     model: &SchemaModel,
     key: &SchemaKey,
-    many: Many,
+    many: FieldCount,
     names: &[syn::Ident],
     errors: &mut Errors,
 ) {
@@ -129,7 +129,8 @@ fn one_of(
                 errors.at(name.span(), message);
             }
             Some(field) if is_always_set(field) && model.serde.default.is_none() => {
-                let why = if many == Many::AtLeast { ", and the rule never fails" } else { "" };
+                let why =
+                    if many == FieldCount::AtLeast { ", and the rule never fails" } else { "" };
                 let message =
                     format!("`{name}` is always set{why}: make it an `Option` without a default");
                 errors.at(name.span(), message);
@@ -146,11 +147,11 @@ fn is_always_set(field: &SchemaField) -> bool {
     let is_filled = field.serde.skip_if.is_none()
         && (field.remarks.has(|kind| matches!(kind, KeyMeaning::Default(_)))
             || (field.serde.default.is_some() && !is_option(&field.ty)));
-    if is_filled && class(&field.ty) != Class::Unknown {
+    if is_filled && class(&field.ty) != TypeClass::Unknown {
         return true;
     }
     !is_option(&field.ty)
-        && class(&field.ty) != Class::Unknown
+        && class(&field.ty) != TypeClass::Unknown
         && field.serde.default.is_none()
         && !field.remarks.has(is_default)
 }
@@ -203,7 +204,7 @@ fn of_field(field: &SchemaField, errors: &mut Errors) {
                 subject.check(rule, errors);
                 if let (
                     Some(RulePath::Json(path)),
-                    Class::Text | Class::Integer | Class::Number | Class::Bool,
+                    TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool,
                 ) = (&rule.path, class(&field.ty))
                 {
                     let message = format!("{} has no fields", class(&field.ty).name());
@@ -222,19 +223,21 @@ fn of_field(field: &SchemaField, errors: &mut Errors) {
                 Some(item) if is_bound_of_a_quantity(name, item) => {
                     errors.at(key.span, BOUND_OF_A_QUANTITY);
                 }
-                Some(item) if class(&field.ty) == Class::List => {
+                Some(item) if class(&field.ty) == TypeClass::List => {
                     fits(name, value, class(item), key, errors)
                 }
-                _ if class(&field.ty) == Class::Unknown => {}
+                _ if class(&field.ty) == TypeClass::Unknown => {}
                 _ => errors.at(key.span, not_for("each", "lists", class(&field.ty))),
             },
-            KeyMeaning::ListMap(_) if !matches!(class(&field.ty), Class::List | Class::Unknown) => {
+            KeyMeaning::ListMap(_)
+                if !matches!(class(&field.ty), TypeClass::List | TypeClass::Unknown) =>
+            {
                 errors.at(key.span, not_for("list", "lists", class(&field.ty)));
             }
             KeyMeaning::Atomic
                 if matches!(
                     class(&field.ty),
-                    Class::Text | Class::Integer | Class::Number | Class::Bool
+                    TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool
                 ) =>
             {
                 errors.at(key.span, not_for("atomic", "lists, maps and structs", class(&field.ty)));
@@ -268,7 +271,10 @@ fn without_name(field: &SchemaField, errors: &mut Errors) {
 /// Checks keys that no value of the field's type could satisfy, and keys without a place.
 fn contradictions(field: &SchemaField, errors: &mut Errors) {
     let of_type = class(&field.ty);
-    let is_scalar = matches!(of_type, Class::Text | Class::Integer | Class::Number | Class::Bool);
+    let is_scalar = matches!(
+        of_type,
+        TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool
+    );
     for key in &field.remarks.attrs.keys {
         match &key.kind {
             KeyMeaning::Opaque if is_scalar => {
@@ -280,7 +286,7 @@ fn contradictions(field: &SchemaField, errors: &mut Errors) {
             KeyMeaning::Embedded if is_scalar => {
                 errors.at(key.span, not_for("embedded", "whole Kubernetes objects", of_type));
             }
-            KeyMeaning::IntOrString if of_type == Class::Bool => {
+            KeyMeaning::IntOrString if of_type == TypeClass::Bool => {
                 errors.at(key.span, not_for("int_or_string", "numbers and texts", of_type));
             }
             KeyMeaning::Keyword("x-kubernetes-preserve-unknown-fields", _) if is_scalar => {
@@ -305,7 +311,7 @@ fn is_bound_of_a_quantity(keyword: &str, ty: &syn::Type) -> bool {
     is_bound && is_named(peeled(ty), "Quantity")
 }
 
-fn not_for(key: &str, subject: &str, class: Class) -> String {
+fn not_for(key: &str, subject: &str, class: TypeClass) -> String {
     format!("`{key}` is for {subject}, and this field is {}", class.name())
 }
 
@@ -313,41 +319,43 @@ fn not_for(key: &str, subject: &str, class: Class) -> String {
 pub(super) fn fits(
     keyword: &str,
     value: &TokenStream,
-    class: Class,
+    class: TypeClass,
     key: &SchemaKey,
     errors: &mut Errors,
 ) {
-    let (subject, classes): (&str, &[Class]) = match keyword {
+    let (subject, classes): (&str, &[TypeClass]) = match keyword {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-            ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])
+            ("bounds and multiples are for numbers", &[TypeClass::Integer, TypeClass::Number])
         }
         "minLength" | "maxLength" => {
-            ("a length is for texts and lists", &[Class::Text, Class::List])
+            ("a length is for texts and lists", &[TypeClass::Text, TypeClass::List])
         }
-        "pattern" => ("a pattern is for texts", &[Class::Text]),
+        "pattern" => ("a pattern is for texts", &[TypeClass::Text]),
         "format" => of_format(value),
-        "minItems" | "maxItems" => ("a number of items is for lists", &[Class::List]),
-        "x-kubernetes-list-type" => ("kinds of lists are for lists", &[Class::List]),
-        "minProperties" | "maxProperties" => ("a number of properties is for maps", &[Class::Map]),
-        "x-kubernetes-map-type" => ("kinds of maps are for maps and structs", &[Class::Map]),
+        "minItems" | "maxItems" => ("a number of items is for lists", &[TypeClass::List]),
+        "x-kubernetes-list-type" => ("kinds of lists are for lists", &[TypeClass::List]),
+        "minProperties" | "maxProperties" => {
+            ("a number of properties is for maps", &[TypeClass::Map])
+        }
+        "x-kubernetes-map-type" => ("kinds of maps are for maps and structs", &[TypeClass::Map]),
         "x-windlass-selectable" => (
             "API servers select by texts, whole numbers and booleans",
-            &[Class::Text, Class::Integer, Class::Bool],
+            &[TypeClass::Text, TypeClass::Integer, TypeClass::Bool],
         ),
         _ => return,
     };
-    if class != Class::Unknown && !classes.contains(&class) {
+    if class != TypeClass::Unknown && !classes.contains(&class) {
         errors.at(key.span, format_args!("{subject}, and this field is {}", class.name()));
     }
 }
 
 /// The values that a format is for.
-fn of_format(format: &TokenStream) -> (&'static str, &'static [Class]) {
+fn of_format(format: &TokenStream) -> (&'static str, &'static [TypeClass]) {
     match format.to_string().trim_matches('"') {
         "int32" | "int64" | "float" | "double" => {
-            ("this format is for numbers", &[Class::Integer, Class::Number])
+            ("this format is for numbers", &[TypeClass::Integer, TypeClass::Number])
         }
-        _ => ("this format is for texts", &[Class::Text]),
+        _ => ("this format is for texts", &[TypeClass::Text]),
     }
 }
 

@@ -5,8 +5,8 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Generics, Lit, Member, Type};
 
-use super::class::{Class, argument, class, element, is_option, is_scalar, peeled};
-use super::key::{CelRule, KeyMeaning, Many, RulePath, SchemaKey};
+use super::class::{TypeClass, argument, class, element, is_option, is_scalar, peeled};
+use super::key::{CelRule, FieldCount, KeyMeaning, RulePath, SchemaKey};
 use super::model::{ItemAttributes, SchemaField};
 use super::serde::Default;
 
@@ -94,10 +94,10 @@ pub(super) fn shape(field: &SchemaField) -> TokenStream {
 /// containers of options or containers, serde tells the form, at run time.
 fn kept(name: &str, ty: &Type) -> TokenStream {
     let is_flat = !element(ty)
-        .is_some_and(|it| is_option(it) || matches!(class(it), Class::List | Class::Map));
+        .is_some_and(|it| is_option(it) || matches!(class(it), TypeClass::List | TypeClass::Map));
     let container = match class(ty) {
-        Class::List if is_flat => format_ident!("{name}_list"),
-        Class::Map if is_flat => format_ident!("{name}_map"),
+        TypeClass::List if is_flat => format_ident!("{name}_list"),
+        TypeClass::Map if is_flat => format_ident!("{name}_map"),
         _ => {
             let name = format_ident!("{name}");
             return quote!(.#name());
@@ -151,7 +151,7 @@ pub(super) fn remarks(
 
 /// The call for a key.
 fn key(key: &SchemaKey, field: Option<&SchemaField>, names: &[SchemaField]) -> TokenStream {
-    let is_list = field.is_some_and(|field| class(&field.ty) == Class::List);
+    let is_list = field.is_some_and(|field| class(&field.ty) == TypeClass::List);
     match &key.kind {
         KeyMeaning::Keyword(name, value) => {
             let name = match *name {
@@ -166,8 +166,8 @@ fn key(key: &SchemaKey, field: Option<&SchemaField>, names: &[SchemaField]) -> T
         KeyMeaning::Atomic => {
             let is_struct = !names.is_empty();
             let keyword = match field.map(|field| class(&field.ty)) {
-                Some(Class::List) => "x-kubernetes-list-type",
-                Some(Class::Map) => "x-kubernetes-map-type",
+                Some(TypeClass::List) => "x-kubernetes-list-type",
+                Some(TypeClass::Map) => "x-kubernetes-map-type",
                 None if is_struct => "x-kubernetes-map-type",
                 // A list or a map: the schema of the type tells.
                 _ => return quote!(.keyword("x-windlass-atomic", "atomic")),
@@ -300,7 +300,7 @@ fn json_path(name: &str) -> String {
 }
 
 /// The rule of fields of which some are set, in kubebuilder's form.
-fn one_of(many: Many, fields: &[Ident], names: &[SchemaField]) -> TokenStream {
+fn one_of(many: FieldCount, fields: &[Ident], names: &[SchemaField]) -> TokenStream {
     let names: Vec<String> = fields.iter().map(|name| json(name, names)).collect();
     let set: Vec<String> = names
         .iter()
@@ -309,9 +309,13 @@ fn one_of(many: Many, fields: &[Ident], names: &[SchemaField]) -> TokenStream {
         .collect();
     let list = names.join(" ");
     let (condition, message) = match many {
-        Many::Exactly => ("== 1", format!("exactly one of the fields in [{list}] must be set")),
-        Many::AtMost => ("<= 1", format!("at most one of the fields in [{list}] may be set")),
-        Many::AtLeast => (">= 1", format!("at least one of the fields in [{list}] must be set")),
+        FieldCount::Exactly => {
+            ("== 1", format!("exactly one of the fields in [{list}] must be set"))
+        }
+        FieldCount::AtMost => ("<= 1", format!("at most one of the fields in [{list}] may be set")),
+        FieldCount::AtLeast => {
+            (">= 1", format!("at least one of the fields in [{list}] must be set"))
+        }
     };
     let rule = format!("[{}].filter(x,x==true).size() {condition}", set.join(","));
     quote!(.rule(#rule, &[("message", #message)]))

@@ -25,7 +25,7 @@ pub(super) enum KeyMeaning {
     Atomic,
     Rule(CelRule),
     /// The fields of which exactly, at most or at least one is set.
-    OneOf(Many, Vec<Ident>),
+    OneOf(FieldCount, Vec<Ident>),
     Default(Expr),
     Example(Expr),
     Transform(Expr),
@@ -76,7 +76,7 @@ impl KeyMeaning {
 
 /// Number of fields that are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Many {
+pub(super) enum FieldCount {
     Exactly,
     AtMost,
     AtLeast,

@@ -10,7 +10,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit, Type};
 
 use super::bounds::number;
-use super::class::{Class, class, element, is_option};
+use super::class::{TypeClass, class, element, is_option};
 use super::key::KeyMeaning;
 use super::model::{Data, SchemaField, SchemaModel, Variant};
 use super::serde::Default;
@@ -126,7 +126,8 @@ fn is_demanded(field: &SchemaField, has_default: bool) -> bool {
         return false;
     }
     // Serde calls the function for a value only.
-    field.serde.read_by_function || (!is_option(&field.ty) && class(&field.ty) != Class::Unknown)
+    field.serde.read_by_function
+        || (!is_option(&field.ty) && class(&field.ty) != TypeClass::Unknown)
 }
 
 /// Keys that permit values which serde does not read as the field's type.
@@ -140,13 +141,13 @@ fn other_values(field: &SchemaField, errors: &mut Errors) {
     }
     let of_field = class(&field.ty);
     let value = match of_field {
-        Class::List | Class::Map => element(&field.ty).map_or(Class::Unknown, class),
+        TypeClass::List | TypeClass::Map => element(&field.ty).map_or(TypeClass::Unknown, class),
         one => one,
     };
     for key in &field.remarks.attrs.keys {
         match &key.kind {
             KeyMeaning::IntOrString
-                if matches!(value, Class::Text | Class::Integer | Class::Number) =>
+                if matches!(value, TypeClass::Text | TypeClass::Integer | TypeClass::Number) =>
             {
                 let message = format!(
                     "the server would keep numbers and texts, and serde reads {} only: give the field a type that is \
@@ -156,7 +157,7 @@ fn other_values(field: &SchemaField, errors: &mut Errors) {
                 errors.at(key.span, message);
             }
             KeyMeaning::Keyword("nullable", _)
-                if of_field != Class::Unknown && !is_option(&field.ty) =>
+                if of_field != TypeClass::Unknown && !is_option(&field.ty) =>
             {
                 let message = format!(
                     "the server would keep a null, and serde reads {} only: make the field an `Option`, which may be \
@@ -232,18 +233,20 @@ fn default_beside_that_of_type(field: &SchemaField, has_default: bool, errors: &
 }
 
 /// Whether the expression is visibly the `Default` of a type of that class.
-fn is_default_of_its_type(value: &Expr, class: Class) -> bool {
+fn is_default_of_its_type(value: &Expr, class: TypeClass) -> bool {
     match (value, class) {
-        (Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }), Class::Bool) => !value.value,
-        (Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), Class::Text) => text.value().is_empty(),
-        (value, Class::Integer | Class::Number) if number(value) == Some(0.0) => true,
-        (Expr::Macro(call), Class::List) => {
+        (Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }), TypeClass::Bool) => !value.value,
+        (Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), TypeClass::Text) => {
+            text.value().is_empty()
+        }
+        (value, TypeClass::Integer | TypeClass::Number) if number(value) == Some(0.0) => true,
+        (Expr::Macro(call), TypeClass::List) => {
             call.mac.path.is_ident("vec") && call.mac.tokens.is_empty()
         }
         (Expr::Call(call), _) if call.args.is_empty() => match &*call.func {
             Expr::Path(function) => {
                 let segments = &function.path.segments;
-                let is_new = matches!(class, Class::Text | Class::List | Class::Map);
+                let is_new = matches!(class, TypeClass::Text | TypeClass::List | TypeClass::Map);
                 segments.len() > 1
                     && segments
                         .last()
@@ -281,7 +284,7 @@ fn without_fields(ty: &Type) -> Option<(&'static str, Span)> {
         Type::Array(_) | Type::Slice(_) => "a list",
         _ if is_option(ty) => "an `Option`",
         _ => match class(ty) {
-            Class::Map | Class::Unknown => return None,
+            TypeClass::Map | TypeClass::Unknown => return None,
             scalar => scalar.name(),
         },
     };

@@ -13,7 +13,7 @@ use windlass_cel::syntax::Issues;
 use windlass_cel::syntax::identifiers::{escape, unescape};
 use windlass_cel::types::{FieldType, ObjectType, Type};
 
-use super::class::{Class, class, element, is_option};
+use super::class::{TypeClass, class, element, is_option};
 use super::key::{CelRule, RulePath};
 use super::model::SchemaField;
 use crate::errors::Errors;
@@ -211,12 +211,12 @@ fn cel_type(ty: &Spelling) -> Type {
 /// The type of a field in CEL, as if no option were around the type.
 fn type_below_options(ty: &Spelling) -> Type {
     match class(ty) {
-        Class::Text => Type::String,
-        Class::Integer => Type::Int,
-        Class::Number => Type::Double,
-        Class::Bool => Type::Bool,
-        Class::List => Type::list(element(ty).map_or(Type::Dyn, cel_type)),
-        Class::Map => Type::map(Type::String, element(ty).map_or(Type::Dyn, cel_type)),
-        Class::Unknown => Type::Dyn,
+        TypeClass::Text => Type::String,
+        TypeClass::Integer => Type::Int,
+        TypeClass::Number => Type::Double,
+        TypeClass::Bool => Type::Bool,
+        TypeClass::List => Type::list(element(ty).map_or(Type::Dyn, cel_type)),
+        TypeClass::Map => Type::map(Type::String, element(ty).map_or(Type::Dyn, cel_type)),
+        TypeClass::Unknown => Type::Dyn,
     }
 }

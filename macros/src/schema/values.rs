@@ -9,7 +9,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Expr, ExprLit, Lit, LitStr, Path, Token, Type, parenthesized};
 
 use super::attrs::{EACH_KEYS, RULE_KEYS};
-use super::key::{CelRule, KeyMeaning, Many, RulePath};
+use super::key::{CelRule, FieldCount, KeyMeaning, RulePath};
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
 use columns::column;
@@ -43,9 +43,9 @@ pub(super) fn kinds(
             "map" => map(key, input, errors)?,
             "rule" => KeyMeaning::Rule(rule(key, input, errors)?),
             "immutable" => KeyMeaning::Rule(immutable(key.span)),
-            "one_of" => KeyMeaning::OneOf(Many::Exactly, names(key, input)?),
-            "at_most_one_of" => KeyMeaning::OneOf(Many::AtMost, names(key, input)?),
-            "at_least_one_of" => KeyMeaning::OneOf(Many::AtLeast, names(key, input)?),
+            "one_of" => KeyMeaning::OneOf(FieldCount::Exactly, names(key, input)?),
+            "at_most_one_of" => KeyMeaning::OneOf(FieldCount::AtMost, names(key, input)?),
+            "at_least_one_of" => KeyMeaning::OneOf(FieldCount::AtLeast, names(key, input)?),
             "default" => KeyMeaning::Default(keys::value(key, input, "3")?),
             "example" => KeyMeaning::Example(keys::value(key, input, "3")?),
             "transform" => KeyMeaning::Transform(keys::value(key, input, "function")?),

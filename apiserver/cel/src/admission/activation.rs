@@ -19,7 +19,7 @@ impl OutOfBudget {
 }
 
 /// Value of an expression, or the text of the error; `None` where there is no expression.
-pub(super) type Evaluated<'a> = Option<Result<Value<'a>, String>>;
+pub(super) type EvaluatedExpression<'a> = Option<Result<Value<'a>, String>>;
 
 /// The variables of expressions, and the budget that is left for them.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<'a> Activation<'a> {
     pub(super) fn evaluate_all(
         &mut self,
         expressions: impl Iterator<Item = Option<&'a Compiled>>,
-    ) -> Result<Vec<Evaluated<'a>>, OutOfBudget> {
+    ) -> Result<Vec<EvaluatedExpression<'a>>, OutOfBudget> {
         expressions
             .map(|expression| expression.map(|compiled| self.evaluate(compiled)).transpose())
             .collect()

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::activation::{Activation, Evaluated};
+use super::activation::{Activation, EvaluatedExpression};
 use super::attributes::{Attributes, Prepared};
 use super::check::text;
 use super::compile::{Compiled, Compiler, ExpectedType};
@@ -78,7 +78,7 @@ impl MatchConditions {
         }
     }
 
-    fn judge(&self, values: Vec<Evaluated<'_>>) -> Match {
+    fn judge(&self, values: Vec<EvaluatedExpression<'_>>) -> Match {
         let mut errors = Vec::new();
         for ((name, _), value) in self.conditions.iter().zip(values.into_iter().flatten()) {
             match value {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::activation::{Activation, Evaluated, OutOfBudget};
+use super::activation::{Activation, EvaluatedExpression, OutOfBudget};
 use super::attributes::{Attributes, Prepared};
 use super::check::{list, member, text};
 use super::compile::{Compiled, Compiler, ExpectedType};
@@ -194,7 +194,7 @@ impl Policy {
             Activation::new(&attributes, prepared, namespace, Some(&self.variables), left);
         let expressions = self.validations.iter().map(|one| one.message_expression.as_ref());
         let messages = activation.evaluate_all(expressions);
-        let decide = |(index, value): (usize, Evaluated<'_>)| {
+        let decide = |(index, value): (usize, EvaluatedExpression<'_>)| {
             let message = messages.as_ref().map(|all| all.get(index).and_then(Option::as_ref));
             self.decision(index, value, message)
         };
@@ -205,7 +205,7 @@ impl Policy {
     fn decision(
         &self,
         index: usize,
-        value: Evaluated<'_>,
+        value: EvaluatedExpression<'_>,
         message: Result<Option<&Result<Value<'_>, String>>, &OutOfBudget>,
     ) -> Option<PolicyDecision> {
         let validation = self.validations.get(index)?;

@@ -32,7 +32,7 @@ pub struct Report {
 }
 
 /// Rules were cut off: the budget is used up, or a fault allows no further rules.
-struct Stop;
+struct RulesCutOff;
 
 /// The old values that belong to a node: those of the node, or those of the nearest node above with
 /// old values.
@@ -118,7 +118,7 @@ impl RuleRun {
         node: &NodeRules,
         path: &FieldPath,
         at: NodeValues<'_, '_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), RulesCutOff> {
         // Rules about null stand at the node above, which may ask for null.
         if at.new.is_null() {
             return Ok(());
@@ -144,7 +144,7 @@ impl RuleRun {
         path: &FieldPath,
         items: &'a [Json],
         at: NodeValues<'_, 'a>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), RulesCutOff> {
         let Some(inner) = &node.items else { return Ok(()) };
         let old_items = at.old.and_then(Json::as_array);
         let old_items =
@@ -164,7 +164,7 @@ impl RuleRun {
         path: &FieldPath,
         entries: &'a serde_json::Map<String, Json>,
         at: NodeValues<'_, 'a>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), RulesCutOff> {
         let old_entries = at.old.and_then(Json::as_object).filter(|_| node.is_correlatable_map);
         let mut run = |inner: &NodeRules, path: FieldPath, key: &str, new| {
             let old = old_entries.and_then(|old| old.get(key));
@@ -194,7 +194,7 @@ impl RuleRun {
         node: &NodeRules,
         path: &FieldPath,
         at: NodeValues<'_, '_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), RulesCutOff> {
         if node.rules.is_empty() {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl RuleRun {
     }
 
     /// Takes the cost of an expression from the budget.
-    fn charge(&mut self, path: &FieldPath, node: &NodeRules, cost: u64) -> Result<(), Stop> {
+    fn charge(&mut self, path: &FieldPath, node: &NodeRules, cost: u64) -> Result<(), RulesCutOff> {
         self.report.cost = self.report.cost.saturating_add(cost);
         match self.budget.checked_sub(cost) {
             Some(left) => {
@@ -252,7 +252,7 @@ impl RuleRun {
         node: &NodeRules,
         rule: &Rule,
         result: Result<Value<'_>, EvalError>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, RulesCutOff> {
         let error = match result {
             Ok(value) => return Ok(matches!(value, Value::Bool(true))),
             Err(error) => error.to_string(),
@@ -282,7 +282,7 @@ impl RuleRun {
         (rule, compiled): (&Rule, &CompiledRule),
         at: NodeValues<'_, '_>,
         variables: &Variables<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), RulesCutOff> {
         let path = &compiled
             .field_path
             .iter()
@@ -306,7 +306,7 @@ impl RuleRun {
             if let Some(text) = stopped {
                 let value = Json::from(node.type_name.clone());
                 self.add(is_tolerated, Violation::invalid(path.clone(), value, text));
-                return Err(Stop);
+                return Err(RulesCutOff);
             }
             self.budget = left.unwrap_or_default();
             detail = outcome.result.ok().as_ref().and_then(message);
@@ -340,9 +340,14 @@ impl RuleRun {
         self.report.violations.push(Violation::invalid(path.clone(), value, detail));
     }
 
-    fn stop(&mut self, path: &FieldPath, node: &NodeRules, detail: &str) -> Result<(), Stop> {
+    fn stop(
+        &mut self,
+        path: &FieldPath,
+        node: &NodeRules,
+        detail: &str,
+    ) -> Result<(), RulesCutOff> {
         self.refuse(path, node, detail);
-        Err(Stop)
+        Err(RulesCutOff)
     }
 }
 

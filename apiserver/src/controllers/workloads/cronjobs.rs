@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Done;
-use super::objects::{self, CRONJOBS, JOBS, Note};
+use super::WorkResult;
+use super::objects::{self, CRONJOBS, JOBS, ObjectEvent};
 use super::reconcile::WorkloadReconcile;
 use super::schedule::Schedule;
 use crate::clock;
@@ -12,7 +12,7 @@ use crate::kinds::meta;
 use crate::status::ApiError;
 
 /// Creates the Job whose time has come, and forgets those that have ended.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, CRONJOBS, namespace, name) else { return Ok(None) };
     let cron = &held.value;
     if meta::terminating(cron) {
@@ -106,7 +106,7 @@ fn run_due(
     jobs: &[Value],
     active: &mut Vec<Value>,
     status: &mut Value,
-) -> Done {
+) -> WorkResult {
     let zone = cron["spec"]["timeZone"].as_str();
     let text = cron["spec"]["schedule"].as_str().unwrap_or_default();
     // The server checks schedules: an unreadable schedule has a zone that this machine does not
@@ -197,7 +197,7 @@ fn note(core: &ServerCore, cron: &Value, level: &str, reason: &str, text: &str) 
 }
 
 /// Returns an event of the controller.
-fn about<'a>(level: &'a str, reason: &'a str) -> Note<'a> {
+fn about<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
     let (from, api_version, kind) = ("cronjob-controller", "batch/v1", "CronJob");
-    Note { from, api_version, kind, level, reason }
+    ObjectEvent { from, api_version, kind, level, reason }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Done;
-use super::objects::{self, DEPLOYMENTS, Note, PODS, REPLICASETS};
+use super::WorkResult;
+use super::objects::{self, DEPLOYMENTS, ObjectEvent, PODS, REPLICASETS};
 use super::reconcile::WorkloadReconcile;
 use super::replicasets::FAILURE;
 use crate::core::ServerCore;
@@ -15,7 +15,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
 /// Scales the `ReplicaSets` of a Deployment, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, DEPLOYMENTS, namespace, name) else { return Ok(None) };
     let deployment = &held.value;
     if meta::terminating(deployment) {
@@ -204,9 +204,9 @@ fn note_scaled(core: &ServerCore, deployment: &Value, set: &Value, from: i64, to
 }
 
 /// Returns an event of the controller.
-fn about(reason: &str) -> Note<'_> {
+fn about(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("deployment-controller", "apps/v1");
-    Note { from, api_version, kind: "Deployment", level: "Normal", reason }
+    ObjectEvent { from, api_version, kind: "Deployment", level: "Normal", reason }
 }
 
 /// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old `ReplicaSet`,
@@ -219,7 +219,7 @@ fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
 }
 
 /// Writes the status.
-fn report(core: &ServerCore, deployment: &Value, new: Option<&Value>, old: &[Value]) -> Done {
+fn report(core: &ServerCore, deployment: &Value, new: Option<&Value>, old: &[Value]) -> WorkResult {
     let sum = |field: &str| -> i64 { old.iter().chain(new).map(|set| count(set, field)).sum() };
     let updated = new.map_or(0, |set| count(set, "replicas"));
     let (total, available) = (sum("replicas"), sum("availableReplicas"));

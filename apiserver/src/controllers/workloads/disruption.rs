@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::objects::{self, BUDGETS, DEPLOYMENTS, PODS, REPLICASETS, Resource, STATEFULSETS};
-use super::{Done, pods};
+use super::{WorkResult, pods};
 use crate::clock;
 use crate::core::ServerCore;
 use crate::kinds::meta;
@@ -35,7 +35,7 @@ fn counts(budget: &Value, pod: &Value) -> bool {
 }
 
 /// Writes the status of a budget; returns when an evicted Pod that is still there counts again.
-pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(core, BUDGETS, namespace, name) else { return Ok(None) };
     let budget = &held.value;
     let all = objects::list(core, PODS, namespace).into_iter();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::objects::{self, ENDPOINTS, PODS, SERVICES, SLICES};
-use super::{Done, pods};
+use super::{WorkResult, pods};
 use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::selectors::selects;
@@ -117,7 +117,7 @@ fn labels(service: &Value, more: &[(&str, &str)]) -> Value {
 }
 
 /// Writes the Endpoints of a Service.
-pub(super) fn sync_endpoints(core: &ServerCore, namespace: &str, name: &str) -> Done {
+pub(super) fn sync_endpoints(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     let held = objects::get(core, ENDPOINTS, namespace, name);
     let Some(service) = service(core, namespace, name) else {
         // The Service is gone; endpoints of a Service without a selector belong to others.
@@ -190,7 +190,7 @@ fn subsets(addresses: &[Address]) -> Value {
 
 /// Writes the `EndpointSlice` of a Service: a single slice, for the family of the Service's
 /// address.
-pub(super) fn sync_slice(core: &ServerCore, namespace: &str, name: &str) -> Done {
+pub(super) fn sync_slice(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     // When the Service goes, garbage collection deletes the slice.
     let Some(service) = service(core, namespace, name) else { return Ok(None) };
     let service = &service.value;

@@ -39,7 +39,7 @@ use crate::hooks::WebhookSession;
 use crate::kinds::meta;
 use crate::verbs::suspend::run::WebhookRounds;
 use objects::{Resource, controller_of};
-use reconcile::{Answered, WorkloadReconcile};
+use reconcile::{WebhookAnswers, WorkloadReconcile};
 
 /// Seconds until work that failed is tried again; they double with each failure in a row.
 const RETRY: i64 = 5;
@@ -57,7 +57,7 @@ struct WorkloadKey {
 }
 
 /// The result of work on a key: the time at which to look again, in seconds since 1970.
-type Done = Result<Option<i64>, crate::status::ApiError>;
+type WorkResult = Result<Option<i64>, crate::status::ApiError>;
 
 /// State of the stand-ins.
 #[derive(Debug)]
@@ -74,9 +74,9 @@ pub(super) struct Workloads {
     /// Keys whose creations wait for webhooks; at most one task of `calls` each.
     asked: BTreeSet<WorkloadKey>,
     /// Answers for the next look at a key.
-    answered: BTreeMap<WorkloadKey, Answered>,
+    answered: BTreeMap<WorkloadKey, WebhookAnswers>,
     /// Calls of webhooks.
-    calls: JoinSet<(WorkloadKey, Answered)>,
+    calls: JoinSet<(WorkloadKey, WebhookAnswers)>,
     /// Right to call webhooks.
     slots: Arc<Semaphore>,
 }
@@ -254,7 +254,7 @@ impl Workloads {
     }
 
     /// Queues a key whose webhooks have answered; `None` if the call panicked.
-    fn take(&mut self, done: Option<(WorkloadKey, Answered)>) {
+    fn take(&mut self, done: Option<(WorkloadKey, WebhookAnswers)>) {
         let Some((key, answered)) = done else { return };
         self.asked.remove(&key);
         self.answered.insert(key.clone(), answered);
@@ -288,7 +288,7 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
 }
 
 /// Works off a key.
-fn sync(turn: &WorkloadReconcile<'_>, key: &WorkloadKey) -> Done {
+fn sync(turn: &WorkloadReconcile<'_>, key: &WorkloadKey) -> WorkResult {
     let WorkloadKey { controller, namespace, name } = key;
     match controller {
         Controller::Deployments => deployments::sync(turn, namespace, name),

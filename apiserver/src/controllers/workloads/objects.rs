@@ -175,7 +175,7 @@ pub(super) fn owner(api_version: &str, kind: &str, object: &Value) -> Value {
 
 /// An event about an object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Note<'a> {
+pub(super) struct ObjectEvent<'a> {
     /// Controller that reports the event.
     pub(super) from: &'a str,
     /// `apiVersion` of the object.
@@ -189,14 +189,14 @@ pub(super) struct Note<'a> {
 }
 
 /// Writes an event. A failure changes nothing: events are for people.
-pub(super) fn note(core: &ServerCore, about: &Value, note: Note<'_>, message: &str) {
+pub(super) fn note(core: &ServerCore, about: &Value, note: ObjectEvent<'_>, message: &str) {
     let suffix: String = core.rng.bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     write_note(core, about, note, message, &suffix);
 }
 
 /// Writes an event that may happen again and again: repetitions are counted, with the last message,
 /// in a single event. Messages differ: they name an object that has a new name each time.
-pub(super) fn note_again(core: &ServerCore, about: &Value, note: Note<'_>, message: &str) {
+pub(super) fn note_again(core: &ServerCore, about: &Value, note: ObjectEvent<'_>, message: &str) {
     let suffix = hash(&json!([about["metadata"]["uid"], note.reason]));
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
     let Some(held) = get(core, EVENTS, namespace, &format!("{name}.{suffix}")) else {
@@ -219,7 +219,13 @@ fn shortened(message: &str) -> String {
 }
 
 /// Writes an event whose name ends with a suffix.
-fn write_note(core: &ServerCore, about: &Value, note: Note<'_>, message: &str, suffix: &str) {
+fn write_note(
+    core: &ServerCore,
+    about: &Value,
+    note: ObjectEvent<'_>,
+    message: &str,
+    suffix: &str,
+) {
     let metadata = &about["metadata"];
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
     let now = core.clock.rfc3339();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::WorkloadKey;
-use super::objects::{self, Note, Resource};
+use super::objects::{self, ObjectEvent, Resource};
 use crate::auth::User;
 use crate::controllers::selection::Controller;
 use crate::core::ServerCore;
@@ -45,11 +45,15 @@ impl Deref for WorkloadReconcile<'_> {
 }
 
 /// The answers for the first creation of a turn, and the failure if answers did not come in time.
-pub(super) type Answered = (Arc<WebhookSession>, Option<ApiError>);
+pub(super) type WebhookAnswers = (Arc<WebhookSession>, Option<ApiError>);
 
 impl<'a> WorkloadReconcile<'a> {
     /// Returns a look at a key; `answered` after a wait for webhooks.
-    pub(super) fn new(core: &'a ServerCore, key: &WorkloadKey, answered: Option<Answered>) -> Self {
+    pub(super) fn new(
+        core: &'a ServerCore,
+        key: &WorkloadKey,
+        answered: Option<WebhookAnswers>,
+    ) -> Self {
         let (session, failure) = answered.unwrap_or_else(|| (WebhookSession::open(), None));
         let name = format!("system:serviceaccount:kube-system:{}", account(key.controller));
         let groups = [ACCOUNTS, "system:serviceaccounts:kube-system"];
@@ -80,10 +84,16 @@ impl<'a> WorkloadReconcile<'a> {
 
     /// Writes the event about an object that could not be created: not while webhooks are asked,
     /// nor in a namespace that is about to go.
-    pub(super) fn note_failure(&self, about: &Value, note: Note<'_>, error: &ApiError, text: &str) {
+    pub(super) fn note_failure(
+        &self,
+        about: &Value,
+        note: ObjectEvent<'_>,
+        error: &ApiError,
+        text: &str,
+    ) {
         let is_ending = error.causes().iter().any(|cause| cause.reason == "NamespaceTerminating");
         if !self.is_waiting() && !is_ending {
-            let note = Note { level: "Warning", ..note };
+            let note = ObjectEvent { level: "Warning", ..note };
             objects::note_again(self, about, note, text);
         }
     }

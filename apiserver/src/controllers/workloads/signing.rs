@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::objects::{self, Resource};
-use super::{Done, RETRY};
+use super::{RETRY, WorkResult};
 use crate::auth::signer::{Grant, SigningRequest};
 use crate::core::ServerCore;
 
@@ -25,7 +25,7 @@ const BACKDATE: i64 = 300;
 const SHORT: i64 = 8 * 3600;
 
 /// Signs a request, or gives the reason of a refusal in a condition.
-pub(super) fn sync(core: &ServerCore, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, name: &str) -> WorkResult {
     let Some(held) = objects::get(core, REQUESTS, "", name) else { return Ok(None) };
     let request = &held.value;
     let signer = request["spec"]["signerName"].as_str().unwrap_or_default();

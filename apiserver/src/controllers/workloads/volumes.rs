@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::Done;
+use super::WorkResult;
 use super::objects::{self, CLAIMS, PODS, VOLUMES};
 use crate::core::ServerCore;
 use crate::kinds::meta;
@@ -22,7 +22,7 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const PROVISIONER: &str = "windlass.dev/provisioner";
 
 /// Binds a claim, or releases it and its volume.
-pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(core, CLAIMS, namespace, name) else {
         return release(core, namespace, name).map(|()| None);
     };

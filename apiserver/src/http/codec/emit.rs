@@ -247,7 +247,7 @@ impl Emitter {
     }
 }
 
-/// Forms in which a text can be written.
+/// Styles in which a text can be written.
 struct ScalarStyles {
     has_lines: bool,
     plain: bool,

@@ -35,7 +35,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     let found = RefCell::default();
     let parsed =
         serde_saphyr::with_deserializer_from_str_with_options(document, options, |reader| {
-            Any(&found).deserialize(reader)
+            AnyYaml(&found).deserialize(reader)
         });
     let value = parsed.map_err(|why| reason(&why.to_string(), document))?;
     // The start of a body that is no object is shown as sent.
@@ -76,14 +76,14 @@ fn reason(why: &str, text: &str) -> String {
 
 /// Deserializer of any YAML value, which notes the repeated keys.
 #[derive(Clone, Copy)]
-struct Any<'a>(&'a RefCell<Vec<String>>);
+struct AnyYaml<'a>(&'a RefCell<Vec<String>>);
 
 /// A key with the place in the text.
 struct YamlKey(Value);
 
 impl<'de> serde::Deserialize<'de> for YamlKey {
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        Any(&RefCell::default()).deserialize(reader).map(Self)
+        AnyYaml(&RefCell::default()).deserialize(reader).map(Self)
     }
 }
 
@@ -97,7 +97,7 @@ impl YamlKey {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Any<'_> {
+impl<'de> DeserializeSeed<'de> for AnyYaml<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -105,7 +105,7 @@ impl<'de> DeserializeSeed<'de> for Any<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Any<'_> {
+impl<'de> Visitor<'de> for AnyYaml<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -118,7 +118,7 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
     let offered = handshake::offered(request);
     let is_newest = is_wanted(request) && offered.contains(&NEWEST);
     let is_spdy = !is_wanted(request);
-    let (known, talk): (&[&str], Talk) = match session {
+    let (known, talk): (&[&str], SessionFn) = match session {
         PodSession::Unreachable { inside: Some((command, error)), .. } if is_newest => {
             let mut status = error.body();
             if let Some(fields) = status.as_object_mut() {
@@ -151,7 +151,7 @@ const SPDY: &str = "the stand-in for a kubelet speaks SPDY within a WebSocket on
                     does, such as kubectl 1.31 or later";
 
 /// A session that waits for the subprotocol.
-type Talk = Box<dyn FnOnce(Channels) -> PodTalk>;
+type SessionFn = Box<dyn FnOnce(Channels) -> PodTalk>;
 
 impl Upgrading {
     /// Runs the session to the end, and closes the connection.

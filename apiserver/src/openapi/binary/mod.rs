@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::protobuf::wire::{put_bytes, put_double, put_inner, put_number};
 
-/// Form of a field.
+/// Type of a field.
 #[derive(Clone, Copy)]
 enum GnosticType {
     /// A text.

@@ -21,7 +21,7 @@ use crate::core::{ReservedAddresses, ServerCore};
 use crate::kinds::{defaults, meta};
 use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{ApiError, FailureSubject, invalid_value};
 
 pub(crate) use change::check;
 use ranges::Range;
@@ -99,7 +99,8 @@ fn choose(
     service: &mut Value,
 ) -> Result<(), ApiError> {
     let name = meta::text(service, "name").to_owned();
-    let invalid = |causes| Err(ApiError::invalid(About::kind(&call.kind.served, &name), causes));
+    let invalid =
+        |causes| Err(ApiError::invalid(FailureSubject::kind(&call.kind.served, &name), causes));
     let spec = defaults::child(service, "spec");
     let before = old.map(|old| &old["spec"]);
     change::carry_over(before, spec);
@@ -160,7 +161,7 @@ fn cluster_ip(
     };
     if let Some(why) = why {
         let cause = invalid_value("spec.clusterIPs", &json!([asked]), &why);
-        return Err(ApiError::invalid(About::kind(&call.kind.served, name), vec![cause]));
+        return Err(ApiError::invalid(FailureSubject::kind(&call.kind.served, name), vec![cause]));
     }
     let address = if asked.is_empty() { taken.free_address(name)? } else { asked };
     spec["clusterIP"] = json!(address);

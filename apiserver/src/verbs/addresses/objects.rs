@@ -92,7 +92,7 @@ fn create(core: &ServerCore, service: &Value, address: &str) {
 /// Deletes the object of an address.
 fn release(core: &ServerCore, address: &str) {
     let deleted = VerbCall::by_server(core, GROUP, PLURAL, "", address).and_then(|call| {
-        let asked = delete::Asked::Other;
+        let asked = delete::DeletionRequest::Other;
         delete::delete_as(core, &call, &DeleteOptions::default(), asked, &mut Vec::new())
     });
     if let Err(error) = deleted {

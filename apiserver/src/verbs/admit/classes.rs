@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::kinds::quantity::Quantity;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::verbs::VerbCall;
 
 /// Resource of storage classes in the store.
@@ -76,8 +76,9 @@ pub(crate) fn check_growth(
     if !grows {
         return Ok(());
     }
-    let refused =
-        |why: &str| Err(ApiError::forbidden(About::resource(&call.kind.served, &call.name), why));
+    let refused = |why: &str| {
+        Err(ApiError::forbidden(FailureSubject::resource(&call.kind.served, &call.name), why))
+    };
     if old["status"]["phase"] != "Bound" {
         return refused("Only bound persistent volume claims can be expanded");
     }

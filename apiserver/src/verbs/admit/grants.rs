@@ -12,7 +12,7 @@ use crate::auth::Attributes;
 use crate::auth::rights::{self, Right};
 use crate::core::ServerCore;
 use crate::kinds::meta;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::verbs::VerbCall;
 
@@ -62,7 +62,7 @@ fn role(
     if may(core, call, "escalate", &call.kind.served.plural, &call.name) {
         return Ok(());
     }
-    let about = About::resource(&call.kind.served, meta::text(new, "name"));
+    let about = FailureSubject::resource(&call.kind.served, meta::text(new, "name"));
     covered(core, call, &new["rules"]).map_err(|why| ApiError::forbidden(about, &why))?;
     let gathers = |role: &Value| {
         let selectors = &role["aggregationRule"]["clusterRoleSelectors"];
@@ -96,9 +96,9 @@ fn binding(core: &ServerCore, call: &VerbCall, new: &Value) -> Result<(), ApiErr
         return Ok(());
     }
     let Some(held) = core.store.get(&format!("{resource}.{GROUP}"), &key) else {
-        return Err(ApiError::not_found(About::resource(&call.kind.served, name)));
+        return Err(ApiError::not_found(FailureSubject::resource(&call.kind.served, name)));
     };
-    let about = About::resource(&call.kind.served, meta::text(new, "name"));
+    let about = FailureSubject::resource(&call.kind.served, meta::text(new, "name"));
     covered(core, call, &held.value["rules"]).map_err(|why| ApiError::forbidden(about, &why))
 }
 

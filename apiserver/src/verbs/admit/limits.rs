@@ -7,7 +7,7 @@ use crate::core::ServerCore;
 use crate::kinds::defaults::child;
 use crate::kinds::meta;
 use crate::kinds::quantity::Quantity;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::verbs::VerbCall;
 
@@ -85,7 +85,7 @@ pub(crate) fn check(
             many => format!("[{}]", many.join(", ")),
         };
         let name = meta::text(object, "name");
-        return Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why));
+        return Err(ApiError::forbidden(FailureSubject::resource(&call.kind.served, name), &why));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::VerbCall;
 use crate::core::ServerCore;
 use crate::kinds::meta;
-use crate::status::{About, ApiError, cause};
+use crate::status::{ApiError, FailureSubject, cause};
 
 const NAMESPACE: &str = "namespaces";
 
@@ -36,7 +36,7 @@ pub(crate) fn namespace(
     }
     let name = call.namespace.as_str();
     let Some(held) = core.store.get(NAMESPACE, name) else {
-        return Err(ApiError::not_found(About { group: "", kind: NAMESPACE, name }));
+        return Err(ApiError::not_found(FailureSubject { group: "", kind: NAMESPACE, name }));
     };
     // Changes of present objects are allowed: finalizers must be removable.
     if new.is_some() && held.value["status"]["phase"] == "Terminating" {
@@ -46,7 +46,7 @@ pub(crate) fn namespace(
         let detail = format!("namespace {name} is being terminated");
         let cause = cause("NamespaceTerminating", "metadata.namespace", detail);
         let created = new.map(|object| meta::text(object, "name")).unwrap_or_default();
-        let about = About::resource(&call.kind.served, created);
+        let about = FailureSubject::resource(&call.kind.served, created);
         return Err(ApiError::forbidden(about, &why).because(cause));
     }
     Ok(())
@@ -121,7 +121,7 @@ pub(crate) fn definition(core: &ServerCore, call: &VerbCall, new: &Value) -> Res
     };
     if meta::terminating(&held.value) {
         let why = "create not allowed while custom resource definition is terminating";
-        let about = About::resource(&call.kind.served, meta::text(new, "name"));
+        let about = FailureSubject::resource(&call.kind.served, meta::text(new, "name"));
         return Err(ApiError::forbidden(about, why));
     }
     Ok(())

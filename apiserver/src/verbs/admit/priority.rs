@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::core::ServerCore;
 use crate::kinds::meta;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage::StoredObject;
 use crate::verbs::VerbCall;
 
@@ -105,12 +105,12 @@ pub(crate) fn check_class(
         "PriorityClass {} is already marked as default. Only one default can exist",
         meta::text(&other.value, "name")
     );
-    Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why))
+    Err(ApiError::forbidden(FailureSubject::resource(&call.kind.served, name), &why))
 }
 
 /// Returns the 403 for a Pod.
 fn refused(call: &VerbCall, object: &Value, why: &str) -> ApiError {
     let names = ["name", "generateName"].map(|field| meta::text(object, field));
     let pod = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
-    ApiError::forbidden(About::resource(&call.kind.served, pod), why)
+    ApiError::forbidden(FailureSubject::resource(&call.kind.served, pod), why)
 }

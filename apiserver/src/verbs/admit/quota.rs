@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::apply;
 use crate::core::ServerCore;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::typed::TypeSchema;
 use crate::verbs::VerbCall;
@@ -83,7 +83,7 @@ pub(crate) fn check(
         }
         let limits = amounts(&spec["hard"]);
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let about = About::resource(&call.kind.served, name);
+        let about = FailureSubject::resource(&call.kind.served, name);
         let quota_name = quota.value["metadata"]["name"].as_str().unwrap_or_default();
         if let Some(missing) = usage::unspecified(call, object, &limits) {
             let why = format!("failed quota: {quota_name}: must specify {missing}");

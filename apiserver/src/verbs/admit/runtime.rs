@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::verbs::VerbCall;
 
 /// Resource of runtime classes in the store.
@@ -23,7 +23,7 @@ pub(crate) fn apply(
         let pod = meta::text(object, "name");
         let prefix = if why.starts_with("conflict:") { "" } else { "pod rejected: " };
         let why = format!("{prefix}{why}");
-        ApiError::forbidden(About::resource(&call.kind.served, pod), &why)
+        ApiError::forbidden(FailureSubject::resource(&call.kind.served, pod), &why)
     })
 }
 

@@ -22,13 +22,13 @@ static ORDER: LazyLock<Vec<(String, Vec<&'static str>)>> = LazyLock::new(|| {
 
 /// The objects that a patch reaches, by key.
 #[derive(Debug, Default)]
-struct Reached {
-    inner: BTreeMap<String, Reached>,
+struct ReachedObjects {
+    inner: BTreeMap<String, ReachedObjects>,
     /// Whether all objects below are reached, too.
     whole: bool,
 }
 
-impl Reached {
+impl ReachedObjects {
     /// Returns the objects that a merge patch reaches: all of those in its lists.
     fn by_merge(patch: &Value) -> Self {
         let fields = patch.as_object().into_iter().flatten();
@@ -71,8 +71,8 @@ pub(super) fn patched(
 ) -> String {
     let reached = match form {
         _ if call.kind.custom.is_some() => return object.to_string(),
-        PatchType::Merge => Reached::by_merge(patch),
-        PatchType::Json => Reached::by_operations(patch),
+        PatchType::Merge => ReachedObjects::by_merge(patch),
+        PatchType::Json => ReachedObjects::by_operations(patch),
         PatchType::Strategic => {
             let types = fields::types(call);
             return as_go(&used(types.table(), Some(types.root()), patch, held));
@@ -187,7 +187,7 @@ fn print(
     table: &TypeTable,
     id: Option<Id>,
     value: &Value,
-    reached: Option<&Reached>,
+    reached: Option<&ReachedObjects>,
     out: &mut String,
 ) {
     match value {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::auth::accounts::{Claims, ObjectId};
-use crate::auth::{INVALID_TOKEN, Identified};
+use crate::auth::{INVALID_TOKEN, TokenUser};
 use crate::clock;
 use crate::core::ServerCore;
 use crate::kinds::{builtin, meta};
 use crate::served::Cause;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{ApiError, FailureSubject, invalid_value};
 use crate::storage::{self, StoredObject};
 use crate::verbs::decode::{self, Body};
 use crate::verbs::{ObjectResponse, VerbCall, admit, fields};
@@ -29,8 +29,8 @@ const LONGEST: i64 = 1 << 32;
 const LEEWAY: i64 = 60;
 
 /// Returns the subject of failures about a request.
-fn about(name: &str) -> About<'_> {
-    About { group: GROUP, kind: KIND, name }
+fn about(name: &str) -> FailureSubject<'_> {
+    FailureSubject { group: GROUP, kind: KIND, name }
 }
 
 /// Reads a request with defaults and owners.
@@ -166,8 +166,8 @@ fn bind(
     };
     let namespace = if resource == "nodes" { "" } else { call.namespace.as_str() };
     let held = core.store.get(resource, &storage::key(namespace, name));
-    let held =
-        held.ok_or_else(|| ApiError::not_found(About { group: "", kind: resource, name }))?;
+    let held = held
+        .ok_or_else(|| ApiError::not_found(FailureSubject { group: "", kind: resource, name }))?;
     let spec = &held.value["spec"];
     if resource == "pods" && spec["serviceAccountName"] != call.name.as_str() {
         let text = format!(
@@ -181,7 +181,7 @@ fn bind(
         let why = format!(
             "the UID in the bound object reference ({asked}) does not match the UID in record. The object might have been deleted and then recreated"
         );
-        return Err(ApiError::conflict(About { group: "", kind, name }, &why));
+        return Err(ApiError::conflict(FailureSubject { group: "", kind, name }, &why));
     }
     *slot = Some(id);
     if resource == "pods" {
@@ -205,7 +205,7 @@ pub(crate) fn identify(
     core: &ServerCore,
     token: &str,
     audiences: &[String],
-) -> Result<Option<Identified>, String> {
+) -> Result<Option<TokenUser>, String> {
     // Upstream asks several authenticators, one of which does not know the token at all.
     let listed = |why: String| format!("[{INVALID_TOKEN}, {why}]");
     let read = core.issuer.read(token, audiences, core.clock.seconds()).map_err(listed)?;
@@ -213,7 +213,7 @@ pub(crate) fn identify(
     check(core, &claims).map_err(listed)?;
     let meant = claims.audiences.iter().filter(|own| audiences.contains(own));
     let audiences = meant.cloned().collect();
-    Ok(Some(Identified { user: claims.user().authenticated(), audiences }))
+    Ok(Some(TokenUser { user: claims.user().authenticated(), audiences }))
 }
 
 /// Checks that the account of a token and the bound object still exist.

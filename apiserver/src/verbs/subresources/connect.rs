@@ -14,7 +14,7 @@ use super::kubelet::{self, Command};
 use crate::auth::{self, Attributes};
 use crate::core::ServerCore;
 use crate::hooks;
-use crate::status::{About, ApiError, forbidden_field, invalid_value};
+use crate::status::{ApiError, FailureSubject, forbidden_field, invalid_value};
 use crate::verbs::admit::policies::Operation;
 use crate::verbs::options::Query;
 use crate::verbs::{VerbCall, admit};
@@ -260,7 +260,10 @@ fn check_log(call: &VerbCall, query: &Query) -> Result<(), ApiError> {
     if causes.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid(About { group: "", kind: "PodLogOptions", name: &call.name }, causes))
+    Err(ApiError::invalid(
+        FailureSubject { group: "", kind: "PodLogOptions", name: &call.name },
+        causes,
+    ))
 }
 
 /// Returns the container that is named, or the only container.
@@ -287,7 +290,7 @@ fn container(call: &VerbCall, pod: &Value, wanted: &str) -> Result<String, ApiEr
 /// Returns the address of a node's kubelet.
 fn address(core: &ServerCore, name: &str) -> Result<String, ApiError> {
     // Upstream names the resource of the request, and not that of the missing object.
-    let unknown = || ApiError::not_found(About { group: "", kind: "pods", name });
+    let unknown = || ApiError::not_found(FailureSubject { group: "", kind: "pods", name });
     let node = core.store.get("nodes", name).ok_or_else(unknown)?;
     let status = &node.value["status"];
     let held = status["addresses"].as_array().map_or(&[][..], Vec::as_slice);

@@ -8,9 +8,9 @@ use crate::core::ServerCore;
 use crate::kinds::defaults::child;
 use crate::kinds::meta;
 use crate::selectors;
-use crate::status::{self, About, ApiError, cause};
+use crate::status::{self, ApiError, FailureSubject, cause};
 use crate::storage::{self, StoredObject};
-use crate::verbs::delete::{self, Asked};
+use crate::verbs::delete::{self, DeletionRequest};
 use crate::verbs::options::{self, DeleteOptions};
 use crate::verbs::{ObjectResponse, VerbCall, fields};
 
@@ -77,7 +77,7 @@ fn remove(
         // The mark has made another version of the Pod.
         options.version = options.version.and(marked);
     }
-    match delete::delete_as(core, main, &options, Asked::Other, &mut Vec::new()) {
+    match delete::delete_as(core, main, &options, DeletionRequest::Other, &mut Vec::new()) {
         Err(error) if error.code() == 409 && options.version.is_some() => Ok(None),
         other => other.map(|_| Some(ObjectResponse::created(status::accepted()))),
     }
@@ -237,7 +237,7 @@ fn check(budget: &Value) -> Result<(), ApiError> {
     let status = &budget["status"];
     let count = |field: &str| status[field].as_i64().unwrap_or(0);
     let forbidden = |why: &str| {
-        let about = About { group: "policy", kind: "poddisruptionbudget", name };
+        let about = FailureSubject { group: "policy", kind: "poddisruptionbudget", name };
         Err(ApiError::forbidden(about, why))
     };
     // The budget's status describes an earlier spec: the status's numbers cannot be trusted yet.

@@ -1,6 +1,6 @@
 //! A list in pages, the handling of the list's items, and the beginning and end of every list.
 
-use super::machine::{AttemptEnd, During, ListFigures, ListVerdict, judge};
+use super::machine::{AttemptEnd, EndedRequest, ListFigures, ListVerdict, judge};
 use super::sink::{RawObject, ReflectorSink};
 use super::source::{PageReader, Read};
 use super::{Reflector, ReflectorState};
@@ -67,7 +67,7 @@ impl<T: ReflectorSink> Reflector<T> {
     async fn page(&mut self, page: Read) -> Result<ListMeta, AttemptEnd> {
         let (clock, what) = (self.environment.clock.clone(), self.subject.what.clone());
         let source = std::sync::Arc::clone(&self.source);
-        let judged = |error| judge(&error, During::Page);
+        let judged = |error| judge(&error, EndedRequest::Page);
         let limit = self.options.frame_limit;
         let mut reader =
             PageReader::open(&*source, page, &clock, &what, limit).await.map_err(judged)?;

@@ -285,7 +285,7 @@ impl Discovery {
     /// # Cancel safety
     /// Safe: dropping the future stops the wait.
     pub async fn wait_served(&self, info: &ResourceInfo, limit: Duration) -> Result<(), Error> {
-        served::wait(self, &served::Wanted::of(info), limit).await.map(drop)
+        served::wait(self, &served::WantedKind::of(info), limit).await.map(drop)
     }
 
     /// Waits until a kind is served, for at most `limit`, and returns the kind's resource; an empty
@@ -313,7 +313,7 @@ impl Discovery {
         kind: &str,
         limit: Duration,
     ) -> Result<ResourceInfo, Error> {
-        let wanted = served::Wanted { group, version, kind, resource: None };
+        let wanted = served::WantedKind { group, version, kind, resource: None };
         served::wait(self, &wanted, limit).await
     }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::decision::{Handover, LockRequest, LockResponse, Loss, Machine, OwnRecords};
+use super::decision::{Handover, LockRequest, LockResponse, LossReason, Machine, OwnRecords};
 use super::durations::JITTER;
 use super::gate::LeaseGate;
 use super::lock::{LockAccess, LockWatch, ResourceLock};
@@ -288,10 +288,10 @@ impl ElectionShared {
     }
 
     /// Reports the loss of the lease: to the log, the metric and the watchers.
-    pub(super) fn report_loss(&self, loss: Option<Loss>) {
+    pub(super) fn report_loss(&self, loss: Option<LossReason>) {
         let lease = self.lock.describe();
         match loss {
-            Some(Loss::Taken(holder)) => {
+            Some(LossReason::Taken(holder)) => {
                 warn!(%lease, leader = %holder, "another replica took the lease")
             }
             _ => warn!(%lease, "the lease could not be renewed in time"),

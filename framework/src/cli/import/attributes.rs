@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use super::keys::{AttributeKey, Class, take_keys};
+use super::keys::{AttributeKey, ValueClass, take_keys};
 use super::literals::{json, string};
 use super::names::FieldName;
-use super::rules::{Site, take_rules};
+use super::rules::{RuleSite, take_rules};
 
 /// Derives of every nested type.
 pub(super) const DERIVE: &str = "Clone, Debug, PartialEq, Serialize, Deserialize, Schema";
@@ -19,7 +19,7 @@ const MOST_COLUMNS: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub(super) struct SchemaAttributes {
     /// Form of the value.
-    pub(super) class: Class,
+    pub(super) class: ValueClass,
     /// Fields of the type, or of the items of a list.
     pub(super) names: Vec<FieldName>,
     /// Keywords of the items of a list that have keys.
@@ -42,7 +42,7 @@ impl SchemaAttributes {
         parts.extend(self.with.as_ref().map(|with| AttributeKey::value("with", with)));
         parts.extend(take_keys(&mut rest, self.class, &self.names, &self.each));
         parts.extend(self.keys.iter().cloned());
-        let site = Site { names: &self.names, is_type: self.class == Class::Type };
+        let site = RuleSite { names: &self.names, is_type: self.class == ValueClass::Type };
         let rules = take_rules(&mut rest, &site);
         let description = self.description.as_ref().map(|text| ("description", string(text)));
         let rest = rest.iter().map(|(key, value)| (key.as_str(), json(value)));

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::defaults::{Default, key_value, of_field};
 use super::documentation::Documentation;
-use super::keys::{AttributeKey, Class};
+use super::keys::{AttributeKey, ValueClass};
 use super::literals::string;
-use super::module::{Printed, RustShape, SchemaNode, SchemaPosition, Types, implied_format};
+use super::module::{PrintedType, RustShape, SchemaNode, SchemaPosition, Types, implied_format};
 use super::names::{FieldName, UniqueIdentifiers, camel};
 
 /// A field before the source is printed.
@@ -35,7 +35,7 @@ pub(super) fn structure(
     types: &mut Types,
     node: &SchemaNode,
     place: &SchemaPosition,
-    printed: &mut Printed,
+    printed: &mut PrintedType,
     docs: &Documentation,
 ) -> String {
     let mut functions = String::new();
@@ -61,7 +61,7 @@ pub(super) fn structure(
     if rename_all {
         source.push_str("#[serde(rename_all = \"camelCase\")]\n");
     }
-    let (class, names_of_fields) = (Class::Type, printed.fields.clone());
+    let (class, names_of_fields) = (ValueClass::Type, printed.fields.clone());
     let (keywords, description) = (keywords(types, node, place), docs.description.clone());
     SchemaAttributes {
         class,
@@ -209,7 +209,11 @@ fn field(
     let docs = Documentation::of(docs);
     let mut attributes = SchemaAttributes {
         class: shape.class,
-        names: if shape.class == Class::List { types.fields_of(&shape.rust) } else { Vec::new() },
+        names: if shape.class == ValueClass::List {
+            types.fields_of(&shape.rust)
+        } else {
+            Vec::new()
+        },
         each: shape.each.clone(),
         description: docs.description.clone(),
         keywords: shape.missing(schema),

@@ -44,7 +44,7 @@ impl fmt::Display for AttributeKey {
 
 /// Form of a value, which decides the keys that it may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ValueClass {
     /// A boolean, or another value without keys.
     #[default]
     Other,
@@ -68,31 +68,31 @@ pub(super) const EACH: [&str; 7] =
 /// Takes the keywords for which the class has keys, and returns the keys.
 pub(super) fn take_keys(
     rest: &mut Map<String, Value>,
-    class: Class,
+    class: ValueClass,
     names: &[FieldName],
     each: &Map<String, Value>,
 ) -> Vec<AttributeKey> {
     let mut keys = Vec::new();
     match class {
-        Class::Number => keys.extend(bounds(rest)),
-        Class::Text | Class::IntOrString => {
+        ValueClass::Number => keys.extend(bounds(rest)),
+        ValueClass::Text | ValueClass::IntOrString => {
             keys.extend(range(rest, "length", ["minLength", "maxLength"]));
             keys.extend(text(rest, "pattern", "pattern"));
         }
-        Class::List => keys.extend(list(rest, names, each)),
-        Class::Map | Class::Type => {
+        ValueClass::List => keys.extend(list(rest, names, each)),
+        ValueClass::Map | ValueClass::Type => {
             keys.extend(range(rest, "properties", ["minProperties", "maxProperties"]));
             keys.extend(map_type(rest));
         }
-        Class::Any | Class::Other => {}
+        ValueClass::Any | ValueClass::Other => {}
     }
-    if matches!(class, Class::Number | Class::Text) {
+    if matches!(class, ValueClass::Number | ValueClass::Text) {
         keys.extend(text(rest, "format", "format"));
     }
-    if class == Class::Map {
+    if class == ValueClass::Map {
         keys.extend(flag(rest, "x-kubernetes-embedded-resource", "embedded"));
     }
-    if matches!(class, Class::Map | Class::Any) {
+    if matches!(class, ValueClass::Map | ValueClass::Any) {
         keys.extend(flag(rest, "x-kubernetes-preserve-unknown-fields", "preserve"));
     }
     keys.extend(remarks(rest));

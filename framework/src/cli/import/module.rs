@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::keys::Class;
+use super::keys::ValueClass;
 use super::names::{FieldName, UniqueIdentifiers, pascal, singular};
 
 /// A schema: always a JSON object.
@@ -16,7 +16,7 @@ pub(super) struct RustShape {
     /// The type.
     pub(super) rust: String,
     /// Form of the type's values.
-    pub(super) class: Class,
+    pub(super) class: ValueClass,
     /// Keywords that the type implies; `None`: the type allows any value, and has the keywords that
     /// an attribute adds.
     pub(super) covered: Option<SchemaNode>,
@@ -28,7 +28,7 @@ pub(super) struct RustShape {
 
 impl RustShape {
     /// A type whose schema has these keywords.
-    pub(super) fn of(rust: &str, class: Class, covered: Value) -> Self {
+    pub(super) fn of(rust: &str, class: ValueClass, covered: Value) -> Self {
         let covered = covered.as_object().cloned();
         Self { rust: rust.to_owned(), class, covered, each: SchemaNode::new(), default: None }
     }
@@ -53,7 +53,7 @@ impl RustShape {
 
 /// A printed type.
 #[derive(Clone, Debug)]
-pub(super) struct Printed {
+pub(super) struct PrintedType {
     pub(super) name: String,
     /// The default of the type in JSON.
     pub(super) default: Option<Value>,
@@ -65,7 +65,7 @@ pub(super) struct Printed {
     pub(super) at: usize,
 }
 
-impl Printed {
+impl PrintedType {
     pub(super) fn new(name: String, at: usize) -> Self {
         let (variants, fields) = (BTreeMap::new(), Vec::new());
         Self { name, default: None, variants, fields, at }
@@ -98,7 +98,7 @@ pub(super) struct Types {
     /// Source of the types, in the order in which they were found.
     pub(super) source: Vec<String>,
     /// Printed types by their schemas, as JSON: equal schemas share a type.
-    pub(super) printed: BTreeMap<String, Printed>,
+    pub(super) printed: BTreeMap<String, PrintedType>,
     /// Differences, with their paths.
     pub(super) warnings: Vec<String>,
     pub(super) uses: Uses,
@@ -137,7 +137,7 @@ impl SchemaPosition {
 
 impl Types {
     /// Returns the printed enum or struct of a name.
-    pub(super) fn printed(&self, name: &str) -> Option<&Printed> {
+    pub(super) fn printed(&self, name: &str) -> Option<&PrintedType> {
         self.printed.values().find(|printed| printed.name == name)
     }
 

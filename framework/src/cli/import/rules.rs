@@ -14,14 +14,14 @@ const PARTS: [(&str, &str); 3] =
 
 /// Site of a rule in the printed types.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct RuleSite<'a> {
     /// Fields that the rule may name.
     pub(super) names: &'a [FieldName],
     /// Whether the rule stands on a type, whose fields have names.
     pub(super) is_type: bool,
 }
 
-impl Site<'_> {
+impl RuleSite<'_> {
     /// The value of the key `path`.
     fn path(&self, path: &str) -> String {
         let name = path.strip_prefix('.').filter(|_| self.is_type);
@@ -32,7 +32,7 @@ impl Site<'_> {
 
 /// Takes the rules of a schema if all parts of the rules have keys, and returns a key for each
 /// rule.
-pub(super) fn take_rules(rest: &mut Map<String, Value>, site: &Site<'_>) -> Vec<AttributeKey> {
+pub(super) fn take_rules(rest: &mut Map<String, Value>, site: &RuleSite<'_>) -> Vec<AttributeKey> {
     let key = |rule: &Value| {
         let named = if site.is_type { one_of(rule, site.names) } else { immutable(rule) };
         named.or_else(|| key(rule, |path| site.path(path)))

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::attributes::{DERIVE, SchemaAttributes};
 use super::documentation::Documentation;
 use super::fields;
-use super::keys::{Class, EACH};
-use super::module::{Printed, RustShape, SchemaNode, SchemaPosition, Types, implied_format};
+use super::keys::{EACH, ValueClass};
+use super::module::{PrintedType, RustShape, SchemaNode, SchemaPosition, Types, implied_format};
 use super::names::UniqueIdentifiers;
 
 /// Deepest nesting of types; values below are `serde_json::Value`, with an unchanged schema.
@@ -24,15 +24,14 @@ impl Types {
         if node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             self.uses.int_or_string = true;
             let covered = json!({ "x-kubernetes-int-or-string": true });
-            return RustShape::of("IntOrString", Class::IntOrString, covered).or_default(0);
+            return RustShape::of("IntOrString", ValueClass::IntOrString, covered).or_default(0);
         }
         let number = |rust: &str, name: &str, format: &str| {
-            RustShape::of(rust, Class::Number, json!({ "type": name, "format": format }))
+            RustShape::of(rust, ValueClass::Number, json!({ "type": name, "format": format }))
         };
         match text("type") {
-            "boolean" => {
-                RustShape::of("bool", Class::Other, json!({ "type": "boolean" })).or_default(false)
-            }
+            "boolean" => RustShape::of("bool", ValueClass::Other, json!({ "type": "boolean" }))
+                .or_default(false),
             "integer" if format == "int32" => number("i32", "integer", "int32").or_default(0),
             "integer" => number("i64", "integer", "int64").or_default(0),
             "number" if format == "float" => number("f32", "number", "float").or_default(0.0),
@@ -47,7 +46,7 @@ impl Types {
     /// The type of any value.
     fn any(&mut self) -> RustShape {
         self.uses.value = true;
-        RustShape::of("Value", Class::Any, Value::Null).or_default(Value::Null)
+        RustShape::of("Value", ValueClass::Any, Value::Null).or_default(Value::Null)
     }
 
     /// The type of a text: an enum if the values are listed.
@@ -56,7 +55,7 @@ impl Types {
             if node.get("format").is_some_and(|format| format == "date-time") {
                 self.uses.time = true;
                 let covered = json!({ "type": "string", "format": "date-time" });
-                return RustShape::of("ApiTime", Class::Text, covered);
+                return RustShape::of("ApiTime", ValueClass::Text, covered);
             }
             return Self::plain_text();
         };
@@ -73,11 +72,14 @@ impl Types {
         let default = node.get("default").and_then(Value::as_str).unwrap_or_default();
         let covered = json!({ "type": "string", "enum": values });
         let printed = self.enumeration(&texts, default, node, place);
-        RustShape { default: printed.default, ..RustShape::of(&printed.name, Class::Text, covered) }
+        RustShape {
+            default: printed.default,
+            ..RustShape::of(&printed.name, ValueClass::Text, covered)
+        }
     }
 
     fn plain_text() -> RustShape {
-        RustShape::of("String", Class::Text, json!({ "type": "string" })).or_default("")
+        RustShape::of("String", ValueClass::Text, json!({ "type": "string" })).or_default("")
     }
 
     /// Prints an enum. Its default is that of the first field that has a default.
@@ -87,7 +89,7 @@ impl Types {
         default: &str,
         node: &SchemaNode,
         place: &SchemaPosition,
-    ) -> Printed {
+    ) -> PrintedType {
         let docs = Documentation::of(description(node, place));
         let key = format!("enum {texts:?} {docs:?}");
         let known = self.printed.get(&key).cloned();
@@ -100,7 +102,7 @@ impl Types {
         let mut printed = known.unwrap_or_else(|| {
             let name = self.names.kind(&place.name);
             self.source.push(String::new());
-            Printed::new(name, self.source.len() - 1)
+            PrintedType::new(name, self.source.len() - 1)
         });
         if is_new_default {
             printed.default = Some(default.into());
@@ -119,7 +121,7 @@ impl Types {
         if inner.rust == "IntOrString" {
             covered["x-kubernetes-list-type"] = "atomic".into();
         }
-        let shape = RustShape::of(&format!("Vec<{}>", inner.rust), Class::List, covered);
+        let shape = RustShape::of(&format!("Vec<{}>", inner.rust), ValueClass::List, covered);
         RustShape { each: inner.each, ..shape.or_default(json!([])) }
     }
 
@@ -147,7 +149,7 @@ impl Types {
         }
         let has_format = implied_format(&shape, node);
         let is_corrected = self.exact && has_format;
-        let is_scalar = matches!(shape.class, Class::Text | Class::Number);
+        let is_scalar = matches!(shape.class, ValueClass::Text | ValueClass::Number);
         if has_each
             && is_scalar
             && !is_nullable
@@ -185,7 +187,7 @@ impl Types {
             let printed = self.structure(node, place);
             let mut covered = node.clone();
             covered.remove("default");
-            let shape = RustShape::of(&printed.name, Class::Other, Value::Object(covered));
+            let shape = RustShape::of(&printed.name, ValueClass::Other, Value::Object(covered));
             return RustShape { default: printed.default, ..shape };
         }
         match values {
@@ -193,21 +195,25 @@ impl Types {
                 let inner = self.element(values, &place.element(".*"), false);
                 self.uses.btree_map = true;
                 let covered = json!({ "type": "object", "additionalProperties": inner.covered });
-                RustShape::of(&format!("BTreeMap<String, {}>", inner.rust), Class::Map, covered)
-                    .or_default(json!({}))
+                RustShape::of(
+                    &format!("BTreeMap<String, {}>", inner.rust),
+                    ValueClass::Map,
+                    covered,
+                )
+                .or_default(json!({}))
             }
             None if is_kept && !has_fields => {
                 (self.uses.json_map, self.uses.value) = (true, true);
                 let covered =
                     json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-                RustShape::of("Map<String, Value>", Class::Map, covered).or_default(json!({}))
+                RustShape::of("Map<String, Value>", ValueClass::Map, covered).or_default(json!({}))
             }
             _ => self.any(),
         }
     }
 
     /// Prints a struct.
-    fn structure(&mut self, node: &SchemaNode, place: &SchemaPosition) -> Printed {
+    fn structure(&mut self, node: &SchemaNode, place: &SchemaPosition) -> PrintedType {
         let docs = Documentation::of(description(node, place));
         let mut shape = node.clone();
         shape.retain(|key, _| !matches!(key.as_str(), "description" | "default" | "nullable"));
@@ -223,7 +229,7 @@ impl Types {
         // The place of the type is before the places of the fields' types.
         let at = self.source.len();
         self.source.push(String::new());
-        let mut printed = Printed::new(name, at);
+        let mut printed = PrintedType::new(name, at);
         self.source[at] = fields::structure(self, node, place, &mut printed, &docs);
         self.printed.insert(key, printed.clone());
         printed
@@ -231,7 +237,7 @@ impl Types {
 }
 
 /// Returns the source of an enum, and adds the variants to `printed`.
-fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> String {
+fn enum_source(printed: &mut PrintedType, texts: &[&str], docs: &Documentation) -> String {
     let mut source = String::new();
     docs.print("", &mut source);
     let default = printed.default.as_ref().map_or("", |_| "Default, ");

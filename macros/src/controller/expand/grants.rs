@@ -9,7 +9,7 @@ use syn::{DeriveInput, Type};
 
 use super::{READ, at, implement};
 use crate::controller::attrs::ControllerAttrs;
-use crate::controller::comparisons::{self, Before, TypeComparisons};
+use crate::controller::comparisons::{self, EarlierKinds, TypeComparisons};
 use crate::controller::grants::{GrantTarget, VERBS};
 use crate::controller::object_names;
 use crate::keys::same_tokens;
@@ -106,7 +106,7 @@ fn granted(
             if is_read {
                 before.extend(cached);
             }
-            let before = Before { kinds: &before, graph: is_read };
+            let before = EarlierKinds { kinds: &before, graph: is_read };
             let fault = format!("`{name}` is granted on it already");
             output.extend(comparisons.only(kind, &before, &fault));
             let target = target(comparisons.apart(kind, &before), kind.span(), marker, krate);

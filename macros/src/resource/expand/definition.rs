@@ -9,7 +9,7 @@ use super::{private, private_at, versions};
 use crate::doc_comments::Doc;
 use crate::keys::WithSpan;
 use crate::path::{CollectNames, ParsedPath, PathStep, located as at, statements};
-use crate::resource::attrs::Pair;
+use crate::resource::attrs::KeyValue;
 use crate::resource::model::{ResourceModel, RootField};
 use crate::resource::place::{ColumnAttr, RuleAttr, ScaleAttr};
 
@@ -185,8 +185,8 @@ fn text(value: Option<&WithSpan<String>>) -> Option<TokenStream> {
     some(value.map(|value| &value.value))
 }
 
-fn pairs(pairs: &[Pair]) -> Vec<TokenStream> {
-    let pair = |(key, value): &Pair| {
+fn pairs(pairs: &[KeyValue]) -> Vec<TokenStream> {
+    let pair = |(key, value): &KeyValue| {
         let (key, value) = (&key.value, &value.value);
         quote!((#key, #value))
     };

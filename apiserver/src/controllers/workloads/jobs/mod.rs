@@ -5,9 +5,9 @@ mod status;
 
 use serde_json::{Value, json};
 
-use super::objects::{self, JOBS, Note, PODS};
+use super::objects::{self, JOBS, ObjectEvent, PODS};
 use super::reconcile::WorkloadReconcile;
-use super::{Done, pods};
+use super::{WorkResult, pods};
 use crate::clock;
 use crate::core::ServerCore;
 use crate::kinds::meta;
@@ -22,7 +22,7 @@ const PAUSE: i64 = 10;
 const LONGEST: i64 = 600;
 
 /// Creates and counts the Pods of a Job, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let held = objects::get(turn, JOBS, namespace, name);
     let uid = held.as_ref().map_or("", |held| meta::text(&held.value, "uid"));
     release_orphans(turn, namespace, name, uid)?;
@@ -69,7 +69,7 @@ pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) ->
 }
 
 /// Returns the time at which a finished Job is deleted, or deletes the Job.
-fn expire(core: &ServerCore, job: &Value) -> Done {
+fn expire(core: &ServerCore, job: &Value) -> WorkResult {
     let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return Ok(None) };
     let finished = ["Complete", "Failed"].iter().find_map(|name| objects::condition(job, name));
     let at = finished.and_then(|one| one["lastTransitionTime"].as_str()).and_then(clock::parse);
@@ -226,7 +226,7 @@ fn note(core: &ServerCore, job: &Value, level: &str, reason: &str, text: &str) {
 }
 
 /// Returns an event of the controller.
-fn about<'a>(level: &'a str, reason: &'a str) -> Note<'a> {
+fn about<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
     let (from, api_version, kind) = ("job-controller", "batch/v1", "Job");
-    Note { from, api_version, kind, level, reason }
+    ObjectEvent { from, api_version, kind, level, reason }
 }

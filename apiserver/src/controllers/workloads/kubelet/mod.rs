@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::objects::{self, NODES, PODS};
-use super::{Done, daemonsets};
+use super::{WorkResult, daemonsets};
 use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
@@ -26,7 +26,7 @@ pub(super) use node::{NODE, register};
 /// Gives a Pod a node, lets the Pod run, or removes it.
 ///
 /// Without a namespace the name is that of the node, whose lease is renewed.
-pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     if namespace.is_empty() {
         return node::renew(core, name);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::Done;
+use super::super::WorkResult;
 use super::super::objects::{self, NODES, Resource};
 use crate::core::ServerCore;
 
@@ -60,7 +60,7 @@ pub(in super::super) fn register(core: &ServerCore) {
 }
 
 /// Renews the lease of the node, or makes the lease; returns the time of the next renewal.
-pub(super) fn renew(core: &ServerCore, name: &str) -> Done {
+pub(super) fn renew(core: &ServerCore, name: &str) -> WorkResult {
     let now = core.clock.seconds();
     let Some(node) = objects::get(core, NODES, "", name) else { return Ok(Some(now + PERIOD)) };
     let time = core.clock.rfc3339_micros();

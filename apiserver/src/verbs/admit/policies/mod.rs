@@ -18,8 +18,8 @@ use windlass_cel::admission::{Attributes, Binding, Denial, Enforcement, Validati
 
 use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
-use crate::policies::{Bound, Compiled, PolicyRequest};
-use crate::status::{About, ApiError};
+use crate::policies::{BoundPolicy, Compiled, PolicyRequest};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage::StoredObject;
 use crate::verbs::options::DeleteOptions;
 use crate::verbs::{VerbCall, scale};
@@ -182,7 +182,7 @@ struct PolicyVerdict {
 
 impl Judge<'_> {
     /// Judges the request by a policy with all bindings.
-    fn policy(&mut self, (policy, bindings): &Bound) {
+    fn policy(&mut self, (policy, bindings): &BoundPolicy) {
         let Some(kind) = self.subject.matched(&policy.spec()["matchConstraints"]) else { return };
         let params = match params::Kinds::of(self.subject, policy.spec()) {
             Ok(params) => params,
@@ -302,7 +302,7 @@ impl PolicyVerdict {
         let Some(denial) = self.denial else { return Ok(self.warnings) };
         // The deletion of a collection names no object.
         let name = if subject.name.is_empty() { "Unknown" } else { subject.name };
-        let about = About::resource(&subject.kind.served, name);
+        let about = FailureSubject::resource(&subject.kind.served, name);
         let error = ApiError::denied(about, denial.code, &denial.reason, &denial.message);
         Err(error.warned(self.warnings))
     }

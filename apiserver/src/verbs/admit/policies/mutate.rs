@@ -15,8 +15,8 @@ use crate::apply;
 use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
 use crate::patch;
-use crate::policies::{Bound, Compiled, Policies, PolicyRequest};
-use crate::status::{About, ApiError};
+use crate::policies::{BoundPolicy, Compiled, Policies, PolicyRequest};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage::StoredObject;
 use crate::typed::TypeSchema;
 use crate::verbs::admit::webhooks::settled;
@@ -252,7 +252,7 @@ struct MutationRound<'a> {
 fn collect(
     core: &ServerCore,
     subject: &PolicyRequest<'_>,
-    (policy, bindings): &Bound<MutatingPolicy>,
+    (policy, bindings): &BoundPolicy<MutatingPolicy>,
     found: &mut Vec<Invocation>,
     refusals: &mut Refusals,
 ) {
@@ -334,7 +334,7 @@ impl Refusals {
             return Ok(());
         }
         let name = if subject.name.is_empty() { "Unknown" } else { subject.name };
-        let about = About::resource(&subject.kind.served, name);
+        let about = FailureSubject::resource(&subject.kind.served, name);
         Err(ApiError::refused_by_policies(about, self.reason, &self.messages))
     }
 }

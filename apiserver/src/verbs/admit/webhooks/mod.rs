@@ -17,7 +17,7 @@ use crate::core::ServerCore;
 use crate::hooks::{AdmissionPhase, Configurations, Hook, HookResponse, Question};
 use crate::kinds::Kind;
 use crate::policies::PolicyRequest;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::verbs::VerbCall;
 use crate::verbs::suspend::convert;
 
@@ -68,7 +68,7 @@ fn matched(
         Match::Matched => Ok(Some(kind)),
         Match::Skipped(_) => Ok(None),
         Match::Failed(why) => {
-            let about = About::resource(&call.kind.served, subject.name);
+            let about = FailureSubject::resource(&call.kind.served, subject.name);
             Err(ApiError::forbidden(about, &why))
         }
     }

@@ -79,11 +79,11 @@ enum Delivery {
     /// Called by the informer's task, with the batch.
     Inline(Inline),
     /// Called by the listener's own task, with a single item at a time.
-    Queued { call: DeliverFn, mail: Mutex<Mail>, filled: Notify },
+    Queued { call: DeliverFn, mail: Mutex<MailboxState>, filled: Notify },
 }
 
 /// The mailbox of a listener, under its lock.
-struct Mail {
+struct MailboxState {
     /// The undelivered changes.
     mailbox: Mailbox,
     /// Whether the task holds items that are not delivered yet.
@@ -145,7 +145,7 @@ impl Listener {
         resync: Option<Duration>,
         call: DeliverFn,
     ) -> Arc<Self> {
-        let mail = Mutex::new(Mail { mailbox: Mailbox::new(merging), is_busy: false });
+        let mail = Mutex::new(MailboxState { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, mail, filled: Notify::new() };
         let resync = resync.map(|period| Mutex::new(Resync { period, next: None }));
         Arc::new(Self::new(identity, delivery, resync))
@@ -158,7 +158,7 @@ impl Listener {
         cpu_share: CpuShare,
         call: DeliverFn,
     ) -> Arc<Self> {
-        let mail = Mutex::new(Mail { mailbox: Mailbox::new(merging), is_busy: false });
+        let mail = Mutex::new(MailboxState { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, mail, filled: Notify::new() };
         let listener = Self::new(identity, delivery, None);
         Arc::new(Self { cpu_share, is_internal: true, ..listener })

@@ -58,7 +58,7 @@ use windlass_core::rng::Rng;
 
 pub(super) use absence::NotFound;
 pub(super) use action::{ListFigures, ListVerdict, NextAction};
-pub(super) use attempt_end::{AttemptEnd, During, judge};
+pub(super) use attempt_end::{AttemptEnd, EndedRequest, judge};
 pub(super) use rollback::RollbackCheck;
 
 /// Longest pause that a server can ask for by `Retry-After`.

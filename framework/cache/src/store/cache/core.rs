@@ -28,7 +28,7 @@ pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
 
 /// The order of keys at the last list of all objects.
 #[derive(Default)]
-pub(in crate::store) struct Order {
+pub(in crate::store) struct KeyOrder {
     /// Number of the key set for which the order is valid.
     pub(super) membership: u64,
     /// Places in the order of their keys.
@@ -48,7 +48,7 @@ pub struct StoreCore {
     /// shards.
     pub(in crate::store) state: ShardedRwLock<StoreState>,
     /// The order of keys at the last list of all objects. Locked after `state`.
-    pub(super) order: Mutex<Order>,
+    pub(super) order: Mutex<KeyOrder>,
     /// Receiver of findings about objects that do not decode.
     pub(super) observer: OnceLock<Observer>,
 }

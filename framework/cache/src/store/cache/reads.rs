@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::core::{Order, StoreCore};
+use super::core::{KeyOrder, StoreCore};
 use crate::store::index::{Evaluator, IndexId, IndexPlan, Values};
 use crate::store::object::Object;
 use crate::store::slots::{Id, parts};
@@ -183,7 +183,7 @@ impl StoreCore {
             let ids = found.objects.iter().map(|(id, _)| *id).collect();
             // With the membership that was read: if a key came or went since, the order is not
             // used.
-            *self.order.lock() = Order { membership: found.membership, ids };
+            *self.order.lock() = KeyOrder { membership: found.membership, ids };
         }
     }
 

@@ -37,12 +37,12 @@ pub(super) enum Encoding {
     /// JSON compressed with a dictionary of the kind; compact until there is a dictionary.
     Cold,
     /// Values of a type, beside their metadata.
-    Decoded(Decoded),
+    Decoded(DecodedType),
 }
 
 /// The type whose values are kept.
 #[derive(Clone)]
-pub(super) struct Decoded {
+pub(super) struct DecodedType {
     /// Decodes an object into the type; the error is the reason.
     pub(super) decode: fn(&Object) -> Result<SharedValue, String>,
     /// The type.
@@ -58,7 +58,7 @@ impl StoreSettings {
     #[doc(hidden)]
     pub fn of<K: Resource>(representation: Representation, transform: Option<Transform>) -> Self {
         let form = match representation {
-            Representation::Typed => Encoding::Decoded(Decoded::of::<K>(K::projected())),
+            Representation::Typed => Encoding::Decoded(DecodedType::of::<K>(K::projected())),
             _ if K::projection().is_some() => match FieldSelection::of(K::projected()) {
                 Some(selection) => Encoding::Projected(Arc::new(selection)),
                 None => Encoding::Compact,
@@ -172,7 +172,7 @@ impl fmt::Debug for Encoding {
     }
 }
 
-impl Decoded {
+impl DecodedType {
     /// Builds the settings for values of `K`, which reads these paths.
     fn of<K: Resource>(fields: &'static [&'static [&'static str]]) -> Self {
         let decode = |object: &Object| -> Result<SharedValue, String> {

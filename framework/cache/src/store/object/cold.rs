@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use zstd_safe::{CDict, DCtx, DDict};
 
 use super::buffer_pool::Buffer;
-use super::interned_meta::Common;
+use super::interned_meta::SharedHead;
 
 /// Decompression contexts that are kept; each holds about 100 KB.
 const READERS: usize = 4;
@@ -29,7 +29,7 @@ pub(in crate::store) struct CompressionShared {
     pub(in crate::store) head: Box<[u8]>,
 }
 
-impl Common for CompressionShared {
+impl SharedHead for CompressionShared {
     fn head(&self) -> &[u8] {
         &self.head
     }

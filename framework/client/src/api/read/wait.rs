@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::follow::{Follow, Seen};
+use super::follow::{Follow, FollowedState};
 use crate::api::Api;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{PartialObject, Resource, ResourceExt};
@@ -116,7 +116,7 @@ impl<K: Resource> Api<K> {
         let wait = async {
             loop {
                 match follow.next().await? {
-                    Seen::There(object) => {
+                    FollowedState::There(object) => {
                         // Another uid means that the object was deleted and created again in a gap
                         // of the watch.
                         if uid.as_ref().is_some_and(|uid| uid != object.uid()) {
@@ -127,8 +127,10 @@ impl<K: Resource> Api<K> {
                         }
                         uid = Some(object.uid().to_owned());
                     }
-                    Seen::Absent if uid.is_some() => return Err(self.went(name, condition)),
-                    Seen::Absent => {}
+                    FollowedState::Absent if uid.is_some() => {
+                        return Err(self.went(name, condition));
+                    }
+                    FollowedState::Absent => {}
                 }
             }
         };
@@ -176,7 +178,7 @@ impl<K: Resource> Api<K> {
         let wait = async {
             loop {
                 match follow.next().await? {
-                    Seen::There(object) if uid.is_empty() || object.uid() == uid => {
+                    FollowedState::There(object) if uid.is_empty() || object.uid() == uid => {
                         last = Some(object);
                     }
                     // Gone, or another object of the name.

@@ -29,7 +29,7 @@ use windlass_core::error::{BoxError, Error, ErrorKind};
 const DEFAULT_NAME: &str = "windlass";
 
 /// A layer that was added, to be applied to the services below the layer.
-type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
+type LayerFn = Box<dyn FnOnce(Stack) -> Stack + Send>;
 
 /// Transport settings of the builder. An unset setting falls back to the environment, then to a
 /// default.
@@ -105,7 +105,7 @@ pub struct ClientBuilder {
     /// Settings of the transport.
     settings: ClientSettings,
     /// Layers of the user, the innermost first.
-    layers: Vec<Wrap>,
+    layers: Vec<LayerFn>,
 }
 
 impl ClientBuilder {

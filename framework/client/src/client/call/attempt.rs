@@ -119,7 +119,7 @@ impl Call<'_> {
     pub(super) fn http(&self, credentials: Option<&HeaderValue>, mark: Attempt) -> HttpRequest {
         let mut http = http(self.shared, self.request, self.uri.clone(), credentials, mark);
         if self.wants_gzip() {
-            http.extensions_mut().insert(gzip::Wanted);
+            http.extensions_mut().insert(gzip::GzipRequested);
         }
         http
     }

@@ -40,8 +40,8 @@ use self::attempt::{AttemptError, AttemptResponse, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
-    AttemptOutcome, BackoffManager, Budgets, MAX_RETRIES, RetryDecision, RetryInput, ThrottledLog,
-    Why, decide, is_uncertain,
+    AttemptOutcome, BackoffManager, Budgets, MAX_RETRIES, NoRetryReason, RetryDecision, RetryInput,
+    ThrottledLog, decide, is_uncertain,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
 #[cfg(any(test, feature = "ws"))]
@@ -326,7 +326,9 @@ impl<'a> Call<'a> {
     ) -> Result<(), Error> {
         // A wait beyond the deadline would only delay the same error.
         if wait >= self.remaining() {
-            return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
+            return Err(self
+                .error(failure, Some(NoRetryReason::Final))
+                .note("no time is left to try again"));
         }
         let clock = &self.shared.environment.clock;
         let background = self.request.background;
@@ -334,7 +336,7 @@ impl<'a> Call<'a> {
         // The lock covers the refill and the withdrawal: two calls never take the same saved retry.
         if !self.shared.budgets.lock().of(background).withdraw(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
-            return Err(self.error(failure, Some(Why::Final)).note(note));
+            return Err(self.error(failure, Some(NoRetryReason::Final)).note(note));
         }
         // Set only if another attempt follows: the error of the last attempt names that attempt's
         // doubt.

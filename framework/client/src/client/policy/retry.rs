@@ -78,12 +78,12 @@ pub(crate) enum RetryDecision {
         jitter: Duration,
     },
     /// Report the failure.
-    Fail(Why),
+    Fail(NoRetryReason),
 }
 
 /// Reason why a call is not repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum NoRetryReason {
     /// Another attempt would not help, or could do harm.
     Final,
     /// The maximum number of retries was made.
@@ -113,8 +113,8 @@ pub(crate) fn decide(facts: RetryInput) -> RetryDecision {
         AttemptOutcome::Answered { code: 401, .. } => {
             return match (facts.refreshable, facts.resendable) {
                 (true, true) => RetryDecision::Refresh,
-                (true, false) => RetryDecision::Fail(Why::BodyGone),
-                (false, _) => RetryDecision::Fail(Why::Final),
+                (true, false) => RetryDecision::Fail(NoRetryReason::BodyGone),
+                (false, _) => RetryDecision::Fail(NoRetryReason::Final),
             };
         }
         AttemptOutcome::NotSent => true,
@@ -143,19 +143,19 @@ pub(crate) fn decide(facts: RetryInput) -> RetryDecision {
         _ => false,
     };
     if !again {
-        return RetryDecision::Fail(Why::Final);
+        return RetryDecision::Fail(NoRetryReason::Final);
     }
     if !facts.resendable {
-        return RetryDecision::Fail(Why::BodyGone);
+        return RetryDecision::Fail(NoRetryReason::BodyGone);
     }
     // The first attempt is no retry, hence `>`.
     if facts.attempt > facts.max_retries {
-        return RetryDecision::Fail(Why::Attempts);
+        return RetryDecision::Fail(NoRetryReason::Attempts);
     }
     let at_least = asked.unwrap_or_default();
     // An early failure is more useful than a wait that ends in a timeout.
     if at_least > MAX_RETRY_AFTER || (asked.is_some() && at_least >= facts.remaining) {
-        return RetryDecision::Fail(Why::WaitTooLong(at_least));
+        return RetryDecision::Fail(NoRetryReason::WaitTooLong(at_least));
     }
     RetryDecision::Wait { at_least, jitter: bound(facts.attempt) }
 }
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn g_r3_a_401_refreshes_credentials_once() {
         let mut facts = facts(Verb::Create, false, code(401, None));
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::Final));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::Final));
         facts.refreshable = true;
         assert_eq!(decide(facts), RetryDecision::Refresh);
     }
@@ -345,11 +345,14 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let mut facts = facts(Verb::Get, true, code(429, Some(86_400)));
         facts.remaining = day * 2;
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::WaitTooLong(day)));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::WaitTooLong(day)));
         facts.outcome = code(429, Some(40));
         assert!(matches!(decide(facts), RetryDecision::Wait { .. }));
         facts.remaining = Duration::from_secs(30);
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::WaitTooLong(Duration::from_secs(40))));
+        assert_eq!(
+            decide(facts),
+            RetryDecision::Fail(NoRetryReason::WaitTooLong(Duration::from_secs(40)))
+        );
     }
 
     #[test]
@@ -361,7 +364,7 @@ mod tests {
             matches!(decide(facts), RetryDecision::Wait { at_least: wait, .. } if wait == at_least)
         );
         facts.remaining = Duration::from_secs(60);
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::WaitTooLong(at_least)));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::WaitTooLong(at_least)));
         // Without a wait that the server asked for, no wait is too long: the next attempt fails at
         // the deadline.
         (facts.outcome, facts.remaining) = (AttemptOutcome::NotSent, Duration::ZERO);
@@ -374,9 +377,9 @@ mod tests {
         facts.attempt = 10;
         assert!(matches!(decide(facts), RetryDecision::Wait { .. }));
         facts.attempt = 11;
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::Attempts));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::Attempts));
         (facts.attempt, facts.max_retries) = (1, 0);
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::Attempts));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::Attempts));
     }
 
     #[test]
@@ -386,11 +389,11 @@ mod tests {
         {
             let mut facts = facts(Verb::Apply, true, outcome);
             facts.resendable = false;
-            assert_eq!(decide(facts), RetryDecision::Fail(Why::BodyGone), "{outcome:?}");
+            assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::BodyGone), "{outcome:?}");
         }
         let mut facts = facts(Verb::Apply, true, code(401, None));
         (facts.resendable, facts.refreshable) = (false, true);
-        assert_eq!(decide(facts), RetryDecision::Fail(Why::BodyGone));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::BodyGone));
     }
 
     #[test]

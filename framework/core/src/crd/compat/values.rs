@@ -150,11 +150,11 @@ fn choices(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Valu
 }
 
 /// A bound: the value, and whether it is excluded.
-type Bound = (f64, bool);
+type NumberBound = (f64, bool);
 
 /// Compares bounds of numbers and sizes.
 fn bounds(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value>, path: &str) {
-    let bound = |schema: &Map<String, Value>, key: &str| -> Option<Bound> {
+    let bound = |schema: &Map<String, Value>, key: &str| -> Option<NumberBound> {
         let exclusive = match key {
             "minimum" => "exclusiveMinimum",
             "maximum" => "exclusiveMaximum",
@@ -163,9 +163,12 @@ fn bounds(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value
         let is_excluded = schema.get(exclusive) == Some(&Value::Bool(true));
         Some((schema.get(key)?.as_f64()?, is_excluded))
     };
-    let mut compare = |key: &str, before: Option<Bound>, after: Option<Bound>, sign: f64| {
+    let mut compare = |key: &str,
+                       before: Option<NumberBound>,
+                       after: Option<NumberBound>,
+                       sign: f64| {
         // Compared as bounds from below: those from above are negated.
-        let rank = |bound: Option<Bound>| {
+        let rank = |bound: Option<NumberBound>| {
             bound.map_or((f64::NEG_INFINITY, false), |(value, excluded)| (sign * value, excluded))
         };
         if rank(before) == rank(after) {
@@ -173,7 +176,7 @@ fn bounds(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value
         }
         let tight = rank(after) > rank(before);
         let rule = if tight { CompatRule::BoundTightened } else { CompatRule::BoundLoosened };
-        let print = |bound: Option<Bound>| match bound {
+        let print = |bound: Option<NumberBound>| match bound {
             None => "none".to_owned(),
             Some((value, false)) => value.to_string(),
             Some((value, true)) => format!("{value} (exclusive)"),

@@ -45,12 +45,12 @@ impl JsonForm {
 /// Returns the form of the values that serde reads as `T`.
 pub(super) fn of<T: DeserializeOwned>() -> JsonForm {
     let form = RefCell::new(JsonForm::Any);
-    let _ = T::deserialize(Asked { form: &form, depth: DEPTH });
+    let _ = T::deserialize(FormRecorder { form: &form, depth: DEPTH });
     form.into_inner()
 }
 
 /// The value whose form is recorded.
-struct Asked<'a> {
+struct FormRecorder<'a> {
     form: &'a RefCell<JsonForm>,
     /// Lists, maps and options that may still be looked into.
     depth: usize,
@@ -60,16 +60,16 @@ fn no_value<T>() -> Result<T, Error> {
     Err(Error::custom("there is no value: the form was asked for"))
 }
 
-impl Asked<'_> {
+impl FormRecorder<'_> {
     /// Records a list or a map around the form that `read` finds.
     fn record<T>(
         &self,
         around: fn(Box<JsonForm>) -> JsonForm,
-        read: impl FnOnce(Inside<'_>) -> Result<T, Error>,
+        read: impl FnOnce(SingleElement<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let inside = RefCell::new(JsonForm::Any);
         let outcome = match self.depth.checked_sub(1) {
-            Some(depth) => read(Inside { form: &inside, depth, is_read: false }),
+            Some(depth) => read(SingleElement { form: &inside, depth, is_read: false }),
             None => no_value(),
         };
         *self.form.borrow_mut() = around(Box::new(inside.into_inner()));
@@ -77,7 +77,7 @@ impl Asked<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Asked<'_> {
+impl<'de> Deserializer<'de> for FormRecorder<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -87,7 +87,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let form = self.form;
         let outcome = match self.depth.checked_sub(1) {
-            Some(depth) => visitor.visit_some(Asked { form, depth }),
+            Some(depth) => visitor.visit_some(FormRecorder { form, depth }),
             None => no_value(),
         };
         let inner = form.take();
@@ -142,19 +142,19 @@ impl<'de> Deserializer<'de> for Asked<'_> {
 }
 
 /// The only value of a list or map.
-struct Inside<'a> {
+struct SingleElement<'a> {
     form: &'a RefCell<JsonForm>,
     depth: usize,
     is_read: bool,
 }
 
-impl Inside<'_> {
+impl SingleElement<'_> {
     fn value<'de, T: DeserializeSeed<'de>>(&self, seed: T) -> Result<T::Value, Error> {
-        seed.deserialize(Asked { form: self.form, depth: self.depth })
+        seed.deserialize(FormRecorder { form: self.form, depth: self.depth })
     }
 }
 
-impl<'de> SeqAccess<'de> for Inside<'_> {
+impl<'de> SeqAccess<'de> for SingleElement<'_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
@@ -168,7 +168,7 @@ impl<'de> SeqAccess<'de> for Inside<'_> {
     }
 }
 
-impl<'de> MapAccess<'de> for Inside<'_> {
+impl<'de> MapAccess<'de> for SingleElement<'_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(

@@ -1,6 +1,6 @@
 //! Splitting of a LIST body into items during the transfer; holds at most one unfinished item.
 
-use super::carry::{Carry, RawItem};
+use super::carry::{CarriedBytes, RawItem};
 use crate::wire::scanner::members::{text, value_at_plain_path};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
@@ -61,7 +61,7 @@ pub struct ListSplitter {
     /// Scan of the name or value that has begun; `None` between values.
     scan: Option<ValueScan>,
     /// Bytes of a name or value that earlier pieces began.
-    carry: Carry,
+    carry: CarriedBytes,
     /// The members that were read so far.
     meta: ListMeta,
     /// Whether `items` has come, null included: without `items` the body is no list.
@@ -81,7 +81,7 @@ impl ListSplitter {
             at: SplitterState::Start,
             field: ListMember::Other,
             scan: None,
-            carry: Carry::new(limit),
+            carry: CarriedBytes::new(limit),
             meta: ListMeta::default(),
             has_items: false,
         }

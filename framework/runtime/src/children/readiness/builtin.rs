@@ -93,7 +93,7 @@ macro_rules! conditions {
     }};
 }
 
-/// Borrows conditions of the type `metav1.BorrowedCondition`.
+/// Borrows conditions of the type `metav1.Condition`.
 macro_rules! meta_conditions {
     ($object:expr) => {{
         let status = $object.status.as_ref();

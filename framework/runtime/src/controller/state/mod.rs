@@ -18,7 +18,7 @@ mod superseded;
 mod waits;
 
 pub(super) use self::apply_cache::{
-    ApplyCache, ChildHashes, ChildVersion, IntentHashes, Recalled, comparable, fingerprint,
+    ApplyCache, ChildHashes, ChildVersion, IntentHashes, RecalledApply, comparable, fingerprint,
 };
 pub use self::change_log::ChangeLog;
 pub(super) use self::change_log::{

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::slot::{Again, KeySlot, Nanos, Stage};
+use super::slot::{KeySlot, Nanos, RepeatedAdd, Stage};
 use super::ticket::Ticket;
 use super::{QueueCore, QueueCounts};
 use crate::workqueue::meter::{QueueDurations, QueueReport};
@@ -96,8 +96,8 @@ impl<T: Eq + Clone> QueueCore<T> {
             Stage::Working { index } => {
                 let working = self.slots.in_work().get(index as usize)?;
                 match working.again {
-                    Again::At { at, .. } => (ago(working.since), until(at), true),
-                    again => (ago(working.since), None, matches!(again, Again::Now { .. })),
+                    RepeatedAdd::At { at, .. } => (ago(working.since), until(at), true),
+                    again => (ago(working.since), None, matches!(again, RepeatedAdd::Now { .. })),
                 }
             }
             Stage::Waiting { at, .. } => (None, until(at), false),

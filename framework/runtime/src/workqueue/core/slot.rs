@@ -76,12 +76,12 @@ pub(super) enum Stage {
 pub(super) struct Working {
     pub(super) ticket: Ticket,
     pub(super) since: Nanos,
-    pub(super) again: Again,
+    pub(super) again: RepeatedAdd,
 }
 
 /// Adds that arrived while the key was in work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RepeatedAdd {
     /// Not added.
     No,
     /// Added without delay: the key has an entry in a lane, which may have been passed over.

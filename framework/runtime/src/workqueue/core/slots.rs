@@ -10,7 +10,7 @@
 
 use hashbrown::HashTable;
 
-use super::slot::{Again, KeySlot, Nanos, Stage, Working};
+use super::slot::{KeySlot, Nanos, RepeatedAdd, Stage, Working};
 use super::ticket::{NO_SLOT, Ticket};
 
 /// Number of slots from which a new key gets the slot of an idle key. A key of unknown kind may
@@ -138,7 +138,7 @@ impl<T> Slots<T> {
         match self.find_slot(ticket)?.stage {
             Stage::Ready { seq, .. } => Some(seq),
             Stage::Working { index } => match self.in_work.get(index as usize)?.again {
-                Again::Now { seq, passed: false, .. } => Some(seq),
+                RepeatedAdd::Now { seq, passed: false, .. } => Some(seq),
                 _ => None,
             },
             _ => None,
@@ -159,7 +159,7 @@ impl<T> Slots<T> {
     #[inline]
     pub(super) fn begin_work(&mut self, ticket: Ticket, since: Nanos) -> u32 {
         let index = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
-        self.in_work.push(Working { ticket, since, again: Again::No });
+        self.in_work.push(Working { ticket, since, again: RepeatedAdd::No });
         index
     }
 

@@ -39,18 +39,18 @@ impl ValueChange {
 
 /// Returns the changes of a value; fields that it does not have are taken from `other`.
 pub(super) fn changes(value: &Value, schema: &Value, other: &Value) -> Vec<ValueChange> {
-    let mut found = Found::default();
+    let mut found = FoundChanges::default();
     found.value(value, schema, Some(other), 0);
     found.changes
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct FoundChanges {
     here: String,
     changes: Vec<ValueChange>,
 }
 
-impl Found {
+impl FoundChanges {
     fn add(&mut self, name: &'static str, to: impl Into<Option<Value>>) {
         // The object as a whole is not changed.
         if !self.here.is_empty() {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use serde_json::Value;
 use windlass_core::rng::Rng;
 
-use super::lost::{Losses, Tries};
+use super::lost::{FieldObservations, Tries};
 use super::values::{Path, Values};
 
 /// Judgement of serde: the value in its rewritten form, or the reason against the value.
@@ -55,7 +55,7 @@ pub struct ValueCounts {
 /// Tries `count` values of the target, half of which fit the schema.
 pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueCounts {
     let values = Values::new(rng, target.examples);
-    let (mut tally, mut losses) = (ValueCounts::default(), Losses::default());
+    let (mut tally, mut losses) = (ValueCounts::default(), FieldObservations::default());
     for i in 0..count {
         let (value, changed) = if i % 2 == 0 {
             (values.fitting(target.schema), Path::new())
@@ -75,7 +75,7 @@ async fn one(
     target: &CheckTarget<'_>,
     value: Value,
     changed: &[String],
-    (tally, losses): (&mut ValueCounts, &mut Losses),
+    (tally, losses): (&mut ValueCounts, &mut FieldObservations),
 ) {
     let stored = match (target.store)(value.clone()).await {
         Ok(stored) => stored,

@@ -48,7 +48,7 @@ pub(in crate::testing) type Path = Vec<String>;
 
 /// The part of the optional fields that a generated value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum OptionalShare {
     None,
     Half,
     All,
@@ -56,15 +56,15 @@ pub(super) enum Share {
 
 /// A position that a generated value must have, and its other fields.
 #[derive(Clone, Copy, Debug)]
-struct Aim<'a> {
+struct ForcedPosition<'a> {
     place: &'a [String],
-    share: Share,
+    share: OptionalShare,
 }
 
 /// No position.
-const ANYWHERE: Aim<'static> = Aim { place: &[], share: Share::Half };
+const ANYWHERE: ForcedPosition<'static> = ForcedPosition { place: &[], share: OptionalShare::Half };
 
-impl Aim<'_> {
+impl ForcedPosition<'_> {
     /// Whether the position is below a step.
     fn is_below(&self, step: &str) -> bool {
         self.place.first().is_some_and(|first| first == step)
@@ -133,9 +133,10 @@ impl<'e> Values<'e> {
         &self,
         schema: &Value,
         place: &[String],
-        share: Share,
+        share: OptionalShare,
     ) -> Option<Value> {
-        let mut values = (0..ATTEMPTS).map(|_| self.value(&[schema], 0, Aim { place, share }));
+        let mut values =
+            (0..ATTEMPTS).map(|_| self.value(&[schema], 0, ForcedPosition { place, share }));
         values.find(|value| misfit(value, schema).is_none())
     }
 
@@ -169,11 +170,11 @@ impl<'e> Values<'e> {
     }
 
     /// Whether an optional field is generated.
-    fn is_taken(&self, share: Share) -> bool {
+    fn is_taken(&self, share: OptionalShare) -> bool {
         match share {
-            Share::None => false,
-            Share::Half => self.one_in(2),
-            Share::All => true,
+            OptionalShare::None => false,
+            OptionalShare::Half => self.one_in(2),
+            OptionalShare::All => true,
         }
     }
 
@@ -183,7 +184,7 @@ impl<'e> Values<'e> {
     }
 
     /// A value for a schema with conditions beside the schema.
-    fn value(&self, nodes: &[&Value], depth: usize, aim: Aim<'_>) -> Value {
+    fn value(&self, nodes: &[&Value], depth: usize, aim: ForcedPosition<'_>) -> Value {
         let nodes = self.chosen(nodes);
         let any = |key: &str| nodes.iter().any(|node| node.get(key) == Some(&Value::Bool(true)));
         if any("nullable") && aim.place.is_empty() && self.one_in(6) {
@@ -296,7 +297,7 @@ impl<'e> Values<'e> {
     }
 
     /// A list.
-    fn array(&self, nodes: &[&SchemaObject], depth: usize, aim: Aim<'_>) -> Value {
+    fn array(&self, nodes: &[&SchemaObject], depth: usize, aim: ForcedPosition<'_>) -> Value {
         let items: Vec<&Value> = nodes.iter().filter_map(|node| node.get("items")).collect();
         let least = bound(nodes, "minItems");
         let most = nodes.iter().filter_map(|node| node.get("maxItems")?.as_u64()).min();
@@ -319,7 +320,7 @@ impl<'e> Values<'e> {
     }
 
     /// An object.
-    fn object(&self, nodes: &[&SchemaObject], depth: usize, aim: Aim<'_>) -> Value {
+    fn object(&self, nodes: &[&SchemaObject], depth: usize, aim: ForcedPosition<'_>) -> Value {
         let mut names: Vec<&String> = Vec::new();
         for properties in nodes.iter().filter_map(|node| node.get("properties")?.as_object()) {
             names
@@ -364,7 +365,13 @@ impl<'e> Values<'e> {
     }
 
     /// The value of a field.
-    fn field(&self, nodes: &[&SchemaObject], name: &str, depth: usize, aim: Aim<'_>) -> Value {
+    fn field(
+        &self,
+        nodes: &[&SchemaObject],
+        name: &str,
+        depth: usize,
+        aim: ForcedPosition<'_>,
+    ) -> Value {
         let schemas: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("properties")?.get(name)).collect();
         if schemas.is_empty() {

@@ -130,7 +130,13 @@ impl Simulation {
         }
         if let Some(reference) = found {
             let is_alone = replay.is_some();
-            let sweep = Sweep { shared: &shared, reference: &reference, settings, began, is_alone };
+            let sweep = SimulationShared {
+                shared: &shared,
+                reference: &reference,
+                settings,
+                began,
+                is_alone,
+            };
             sweep.run(&seeds, &mut report);
         }
         report.elapsed = began.elapsed();
@@ -155,7 +161,7 @@ fn seed_and_faults(text: &str) -> Option<(u64, Option<usize>)> {
 }
 
 /// State that the threads of a simulation share.
-struct Sweep<'a, F> {
+struct SimulationShared<'a, F> {
     shared: &'a SharedByRuns<'a, F>,
     reference: &'a Reference,
     settings: Simulation,
@@ -164,7 +170,7 @@ struct Sweep<'a, F> {
     is_alone: bool,
 }
 
-impl<F> Sweep<'_, F> {
+impl<F> SimulationShared<'_, F> {
     /// Runs the seeds on all threads.
     fn run<W>(&self, seeds: &[u64], report: &mut SimulationReport)
     where

@@ -65,7 +65,7 @@ pub(super) async fn play(
     manager.namespaces.clone_from(&lines.header.namespaces);
     // As it was when the recorded operator started.
     rng.restore(lines.header.seed);
-    let course = Course {
+    let course = OngoingReplay {
         script,
         clock: clock.clone(),
         began: clock.now() + LEAD,
@@ -104,14 +104,14 @@ fn workers(lines: &Lines, script: &Script) -> usize {
 }
 
 /// A replay under way.
-struct Course {
+struct OngoingReplay {
     script: Arc<Script>,
     clock: Clock,
     began: Instant,
     running: Running,
 }
 
-impl Course {
+impl OngoingReplay {
     /// Waits for the time of an entry.
     async fn reach(&self, began: Timestamp, at: Timestamp) {
         let offset = Duration::try_from(at.duration_since(began)).unwrap_or_default();

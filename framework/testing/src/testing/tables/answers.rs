@@ -9,7 +9,7 @@ use http::request::Parts;
 use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::given::Given;
+use super::given::GivenObject;
 use crate::testing::target::RequestTarget;
 
 /// Members by which the items of a list are told apart.
@@ -17,7 +17,7 @@ const ITEM_NAMES: [&str; 3] = ["uid", "type", "name"];
 
 /// The given objects, with their namespaces.
 #[derive(Debug)]
-pub(super) struct Answers(pub(super) Vec<(String, Given)>);
+pub(super) struct Answers(pub(super) Vec<(String, GivenObject)>);
 
 /// An answer: its code, its body, and whether more may follow, as of a watch.
 pub(super) struct ScriptedResponse {

@@ -10,7 +10,7 @@ use windlass_runtime::controller::{
 use super::Case;
 use super::expected::{Effect, ExpectedChange, ExpectedEffects};
 use super::fields::{self, FieldValues};
-use super::given::{Given, NamespaceNames};
+use super::given::{GivenObject, NamespaceNames};
 
 /// Differences so far.
 struct CaseComparison<'a> {
@@ -203,7 +203,7 @@ impl CaseComparison<'_> {
     }
 
     /// Returns the given object of that key.
-    fn known(&self, object: &Given) -> Option<&Given> {
+    fn known(&self, object: &GivenObject) -> Option<&GivenObject> {
         let case = self.case;
         std::iter::once(&case.object).chain(&case.given).find(|given| given.is_same(object))
     }

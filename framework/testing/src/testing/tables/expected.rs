@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::given::Given;
+use super::given::GivenObject;
 
 /// Expected effects of a reconcile.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct ExpectedEffects {
 pub(super) struct ExpectedChange {
     pub(super) effect: Effect,
     /// Its fields; those that are absent are not compared.
-    pub(super) object: Given,
+    pub(super) object: GivenObject,
 }
 
 /// Effect of a change.

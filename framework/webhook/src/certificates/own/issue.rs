@@ -10,7 +10,7 @@ use rcgen::{
 use windlass_core::{Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::pair::Pair;
+use super::pair::CertificatePair;
 use super::{after, before};
 
 /// Life of an authority.
@@ -92,21 +92,24 @@ fn set_life(params: &mut CertificateParams, from: Timestamp, to: Timestamp) {
 }
 
 /// Makes an authority.
-pub(super) fn authority(names: &CertificateNames, now: Timestamp) -> Result<Pair, Error> {
+pub(super) fn authority(
+    names: &CertificateNames,
+    now: Timestamp,
+) -> Result<CertificatePair, Error> {
     let from = before(now, SKEW);
     let mut params = authority_params(names, from);
     set_life(&mut params, from, after(from, AUTHORITY));
     let key = KeyPair::generate().map_err(unmade)?;
     let certificate = params.self_signed(&key).map_err(unmade)?.pem();
-    Pair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
+    CertificatePair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
 }
 
 /// Makes a serving certificate, which does not outlive its authority.
 pub(super) fn serving(
     names: &CertificateNames,
-    authority: &Pair,
+    authority: &CertificatePair,
     now: Timestamp,
-) -> Result<Pair, Error> {
+) -> Result<CertificatePair, Error> {
     let from = before(now, SKEW).max(authority.validity.not_before);
     let to = after(from, SERVING).min(authority.validity.not_after);
     let mut params = CertificateParams::new(names.hosts()).map_err(unmade)?;
@@ -119,5 +122,5 @@ pub(super) fn serving(
     let issuer = Issuer::new(authority_params(names, authority.validity.not_before), signing);
     let key = KeyPair::generate().map_err(unmade)?;
     let certificate = params.signed_by(&key, &issuer).map_err(unmade)?.pem();
-    Pair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
+    CertificatePair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
 }

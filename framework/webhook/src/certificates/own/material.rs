@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::after;
 use super::issue::{CertificateNames, SKEW, authority, serving};
-use super::pair::{Pair, validity};
+use super::pair::{CertificatePair, validity};
 use super::verifier::Verifier;
 
 /// Time for which a new authority is trusted before it signs.
@@ -31,11 +31,11 @@ const NEXT_KEY: &str = "next-ca.key";
 /// The certificates of an operator.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Material {
-    authority: Pair,
+    authority: CertificatePair,
     /// The authority that is trusted, and does not sign yet.
-    next: Option<Pair>,
+    next: Option<CertificatePair>,
     /// `None` when the Secret has none that API servers accept.
-    serving: Option<Pair>,
+    serving: Option<CertificatePair>,
     /// Earlier authorities, newest first.
     earlier: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl Material {
     ) -> Result<Self, &'static str> {
         let pair = |certificate: &str, key: &str| {
             let key = Zeroizing::new(text(secret, key)?);
-            let pair = Pair::new(text(secret, certificate)?, key)?;
+            let pair = CertificatePair::new(text(secret, certificate)?, key)?;
             // A key that cannot be read could never sign.
             rcgen::KeyPair::from_pem(&pair.key).ok().map(|_| pair)
         };
@@ -146,7 +146,8 @@ impl Material {
 
     /// Returns the step that is due.
     pub(super) fn step(&self, now: Timestamp) -> RenewalStep {
-        let is_trusted = |next: &Pair| after(next.validity.not_before, SKEW + OVERLAP) <= now;
+        let is_trusted =
+            |next: &CertificatePair| after(next.validity.not_before, SKEW + OVERLAP) <= now;
         match &self.next {
             Some(next) if next.is_over(now) => RenewalStep::Anew,
             // Nothing that the old authority signed is accepted any more.
