@@ -1,8 +1,8 @@
 //! The queue's state machine: no locks, no tasks, no clock of its own.
 //!
-//! Every call is passed the time since the queue was made. Each key has one [`Slot`]; an idle key
-//! keeps its slot, unless there are very many slots. The cost of an operation does not depend on
-//! the number of keys; only delays cost another step each time that their number doubles.
+//! Every call is passed the time since the queue was made. Each key has one [`KeySlot`]; an idle
+//! key keeps its slot, unless there are very many slots. The cost of an operation does not depend
+//! on the number of keys; only delays cost another step each time that their number doubles.
 
 use std::time::Duration;
 

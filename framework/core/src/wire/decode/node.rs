@@ -137,7 +137,7 @@ impl<'de> ValueNode<'de> {
     /// Passes the items of a list to the visitor.
     fn list<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         let Value::Array(items) = self.0 else { return self.any(visitor) };
-        let mut items = ListItems { left: items.iter(), at: 0 };
+        let mut items = ItemAccess { left: items.iter(), at: 0 };
         let value = visitor.visit_seq(&mut items)?;
         if items.left.len() == 0 {
             return Ok(value);
@@ -220,14 +220,14 @@ impl<'de> Deserializer<'de> for ValueNode<'de> {
 }
 
 /// The items of a list.
-struct ListItems<'de> {
+struct ItemAccess<'de> {
     /// Items that were not read yet.
     left: std::slice::Iter<'de, Value>,
     /// Index of the next item, for the path.
     at: usize,
 }
 
-impl<'de> SeqAccess<'de> for ListItems<'de> {
+impl<'de> SeqAccess<'de> for ItemAccess<'de> {
     type Error = NodeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
