@@ -28,7 +28,7 @@ use crate::seed::Rng;
 use crate::storage::Store;
 
 /// Shared state of a server.
-pub(crate) struct Core {
+pub(crate) struct ServerCore {
     /// Wall clock of timestamps.
     pub(crate) clock: Clock,
     /// Source of all randomness.
@@ -93,13 +93,15 @@ pub(crate) struct ReservedAddresses {
     pub(crate) ports: Vec<i64>,
 }
 
-impl std::fmt::Debug for Core {
+impl std::fmt::Debug for ServerCore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Core").field("revision", &self.store.revision()).finish_non_exhaustive()
+        f.debug_struct("ServerCore")
+            .field("revision", &self.store.revision())
+            .finish_non_exhaustive()
     }
 }
 
-impl Core {
+impl ServerCore {
     /// Returns a server without objects; `verbs::bootstrap` creates those that exist from the
     /// start.
     pub(crate) fn new(clock: Clock, rng: Rng) -> Arc<Self> {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, custom, meta};
-use crate::storage::Object;
+use crate::storage::StoredObject;
 
 /// Store resource of definitions.
 pub(crate) const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -62,15 +62,15 @@ pub(crate) fn mark(definition: &mut Value, now: &str) {
 ///
 /// A parameter of the life cycle, because the deletion is a verb: verbs stand above this module,
 /// and the deletion of the last instance leads back to [`observe`].
-pub(crate) type DeleteInstances = fn(&Core, &Arc<Kind>);
+pub(crate) type DeleteInstances = fn(&ServerCore, &Arc<Kind>);
 
 /// Acts on a write of a definition (serves or withdraws the kind) or on the deletion of an
 /// instance.
 pub(crate) fn observe(
-    core: &Core,
+    core: &ServerCore,
     kind: &Kind,
-    before: Option<&Arc<Object>>,
-    after: Option<&Arc<Object>>,
+    before: Option<&Arc<StoredObject>>,
+    after: Option<&Arc<StoredObject>>,
     delete: DeleteInstances,
 ) {
     if kind.storage == STORAGE {
@@ -91,14 +91,14 @@ pub(crate) fn observe(
 }
 
 /// Withdraws the kinds of a definition and ends their watches.
-fn unserve(core: &Core, definition: &Value) {
+fn unserve(core: &ServerCore, definition: &Value) {
     let storage = custom::storage(definition);
     core.registry.replace(&storage, Vec::new());
     core.store.end(&storage);
 }
 
 /// Changes a definition and returns the stored object; `None` if the definition is gone.
-fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Object>> {
+fn change(core: &ServerCore, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<StoredObject>> {
     // A concurrent write makes `put` fail: the change is then computed from the newer state.
     loop {
         let held = core.store.get(STORAGE, name)?;
@@ -116,7 +116,7 @@ fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Obje
 }
 
 /// Records the server as manager of the status that it wrote.
-fn track(core: &Core, old: &Value, new: &Value) -> Value {
+fn track(core: &ServerCore, old: &Value, new: &Value) -> Value {
     let Some(kind) = core.kind("apiextensions.k8s.io", "customresourcedefinitions") else {
         return new.clone();
     };
@@ -142,7 +142,7 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
 }
 
 /// Accepts the names of a definition, establishes and serves it; continues a begun deletion.
-fn settle(core: &Core, name: &str, delete: DeleteInstances) {
+fn settle(core: &ServerCore, name: &str, delete: DeleteInstances) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     if meta::terminating(&held.value) {
         terminate(core, name, delete);
@@ -166,7 +166,7 @@ fn settle(core: &Core, name: &str, delete: DeleteInstances) {
 }
 
 /// Serves the kinds of a definition.
-fn serve(core: &Core, definition: &Value) {
+fn serve(core: &ServerCore, definition: &Value) {
     let storage = custom::storage(definition);
     let kinds = custom::kinds(definition);
     // The store first: a request that finds the kind must also find the resource served.
@@ -176,7 +176,7 @@ fn serve(core: &Core, definition: &Value) {
 
 /// Serves exactly the kinds of the stored definitions, after the whole state of the store has been
 /// replaced; goes on with the begun work on each definition.
-pub(crate) fn reload(core: &Core, delete: DeleteInstances) {
+pub(crate) fn reload(core: &ServerCore, delete: DeleteInstances) {
     let (definitions, _) = core.store.snapshot(STORAGE);
     for kind in core.registry.table().stored() {
         let definition = kind.custom.as_ref().map(|custom| &custom.definition);
@@ -198,7 +198,7 @@ pub(crate) fn reload(core: &Core, delete: DeleteInstances) {
 
 /// Checks definitions with conflicting names again: a conflict may be over once another definition
 /// is gone.
-fn retry_conflicts(core: &Core, delete: DeleteInstances) {
+fn retry_conflicts(core: &ServerCore, delete: DeleteInstances) {
     let (definitions, _) = core.store.snapshot(STORAGE);
     for (name, held) in &definitions {
         if has_condition(&held.value, "NamesAccepted", "False") {
@@ -215,7 +215,7 @@ struct ReservedNames {
 }
 
 /// Returns the accepted names of all other definitions of the group.
-fn names_of_others(core: &Core, definition: &Value) -> ReservedNames {
+fn names_of_others(core: &ServerCore, definition: &Value) -> ReservedNames {
     let mut names = ReservedNames::default();
     let (definitions, _) = core.store.snapshot(STORAGE);
     for (_, other) in &definitions {
@@ -293,7 +293,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Deletes the instances of a definition that is being deleted.
-fn terminate(core: &Core, name: &str, delete: DeleteInstances) {
+fn terminate(core: &ServerCore, name: &str, delete: DeleteInstances) {
     let now = core.clock.rfc3339();
     let Some(held) = core.store.get(STORAGE, name) else { return };
     if !meta::finalizers(&held.value).iter().any(|finalizer| finalizer == FINALIZER) {
@@ -320,7 +320,7 @@ fn terminate(core: &Core, name: &str, delete: DeleteInstances) {
 }
 
 /// Removes the finalizer of a definition that is being deleted, once no instance is left.
-fn finish(core: &Core, name: &str, delete: DeleteInstances) {
+fn finish(core: &ServerCore, name: &str, delete: DeleteInstances) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     let waiting = meta::finalizers(&held.value).iter().any(|finalizer| finalizer == FINALIZER);
     let storage = custom::storage(&held.value);

@@ -13,7 +13,7 @@ use crate::server::{ApiServer, Builder};
 use crate::status::ApiError;
 use crate::storage;
 use crate::verbs::options::DeleteOptions;
-use crate::verbs::{Call, create, delete};
+use crate::verbs::{VerbCall, create, delete};
 
 /// All objects that a server stored at one moment.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl ApiServer {
         namespace: &str,
         object: Value,
     ) -> Result<Value, ApiError> {
-        let call = Call::by_server(&self.core, group, plural, namespace, "")?;
+        let call = VerbCall::by_server(&self.core, group, plural, namespace, "")?;
         create::create(&self.core, &call, object, &mut Vec::new()).map(|answer| answer.value)
     }
 
@@ -69,7 +69,7 @@ impl ApiServer {
         namespace: &str,
         name: &str,
     ) -> Result<(), ApiError> {
-        let call = Call::by_server(&self.core, group, plural, namespace, name)?;
+        let call = VerbCall::by_server(&self.core, group, plural, namespace, name)?;
         delete::delete(&self.core, &call, &DeleteOptions::default(), &mut Vec::new()).map(drop)
     }
 

@@ -8,7 +8,7 @@ use crate::auth::accounts::Issuer;
 use crate::crds;
 use crate::data::{Credentials, DataFile, Writer};
 use crate::seed::Rng;
-use crate::server::{ApiServer, Builder, Kept, new_token};
+use crate::server::{ApiServer, Builder, ServerDataFile, new_token};
 use crate::storage::{Backup, Journal};
 use crate::tls::PemIdentity;
 use crate::verbs::delete;
@@ -52,7 +52,7 @@ impl Builder {
         let writer = Writer::start(file, journal, move || stop.cancel())?;
         crds::reload(&core, delete::instances);
         let mut server = self.run(core);
-        server.kept = Some(Arc::new(Kept { authority, token, writer }));
+        server.data_file = Some(Arc::new(ServerDataFile { authority, token, writer }));
         server.flush().await?;
         Ok(server)
     }

@@ -148,7 +148,7 @@ fn is_key(before: &[u8]) -> bool {
 pub(crate) fn in_order(text: &str, complaints: Vec<String>) -> Vec<String> {
     let mut wanted: BTreeSet<String> = complaints.iter().cloned().collect();
     let found = RefCell::new(Vec::new());
-    let fields = Fields { path: String::new(), wanted: &wanted, found: &found };
+    let fields = FieldSearch { path: String::new(), wanted: &wanted, found: &found };
     let mut reader = serde_json::Deserializer::from_str(text);
     // The text was read before; if not, the order stays.
     drop(fields.deserialize(&mut reader));
@@ -159,16 +159,16 @@ pub(crate) fn in_order(text: &str, complaints: Vec<String>) -> Vec<String> {
 }
 
 /// A walk over a text that finds the fields of complaints.
-struct Fields<'a> {
+struct FieldSearch<'a> {
     path: String,
     wanted: &'a BTreeSet<String>,
     found: &'a RefCell<Vec<String>>,
 }
 
-impl Fields<'_> {
+impl FieldSearch<'_> {
     /// Returns the walk over a value below this one.
-    fn below(&self, path: String) -> Fields<'_> {
-        Fields { path, wanted: self.wanted, found: self.found }
+    fn below(&self, path: String) -> FieldSearch<'_> {
+        FieldSearch { path, wanted: self.wanted, found: self.found }
     }
 
     /// Notes a complaint, if wanted.
@@ -180,7 +180,7 @@ impl Fields<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Fields<'_> {
+impl<'de> DeserializeSeed<'de> for FieldSearch<'_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
@@ -188,7 +188,7 @@ impl<'de> DeserializeSeed<'de> for Fields<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Fields<'_> {
+impl<'de> Visitor<'de> for FieldSearch<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

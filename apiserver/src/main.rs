@@ -92,7 +92,8 @@ async fn main() -> ExitCode {
 /// Starts the server, writes the kubeconfig and serves until a signal arrives.
 async fn run(arguments: Arguments) -> Result<(), String> {
     // Installed first: a signal during the start also ends the program in the orderly way.
-    let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
+    let signals =
+        StopSignals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
     let builder = configured(&arguments)?;
     let server = match &arguments.data {
         Some(path) => builder.start_on(path).await.map_err(|error| error.to_string())?,
@@ -214,14 +215,14 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// Ctrl-C and SIGTERM, caught from the moment this value is made.
-struct Signals {
+struct StopSignals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
 }
 
-impl Signals {
+impl StopSignals {
     #[cfg(unix)]
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};

@@ -74,9 +74,9 @@ pub(crate) struct Metrics {
 
 /// A running request; ends when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Running<'a>(&'a AtomicI64);
+pub(crate) struct RunningRequest<'a>(&'a AtomicI64);
 
-impl Drop for Running<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -99,10 +99,10 @@ impl Drop for Watching {
 
 impl Metrics {
     /// Notes that a request begins that is no watch.
-    pub(crate) fn begin(&self, labels: &Labels) -> Running<'_> {
+    pub(crate) fn begin(&self, labels: &Labels) -> RunningRequest<'_> {
         let counter = if labels.is_read() { &self.reading } else { &self.writing };
         counter.fetch_add(1, Ordering::Relaxed);
-        Running(counter)
+        RunningRequest(counter)
     }
 
     /// Notes that a watch begins.

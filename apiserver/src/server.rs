@@ -1,8 +1,8 @@
 //! Public interface of the server: configure, start, connect, inspect, stop.
 
-mod kept;
+mod data_file;
 
-pub(crate) use self::kept::Kept;
+pub(crate) use self::data_file::ServerDataFile;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::auth::signer::Signer;
 use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::controllers::{Controller, ControllerSet};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::faults::{Faults, ObservedChange, Observer};
 use crate::hooks::Connector;
 use crate::requests::Request;
@@ -66,12 +66,12 @@ struct Access {
 /// A running API server. Clones are cheap and share the server.
 #[derive(Clone, Debug)]
 pub struct ApiServer {
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<ServerCore>,
     /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
     access: Arc<Access>,
     /// The data file and its content beside objects; `None` for a server in memory.
-    pub(crate) kept: Option<Arc<Kept>>,
+    pub(crate) data_file: Option<Arc<ServerDataFile>>,
 }
 
 impl fmt::Debug for Builder {
@@ -212,14 +212,14 @@ impl Builder {
 
     /// Returns the state of a server that has no objects yet; `revision` is the revision of the
     /// data.
-    pub(crate) fn core(&self, revision: Option<u64>) -> Arc<Core> {
+    pub(crate) fn core(&self, revision: Option<u64>) -> Arc<ServerCore> {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let rng = match (self.seed, revision) {
             (None, _) => Rng::system(),
             (Some(seed), None) => Rng::seeded(seed),
             (Some(seed), Some(revision)) => Rng::seeded_after(seed, revision),
         };
-        let core = Core::new(clock, rng);
+        let core = ServerCore::new(clock, rng);
         if let Some(url) = &self.issuer {
             core.issuer.rename(url);
         }
@@ -230,7 +230,7 @@ impl Builder {
     }
 
     /// Creates the objects that exist from the start, and starts the controllers.
-    pub(crate) fn run(self, core: Arc<Core>) -> ApiServer {
+    pub(crate) fn run(self, core: Arc<ServerCore>) -> ApiServer {
         if self.audits {
             core.audit.turn_on();
         }
@@ -263,7 +263,7 @@ impl Builder {
             controllers::start(&core, self.controllers);
         }
         controllers::expiry::start(&core, self.event_lifetime.unwrap_or(EVENT_LIFETIME));
-        ApiServer { core, tokens, access: Arc::new(self.access), kept: None }
+        ApiServer { core, tokens, access: Arc::new(self.access), data_file: None }
     }
 }
 
@@ -337,8 +337,8 @@ impl ApiServer {
     /// # Errors
     /// The address cannot be bound, or the certificates cannot be made or read.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<tls::Listening> {
-        let (own, token) = match &self.kept {
-            Some(kept) => kept.identity(),
+        let (own, token) = match &self.data_file {
+            Some(file) => file.identity(),
             None => (tls::PemIdentity::generate_authority()?, new_token(&self.core.rng)),
         };
         let further = tls::authorities(&self.access.authorities)?;
@@ -372,7 +372,7 @@ impl ApiServer {
     /// Installs an observer of every request and change; a second observer is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.core.faults.observe(Arc::clone(&observer));
-        let forward = move |resource: &str, change: &storage::Change, user: Option<&str>| {
+        let forward = move |resource: &str, change: &storage::StoredChange, user: Option<&str>| {
             observer.changed(&ObservedChange {
                 resource,
                 user,
@@ -475,9 +475,9 @@ impl ApiServer {
         self.core.stop.cancel();
         tokio::task::yield_now().await;
         // First: a log whose reader has stopped must not keep the file open.
-        if let (Some(kept), Some(journal)) = (&self.kept, self.core.store.journal()) {
+        if let (Some(file), Some(journal)) = (&self.data_file, self.core.store.journal()) {
             journal.close();
-            kept.closed().await;
+            file.closed().await;
         }
         self.core.audit.close().await;
     }

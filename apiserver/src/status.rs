@@ -19,11 +19,11 @@ use crate::served::{Cause, Served};
 
 /// A failed request. Becomes a `Status` object (or plain text) and headers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ApiError(Box<Failure>);
+pub struct ApiError(Box<StatusContents>);
 
 /// Contents of a failure.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Failure {
+struct StatusContents {
     code: u16,
     reason: Cow<'static, str>,
     message: String,
@@ -47,7 +47,7 @@ impl std::error::Error for ApiError {}
 
 /// Subject of a failure, named by the `details`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About<'a> {
+pub(crate) struct FailureSubject<'a> {
     /// API group.
     pub(crate) group: &'a str,
     /// Plural resource or kind, depending on the failure.
@@ -56,7 +56,7 @@ pub(crate) struct About<'a> {
     pub(crate) name: &'a str,
 }
 
-impl<'a> About<'a> {
+impl<'a> FailureSubject<'a> {
     /// Returns a subject named by plural resource: for lookups and conflicts.
     pub(crate) fn resource(served: &'a Served, name: &'a str) -> Self {
         Self { group: &served.group, kind: &served.plural, name }
@@ -91,7 +91,12 @@ impl ApiError {
     /// Returns a failure without details.
     fn of(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let reason = Cow::Borrowed(reason);
-        Self(Box::new(Failure { code, reason, message: message.into(), ..Failure::default() }))
+        Self(Box::new(StatusContents {
+            code,
+            reason,
+            message: message.into(),
+            ..StatusContents::default()
+        }))
     }
 
     /// Sets the details.
@@ -143,7 +148,7 @@ impl ApiError {
     }
 
     /// 404: the object does not exist.
-    pub(crate) fn not_found(about: About<'_>) -> Self {
+    pub(crate) fn not_found(about: FailureSubject<'_>) -> Self {
         let message = format!("{} {} not found", about.qualified(), go::quote(about.name));
         Self::of(404, "NotFound", message).detailed(about.details())
     }
@@ -177,13 +182,13 @@ impl ApiError {
 
     /// 405: a custom resource's handler does not know the verb.
     pub(crate) fn verb(verb: &str, served: &Served) -> Self {
-        let about = About::resource(served, "");
+        let about = FailureSubject::resource(served, "");
         let text = format!("{verb} is not supported on resources of kind {:?}", about.qualified());
         Self::of(405, "MethodNotAllowed", text).detailed(about.details())
     }
 
     /// 409: the name is taken; `terminating` if the existing object is being deleted.
-    pub(crate) fn already_exists(about: About<'_>, terminating: bool) -> Self {
+    pub(crate) fn already_exists(about: FailureSubject<'_>, terminating: bool) -> Self {
         let prefix = if terminating { "object is being deleted: " } else { "" };
         let message =
             format!("{prefix}{} {} already exists", about.qualified(), go::quote(about.name));
@@ -200,7 +205,7 @@ impl ApiError {
     }
 
     /// 409: eight generated names were taken.
-    pub(crate) fn no_unique_name(about: About<'_>) -> Self {
+    pub(crate) fn no_unique_name(about: FailureSubject<'_>) -> Self {
         let message = format!(
             "{} {:?} already exists, the server was not able to generate a unique name for the object",
             about.qualified(),
@@ -210,7 +215,7 @@ impl ApiError {
     }
 
     /// 409: another client wrote first, or a precondition failed.
-    pub(crate) fn conflict(about: About<'_>, why: &str) -> Self {
+    pub(crate) fn conflict(about: FailureSubject<'_>, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {}: {why}",
             about.qualified(),
@@ -220,7 +225,7 @@ impl ApiError {
     }
 
     /// 409: the resourceVersion is not current.
-    pub(crate) fn modified(about: About<'_>) -> Self {
+    pub(crate) fn modified(about: FailureSubject<'_>) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(about, why)
     }
@@ -231,7 +236,7 @@ impl ApiError {
     }
 
     /// 422: the object breaks rules; the message shows each cause once.
-    pub(crate) fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
+    pub(crate) fn invalid(about: FailureSubject<'_>, causes: Vec<Cause>) -> Self {
         let mut causes = causes;
         causes.truncate(MOST_CAUSES);
         // The causes keep duplicates, as upstream reports them; only the message is shortened.
@@ -250,7 +255,7 @@ impl ApiError {
 
     /// 422: request options break rules.
     pub(crate) fn invalid_options(kind: &str, causes: Vec<Cause>) -> Self {
-        Self::invalid(About { group: "meta.k8s.io", kind, name: "" }, causes)
+        Self::invalid(FailureSubject { group: "meta.k8s.io", kind, name: "" }, causes)
     }
 
     /// 422 of the router, for patches that do not apply.
@@ -265,7 +270,7 @@ impl ApiError {
     }
 
     /// 403: an operation on an object is not allowed.
-    pub(crate) fn forbidden(about: About<'_>, why: &str) -> Self {
+    pub(crate) fn forbidden(about: FailureSubject<'_>, why: &str) -> Self {
         let subject = if about.name.is_empty() {
             format!("{} is forbidden: {why}", about.qualified())
         } else {
@@ -275,7 +280,7 @@ impl ApiError {
     }
 
     /// An admission policy refuses the request, with a code and a reason that the policy chooses.
-    pub(crate) fn denied(about: About<'_>, code: u16, reason: &str, why: &str) -> Self {
+    pub(crate) fn denied(about: FailureSubject<'_>, code: u16, reason: &str, why: &str) -> Self {
         let mut error = Self::forbidden(about, why).because(cause("", "", why));
         error.0.code = code;
         error.0.reason = Cow::Borrowed(match reason {
@@ -289,7 +294,7 @@ impl ApiError {
 
     /// Mutating admission policies refuse the request; the first of them is the message.
     pub(crate) fn refused_by_policies(
-        about: About<'_>,
+        about: FailureSubject<'_>,
         reason: &'static str,
         messages: &[String],
     ) -> Self {
@@ -468,7 +473,8 @@ pub(crate) fn accepted() -> Value {
 mod tests {
     use super::*;
 
-    const WIDGET: About<'static> = About { group: "g.io", kind: "Widget", name: "a" };
+    const WIDGET: FailureSubject<'static> =
+        FailureSubject { group: "g.io", kind: "Widget", name: "a" };
 
     #[test]
     fn an_invalid_object_lists_each_text_once_but_every_cause() {

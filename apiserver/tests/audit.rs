@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use windlass_apiserver::faults::{Action, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 use windlass_apiserver::{ApiServer, ControllerSet};
 
 mod support;
@@ -249,13 +249,13 @@ async fn a_request_without_an_answer_has_one_entry_with_what_it_wrote() {
     let (server, mut client) = start().await;
     let pause = Duration::from_secs(9);
     for action in [
-        Action::Drop,
-        Action::Hang,
-        Action::ExecuteThenDrop,
-        Action::ExecuteThenHang,
-        Action::Delay(pause),
+        FaultAction::Drop,
+        FaultAction::Hang,
+        FaultAction::ExecuteThenDrop,
+        FaultAction::ExecuteThenHang,
+        FaultAction::Delay(pause),
     ] {
-        let wrote = matches!(action, Action::ExecuteThenDrop | Action::ExecuteThenHang);
+        let wrote = matches!(action, FaultAction::ExecuteThenDrop | FaultAction::ExecuteThenHang);
         let shown = format!("{action:?}");
         let seen = server.audit().len();
         server.faults().add(Fault::new(action).on("create"));

@@ -8,10 +8,10 @@ use syn::Attribute;
 use syn::parse::ParseStream;
 
 use crate::errors::Errors;
-use crate::keys::{Key, attributes, each_key, needs_value, set};
+use crate::keys::{SpannedKey, attributes, each_key, needs_value, set};
 
 /// Reads `= path` behind the key `crate`: the path under which generated code finds `windlass`.
-pub(crate) fn crate_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::Path> {
+pub(crate) fn crate_path(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<syn::Path> {
     needs_value(key, input, "my_facade::windlass")?;
     let start = input.span();
     input.call(syn::Path::parse_mod_style).map_err(|_| {

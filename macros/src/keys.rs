@@ -16,7 +16,7 @@ use crate::errors::Errors;
 
 /// A key with the position.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct SpannedKey {
     /// The key as written.
     pub(crate) name: String,
     pub(crate) span: Span,
@@ -66,7 +66,7 @@ pub(crate) fn attributes(
 
 /// Names of keys.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KeyNames<'a> {
     /// Keys that can be written.
     pub(crate) keys: &'a [&'a str],
     /// Words of other tools, and the advice for each.
@@ -75,7 +75,7 @@ pub(crate) struct Known<'a> {
     pub(crate) refusal: &'static str,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KeyNames<'a> {
     /// Keys of this framework.
     pub(crate) fn new(keys: &'a [&'a str], hints: &'a [(&'a str, &'a str)]) -> Self {
         Self { keys, hints, refusal: "there is no key" }
@@ -89,9 +89,9 @@ pub(crate) fn each_key(
     input: ParseStream<'_>,
     known: &[&str],
     errors: &mut Errors,
-    read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
+    read: impl FnMut(&SpannedKey, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> Vec<String> {
-    let known = Known::new(known, &[]);
+    let known = KeyNames::new(known, &[]);
     each_item(input, known, errors, |_, _| None, read)
 }
 
@@ -99,10 +99,10 @@ pub(crate) fn each_key(
 /// `None` where a key begins.
 pub(crate) fn each_item(
     input: ParseStream<'_>,
-    known: Known<'_>,
+    known: KeyNames<'_>,
     errors: &mut Errors,
     mut other: impl FnMut(ParseStream<'_>, &mut Errors) -> Option<syn::Result<()>>,
-    mut read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
+    mut read: impl FnMut(&SpannedKey, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> Vec<String> {
     let (mut tried, mut told) = (Vec::new(), Vec::new());
     while !input.is_empty() {
@@ -148,13 +148,13 @@ pub(crate) fn each_item(
 }
 
 /// Whether a known key comes next.
-fn is_key(input: ParseStream<'_>, known: Known<'_>) -> bool {
+fn is_key(input: ParseStream<'_>, known: KeyNames<'_>) -> bool {
     let next = input.fork().call(Ident::parse_any);
     next.is_ok_and(|ident| known.keys.contains(&ident.unraw().to_string().as_str()))
 }
 
 /// Whether a word of another tool comes next whose advice was given: two words may have one advice.
-fn told_again<'a>(input: ParseStream<'_>, known: Known<'a>, told: &mut Vec<&'a str>) -> bool {
+fn told_again<'a>(input: ParseStream<'_>, known: KeyNames<'a>, told: &mut Vec<&'a str>) -> bool {
     let Ok(next) = input.fork().call(Ident::parse_any) else { return false };
     let name = next.unraw().to_string();
     let hint = known.hints.iter().find(|(word, _)| *word == name);
@@ -169,14 +169,14 @@ fn told_again<'a>(input: ParseStream<'_>, known: Known<'a>, told: &mut Vec<&'a s
 /// Reads a key with the value.
 fn one_key(
     input: ParseStream<'_>,
-    known: Known<'_>,
+    known: KeyNames<'_>,
     tried: &mut Vec<String>,
     errors: &mut Errors,
-    read: &mut impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
+    read: &mut impl FnMut(&SpannedKey, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> syn::Result<()> {
     // Any identifier: keys such as `for` and `type` are words of Rust.
     let ident = input.call(Ident::parse_any)?;
-    let key = Key { name: ident.unraw().to_string(), span: ident.span() };
+    let key = SpannedKey { name: ident.unraw().to_string(), span: ident.span() };
     let hint = known.hints.iter().find(|(word, _)| *word == key.name);
     if let Some((word, advice)) = hint.filter(|_| !known.keys.contains(&key.name.as_str())) {
         // The word may stand for any of the keys.
@@ -237,7 +237,7 @@ pub(crate) fn left_over(input: ParseStream<'_>) -> TokenStream {
 }
 
 /// Sets a value that may be given once; a second value is a fault, reported there.
-pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Errors) {
+pub(crate) fn set<T>(slot: &mut Option<T>, key: &SpannedKey, value: T, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key.span, format_args!("duplicate key `{}`: it is set above", key.name));
     } else {
@@ -246,7 +246,7 @@ pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Err
 }
 
 /// Reads `= "text"` behind `key`.
-pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<String>> {
+pub(crate) fn text(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<WithSpan<String>> {
     needs_value(key, input, "\"…\"")?;
     if !input.peek(LitStr) {
         let found: Expr = input.parse()?;
@@ -257,7 +257,7 @@ pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<St
 }
 
 /// Reads the address of a page, which OpenAPI demands for `externalDocs`.
-pub(crate) fn url(key: &Key, input: ParseStream<'_>) -> syn::Result<String> {
+pub(crate) fn url(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<String> {
     let text = text(key, input)?;
     let rest = ["https://", "http://"].iter().find_map(|scheme| text.value.strip_prefix(scheme));
     if rest.is_none_or(|rest| rest.is_empty() || rest.contains(char::is_whitespace)) {
@@ -268,7 +268,10 @@ pub(crate) fn url(key: &Key, input: ParseStream<'_>) -> syn::Result<String> {
 }
 
 /// Reads `= "text"` or `= ["text", "text"]` behind `key`.
-pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<WithSpan<String>>> {
+pub(crate) fn texts(
+    key: &SpannedKey,
+    input: ParseStream<'_>,
+) -> syn::Result<Vec<WithSpan<String>>> {
     needs_value(key, input, "\"…\"")?;
     let found: Expr = input.parse()?;
     let message = format!("`{}` takes a text or a list of texts: `{0} = [\"…\", \"…\"]`", key.name);
@@ -283,7 +286,7 @@ pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<WithSp
 }
 
 /// Reads `= 1` behind `key`.
-pub(crate) fn number<N>(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<N>>
+pub(crate) fn number<N>(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<WithSpan<N>>
 where
     N: std::str::FromStr<Err: std::fmt::Display>,
 {
@@ -298,13 +301,21 @@ where
 }
 
 /// Reads `= value` behind `key`, of any type that parses.
-pub(crate) fn value<T: Parse>(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
+pub(crate) fn value<T: Parse>(
+    key: &SpannedKey,
+    input: ParseStream<'_>,
+    example: &str,
+) -> syn::Result<T> {
     needs_value(key, input, example)?;
     input.parse()
 }
 
 /// Reads the `=` behind a key; the fault shows the example.
-pub(crate) fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<()> {
+pub(crate) fn needs_value(
+    key: &SpannedKey,
+    input: ParseStream<'_>,
+    example: &str,
+) -> syn::Result<()> {
     match input.parse::<Option<Token![=]>>()? {
         Some(_) => Ok(()),
         None => {
@@ -316,7 +327,7 @@ pub(crate) fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> s
 
 /// Reads the content of `(…)` behind `key`.
 pub(crate) fn group<T>(
-    key: &Key,
+    key: &SpannedKey,
     input: ParseStream<'_>,
     example: &str,
     read: impl FnOnce(ParseStream<'_>) -> syn::Result<T>,

@@ -23,7 +23,7 @@ mod doc_comments;
 mod documented;
 mod errors;
 #[cfg(test)]
-mod expansions;
+mod expansion_tests;
 mod keys;
 mod markers;
 mod names;

@@ -40,14 +40,14 @@ const OTHERS: &[(&str, &str)] = &[
 
 /// The item that has the doc comment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct DocumentedItem<'a> {
     /// Answers that come before those of this derive.
     pub(crate) own: &'a [(&'a str, &'a str)],
     /// Whether the item takes the keys that the other answers name.
     pub(crate) has_keys: bool,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> DocumentedItem<'a> {
     /// An item that takes keys.
     pub(crate) fn with_keys(own: &'a [(&'a str, &'a str)]) -> Self {
         Self { own, has_keys: true }
@@ -55,7 +55,7 @@ impl<'a> Subject<'a> {
 }
 
 /// Checks that a doc comment has no rules for another tool, which would have no effect.
-pub(crate) fn markers(attributes: &[Attribute], subject: Subject<'_>, errors: &mut Errors) {
+pub(crate) fn markers(attributes: &[Attribute], subject: DocumentedItem<'_>, errors: &mut Errors) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
         let Ok(pair) = attribute.meta.require_name_value() else { continue };
         let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
@@ -67,7 +67,7 @@ pub(crate) fn markers(attributes: &[Attribute], subject: Subject<'_>, errors: &m
 
 /// Returns the answer to a marker in a line of a doc comment,
 /// `+kubebuilder:validation:Minimum=1`; `None` for other lines.
-fn marker(line: &str, subject: Subject<'_>) -> Option<String> {
+fn marker(line: &str, subject: DocumentedItem<'_>) -> Option<String> {
     let marker = line.trim().strip_prefix('+')?;
     // The value stands behind the first `=`, and arguments stand behind the name.
     let whole = marker.split(['=', ' ', '(']).next()?.trim_end_matches(':');
@@ -94,7 +94,7 @@ fn marker(line: &str, subject: Subject<'_>) -> Option<String> {
 }
 
 /// Returns the words to write instead of a part of a marker.
-fn answer(word: &str, subject: Subject<'_>) -> Option<String> {
+fn answer(word: &str, subject: DocumentedItem<'_>) -> Option<String> {
     if let Some(own) = find(subject.own, word) {
         return Some(own);
     }
@@ -152,7 +152,7 @@ mod tests {
             ("+k8s:deepcopy-gen=true", "leave it out"),
         ];
         for (line, key) in keys {
-            let text = marker(line, Subject::with_keys(&[])).unwrap_or_default();
+            let text = marker(line, DocumentedItem::with_keys(&[])).unwrap_or_default();
             assert!(text.contains(key), "{line}: {text}");
         }
     }
@@ -169,14 +169,14 @@ mod tests {
             "+default",
             "+kubebuilder",
         ] {
-            assert_eq!(marker(line, Subject::with_keys(&[])), None, "{line}");
+            assert_eq!(marker(line, DocumentedItem::with_keys(&[])), None, "{line}");
         }
     }
 
     #[test]
     fn the_words_of_a_kind_come_before_those_of_a_field() {
         let own = [("shortName", "write `short = \"ws\"`")];
-        let text = marker("+kubebuilder:resource:shortName=ws", Subject::with_keys(&own))
+        let text = marker("+kubebuilder:resource:shortName=ws", DocumentedItem::with_keys(&own))
             .unwrap_or_default();
         assert!(text.ends_with("write `short = \"ws\"`"), "{text}");
     }

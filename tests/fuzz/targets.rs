@@ -132,7 +132,7 @@ pub(crate) fn list(data: &[u8]) {
     }
 }
 
-fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
+fn plain_list(top: &[(String, &str)]) -> Option<probe::ScannedList> {
     let mut items = Vec::new();
     let mut meta = None;
     let mut has_items = false;
@@ -154,7 +154,7 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
         let (_, value) = meta.iter().find(|(known, _)| known == name)?;
         serde_json::from_str::<String>(value).ok().filter(|text| !text.is_empty())
     };
-    has_items.then_some(probe::List {
+    has_items.then_some(probe::ScannedList {
         items: items.into_iter().map(Ok).collect(),
         resource_version: text("resourceVersion")?,
         continue_token: text("continue"),

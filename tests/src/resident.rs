@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::mpsc;
 use std::thread;
 
-use windlass::__private::cache::Cache;
+use windlass::__private::cache::OfflineCache;
 use windlass::resource::Resource;
 use windlass::store::{Index, Representation, Store};
 
@@ -50,7 +50,7 @@ fn line(number: usize, round: usize, out: &mut String) {
     );
 }
 
-fn round(cache: &mut Cache, round: usize) {
+fn round(cache: &mut OfflineCache, round: usize) {
     let mut text = String::new();
     for number in 0..OBJECTS {
         line(number, round, &mut text);
@@ -75,8 +75,8 @@ fn resident() -> f64 {
 /// When an object takes more or less than `each` bytes after the first list, or the updates add a
 /// fifth.
 pub fn updated<K: Resource>(representation: Representation, each: Range<f64>) -> Store<K> {
-    let (to_other, from_first) = mpsc::channel::<Cache>();
-    let (to_first, from_other) = mpsc::channel::<Cache>();
+    let (to_other, from_first) = mpsc::channel::<OfflineCache>();
+    let (to_first, from_other) = mpsc::channel::<OfflineCache>();
     let other = thread::spawn(move || {
         // The thread gets a malloc arena before the measurement.
         drop(String::with_capacity(100));
@@ -85,7 +85,7 @@ pub fn updated<K: Resource>(representation: Representation, each: Range<f64>) ->
             to_first.send(cache).expect("the receiver waits");
         }
     });
-    let mut cache = Cache::kept_as::<K>(representation);
+    let mut cache = OfflineCache::kept_as::<K>(representation);
     let store = cache.store::<K>();
     let node: Index<K, String> = Index::on_path("node", &["spec", "nodeName"]);
     store.ensure_index(node).expect("no objects yet");

@@ -13,7 +13,7 @@ use windlass::manager::{Exit, Manager};
 use windlass::prelude::*;
 use windlass::testing::{RunningOperator, TestCluster};
 use windlass::{ErrorKind, metrics::names};
-use windlass_apiserver::faults::{Action as Do, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Do};
 use windlass_tests::widget::{Absent, Absents, Counts, Widget, counted, operator, widget};
 
 /// A cluster whose faults can be switched.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::faults::{Action, Fault};
+use crate::faults::{Fault, FaultAction};
 
 /// A fault of requests.
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ enum ActionForm {
     RawBody(u16, String),
 }
 
-impl From<ActionForm> for Action {
+impl From<ActionForm> for FaultAction {
     fn from(form: ActionForm) -> Self {
         match form {
             ActionForm::Answer(code) => Self::Answer(code),
@@ -85,7 +85,7 @@ type Restrict = fn(Fault, &str) -> Fault;
 impl FaultForm {
     /// Returns the fault, or why there can be none.
     pub(super) fn fault(self) -> Result<Fault, String> {
-        let mut actions = self.actions.into_iter().map(Action::from);
+        let mut actions = self.actions.into_iter().map(FaultAction::from);
         let first = actions.next().ok_or("a fault needs at least one of its `actions`")?;
         let mut fault = actions.fold(Fault::new(first), Fault::then).after(self.after);
         fault = match self.times {

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 
 use crate::crds;
 use crate::server::ApiServer;
-use crate::storage::{Backup, LARGEST, Object, Snapshot};
+use crate::storage::{Backup, LARGEST, Snapshot, StoredObject};
 use crate::verbs::delete;
 
 /// A snapshot as sent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent {
+struct SentSnapshot {
     revision: u64,
     /// Objects by resource and key.
     objects: BTreeMap<String, BTreeMap<String, Value>>,
@@ -58,7 +58,7 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     // A stored object may be deeper than a request because of managed fields.
     reader.disable_recursion_limit();
-    let sent = Sent::deserialize(&mut reader).map_err(refuse)?;
+    let sent = SentSnapshot::deserialize(&mut reader).map_err(refuse)?;
     reader.end().map_err(refuse)?;
     // No write would follow: versions have an end.
     if sent.revision > LARGEST {
@@ -73,7 +73,7 @@ fn parse(body: &[u8]) -> Result<Backup, String> {
             let version = version.ok_or_else(|| {
                 format!("{resource} {key} has no resourceVersion up to {}", sent.revision)
             })?;
-            let object = Arc::new(Object::new(value, version));
+            let object = Arc::new(StoredObject::new(value, version));
             resources.entry(resource.clone()).or_default().insert_mut(key.into(), object);
         }
     }

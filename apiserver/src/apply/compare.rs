@@ -8,7 +8,7 @@ use super::items;
 use super::path::{PathElement, equal};
 use super::set::PathSet;
 use super::validate::{check_scalar, join};
-use crate::typed::{Id, Kind, ListKind, Object, Table};
+use crate::typed::{Id, ListMerge, ObjectType, TypeTable, ValueTreatment};
 
 /// The difference between two objects.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Comparison {
 ///
 /// Values that do not have the type.
 pub(crate) fn compare(
-    table: &Table,
+    table: &TypeTable,
     root: Id,
     old: &Value,
     new: &Value,
@@ -45,7 +45,7 @@ pub(crate) fn compare(
 
 /// A walk over both objects that collects differences and faults.
 struct CompareWalker<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     path: Vec<PathElement>,
     result: Comparison,
     faults: Vec<String>,
@@ -80,9 +80,9 @@ impl CompareWalker<'_> {
     }
 
     /// Compares two values as the same kind; returns whether the path is a leaf.
-    fn by_kind(&mut self, kind: Kind<'_>, (old, new): ValuePair<'_>) -> bool {
+    fn by_kind(&mut self, kind: ValueTreatment<'_>, (old, new): ValuePair<'_>) -> bool {
         match kind {
-            Kind::Scalar(scalar) => {
+            ValueTreatment::Scalar(scalar) => {
                 let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
                 // A single valid side is enough, as in upstream's comparison.
                 if let (Err(old), Err(new)) = (check(old), check(new)) {
@@ -93,7 +93,7 @@ impl CompareWalker<'_> {
                 self.leaf((old, new));
                 true
             }
-            Kind::Map(object) => {
+            ValueTreatment::Map(object) => {
                 let (l, r) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
                 let empty = l.is_none_or(Map::is_empty) && r.is_none_or(Map::is_empty);
                 if object.atomic || empty {
@@ -103,7 +103,7 @@ impl CompareWalker<'_> {
                 self.maps(object, l, r);
                 false
             }
-            Kind::List(kind, items) => {
+            ValueTreatment::List(kind, items) => {
                 let (l, r) = (old.and_then(Value::as_array), new.and_then(Value::as_array));
                 let empty = l.is_none_or(Vec::is_empty) && r.is_none_or(Vec::is_empty);
                 if kind.is_atomic() || empty {
@@ -129,14 +129,14 @@ impl CompareWalker<'_> {
     /// Compares two maps key by key.
     fn maps(
         &mut self,
-        object: &Object,
+        object: &ObjectType,
         old: Option<&Map<String, Value>>,
         new: Option<&Map<String, Value>>,
     ) {
         let keys: BTreeSet<&String> =
             old.into_iter().chain(new).flat_map(|map| map.keys()).collect();
         for key in keys {
-            let Some(child) = Table::child(object, key) else { continue };
+            let Some(child) = TypeTable::child(object, key) else { continue };
             self.path.push(PathElement::Field(key.clone()));
             self.value(child, old.and_then(|m| m.get(key)), new.and_then(|m| m.get(key)));
             self.path.pop();
@@ -146,7 +146,7 @@ impl CompareWalker<'_> {
     /// Compares two lists item by item, by the identity of the items.
     fn lists(
         &mut self,
-        kind: &ListKind,
+        kind: &ListMerge,
         items: Id,
         old: Option<&Vec<Value>>,
         new: Option<&Vec<Value>>,

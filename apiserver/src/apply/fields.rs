@@ -7,27 +7,27 @@ use serde_json::Value;
 use super::items;
 use super::path::PathElement;
 use super::set::PathSet;
-use crate::typed::{Id, Kind, ListKind, Object, Table};
+use crate::typed::{Id, ListMerge, ObjectType, TypeTable, ValueTreatment};
 
 /// Returns every leaf and every list item in `value`, a valid object.
-pub(crate) fn of(table: &Table, root: Id, value: &Value) -> PathSet {
+pub(crate) fn of(table: &TypeTable, root: Id, value: &Value) -> PathSet {
     let mut set = PathSet::default();
     walk(table, root, value, &mut Vec::new(), &mut set);
     set
 }
 
 /// Adds the fields of a value.
-fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<PathElement>, set: &mut PathSet) {
+fn walk(table: &TypeTable, id: Id, value: &Value, path: &mut Vec<PathElement>, set: &mut PathSet) {
     match (table.kind(id, Some(value)), value) {
-        (Kind::Scalar(_), _) => set.insert(path),
-        (Kind::Map(object), _) if object.atomic => set.insert(path),
-        (Kind::List(kind, _), _) if kind.is_atomic() => set.insert(path),
-        (Kind::Map(object), Value::Object(map)) => {
+        (ValueTreatment::Scalar(_), _) => set.insert(path),
+        (ValueTreatment::Map(object), _) if object.atomic => set.insert(path),
+        (ValueTreatment::List(kind, _), _) if kind.is_atomic() => set.insert(path),
+        (ValueTreatment::Map(object), Value::Object(map)) => {
             for (key, value) in map {
                 walk_field(table, object, (key, value), path, set);
             }
         }
-        (Kind::List(kind, items), Value::Array(list)) => {
+        (ValueTreatment::List(kind, items), Value::Array(list)) => {
             walk_items(table, (kind, items), list, path, set);
         }
         _ => {}
@@ -36,14 +36,14 @@ fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<PathElement>, set: 
 
 /// Adds the fields of a map's value.
 fn walk_field(
-    table: &Table,
-    object: &Object,
+    table: &TypeTable,
+    object: &ObjectType,
     (key, value): (&str, &Value),
     path: &mut Vec<PathElement>,
     set: &mut PathSet,
 ) {
     // The value was validated before: an undeclared field does not occur.
-    let Some(child) = Table::child(object, key) else { return };
+    let Some(child) = TypeTable::child(object, key) else { return };
     path.push(PathElement::Field(key.to_owned()));
     walk(table, child, value, path, set);
     // An empty map or a null, and a key of a free map, are owned by themselves: no leaf below names
@@ -57,8 +57,8 @@ fn walk_field(
 
 /// Adds the items of a list, and the fields of those that occur once.
 fn walk_items(
-    table: &Table,
-    (kind, items): (&ListKind, Id),
+    table: &TypeTable,
+    (kind, items): (&ListMerge, Id),
     list: &[Value],
     path: &mut Vec<PathElement>,
     set: &mut PathSet,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::path::PathElement;
-use crate::typed::{Id, ListKind, Table};
+use crate::typed::{Id, ListMerge, TypeTable};
 
 /// Returns the step from a list to an item.
 ///
@@ -11,16 +11,16 @@ use crate::typed::{Id, ListKind, Table};
 ///
 /// The reason why the item has no step.
 pub(crate) fn step(
-    table: &Table,
-    kind: &ListKind,
+    table: &TypeTable,
+    kind: &ListMerge,
     items: Id,
     item: &Value,
 ) -> Result<PathElement, String> {
     match kind {
         // Items of atomic lists have no identity: paths end at the list.
-        ListKind::Atomic(_) => Err("invalid indexing of non-associative list".to_owned()),
-        ListKind::Set => set_step(item),
-        ListKind::Map(keys) => key_step(table, keys, items, item),
+        ListMerge::Atomic(_) => Err("invalid indexing of non-associative list".to_owned()),
+        ListMerge::Set => set_step(item),
+        ListMerge::Map(keys) => key_step(table, keys, items, item),
     }
 }
 
@@ -37,7 +37,7 @@ fn set_step(item: &Value) -> Result<PathElement, String> {
 
 /// Returns the step to an item by the key fields; absent fields count with the default.
 fn key_step(
-    table: &Table,
+    table: &TypeTable,
     keys: &[String],
     items: Id,
     item: &Value,

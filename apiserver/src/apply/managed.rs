@@ -52,7 +52,7 @@ impl Owner {
 
 /// The fields of an owner.
 #[derive(Clone, Debug)]
-pub(crate) struct Owned {
+pub(crate) struct OwnedFields {
     /// Paths of the fields.
     pub(crate) set: PathSet,
     /// Version in which the paths are written.
@@ -63,7 +63,7 @@ pub(crate) struct Owned {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Managed {
     /// The fields of each owner.
-    pub(crate) owners: BTreeMap<Owner, Owned>,
+    pub(crate) owners: BTreeMap<Owner, OwnedFields>,
     /// Time of the last change, RFC 3339; absent if the entry never changed the object.
     pub(crate) times: BTreeMap<Owner, String>,
 }
@@ -91,7 +91,7 @@ impl Managed {
 
     /// Writes the entries into an object's metadata; without entries the field is removed.
     pub(crate) fn encode(&self, object: &mut Value) {
-        let mut entries: Vec<(&Owner, &Owned)> = self.owners.iter().collect();
+        let mut entries: Vec<(&Owner, &OwnedFields)> = self.owners.iter().collect();
         entries.sort_by(|a, b| self.order(a.0, b.0));
         let list: Vec<Value> =
             entries.into_iter().map(|(owner, owned)| self.entry(owner, owned)).collect();
@@ -109,7 +109,7 @@ impl Managed {
     }
 
     /// Returns an entry.
-    fn entry(&self, owner: &Owner, owned: &Owned) -> Value {
+    fn entry(&self, owner: &Owner, owned: &OwnedFields) -> Value {
         let mut entry = json!({
             "manager": owner.manager,
             "operation": if owner.apply { "Apply" } else { "Update" },
@@ -179,7 +179,7 @@ impl Managed {
             }
             let Some(owned) = self.owners.remove(&owner) else { continue };
             let old = self.owners.remove(&bucket).map(|old| old.set).unwrap_or_default();
-            self.owners.insert(bucket.clone(), Owned { set: owned.set.union(&old), ..owned });
+            self.owners.insert(bucket.clone(), OwnedFields { set: owned.set.union(&old), ..owned });
             match self.times.get(&owner).cloned() {
                 Some(time) => self.times.insert(bucket, time),
                 None => self.times.remove(&bucket),
@@ -190,7 +190,10 @@ impl Managed {
 }
 
 /// Reads an entry: the owner, the fields, and the time of the last change.
-fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<String>), String> {
+fn decode_entry(
+    index: usize,
+    entry: &Value,
+) -> Result<(Owner, OwnedFields, Option<String>), String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
     let apply = match text("operation") {
         "Apply" => true,
@@ -222,7 +225,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<Str
         subresource: text("subresource").to_owned(),
     };
     let time = Some(text("time").to_owned()).filter(|time| !time.is_empty());
-    Ok((owner, Owned { set, api_version: version.to_owned() }, time))
+    Ok((owner, OwnedFields { set, api_version: version.to_owned() }, time))
 }
 
 /// Whether the list asks to start tracking anew: `[]` or `[{}]`.

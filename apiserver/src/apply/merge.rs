@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::items;
 use super::path::PathElement;
 use super::validate::{check_scalar, join};
-use crate::typed::{Id, Kind, ListKind, Object, Scalar, Table};
+use crate::typed::{Id, ListMerge, ObjectType, ScalarType, TypeTable, ValueTreatment};
 
 /// Returns `live` with the values of `applied`; nothing is removed.
 ///
@@ -15,7 +15,7 @@ use crate::typed::{Id, Kind, ListKind, Object, Scalar, Table};
 ///
 /// Values that do not have the type.
 pub(crate) fn merge(
-    table: &Table,
+    table: &TypeTable,
     root: Id,
     live: &Value,
     applied: &Value,
@@ -32,30 +32,40 @@ pub(crate) fn merge(
 /// # Errors
 ///
 /// The place of the first null, and the type that the field should have.
-pub(super) fn nulls(table: &Table, id: Id, value: &Value, place: &str) -> Result<(), String> {
+pub(super) fn nulls(table: &TypeTable, id: Id, value: &Value, place: &str) -> Result<(), String> {
     match (table.kind(id, Some(value)), value) {
         (kind, Value::Null) => {
             let wanted = match kind {
-                Kind::Map(_) => "map",
-                Kind::List(..) => "list",
-                Kind::Scalar(Some(Scalar::Boolean)) => "boolean",
-                Kind::Scalar(Some(Scalar::Integer | Scalar::Number)) => "numeric (int or float)",
-                Kind::Scalar(_) => "string",
+                ValueTreatment::Map(_) => "map",
+                ValueTreatment::List(..) => "list",
+                ValueTreatment::Scalar(Some(ScalarType::Boolean)) => "boolean",
+                ValueTreatment::Scalar(Some(ScalarType::Integer | ScalarType::Number)) => {
+                    "numeric (int or float)"
+                }
+                ValueTreatment::Scalar(_) => "string",
             };
             Err(format!("{place}: expected {wanted}, got &{{NULL_VALUE}}"))
         }
-        (Kind::Map(object), Value::Object(map)) => map.iter().try_for_each(|(key, value)| {
-            let child = Table::child(object, key).unwrap_or(Table::ANY);
-            nulls(table, child, value, &format!("{place}.{key}"))
-        }),
+        (ValueTreatment::Map(object), Value::Object(map)) => {
+            map.iter().try_for_each(|(key, value)| {
+                let child = TypeTable::child(object, key).unwrap_or(TypeTable::ANY);
+                nulls(table, child, value, &format!("{place}.{key}"))
+            })
+        }
         _ => Ok(()),
     }
 }
 
 /// Adds the places of lists, maps and structures in a value that are replaced as a whole.
-pub(super) fn atomics(table: &Table, id: Id, value: &Value, place: &str, found: &mut Vec<String>) {
+pub(super) fn atomics(
+    table: &TypeTable,
+    id: Id,
+    value: &Value,
+    place: &str,
+    found: &mut Vec<String>,
+) {
     match (table.kind(id, Some(value)), value) {
-        (Kind::Map(object), Value::Object(map)) => {
+        (ValueTreatment::Map(object), Value::Object(map)) => {
             found.extend(object.atomic.then(|| place.to_owned()));
             for (key, value) in map {
                 // Fields only: the keys of a map are keys of values.
@@ -63,7 +73,7 @@ pub(super) fn atomics(table: &Table, id: Id, value: &Value, place: &str, found: 
                 atomics(table, field.node, value, &format!("{place}.{key}"), found);
             }
         }
-        (Kind::List(kind, items), Value::Array(list)) => {
+        (ValueTreatment::List(kind, items), Value::Array(list)) => {
             found.extend(kind.is_atomic().then(|| place.to_owned()));
             for (index, item) in list.iter().enumerate() {
                 atomics(table, items, item, &format!("{place}[{index}]"), found);
@@ -75,7 +85,7 @@ pub(super) fn atomics(table: &Table, id: Id, value: &Value, place: &str, found: 
 
 /// A walk over both objects that collects faults.
 struct MergingWalker<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     faults: Vec<String>,
 }
 
@@ -110,7 +120,7 @@ impl MergingWalker<'_> {
         // kind.
         let kind = if applied.is_none() { left } else { right };
         match kind {
-            Kind::Scalar(scalar) => {
+            ValueTreatment::Scalar(scalar) => {
                 let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
                 if let (Err(live), Err(applied)) = (check(live), check(applied)) {
                     self.faults.push(format!("lhs: {live}"));
@@ -118,7 +128,7 @@ impl MergingWalker<'_> {
                 }
                 applied.or(live).cloned()
             }
-            Kind::Map(object) => {
+            ValueTreatment::Map(object) => {
                 let (l, r) = (live.and_then(Value::as_object), applied.and_then(Value::as_object));
                 let empty = l.is_none_or(Map::is_empty) && r.is_none_or(Map::is_empty);
                 if object.atomic || empty {
@@ -126,7 +136,7 @@ impl MergingWalker<'_> {
                 }
                 self.maps(object, l, r)
             }
-            Kind::List(kind, items) => {
+            ValueTreatment::List(kind, items) => {
                 let (l, r) = (live.and_then(Value::as_array), applied.and_then(Value::as_array));
                 let empty = l.is_none_or(Vec::is_empty) && r.is_none_or(Vec::is_empty);
                 if kind.is_atomic() || empty {
@@ -140,7 +150,7 @@ impl MergingWalker<'_> {
     /// Merges two maps key by key; `None` for an empty result.
     fn maps(
         &mut self,
-        object: &Object,
+        object: &ObjectType,
         live: Option<&Map<String, Value>>,
         applied: Option<&Map<String, Value>>,
     ) -> Option<Value> {
@@ -149,7 +159,7 @@ impl MergingWalker<'_> {
         let mut out = Map::new();
         for key in keys {
             let (l, r) = (live.and_then(|m| m.get(key)), applied.and_then(|m| m.get(key)));
-            let Some(child) = Table::child(object, key) else { continue };
+            let Some(child) = TypeTable::child(object, key) else { continue };
             if let Some(value) = self.value(child, l, r) {
                 out.insert(key.clone(), value);
             }
@@ -160,7 +170,7 @@ impl MergingWalker<'_> {
     /// Indexes the items of a list; `duplicates` allows items to occur more than once.
     fn index<'v>(
         &mut self,
-        kind: &ListKind,
+        kind: &ListMerge,
         items: Id,
         list: Option<&'v Vec<Value>>,
         duplicates: bool,
@@ -190,7 +200,7 @@ impl MergingWalker<'_> {
     /// Merges two lists item by item; `None` for an empty result.
     fn lists(
         &mut self,
-        kind: &ListKind,
+        kind: &ListMerge,
         items: Id,
         live_list: Option<&Vec<Value>>,
         applied_list: Option<&Vec<Value>>,
@@ -207,8 +217,8 @@ impl MergingWalker<'_> {
         for pick in interleave(&live, &applied) {
             out.extend(match pick {
                 // By position: the step of a duplicate would find no value.
-                Pick::Live(index) => self.value(items, live_list.get(index), None),
-                Pick::Applied(step) => self.value(items, live.get(step), applied.get(step)),
+                MergedItem::Live(index) => self.value(items, live_list.get(index), None),
+                MergedItem::Applied(step) => self.value(items, live.get(step), applied.get(step)),
             });
         }
         (!out.is_empty()).then_some(Value::Array(out))
@@ -216,7 +226,7 @@ impl MergingWalker<'_> {
 }
 
 /// The next item of a merged list.
-enum Pick<'s> {
+enum MergedItem<'s> {
     /// An item that is only live; by position, since the step may occur twice.
     Live(usize),
     /// An item that is applied, and perhaps live.
@@ -225,7 +235,7 @@ enum Pick<'s> {
 
 /// Returns the order of a merged list: shared items come in the applied order, the others keep
 /// their place relative to the shared items around.
-fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
+fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<MergedItem<'s>> {
     let mut out = Vec::new();
     let mut shared: VecDeque<&PathElement> =
         applied.steps.iter().filter(|step| live.has(step)).collect();
@@ -235,7 +245,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
         if let (Some(mine), Some(theirs)) = (live.steps.get(l), applied.steps.get(r)) {
             if mine == theirs {
                 merged.insert(theirs);
-                out.push(Pick::Applied(theirs));
+                out.push(MergedItem::Applied(theirs));
                 l += 1;
                 r += 1;
                 shared.pop_front();
@@ -250,7 +260,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
         }
         if let Some(mine) = live.steps.get(l) {
             if !applied.has(mine) {
-                out.push(Pick::Live(l));
+                out.push(MergedItem::Live(l));
                 l += 1;
                 continue;
             }
@@ -260,7 +270,7 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
         }
         if let Some(theirs) = applied.steps.get(r) {
             merged.insert(theirs);
-            out.push(Pick::Applied(theirs));
+            out.push(MergedItem::Applied(theirs));
             r += 1;
             if shared.front() == Some(&theirs) {
                 shared.pop_front();

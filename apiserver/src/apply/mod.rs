@@ -32,7 +32,7 @@ use crate::typed::TypeSchema;
 use managed::{Managed, Owner};
 use updater::Updater;
 
-pub(crate) use scale::{Change as ScaleChange, track as track_scale};
+pub(crate) use scale::{ReplicasChange as ScaleChange, track as track_scale};
 pub(crate) use validate::plain as go_plain;
 
 /// A server-side apply.

@@ -2,10 +2,10 @@
 
 use super::path::PathElement;
 use super::set::PathSet;
-use crate::typed::{Id, Kind, Table, TypeShape};
+use crate::typed::{Id, TypeShape, TypeTable, ValueTreatment};
 
 /// Returns the owned fields, with every part that is now atomic owned as a whole.
-pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
+pub(crate) fn reconcile(table: &TypeTable, root: Id, set: &PathSet) -> PathSet {
     let mut walker = ReconcileWalker {
         table,
         path: Vec::new(),
@@ -22,7 +22,7 @@ pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
 
 /// A walk over the owned fields that collects the parts to exchange.
 struct ReconcileWalker<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     path: Vec<PathElement>,
     remove: PathSet,
     add: PathSet,
@@ -33,15 +33,15 @@ impl ReconcileWalker<'_> {
     fn node(&mut self, id: Id, set: Option<&PathSet>, whole: bool) {
         let table = self.table;
         match table.kind(id, None) {
-            Kind::Scalar(_) => {}
-            Kind::List(kind, items) => {
+            ValueTreatment::Scalar(_) => {}
+            ValueTreatment::List(kind, items) => {
                 if !whole && kind.is_atomic() {
                     self.take_whole();
                 } else if let Some(set) = set {
                     self.children(set, &|_| Some(items));
                 }
             }
-            Kind::Map(object) => {
+            ValueTreatment::Map(object) => {
                 let deduced = object
                     .element
                     .is_some_and(|element| matches!(table.shape(element), TypeShape::Any));
@@ -55,7 +55,7 @@ impl ReconcileWalker<'_> {
                     }
                 } else if let Some(set) = set {
                     self.children(set, &|step| match step {
-                        PathElement::Field(name) => Table::child(object, name),
+                        PathElement::Field(name) => TypeTable::child(object, name),
                         _ => object.element,
                     });
                 }

@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 use super::items;
 use super::path::PathElement;
 use super::set::PathSet;
-use crate::typed::{Id, Kind, Table};
+use crate::typed::{Id, TypeTable, ValueTreatment};
 
 /// Returns `value` without the members of `set`; null if nothing is left.
-pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Value {
+pub(crate) fn remove(table: &TypeTable, id: Id, value: &Value, set: &PathSet) -> Value {
     match (table.kind(id, Some(value)), value) {
-        (Kind::Scalar(_), value) => value.clone(),
-        (Kind::List(kind, items), Value::Array(list)) if !kind.is_atomic() => {
+        (ValueTreatment::Scalar(_), value) => value.clone(),
+        (ValueTreatment::List(kind, items), Value::Array(list)) if !kind.is_atomic() => {
             let mut out = Vec::with_capacity(list.len());
             for item in list {
                 // An item without identity cannot be named by the set, and stays.
@@ -24,14 +24,14 @@ pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Val
             }
             if out.is_empty() { Value::Null } else { Value::Array(out) }
         }
-        (Kind::Map(object), Value::Object(map)) if !object.atomic => {
+        (ValueTreatment::Map(object), Value::Object(map)) if !object.atomic => {
             let mut out = Map::new();
             for (key, value) in map {
                 let step = PathElement::Field(key.clone());
                 if set.members.contains(&step) {
                     continue;
                 }
-                let child = Table::child(object, key);
+                let child = TypeTable::child(object, key);
                 let below = set.children.get(&step);
                 out.insert(key.clone(), descend(table, child, value, below));
             }
@@ -42,7 +42,7 @@ pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Val
 }
 
 /// Removes the members below a field or item.
-fn descend(table: &Table, id: Option<Id>, value: &Value, set: Option<&PathSet>) -> Value {
+fn descend(table: &TypeTable, id: Option<Id>, value: &Value, set: Option<&PathSet>) -> Value {
     match (id, set) {
         (Some(id), Some(set)) if !set.is_empty() => remove(table, id, value, set),
         _ => value.clone(),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::managed::{Managed, Owned, Owner};
+use super::managed::{Managed, OwnedFields, Owner};
 use super::set::PathSet;
 use super::updater::{Updater, stripped};
 use super::{ApplyRequest, fields};
@@ -25,7 +25,7 @@ const VERSION: &str = "autoscaling/v1";
 #[derive(Debug)]
 pub(crate) struct Scaled {
     /// Owners of other fields, put back at the end.
-    aside: BTreeMap<Owner, Owned>,
+    aside: BTreeMap<Owner, OwnedFields>,
     /// Fields that the request applies.
     replicas: PathSet,
     /// Whether the applied fields had no owner before.
@@ -55,10 +55,10 @@ pub(crate) fn enter(
             // separate entry.
             let key = Owner { api_version: VERSION.to_owned(), ..owner.clone() };
             let rest = owned.set.difference(&replicas);
-            let mine = Owned { set: mine, ..owned.clone() };
+            let mine = OwnedFields { set: mine, ..owned.clone() };
             managed.owners.insert(key, mine);
             if !rest.is_empty() {
-                aside.insert(owner, Owned { set: rest, ..owned });
+                aside.insert(owner, OwnedFields { set: rest, ..owned });
             }
         }
     }
@@ -96,7 +96,7 @@ pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
 
 /// Replicas that an update of `/scale` leaves in the Scale, which shows no zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ReplicasChange {
     /// The same replicas.
     Kept,
     /// Other replicas.
@@ -105,7 +105,7 @@ pub(crate) enum Change {
     Removed,
 }
 
-impl Change {
+impl ReplicasChange {
     /// Returns the change from replicas to others.
     pub(crate) fn between(before: i64, after: i64) -> Self {
         match after {
@@ -125,7 +125,7 @@ impl Change {
 pub(crate) fn track(
     (old, new): (&Value, &Value),
     path: &[String],
-    change: Change,
+    change: ReplicasChange,
     manager: &str,
     api_version: &str,
 ) -> Value {
@@ -136,9 +136,9 @@ pub(crate) fn track(
     replicas.insert_fields(&path.iter().map(String::as_str).collect::<Vec<_>>());
     let mut owners = of_scale(&managed, &replicas);
     // Replicas without an owner stay without an owner.
-    if !owners.is_empty() && change != Change::Kept {
+    if !owners.is_empty() && change != ReplicasChange::Kept {
         owners.clear();
-        if change == Change::Set {
+        if change == ReplicasChange::Set {
             owners.insert(Owner::new(manager, false, VERSION, NAME));
         }
     }
@@ -155,7 +155,7 @@ pub(crate) fn track(
             next.owners.insert(owner, owned);
         }
     }
-    let owned = Owned { set: replicas, api_version: api_version.to_owned() };
+    let owned = OwnedFields { set: replicas, api_version: api_version.to_owned() };
     next.owners.extend(owners.into_iter().map(|owner| (owner, owned.clone())));
     next.encode(&mut result);
     result

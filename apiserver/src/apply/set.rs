@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::path::PathElement;
-use crate::typed::{Id, Kind, Table};
+use crate::typed::{Id, TypeTable, ValueTreatment};
 
 /// Deepest nesting of a stored set; deeper sets are refused. Real sets stay below 40.
 const MAX_DEPTH: usize = 256;
@@ -95,19 +95,19 @@ impl PathSet {
     }
 
     /// Returns the set with every declared field on the way to a member.
-    pub(crate) fn with_named_fields(&self, table: &Table, id: Option<Id>) -> PathSet {
+    pub(crate) fn with_named_fields(&self, table: &TypeTable, id: Option<Id>) -> PathSet {
         let kind = id.map(|id| table.kind(id, None));
         let mut members = self.members.clone();
         let mut children = BTreeMap::new();
         for (step, set) in &self.children {
             let child = match (&kind, step) {
-                (Some(Kind::Map(object)), PathElement::Field(name)) => {
+                (Some(ValueTreatment::Map(object)), PathElement::Field(name)) => {
                     if object.fields.contains_key(name.as_str()) {
                         members.insert(step.clone());
                     }
-                    Table::child(object, name)
+                    TypeTable::child(object, name)
                 }
-                (Some(Kind::List(_, items)), PathElement::Key(_)) => Some(*items),
+                (Some(ValueTreatment::List(_, items)), PathElement::Key(_)) => Some(*items),
                 _ => None,
             };
             children.insert(step.clone(), set.with_named_fields(table, child));

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::compare::{Comparison, compare};
-use super::managed::{Managed, Owned, Owner};
+use super::managed::{Managed, OwnedFields, Owner};
 use super::set::PathSet;
 use super::{fields, ignored, merge, reconcile, remove};
-use crate::typed::{Id, Table, TypeSchema};
+use crate::typed::{Id, TypeSchema, TypeTable};
 
 /// Fields that an apply would take from their owner.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl From<String> for ApplyFailure {
 #[derive(Clone, Debug)]
 pub(crate) struct Updater<'a> {
     /// Table of the types.
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a TypeTable,
     /// Type of the object.
     pub(crate) root: Id,
     /// Fields that the endpoint does not write, with everything below.
@@ -74,7 +74,7 @@ impl<'a> Updater<'a> {
         let taken = difference.modified.union(&difference.added).difference(stripped());
         if !taken.is_empty() {
             let before = managed.owners.remove(owner).map(|owned| owned.set).unwrap_or_default();
-            let owned = Owned { set: taken.union(&before), api_version: version.to_owned() };
+            let owned = OwnedFields { set: taken.union(&before), api_version: version.to_owned() };
             managed.owners.insert(owner.clone(), owned);
             managed.times.insert(owner.clone(), now.to_owned());
         }
@@ -101,7 +101,7 @@ impl<'a> Updater<'a> {
         // The previous set is needed to prune; the new set replaces the previous set before the
         // clashes are computed.
         let last = managed.owners.remove(owner).map(|owned| owned.set).unwrap_or_default();
-        let owned = Owned { set, api_version: version.to_owned() };
+        let owned = OwnedFields { set, api_version: version.to_owned() };
         managed.owners.insert(owner.clone(), owned);
         // After the new set is entered: fields that are applied again keep their owner and stay.
         let merged = self.prune(merged, managed, &last);
@@ -179,7 +179,7 @@ fn clashes(managed: &Managed, owner: &Owner, difference: &Comparison) -> Vec<Cla
 /// Takes changed and removed fields from all owners but `keeper`.
 fn release(managed: &mut Managed, keeper: Option<&Owner>, difference: &Comparison) {
     let changed = difference.modified.clone().union(&difference.added);
-    let owners: BTreeMap<Owner, Owned> = std::mem::take(&mut managed.owners);
+    let owners: BTreeMap<Owner, OwnedFields> = std::mem::take(&mut managed.owners);
     for (owner, mut owned) in owners {
         if keeper != Some(&owner) {
             let clash = owned.set.intersection(&changed);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::items;
 use super::path::PathElement;
-use crate::typed::{Id, Kind, ListKind, Scalar, Table};
+use crate::typed::{Id, ListMerge, ScalarType, TypeTable, ValueTreatment};
 
 /// Checks a whole object. `duplicates` allows lists to hold an item twice.
 ///
@@ -12,7 +12,7 @@ use crate::typed::{Id, Kind, ListKind, Scalar, Table};
 ///
 /// All faults, joined in one text.
 pub(crate) fn validate(
-    table: &Table,
+    table: &TypeTable,
     root: Id,
     value: &Value,
     duplicates: bool,
@@ -34,7 +34,7 @@ pub(crate) fn join(faults: &[String]) -> Result<(), String> {
 
 /// A walk over a value that collects faults with their paths.
 struct ValidatingWalker<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     duplicates: bool,
     path: String,
     faults: Vec<String>,
@@ -46,9 +46,9 @@ impl ValidatingWalker<'_> {
         match (self.table.kind(id, Some(value)), value) {
             // Null stands for an absent value of any type.
             (_, Value::Null) => {}
-            (Kind::Map(object), Value::Object(map)) => {
+            (ValueTreatment::Map(object), Value::Object(map)) => {
                 for (key, value) in map {
-                    let Some(child) = Table::child(object, key) else {
+                    let Some(child) = TypeTable::child(object, key) else {
                         self.below(&PathElement::Field(key.clone()), |walker| {
                             walker.fault("field not declared in schema");
                         });
@@ -60,14 +60,14 @@ impl ValidatingWalker<'_> {
                     });
                 }
             }
-            (Kind::Map(_), other) => {
+            (ValueTreatment::Map(_), other) => {
                 self.fault(&format!("expected map, got &{{{}}}", plain(other)))
             }
-            (Kind::List(kind, items), Value::Array(list)) => self.list(kind, items, list),
-            (Kind::List(..), other) => {
+            (ValueTreatment::List(kind, items), Value::Array(list)) => self.list(kind, items, list),
+            (ValueTreatment::List(..), other) => {
                 self.fault(&format!("expected list, got &{{{}}}", plain(other)));
             }
-            (Kind::Scalar(scalar), value) => {
+            (ValueTreatment::Scalar(scalar), value) => {
                 if let Err(text) = check_scalar(scalar, value) {
                     self.fault(&text);
                 }
@@ -76,7 +76,7 @@ impl ValidatingWalker<'_> {
     }
 
     /// Checks the items of a list, and that their keys are unique where that is asked for.
-    fn list(&mut self, kind: &ListKind, items: Id, list: &[Value]) {
+    fn list(&mut self, kind: &ListMerge, items: Id, list: &[Value]) {
         let mut seen = std::collections::BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
             let step = if kind.is_atomic() {
@@ -120,13 +120,13 @@ impl ValidatingWalker<'_> {
 /// # Errors
 ///
 /// A description of the value that was found instead.
-pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), String> {
+pub(crate) fn check_scalar(scalar: Option<ScalarType>, value: &Value) -> Result<(), String> {
     let fine = match (scalar, value) {
-        (_, Value::Null) | (Some(Scalar::IntOrStringExtension), _) => true,
-        (Some(Scalar::String), other) => other.is_string(),
-        (Some(Scalar::Integer | Scalar::Number), other) => other.is_number(),
-        (Some(Scalar::Boolean), other) => other.is_boolean(),
-        (Some(Scalar::IntOrString | Scalar::Quantity) | None, other) => {
+        (_, Value::Null) | (Some(ScalarType::IntOrStringExtension), _) => true,
+        (Some(ScalarType::String), other) => other.is_string(),
+        (Some(ScalarType::Integer | ScalarType::Number), other) => other.is_number(),
+        (Some(ScalarType::Boolean), other) => other.is_boolean(),
+        (Some(ScalarType::IntOrString | ScalarType::Quantity) | None, other) => {
             !other.is_array() && !other.is_object()
         }
     };
@@ -134,14 +134,15 @@ pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), 
         return Ok(());
     }
     Err(match scalar {
-        Some(Scalar::String) => {
+        Some(ScalarType::String) => {
             format!("expected string, got &value.valueUnstructured{{Value:{}}}", syntax(value))
         }
-        Some(Scalar::Integer | Scalar::Number) => {
+        Some(ScalarType::Integer | ScalarType::Number) => {
             format!("expected numeric (int or float), got {}", type_name(value))
         }
-        Some(Scalar::Boolean) => format!("expected boolean, got &{{{}}}", plain(value)),
-        Some(Scalar::IntOrString | Scalar::IntOrStringExtension | Scalar::Quantity) | None => {
+        Some(ScalarType::Boolean) => format!("expected boolean, got &{{{}}}", plain(value)),
+        Some(ScalarType::IntOrString | ScalarType::IntOrStringExtension | ScalarType::Quantity)
+        | None => {
             format!("expected any scalar, got &{{{}}}", plain(value))
         }
     })

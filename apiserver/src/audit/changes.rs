@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::storage::Change;
+use crate::storage::StoredChange;
 
 /// Most changed places of an object; further places are counted.
 const PLACES: usize = 64;
@@ -15,14 +15,14 @@ const MASK: &str = "***";
 
 /// Changed places of an object.
 #[derive(Default)]
-struct Places {
+struct ChangedPlaces {
     found: Vec<Value>,
     more: usize,
     masks: bool,
 }
 
 /// Returns the changes of a write.
-pub(super) fn describe(resource: &str, change: &Change) -> Value {
+pub(super) fn describe(resource: &str, change: &StoredChange) -> Value {
     let state = change.after.as_ref().or(change.before.as_ref());
     let metadata = state.map_or(&Value::Null, |state| &state.value["metadata"]);
     let before = change.before.as_ref().map(|state| state.revision.to_string());
@@ -37,7 +37,7 @@ pub(super) fn describe(resource: &str, change: &Change) -> Value {
         "resourceVersionBefore": before, "resourceVersionAfter": change.revision.to_string(),
     });
     if let (Some(before), Some(after)) = (&change.before, &change.after) {
-        let mut places = Places { masks: resource == "secrets", ..Places::default() };
+        let mut places = ChangedPlaces { masks: resource == "secrets", ..ChangedPlaces::default() };
         compare(&before.value, &after.value, "", &mut places);
         described["paths"] = places.found.into();
         if places.more > 0 {
@@ -48,7 +48,7 @@ pub(super) fn describe(resource: &str, change: &Change) -> Value {
 }
 
 /// Adds the places in which two values differ. The recursion is as deep as the values.
-fn compare(before: &Value, after: &Value, path: &str, places: &mut Places) {
+fn compare(before: &Value, after: &Value, path: &str, places: &mut ChangedPlaces) {
     // They change with every write, and say nothing about it.
     if before == after || path == "metadata.managedFields" || path == "metadata.resourceVersion" {
         return;

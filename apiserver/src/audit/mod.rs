@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::auth::ANONYMOUS;
 use crate::requests::Request;
-use crate::storage::Written;
+use crate::storage::CollectedWrites;
 use lines::Lines;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(crate) struct Detail {
     /// Time from the headers to the answer.
     pub(crate) duration: Duration,
     /// Writes of the request.
-    pub(crate) written: Written,
+    pub(crate) written: CollectedWrites,
 }
 
 /// The audit log of a server.

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use serde_json::{Map, Value, json};
 
 use super::User;
-use super::jwt::{self, Key};
+use super::jwt::{self, SigningKey};
 
 /// Issuer, and audience, of servers that were given none.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
@@ -56,7 +56,7 @@ pub(crate) struct Issuer {
     /// Name of the issuer, a URL; the server's only audience as well.
     url: RwLock<String>,
     /// Made with the first token; `None` if the operating system gives no randomness.
-    key: OnceLock<Option<Key>>,
+    key: OnceLock<Option<SigningKey>>,
 }
 
 impl Default for Issuer {
@@ -80,7 +80,7 @@ impl Issuer {
     /// Signs with a key from [`Issuer::new_key`]; false if the bytes are no such key, or if another
     /// key is already in use.
     pub(crate) fn use_key(&self, bytes: &[u8]) -> bool {
-        Key::read(bytes).is_some_and(|key| self.key.set(Some(key)).is_ok())
+        SigningKey::read(bytes).is_some_and(|key| self.key.set(Some(key)).is_ok())
     }
 
     /// Returns a new key in PKCS #8 form; `None` if the operating system gives no randomness.
@@ -98,8 +98,8 @@ impl Issuer {
         vec![self.url()]
     }
 
-    fn key(&self) -> Option<&Key> {
-        self.key.get_or_init(Key::generate).as_ref()
+    fn key(&self) -> Option<&SigningKey> {
+        self.key.get_or_init(SigningKey::generate).as_ref()
     }
 
     /// Returns a signed token; `None` if the operating system gives no randomness.
@@ -136,7 +136,7 @@ impl Issuer {
 
     /// Returns the public keys of the issuer as a JSON Web Key Set.
     pub(crate) fn public_keys(&self) -> Value {
-        json!({"keys": self.key().map(Key::public).into_iter().collect::<Vec<_>>()})
+        json!({"keys": self.key().map(SigningKey::public).into_iter().collect::<Vec<_>>()})
     }
 }
 

@@ -25,7 +25,7 @@ const DER_HEAD: [u8; 26] = [
 ];
 
 /// A key that signs and verifies tokens. `Debug` shows only the id.
-pub(super) struct Key {
+pub(super) struct SigningKey {
     pair: EcdsaKeyPair,
     /// Digest of the public key, in base64.
     id: String,
@@ -33,9 +33,9 @@ pub(super) struct Key {
     header: String,
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("SigningKey").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn generate() -> Option<Vec<u8>> {
     Some(bytes.as_ref().to_vec())
 }
 
-impl Key {
+impl SigningKey {
     /// Returns a new key; `None` if the operating system gives no randomness.
     pub(super) fn generate() -> Option<Self> {
         Self::read(&generate()?)
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
 
     /// Returns whether a key accepts a token.
-    fn accepts(key: &Key, token: &str) -> bool {
+    fn accepts(key: &SigningKey, token: &str) -> bool {
         parse(token).is_some_and(|token| key.verifies(&token))
     }
 
     #[test]
     fn a_token_is_accepted_by_its_own_key_and_unchanged() {
-        let (key, other) = (Key::generate().unwrap(), Key::generate().unwrap());
+        let (key, other) = (SigningKey::generate().unwrap(), SigningKey::generate().unwrap());
         let token = key.sign(&json!({"sub": "a"})).unwrap();
         assert!(accepts(&key, &token));
         assert!(!accepts(&other, &token));
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn no_token_chooses_its_algorithm() {
-        let key = Key::generate().unwrap();
+        let key = SigningKey::generate().unwrap();
         let token = key.sign(&json!({"sub": "a"})).unwrap();
         let parts: Vec<&str> = token.split('.').collect();
         for algorithm in ["none", "HS256", "RS256", "ES384"] {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn debug_shows_no_key() {
-        let key = Key::generate().unwrap();
+        let key = SigningKey::generate().unwrap();
         assert_eq!(format!("{key:?}"), format!("Key {{ id: {:?}, .. }}", key.id));
     }
 }

@@ -80,7 +80,7 @@ pub(crate) const INVALID_TOKEN: &str = "invalid bearer token";
 
 /// The user of a bearer token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identified {
+pub(crate) struct TokenUser {
     /// The user.
     pub(crate) user: User,
     /// Those of the wanted audiences that the token is meant for.
@@ -111,7 +111,7 @@ pub(crate) trait Authenticator: Send + Sync {
     ///
     /// # Errors
     /// The reason why the token does not count, in the words of token reviews.
-    fn token(&self, _token: &str, _audiences: &[String]) -> Result<Identified, String> {
+    fn token(&self, _token: &str, _audiences: &[String]) -> Result<TokenUser, String> {
         Err(INVALID_TOKEN.to_owned())
     }
 }
@@ -200,8 +200,11 @@ pub(crate) fn refusal(user: &User, wanted: &Attributes, why: &str) -> ApiError {
         "User {:?} cannot {} resource {resource:?} in API group {:?} {scope}{why}",
         user.name, wanted.verb, wanted.group
     );
-    let about =
-        crate::status::About { group: &wanted.group, kind: &wanted.resource, name: &wanted.name };
+    let about = crate::status::FailureSubject {
+        group: &wanted.group,
+        kind: &wanted.resource,
+        name: &wanted.name,
+    };
     ApiError::forbidden(about, &text)
 }
 

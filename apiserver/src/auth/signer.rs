@@ -38,7 +38,7 @@ pub(crate) struct Signer {
 
 /// A certificate request whose signature comes from its key.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct SigningRequest {
     /// The name that the request asks for, encoded.
     subject: Vec<u8>,
     /// The public key, encoded.
@@ -60,7 +60,7 @@ pub(crate) struct Grant<'a> {
     pub(crate) serial: [u8; 16],
 }
 
-impl Request {
+impl SigningRequest {
     /// Reads a request in PEM, and verifies the signature.
     ///
     /// # Errors
@@ -198,7 +198,11 @@ impl Signer {
     ///
     /// # Errors
     /// The key of the authority cannot sign.
-    pub(crate) fn sign(&self, request: &Request, grant: Grant<'_>) -> Result<String, String> {
+    pub(crate) fn sign(
+        &self,
+        request: &SigningRequest,
+        grant: Grant<'_>,
+    ) -> Result<String, String> {
         let algorithm = yasna::construct_der(|writer| {
             writer.write_sequence(|writer| writer.next().write_oid(&oid(ECDSA_SHA256)));
         });
@@ -232,7 +236,7 @@ impl Signer {
 }
 
 /// Writes the extensions of a certificate.
-fn extensions(writer: DERWriter<'_>, request: &Request, usages: &[&str]) {
+fn extensions(writer: DERWriter<'_>, request: &SigningRequest, usages: &[&str]) {
     let has = |usage: &str| usages.contains(&usage);
     // The bits of RFC 5280: the first is for signatures, the third for the encryption of keys.
     let (bits, count) = match (has("digital signature"), has("key encipherment")) {
@@ -310,17 +314,17 @@ mod tests {
     #[test]
     fn a_request_with_one_changed_byte_is_refused_and_no_panic() {
         let pem = request();
-        assert!(Request::read(pem.as_bytes()).unwrap().has_names());
+        assert!(SigningRequest::read(pem.as_bytes()).unwrap().has_names());
         let der =
             rustls_pki_types::CertificateSigningRequestDer::from_pem_slice(pem.as_bytes()).unwrap();
         for at in 0..der.len() {
             let mut bytes = der.to_vec();
             bytes[at] ^= 0x41;
             let text = pem_of(&bytes);
-            assert!(Request::read(text.as_bytes()).is_err(), "byte {at}");
-            assert!(Request::read(pem_of(&bytes[..at]).as_bytes()).is_err(), "cut at {at}");
+            assert!(SigningRequest::read(text.as_bytes()).is_err(), "byte {at}");
+            assert!(SigningRequest::read(pem_of(&bytes[..at]).as_bytes()).is_err(), "cut at {at}");
         }
-        assert!(Request::read(b"").is_err());
+        assert!(SigningRequest::read(b"").is_err());
     }
 
     fn pem_of(der: &[u8]) -> String {

@@ -6,20 +6,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::Kind;
-use crate::kinds::registry::Table;
-use crate::storage::{Cursor, Object, Snapshot};
+use crate::kinds::registry::KindTable;
+use crate::storage::{Cursor, Snapshot, StoredObject};
 
 /// A change of an object.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
+pub(super) struct ChangedObject {
     /// The kind, in the stored version.
     pub(super) kind: Arc<Kind>,
     /// State before; `None` for a new object.
-    pub(super) before: Option<Arc<Object>>,
+    pub(super) before: Option<Arc<StoredObject>>,
     /// State after; `None` for a deleted object.
-    pub(super) after: Option<Arc<Object>>,
+    pub(super) after: Option<Arc<StoredObject>>,
     /// Revision of the change, which orders events of different resources.
     revision: u64,
 }
@@ -42,7 +42,7 @@ const BATCH: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Follower {
     /// The kinds for which there are sources.
-    table: Option<Arc<Table>>,
+    table: Option<Arc<KindTable>>,
     sources: BTreeMap<String, ChangeSource>,
 }
 
@@ -50,7 +50,7 @@ impl Follower {
     /// Returns all changes since the last call, in their order.
     ///
     /// Objects that existed before a resource was first seen are reported as new.
-    pub(super) fn poll(&mut self, core: &Core) -> Vec<Event> {
+    pub(super) fn poll(&mut self, core: &ServerCore) -> Vec<ChangedObject> {
         let mut events = Vec::new();
         let table = core.registry.table();
         // Looked through only when kinds have changed: this runs at every write of any resource.
@@ -85,7 +85,7 @@ impl Follower {
 
 impl ChangeSource {
     /// Reads new changes; returns whether the resource is still served.
-    fn read(&mut self, core: &Core, storage: &str, events: &mut Vec<Event>) -> bool {
+    fn read(&mut self, core: &ServerCore, storage: &str, events: &mut Vec<ChangedObject>) -> bool {
         loop {
             let Ok(batch) = core.store.changes(storage, &mut self.cursor, BATCH) else {
                 // The history was lost: states are compared instead.
@@ -101,7 +101,7 @@ impl ChangeSource {
                     Some(object) => self.known.insert_mut(change.key, object.clone()),
                     None => drop(self.known.remove_mut(&change.key)),
                 }
-                events.push(Event {
+                events.push(ChangedObject {
                     kind: self.kind.clone(),
                     before: change.before,
                     after: change.after,
@@ -115,10 +115,10 @@ impl ChangeSource {
     }
 
     /// Makes events from the difference to a newer state.
-    fn compare(&mut self, now: Snapshot, events: &mut Vec<Event>) {
-        let mut push = |before: Option<&Arc<Object>>, after: Option<&Arc<Object>>| {
+    fn compare(&mut self, now: Snapshot, events: &mut Vec<ChangedObject>) {
+        let mut push = |before: Option<&Arc<StoredObject>>, after: Option<&Arc<StoredObject>>| {
             let newest = after.or(before).map_or(0, |object| object.revision);
-            events.push(Event {
+            events.push(ChangedObject {
                 kind: self.kind.clone(),
                 before: before.cloned(),
                 after: after.cloned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::garbage::{Dependent, FOREGROUND, ORPHAN, Owner, waits};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
 use crate::storage;
 use crate::verbs::delete;
@@ -27,7 +27,12 @@ enum State {
 }
 
 /// Looks up the state of an owner.
-fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<String>) -> State {
+fn state(
+    core: &ServerCore,
+    dependent: &Dependent,
+    owner: &Owner,
+    absent: &BTreeSet<String>,
+) -> State {
     // A deletion that was seen counts even when the kind can no longer be looked up.
     if absent.contains(&owner.uid) {
         return State::Absent;
@@ -52,7 +57,7 @@ fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<St
 /// Deletes an object without owners, or removes references to owners that are gone; `absent` owners
 /// are known to be deleted.
 pub(super) fn dependent(
-    core: &Core,
+    core: &ServerCore,
     uid: &str,
     dependent: &Dependent,
     has_dependents: bool,
@@ -95,7 +100,7 @@ pub(super) fn dependent(
 }
 
 /// Deletes an object, if the uid is still this one.
-fn remove(core: &Core, dependent: &Dependent, uid: &str, policy: Propagation) {
+fn remove(core: &ServerCore, dependent: &Dependent, uid: &str, policy: Propagation) {
     let (namespace, name) = (&dependent.namespace, &dependent.name);
     let Some(call) = super::call(core, &dependent.kind, namespace, name) else { return };
     let options = DeleteOptions {
@@ -110,7 +115,7 @@ fn remove(core: &Core, dependent: &Dependent, uid: &str, policy: Propagation) {
 }
 
 /// Removes owner references by uid.
-fn forget_owners(core: &Core, dependent: &Dependent, uid: &str, gone: &[&str]) {
+fn forget_owners(core: &ServerCore, dependent: &Dependent, uid: &str, gone: &[&str]) {
     change(core, &dependent.kind, &dependent.namespace, &dependent.name, uid, |object| {
         let references = object["metadata"]["ownerReferences"].as_array().cloned();
         let mut references = references.unwrap_or_default();
@@ -122,7 +127,7 @@ fn forget_owners(core: &Core, dependent: &Dependent, uid: &str, gone: &[&str]) {
 
 /// Removes an owner from all dependents, then the finalizer from the owner.
 pub(super) fn orphan(
-    core: &Core,
+    core: &ServerCore,
     kind: &Arc<Kind>,
     owner: &Value,
     dependents: &[(&str, &Dependent)],
@@ -136,7 +141,7 @@ pub(super) fn orphan(
 
 /// Removes the finalizer of an owner once no dependent blocks it any more.
 pub(super) fn foreground(
-    core: &Core,
+    core: &ServerCore,
     kind: &Arc<Kind>,
     owner: &Value,
     dependents: &[(&str, &Dependent)],
@@ -152,7 +157,7 @@ pub(super) fn foreground(
 }
 
 /// Removes a finalizer from an object.
-fn release(core: &Core, kind: &Arc<Kind>, object: &Value, finalizer: &str) {
+fn release(core: &ServerCore, kind: &Arc<Kind>, object: &Value, finalizer: &str) {
     let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
     change(core, kind, namespace, name, meta::text(object, "uid"), |object| {
         let mut finalizers = meta::finalizers(object);
@@ -164,7 +169,7 @@ fn release(core: &Core, kind: &Arc<Kind>, object: &Value, finalizer: &str) {
 
 /// Changes an object, if the uid is still the same; a failure is logged.
 fn change(
-    core: &Core,
+    core: &ServerCore,
     kind: &Arc<Kind>,
     namespace: &str,
     name: &str,

@@ -3,13 +3,13 @@
 
 use serde_json::{Value, json};
 
-use super::changes::Event;
-use crate::core::Core;
+use super::changes::ChangedObject;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::verbs::update::{self, NextState};
 
 /// Updates the status of a changed Deployment.
-pub(super) fn observe(core: &Core, event: &Event) {
+pub(super) fn observe(core: &ServerCore, event: &ChangedObject) {
     let Some(after) = &event.after else { return };
     if meta::terminating(&after.value) {
         return;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::storage::{Cursor, Snapshot};
 
 /// Changes that are read at a time.
@@ -18,7 +18,7 @@ const LONGEST: u64 = 24 * 3600;
 /// The times at which Events are due.
 #[derive(Debug)]
 struct Expiry {
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     /// Resource of Events in the store.
     storage: String,
     cursor: Cursor,
@@ -31,7 +31,7 @@ struct Expiry {
 /// Starts the task, which ends when the server stops.
 ///
 /// Must be called inside a tokio runtime.
-pub(crate) fn start(core: &Arc<Core>, lifetime: Duration) {
+pub(crate) fn start(core: &Arc<ServerCore>, lifetime: Duration) {
     let Some(kind) = core.kind("", "events") else { return };
     let storage = kind.storage.clone();
     let (present, cursor) = core.store.follow(&storage);

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::changes::Event;
+use super::changes::ChangedObject;
 use super::collect;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
-use crate::storage::{self, Object};
+use crate::storage::{self, StoredObject};
 
 /// Finalizer of an owner whose dependents are kept.
 pub(super) const ORPHAN: &str = "orphan";
@@ -78,7 +78,7 @@ pub(super) struct Garbage {
 
 impl Dependent {
     /// Returns the object, if the uid is still this one.
-    pub(super) fn get(&self, core: &Core, uid: &str) -> Option<Arc<Object>> {
+    pub(super) fn get(&self, core: &ServerCore, uid: &str) -> Option<Arc<StoredObject>> {
         let key = storage::key(&self.namespace, &self.name);
         let held = core.store.get(&self.kind.storage, &key)?;
         (meta::text(&held.value, "uid") == uid).then_some(held)
@@ -110,7 +110,7 @@ pub(super) fn waits(object: &Value, finalizer: &str) -> bool {
 
 impl Garbage {
     /// Updates the graph with a change, and queues the checks that become due.
-    pub(super) fn observe(&mut self, event: &Event) {
+    pub(super) fn observe(&mut self, event: &ChangedObject) {
         let object = event.object();
         let uid = meta::text(object, "uid");
         let Some(after) = &event.after else {
@@ -208,7 +208,7 @@ impl Garbage {
     }
 
     /// Makes a check; returns whether any was queued.
-    pub(super) fn work(&mut self, core: &Core) -> bool {
+    pub(super) fn work(&mut self, core: &ServerCore) -> bool {
         let Some(work) = self.queue.pop_front() else { return false };
         // Taken out before the work: a change that the work makes may queue the same check again.
         self.queued.remove(&work);

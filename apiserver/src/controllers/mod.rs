@@ -24,10 +24,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::Kind;
-use crate::verbs::Call;
-use changes::{Event, Follower};
+use crate::verbs::VerbCall;
+use changes::{ChangedObject, Follower};
 use garbage::Garbage;
 use namespaces::Namespaces;
 pub(crate) use selection::Controller;
@@ -43,7 +43,7 @@ const LONGEST: u64 = 24 * 3600;
 /// State of all controllers of a server.
 #[derive(Debug)]
 struct Controllers {
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     /// Reader of all changes.
     follower: Follower,
     garbage: Garbage,
@@ -57,7 +57,7 @@ struct Controllers {
 /// stops.
 ///
 /// Must be called inside a tokio runtime.
-pub(crate) fn start(core: &Arc<Core>, set: ControllerSet) {
+pub(crate) fn start(core: &Arc<ServerCore>, set: ControllerSet) {
     core.has_kubelet.store(set.has(Controller::Kubelet), Ordering::Relaxed);
     core.counts_quotas.store(set.has(Controller::Quota), Ordering::Relaxed);
     let mut controllers = Controllers::new(core.clone(), set);
@@ -69,7 +69,7 @@ pub(crate) fn start(core: &Arc<Core>, set: ControllerSet) {
 
 impl Controllers {
     /// Returns controllers that have seen nothing yet.
-    fn new(core: Arc<Core>, set: ControllerSet) -> Self {
+    fn new(core: Arc<ServerCore>, set: ControllerSet) -> Self {
         Self {
             core,
             follower: Follower::default(),
@@ -134,7 +134,8 @@ impl Controllers {
             guard("workloads", || self.workloads.observe(&self.core, event));
         }
         // Once for all events: the update reads the present roles.
-        let is_role = |event: &Event| event.kind.is("rbac.authorization.k8s.io", "clusterroles");
+        let is_role =
+            |event: &ChangedObject| event.kind.is("rbac.authorization.k8s.io", "clusterroles");
         if self.set.has(Controller::Roles) && events.iter().any(is_role) {
             guard("roles", || roles::aggregate(&self.core));
         }
@@ -170,28 +171,28 @@ fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Gives the default roles that aggregate others their rules, without waiting for the task.
-pub(crate) fn fill_default_roles(core: &Core) {
+pub(crate) fn fill_default_roles(core: &ServerCore) {
     for name in ["view", "edit", "admin"] {
         roles::fill(core, name);
     }
 }
 
 /// Writes the certificate of the server's authority to every namespace.
-pub(crate) fn publish_root(core: &Core, certificate: &str) {
+pub(crate) fn publish_root(core: &ServerCore, certificate: &str) {
     namespaces::publish_root(core, certificate);
 }
 
 /// Returns a call by the controllers for an object.
-fn call(core: &Core, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Call> {
+fn call(core: &ServerCore, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<VerbCall> {
     let mut call =
-        Call::by_server(core, &kind.served.group, &kind.served.plural, namespace, name).ok()?;
+        VerbCall::by_server(core, &kind.served.group, &kind.served.plural, namespace, name).ok()?;
     // `by_server` finds a kind by name, perhaps in another version: the given version is meant.
     call.kind = kind.clone();
     "kube-controller-manager".clone_into(&mut call.options.manager);
     Some(call)
 }
 
-impl Event {
+impl ChangedObject {
     /// Returns the newest known state.
     fn object(&self) -> &serde_json::Value {
         match (&self.after, &self.before) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::changes::Event;
+use super::changes::ChangedObject;
 use super::{Controller, ControllerSet};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, defaults, meta};
 use crate::storage;
 use crate::verbs::options::{DeleteOptions, Propagation};
 use crate::verbs::update::{self, NextState};
-use crate::verbs::{Call, bootstrap, delete};
+use crate::verbs::{VerbCall, bootstrap, delete};
 
 const NAMESPACES: &str = "namespaces";
 /// Service account that every namespace has.
@@ -38,7 +38,7 @@ impl Namespaces {
     }
 
     /// Notes the namespace that a change concerns.
-    pub(super) fn observe(&mut self, event: &Event) {
+    pub(super) fn observe(&mut self, event: &ChangedObject) {
         let object = event.object();
         let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
         if event.kind.is("", NAMESPACES) {
@@ -59,7 +59,7 @@ impl Namespaces {
     }
 
     /// Works on a namespace; returns whether any was queued.
-    pub(super) fn work(&mut self, core: &Core) -> bool {
+    pub(super) fn work(&mut self, core: &ServerCore) -> bool {
         let Some(name) = self.dirty.pop_first() else { return false };
         // Gone since the note: nothing is left to do.
         let Some(held) = core.store.get(NAMESPACES, &name) else { return true };
@@ -73,14 +73,14 @@ impl Namespaces {
 }
 
 /// Whether an object was deleted that every namespace must have.
-fn lost_default(event: &Event, name: &str) -> bool {
+fn lost_default(event: &ChangedObject, name: &str) -> bool {
     let account = event.kind.is("", "serviceaccounts") && name == ACCOUNT;
     let root = event.kind.is("", "configmaps") && name == ROOT_CA;
     event.after.is_none() && (account || root)
 }
 
 /// Creates the objects that every namespace has.
-fn furnish(core: &Core, set: ControllerSet, namespace: &str) {
+fn furnish(core: &ServerCore, set: ControllerSet, namespace: &str) {
     let missing = |storage: &str, name: &str| {
         core.store.get(storage, &storage::key(namespace, name)).is_none()
     };
@@ -104,7 +104,7 @@ fn furnish(core: &Core, set: ControllerSet, namespace: &str) {
 }
 
 /// Writes the authority's certificate to every namespace, present and future.
-pub(super) fn publish_root(core: &Core, certificate: &str) {
+pub(super) fn publish_root(core: &ServerCore, certificate: &str) {
     // Stored first: a namespace that is created meanwhile gets the new certificate.
     certificate.clone_into(&mut core.root_ca.lock());
     let Some(kind) = core.kind("", "configmaps") else { return };
@@ -118,7 +118,7 @@ pub(super) fn publish_root(core: &Core, certificate: &str) {
 
 /// Objects that remain in a terminating namespace.
 #[derive(Debug, Default)]
-struct Leftovers {
+struct RemainingObjects {
     /// Number of objects by resource.
     objects: BTreeMap<String, usize>,
     /// Number of objects by finalizer.
@@ -126,8 +126,8 @@ struct Leftovers {
 }
 
 /// Deletes the content of a namespace, then removes the finalizer of the namespace.
-fn empty(core: &Core, name: &str, held: &Value) {
-    let mut left = Leftovers::default();
+fn empty(core: &ServerCore, name: &str, held: &Value) {
+    let mut left = RemainingObjects::default();
     // Each time over all kinds: an object may have been created between two rounds.
     for kind in core.registry.table().stored() {
         if kind.served.namespaced {
@@ -155,7 +155,7 @@ fn empty(core: &Core, name: &str, held: &Value) {
 }
 
 /// Changes an object; a failure is logged.
-fn change(core: &Core, call: &Call, make: impl Fn(&mut Value)) {
+fn change(core: &ServerCore, call: &VerbCall, make: impl Fn(&mut Value)) {
     let changed = update::change(core, call, |held| {
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
         make(&mut next);
@@ -167,7 +167,7 @@ fn change(core: &Core, call: &Call, make: impl Fn(&mut Value)) {
 }
 
 /// Deletes the objects of a kind and counts the remaining objects.
-fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers) {
+fn empty_of(core: &ServerCore, kind: &Arc<Kind>, namespace: &str, left: &mut RemainingObjects) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (key, held) in storage::in_namespace(&snapshot, namespace) {
         // Deleted once: a terminating object already waits for finalizers or the grace period.
@@ -195,7 +195,7 @@ fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers
 }
 
 /// Returns the conditions that describe the state of a namespace's deletion.
-fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
+fn conditions(left: &RemainingObjects, held: &Value, now: &str) -> Value {
     let list = |counts: &BTreeMap<String, usize>, word: &str| {
         let parts: Vec<String> = counts
             .iter()

@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 
-use super::changes::Event;
+use super::changes::ChangedObject;
 use super::{Controller, ControllerSet};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::storage;
 use crate::verbs::update::{self, NextState};
@@ -41,7 +41,7 @@ const CLASSES: Protected = Protected {
 };
 
 /// Releases objects that a change has made unused.
-pub(super) fn observe(core: &Core, set: ControllerSet, event: &Event) {
+pub(super) fn observe(core: &ServerCore, set: ControllerSet, event: &ChangedObject) {
     let release = |protected: &Protected, namespace: &str, name: &str| {
         if set.has(protected.controller) && !name.is_empty() {
             release(core, protected, namespace, name);
@@ -84,7 +84,7 @@ fn classes(object: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Whether something uses an object.
-fn is_used(core: &Core, protected: &Protected, object: &Value) -> bool {
+fn is_used(core: &ServerCore, protected: &Protected, object: &Value) -> bool {
     let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
     let names_class = |resource: &str| {
         let (held, _) = core.store.snapshot(resource);
@@ -105,7 +105,7 @@ fn is_used(core: &Core, protected: &Protected, object: &Value) -> bool {
 }
 
 /// Removes the finalizer of an object that is being deleted and that nothing uses.
-fn release(core: &Core, protected: &Protected, namespace: &str, name: &str) {
+fn release(core: &ServerCore, protected: &Protected, namespace: &str, name: &str) {
     let Some(kind) = core.kind(protected.group, protected.plural) else { return };
     let held = core.store.get(&kind.storage, &storage::key(namespace, name));
     let is_free = held.is_some_and(|held| {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::rbac;
 use crate::verbs::update::{self, NextState};
 
@@ -10,7 +10,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
 
 /// Updates every aggregated role.
-pub(super) fn aggregate(core: &Core) {
+pub(super) fn aggregate(core: &ServerCore) {
     let (roles, _) = core.store.snapshot(STORAGE);
     for (name, role) in &roles {
         if role.value["aggregationRule"].is_object() {
@@ -20,7 +20,7 @@ pub(super) fn aggregate(core: &Core) {
 }
 
 /// Updates the rules of a role that aggregates others.
-pub(super) fn fill(core: &Core, name: &str) {
+pub(super) fn fill(core: &ServerCore, name: &str) {
     let Some(role) = core.store.get(STORAGE, name) else { return };
     let Some(rules) = rbac::aggregate(&core.store, &role.value) else { return };
     let same =

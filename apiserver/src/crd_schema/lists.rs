@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::cause;
-use super::node::{Additional, ListType, Node};
+use super::node::{Additional, ListType, SchemaNode};
 use crate::names;
 use crate::served::Cause;
 
 /// Reports every value or key that occurs more than once, at the second occurrence.
-pub(crate) fn unique(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
+pub(crate) fn unique(value: &Value, node: &SchemaNode, path: &str, out: &mut Vec<Cause>) {
     match value {
         Value::Object(map) => {
             for (key, child) in map {
@@ -42,7 +42,7 @@ pub(crate) fn unique(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause
 }
 
 /// Checks a list of type `map`: items are objects with different keys.
-fn unique_keys(items: &[Value], node: &Node, path: &str, out: &mut Vec<Cause>) {
+fn unique_keys(items: &[Value], node: &SchemaNode, path: &str, out: &mut Vec<Cause>) {
     // Keys of other items make no sense then.
     if let Some(i) = items.iter().position(|v| !v.is_object() && !v.is_null()) {
         let text = "must be an object for an array of list-type map";
@@ -98,7 +98,7 @@ impl<'a> Correlated<'a> {
 }
 
 /// Reports embedded resources without kind or API version.
-pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
+pub(crate) fn embedded(value: &Value, node: &SchemaNode, path: &str, out: &mut Vec<Cause>) {
     match value {
         Value::Object(map) => {
             if node.embedded {
@@ -172,7 +172,7 @@ fn head_fault(name: &str, held: &str) -> Option<String> {
 /// Calls `visit` with each embedded resource and the path.
 pub(crate) fn each_embedded(
     value: &mut Value,
-    node: &Node,
+    node: &SchemaNode,
     root: bool,
     path: &str,
     visit: &mut dyn FnMut(&str, &mut Value),
@@ -203,7 +203,12 @@ pub(crate) fn each_embedded(
 
 /// Returns the fault of the first embedded resource whose kind, API version or metadata has a wrong
 /// type.
-pub(crate) fn embedded_fault(value: &Value, node: &Node, root: bool, path: &str) -> Option<String> {
+pub(crate) fn embedded_fault(
+    value: &Value,
+    node: &SchemaNode,
+    root: bool,
+    path: &str,
+) -> Option<String> {
     // The head of the object is checked elsewhere.
     if node.embedded && !root {
         let wrong = |name: &str, fine: fn(&Value) -> bool| {

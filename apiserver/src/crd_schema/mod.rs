@@ -33,13 +33,13 @@ use serde_json::Value;
 use windlass_cel::rules::{Validator, Violation};
 
 use crate::served::Cause;
-use node::Node;
+use node::SchemaNode;
 
 /// The compiled schema of a version of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// The compiled schema of the object.
-    root: Node,
+    root: SchemaNode,
     /// The schema as written.
     source: Arc<Value>,
     /// The compiled rules, of `source`.
@@ -64,7 +64,7 @@ impl Schema {
 
     /// Compiles a schema whose patterns share a budget with those of other versions.
     pub(crate) fn compile_within(openapi: &Value, budget: &Budget) -> Schema {
-        let root = Node::compile(openapi, budget);
+        let root = SchemaNode::compile(openapi, budget);
         Schema { root, source: Arc::new(openapi.clone()), rules: Arc::default() }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::pattern::{Budget, Pattern};
+use super::pattern::{Budget, SchemaPattern};
 
 /// Values allowed under keys that `properties` does not name.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(crate) enum Additional {
     /// Any value (`true`) or none (`false`).
     Any(bool),
     /// Values of a schema.
-    Schema(Box<Node>),
+    Schema(Box<SchemaNode>),
 }
 
 /// Value of `x-kubernetes-list-type`.
@@ -32,7 +32,7 @@ pub(crate) enum ListType {
 
 /// A node of a compiled schema.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct SchemaNode {
     /// Allowed JSON types; empty for any.
     pub(crate) types: Vec<String>,
     pub(crate) nullable: bool,
@@ -43,10 +43,10 @@ pub(crate) struct Node {
     pub(crate) embedded: bool,
     /// Whether the schema or a schema below is that of an embedded resource.
     pub(crate) has_embedded: bool,
-    pub(crate) properties: BTreeMap<String, Node>,
+    pub(crate) properties: BTreeMap<String, SchemaNode>,
     /// `additionalProperties`.
     pub(crate) additional: Option<Additional>,
-    pub(crate) items: Option<Box<Node>>,
+    pub(crate) items: Option<Box<SchemaNode>>,
     /// Default of an absent field; never null.
     pub(crate) default: Option<Value>,
     /// Format that is checked; empty for none.
@@ -58,7 +58,7 @@ pub(crate) struct Node {
     pub(crate) multiple_of: Option<f64>,
     pub(crate) max_length: Option<u64>,
     pub(crate) min_length: Option<u64>,
-    pub(crate) pattern: Option<Pattern>,
+    pub(crate) pattern: Option<SchemaPattern>,
     pub(crate) max_items: Option<u64>,
     pub(crate) min_items: Option<u64>,
     pub(crate) max_properties: Option<u64>,
@@ -66,10 +66,10 @@ pub(crate) struct Node {
     pub(crate) required: Vec<String>,
     /// `enum`; empty for any value.
     pub(crate) enumeration: Vec<Value>,
-    pub(crate) all_of: Vec<Node>,
-    pub(crate) any_of: Vec<Node>,
-    pub(crate) one_of: Vec<Node>,
-    pub(crate) not: Option<Box<Node>>,
+    pub(crate) all_of: Vec<SchemaNode>,
+    pub(crate) any_of: Vec<SchemaNode>,
+    pub(crate) one_of: Vec<SchemaNode>,
+    pub(crate) not: Option<Box<SchemaNode>>,
     pub(crate) list_type: Option<ListType>,
     /// Key fields of a list of type `map`.
     pub(crate) list_map_keys: Vec<String>,
@@ -77,13 +77,13 @@ pub(crate) struct Node {
     pub(crate) map_atomic: bool,
 }
 
-impl Node {
+impl SchemaNode {
     /// Compiles a schema object. Malformed parts are left out, since [`check_crd`] refuses them.
     ///
     /// [`check_crd`]: super::check_crd
-    pub(crate) fn compile(schema: &Value, budget: &Budget) -> Node {
-        let Some(map) = schema.as_object() else { return Node::default() };
-        let mut node = Node {
+    pub(crate) fn compile(schema: &Value, budget: &Budget) -> SchemaNode {
+        let Some(map) = schema.as_object() else { return SchemaNode::default() };
+        let mut node = SchemaNode {
             nullable: flag(map, "nullable"),
             int_or_string: flag(map, "x-kubernetes-int-or-string"),
             preserve: flag(map, "x-kubernetes-preserve-unknown-fields"),
@@ -98,7 +98,7 @@ impl Node {
             min_length: count(map, "minLength"),
             pattern: text(map, "pattern")
                 .filter(|p| !p.is_empty())
-                .map(|p| Pattern::compile(p, budget)),
+                .map(|p| SchemaPattern::compile(p, budget)),
             max_items: count(map, "maxItems"),
             min_items: count(map, "minItems"),
             max_properties: count(map, "maxProperties"),
@@ -108,11 +108,11 @@ impl Node {
             all_of: nodes(map, "allOf", budget),
             any_of: nodes(map, "anyOf", budget),
             one_of: nodes(map, "oneOf", budget),
-            not: map.get("not").map(|n| Box::new(Node::compile(n, budget))),
+            not: map.get("not").map(|n| Box::new(SchemaNode::compile(n, budget))),
             list_type: list_type(text(map, "x-kubernetes-list-type")),
             list_map_keys: texts(map, "x-kubernetes-list-map-keys"),
             map_atomic: text(map, "x-kubernetes-map-type") == Some("atomic"),
-            ..Node::default()
+            ..SchemaNode::default()
         };
         node.compile_types(map);
         node.compile_children(map, budget);
@@ -147,22 +147,26 @@ impl Node {
     /// Compiles the schemas of fields and items.
     fn compile_children(&mut self, map: &Map<String, Value>, budget: &Budget) {
         if let Some(properties) = map.get("properties").and_then(Value::as_object) {
-            self.properties =
-                properties.iter().map(|(k, v)| (k.clone(), Node::compile(v, budget))).collect();
+            self.properties = properties
+                .iter()
+                .map(|(k, v)| (k.clone(), SchemaNode::compile(v, budget)))
+                .collect();
         }
         self.additional = match map.get("additionalProperties") {
             Some(Value::Bool(allow)) => Some(Additional::Any(*allow)),
             Some(schema @ Value::Object(_)) => {
-                Some(Additional::Schema(Box::new(Node::compile(schema, budget))))
+                Some(Additional::Schema(Box::new(SchemaNode::compile(schema, budget))))
             }
             _ => None,
         };
-        self.items =
-            map.get("items").filter(|v| v.is_object()).map(|v| Box::new(Node::compile(v, budget)));
+        self.items = map
+            .get("items")
+            .filter(|v| v.is_object())
+            .map(|v| Box::new(SchemaNode::compile(v, budget)));
     }
 
     /// Returns the schema of values under `key`, if present.
-    pub(crate) fn field(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn field(&self, key: &str) -> Option<&SchemaNode> {
         self.properties.get(key).or(match &self.additional {
             Some(Additional::Schema(node)) => Some(node),
             _ => None,
@@ -181,8 +185,8 @@ fn list_type(text: Option<&str>) -> Option<ListType> {
 }
 
 /// Compiles a list of schemas.
-fn nodes(map: &Map<String, Value>, key: &str, budget: &Budget) -> Vec<Node> {
-    list(map, key).iter().map(|schema| Node::compile(schema, budget)).collect()
+fn nodes(map: &Map<String, Value>, key: &str, budget: &Budget) -> Vec<SchemaNode> {
+    list(map, key).iter().map(|schema| SchemaNode::compile(schema, budget)).collect()
 }
 
 /// Returns a boolean; false when absent.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cause::{self, child, forbidden, index, invalid, key, not_supported, required};
-use super::node::{Node, flag, list, text, texts};
+use super::node::{SchemaNode, flag, list, text, texts};
 use super::{Budget, broken_rule, lists, prune, structural, validate};
 use crate::served::Cause;
 
@@ -11,7 +11,7 @@ type Object = Map<String, Value>;
 
 /// The reason why defaults are refused below a node; empty where they are allowed.
 #[derive(Clone, Copy, Default)]
-struct Scope<'a> {
+struct DefaultsRefusal<'a> {
     /// Text of the refusal.
     no_defaults: &'a str,
     /// Whether the node is inside metadata.
@@ -38,7 +38,7 @@ pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
         out.extend(faults);
     }
     // Also for schemas that cannot be converted: their other faults are reported, too.
-    node(schema, path, true, Scope::default(), &mut out);
+    node(schema, path, true, DefaultsRefusal::default(), &mut out);
     // Rules are compiled against a schema that is right.
     if out.is_empty() {
         let broken = windlass_cel::rules::check_definition(schema);
@@ -92,7 +92,7 @@ fn status_root(schema: &Value, map: &Object, path: &str, out: &mut Vec<Cause>) {
 }
 
 /// Checks a node with all children.
-fn node(schema: &Value, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<Cause>) {
+fn node(schema: &Value, path: &str, root: bool, scope: DefaultsRefusal<'_>, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     standard(map, path, scope, out);
     if flag(map, "uniqueItems") {
@@ -112,7 +112,7 @@ fn node(schema: &Value, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<
 }
 
 /// Checks the keys that every node may have.
-fn standard(map: &Object, path: &str, scope: Scope<'_>, out: &mut Vec<Cause>) {
+fn standard(map: &Object, path: &str, scope: DefaultsRefusal<'_>, out: &mut Vec<Cause>) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let kind = text(map, "type").unwrap_or_default();
     if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -144,7 +144,13 @@ fn standard(map: &Object, path: &str, scope: Scope<'_>, out: &mut Vec<Cause>) {
 }
 
 /// Checks the children of a node.
-fn children(map: &Object, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<Cause>) {
+fn children(
+    map: &Object,
+    path: &str,
+    root: bool,
+    scope: DefaultsRefusal<'_>,
+    out: &mut Vec<Cause>,
+) {
     let properties = map.get("properties").and_then(Value::as_object);
     if let Some(additional) = map.get("additionalProperties") {
         let at = child(path, "additionalProperties");
@@ -375,7 +381,7 @@ fn defaults(schema: &Value, resource: bool, path: &str, budget: &Budget, out: &m
     let embedded = resource || flag(map, "x-kubernetes-embedded-resource");
     if let Some(value) = map.get("default").filter(|v| !v.is_null()) {
         // Compiled by itself: the default is checked as if it were a whole value.
-        let mut node = Node::compile(schema, budget);
+        let mut node = SchemaNode::compile(schema, budget);
         node.embedded = embedded;
         default(&node, value, &child(path, "default"), out);
     }
@@ -391,7 +397,7 @@ fn defaults(schema: &Value, resource: bool, path: &str, budget: &Budget, out: &m
 }
 
 /// Checks a default against the schema of its node.
-fn default(node: &Node, value: &Value, path: &str, out: &mut Vec<Cause>) {
+fn default(node: &SchemaNode, value: &Value, path: &str, out: &mut Vec<Cause>) {
     let mut pruned = value.clone();
     prune::prune(&mut pruned, Some(node), node.embedded, "", &mut Vec::new());
     if &pruned != value {

@@ -31,7 +31,7 @@ impl Budget {
 /// A pattern, compiled when the first text is compared: a definition may have thousands of them,
 /// and some take a second.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct SchemaPattern {
     source: String,
     /// Budget of all patterns of the definition together.
     budget: Budget,
@@ -40,10 +40,10 @@ pub(crate) struct Pattern {
     regex: Arc<OnceLock<Option<Regex>>>,
 }
 
-impl Pattern {
+impl SchemaPattern {
     /// Returns the pattern; [`error`] returns the reason for a failure.
-    pub(crate) fn compile(source: &str, budget: &Budget) -> Pattern {
-        Pattern { source: source.to_owned(), budget: budget.clone(), regex: Arc::default() }
+    pub(crate) fn compile(source: &str, budget: &Budget) -> SchemaPattern {
+        SchemaPattern { source: source.to_owned(), budget: budget.clone(), regex: Arc::default() }
     }
 
     /// Whether the pattern matches anywhere in the text.
@@ -75,14 +75,17 @@ mod tests {
     fn patterns_of_one_definition_are_bounded_together() {
         let budget = Budget::default();
         let source = "[a-z0-9]{900}x|y";
-        let patterns: Vec<Pattern> =
-            (0..4_000).map(|_| Pattern::compile(source, &budget)).collect();
+        let patterns: Vec<SchemaPattern> =
+            (0..4_000).map(|_| SchemaPattern::compile(source, &budget)).collect();
         let ranges = Syntax::parse(source).unwrap().ranges();
         // Spent without compiling thousands of programs, which the bound prevents.
         while budget.take(ranges * 2) {}
         assert!(patterns[0].matches("y"), "one more is left");
         assert!(patterns[0].matches("y"), "it is compiled once");
         assert!(!patterns[1..].iter().any(|pattern| pattern.matches("y")));
-        assert!(Pattern::compile(source, &Budget::default()).matches("y"), "others have their own");
+        assert!(
+            SchemaPattern::compile(source, &Budget::default()).matches("y"),
+            "others have their own"
+        );
     }
 }

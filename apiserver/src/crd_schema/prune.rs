@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::node::{Additional, Node};
+use super::node::{Additional, SchemaNode};
 
 /// Whether this is a field that every resource has.
 pub(crate) fn is_meta(key: &str) -> bool {
@@ -14,7 +14,7 @@ pub(crate) fn is_meta(key: &str) -> bool {
 /// Removes unknown fields below `value` and appends their paths to `unknown`.
 pub(crate) fn prune(
     value: &mut Value,
-    node: Option<&Node>,
+    node: Option<&SchemaNode>,
     root: bool,
     path: &str,
     unknown: &mut Vec<String>,
@@ -61,7 +61,7 @@ pub(crate) fn prune(
 }
 
 /// Prunes below `x-kubernetes-preserve-unknown-fields`: only inside of declared fields.
-fn skip(value: &mut Value, node: &Node, root: bool, path: &str, unknown: &mut Vec<String>) {
+fn skip(value: &mut Value, node: &SchemaNode, root: bool, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
             for (key, child) in map.iter_mut() {
@@ -91,7 +91,7 @@ fn skip(value: &mut Value, node: &Node, root: bool, path: &str, unknown: &mut Ve
 }
 
 /// Removes nulls under fields that are neither nullable nor have a default.
-pub(crate) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
+pub(crate) fn drop_nulls(value: &mut Value, node: Option<&SchemaNode>) {
     match value {
         Value::Object(map) => map.retain(|key, child| {
             let schema = node.and_then(|n| n.field(key));
@@ -110,7 +110,7 @@ pub(crate) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
 }
 
 /// Fills in defaults, also for nulls that the schema does not allow.
-pub(crate) fn default(value: &mut Value, node: &Node) {
+pub(crate) fn default(value: &mut Value, node: &SchemaNode) {
     match value {
         Value::Object(map) => {
             // This level first: the loop below visits the inserted defaults too.
@@ -145,7 +145,7 @@ pub(crate) fn default(value: &mut Value, node: &Node) {
 }
 
 /// Replaces a null that is not allowed by the default.
-fn default_null(value: &mut Value, node: &Node) {
+fn default_null(value: &mut Value, node: &SchemaNode) {
     if value.is_null() && !node.nullable {
         *value = node.default.clone().unwrap_or(Value::Null);
     }

@@ -12,7 +12,7 @@ use crate::served::Cause;
 
 /// Position of a node, which decides the texts of the faults.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum NodePosition {
     Root,
     Item,
     Field,
@@ -48,7 +48,7 @@ pub(crate) fn convertible(schema: &Value) -> bool {
 /// Returns all faults that keep a schema from being structural, sorted by their text.
 pub(crate) fn check(schema: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
-    invariants(schema, Level::Root, path, &mut out);
+    invariants(schema, NodePosition::Root, path, &mut out);
     complete(schema, Some(schema), path, path, &mut out);
     out.sort_by_cached_key(|c| format!("{}: {}", c.field, c.message));
     out
@@ -65,10 +65,10 @@ fn kind(map: &Object) -> &str {
 }
 
 /// Checks a node outside of junctors, with all children.
-fn invariants(schema: &Value, level: Level, path: &str, out: &mut Vec<Cause>) {
+fn invariants(schema: &Value, level: NodePosition, path: &str, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     match map.get("items") {
-        Some(items) => invariants(items, Level::Item, &child(path, "items"), out),
+        Some(items) => invariants(items, NodePosition::Item, &child(path, "items"), out),
         None if kind(map) == "array" => {
             out.push(required(&child(path, "items"), "must be specified"));
         }
@@ -76,15 +76,15 @@ fn invariants(schema: &Value, level: Level, path: &str, out: &mut Vec<Cause>) {
     }
     let fields = child(path, "properties");
     for (name, property) in properties(map) {
-        invariants(property, Level::Field, &key(&fields, name), out);
+        invariants(property, NodePosition::Field, &key(&fields, name), out);
     }
     let additional = map.get("additionalProperties");
     if let Some(additional) = additional {
         let path = child(path, "additionalProperties");
-        if level == Level::Root {
+        if level == NodePosition::Root {
             out.push(forbidden(&path, "must not be used at the root"));
         }
-        invariants(additional, Level::Field, &path, out);
+        invariants(additional, NodePosition::Field, &path, out);
     }
     extensions(map, path, out);
     // These branches repeat the types that the extension implies, which is allowed only there.
@@ -116,7 +116,7 @@ fn int_or_string_shapes(map: &Object) -> (bool, bool) {
 }
 
 /// Checks that a node has a type, and that it fits.
-fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
+fn types(map: &Object, level: NodePosition, path: &str, out: &mut Vec<Cause>) {
     let kind = kind(map);
     let at = child(path, "type");
     let value = json!(kind);
@@ -129,9 +129,9 @@ fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
         out.push(required(
             &at,
             match level {
-                Level::Root => "must not be empty at the root",
-                Level::Item => "must not be empty for specified array items",
-                Level::Field => "must not be empty for specified object fields",
+                NodePosition::Root => "must not be empty at the root",
+                NodePosition::Item => "must not be empty for specified array items",
+                NodePosition::Field => "must not be empty for specified object fields",
             },
         ));
     }
@@ -139,7 +139,7 @@ fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
         let text = "must not be used if x-kubernetes-embedded-resource is set";
         out.push(forbidden(&child(path, "additionalProperties"), text));
     }
-    if level == Level::Root && !kind.is_empty() && kind != "object" {
+    if level == NodePosition::Root && !kind.is_empty() && kind != "object" {
         out.push(invalid(&at, &value, "must be object at the root"));
     }
     if embedded && !preserve && properties(map).next().is_none() {
@@ -149,8 +149,8 @@ fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
 }
 
 /// Checks the types of `kind`, `apiVersion` and `metadata`.
-fn meta_fields(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
-    let resource = level == Level::Root || flag(map, "x-kubernetes-embedded-resource");
+fn meta_fields(map: &Object, level: NodePosition, path: &str, out: &mut Vec<Cause>) {
+    let resource = level == NodePosition::Root || flag(map, "x-kubernetes-embedded-resource");
     let fields = child(path, "properties");
     for (name, property) in properties(map) {
         let Some(property) = property.as_object() else { continue };
@@ -163,7 +163,7 @@ fn meta_fields(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
             if resource && kind != "object" {
                 out.push(invalid(&child(&at, "type"), &json!(kind), "must be object"));
             }
-            if level == Level::Root && !only_names(property) {
+            if level == NodePosition::Root && !only_names(property) {
                 let text = "must not specify anything other than name and generateName, but metadata is implicitly specified";
                 out.push(forbidden(&at, text));
             }

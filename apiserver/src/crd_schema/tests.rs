@@ -294,7 +294,7 @@ fn rules_run_on_valid_objects_and_tolerate_what_has_not_changed() {
 #[test]
 fn patterns_mean_what_they_mean_in_go() {
     let matches = |pattern: &str, text: &str| {
-        super::pattern::Pattern::compile(pattern, &Default::default()).matches(text)
+        super::pattern::SchemaPattern::compile(pattern, &Default::default()).matches(text)
     };
     assert!(!matches("^\\d$", "٣"), "digits are ASCII");
     assert!(!matches("^\\w$", "é"));

@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 
 use super::cause;
 use super::lists::Correlated;
-use super::node::{Additional, ListType, Node};
+use super::node::{Additional, ListType, SchemaNode};
 use crate::served::Cause;
 
 /// Most faults of an object. kube-apiserver has no such limit: for more faults it takes quadratic
@@ -58,12 +58,12 @@ impl ValidationOutcome {
 }
 
 /// Validates `new`; parts that are unchanged since `old` are tolerated.
-pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(crate) fn validate(root: &SchemaNode, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     ratchet(root, new, old, "").causes
 }
 
 /// Validates a value against the old state: the faults of an unchanged value are dropped.
-fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
+fn ratchet(node: &SchemaNode, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
     let mut outcome = check(node, value, old, path);
     // An object that became invalid with a change of the schema can still be updated elsewhere.
     if !outcome.ok() && old == Some(value) {
@@ -78,7 +78,7 @@ fn shown(path: &str) -> &str {
 }
 
 /// Validates a value without tolerance for the old state.
-fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
+fn check(node: &SchemaNode, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
     let mut out = ValidationOutcome::default();
     check_type(node, value, path, &mut out);
     if value.is_null() {
@@ -117,7 +117,7 @@ fn kind_of(value: &Value) -> (&'static str, &'static str) {
 }
 
 /// Checks type and nullability.
-fn check_type(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcome) {
+fn check_type(node: &SchemaNode, value: &Value, path: &str, out: &mut ValidationOutcome) {
     if node.types.is_empty() && node.format.is_empty() {
         return;
     }
@@ -166,7 +166,7 @@ fn plain(text: String) -> Cause {
 
 /// Checks `allOf`, `anyOf`, `oneOf` and `not`.
 fn combine(
-    node: &Node,
+    node: &SchemaNode,
     value: &Value,
     old: Option<&Value>,
     path: &str,
@@ -201,7 +201,7 @@ fn combine(
 
 /// Checks `anyOf`; without a valid branch the faults of the closest branch are reported.
 fn any_of(
-    node: &Node,
+    node: &SchemaNode,
     value: &Value,
     old: Option<&Value>,
     path: &str,
@@ -224,7 +224,7 @@ fn any_of(
 
 /// Checks `oneOf`; without a valid branch the faults of the closest branch are reported.
 fn one_of(
-    node: &Node,
+    node: &SchemaNode,
     value: &Value,
     old: Option<&Value>,
     path: &str,
@@ -261,7 +261,7 @@ fn fault(path: &str, value: &Value, text: &str) -> Cause {
 }
 
 /// Checks length and pattern of a text; only the first fault is reported.
-fn check_string(node: &Node, text: &str, path: &str, out: &mut ValidationOutcome) {
+fn check_string(node: &SchemaNode, text: &str, path: &str, out: &mut ValidationOutcome) {
     let value = || Value::String(text.to_owned());
     let length = text.chars().count() as u64;
     if let Some(max) = node.max_length.filter(|max| length > *max) {
@@ -276,7 +276,7 @@ fn check_string(node: &Node, text: &str, path: &str, out: &mut ValidationOutcome
 }
 
 /// Checks the format of a text.
-fn check_format(node: &Node, text: &str, path: &str, out: &mut ValidationOutcome) {
+fn check_format(node: &SchemaNode, text: &str, path: &str, out: &mut ValidationOutcome) {
     if node.format.is_empty() || super::formats::valid(&node.format, text) {
         return;
     }
@@ -287,7 +287,7 @@ fn check_format(node: &Node, text: &str, path: &str, out: &mut ValidationOutcome
 }
 
 /// Returns a fault if the number does not fit the schema's type and format.
-fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
+fn in_range(node: &SchemaNode, number: &Number, path: &str) -> Option<Cause> {
     let [kind] = node.types.as_slice() else { return None };
     let float = number.as_f64().unwrap_or(f64::INFINITY);
     let integer = number.as_i64().or_else(|| {
@@ -304,7 +304,7 @@ fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
 }
 
 /// Returns the fault of a number that does not fit the type and format.
-fn out_of_range(what: &str, node: &Node, kind: &str, path: &str) -> Cause {
+fn out_of_range(what: &str, node: &SchemaNode, kind: &str, path: &str) -> Cause {
     let path = shown(path);
     match node.format.as_str() {
         "" => plain(format!("{what} value must be of type {kind} (default format) in {path}")),
@@ -316,7 +316,7 @@ fn out_of_range(what: &str, node: &Node, kind: &str, path: &str) -> Cause {
 
 /// Returns a fault if a limit of the schema does not fit its own type and format. Upstream reads
 /// the shortest text of the floating number: that of 2^63 - 1 is above all integers of 64 bits.
-fn limit_in_range(node: &Node, what: &str, limit: f64, path: &str) -> Option<Cause> {
+fn limit_in_range(node: &SchemaNode, what: &str, limit: f64, path: &str) -> Option<Cause> {
     let [kind] = node.types.as_slice() else { return None };
     let text = limit.to_string();
     let fits = match (kind.as_str(), node.format.as_str()) {
@@ -343,7 +343,7 @@ fn against(number: &Number, limit: f64) -> Ordering {
 }
 
 /// Checks range, limits and divisor of a number.
-fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOutcome) {
+fn check_number(node: &SchemaNode, number: &Number, path: &str, out: &mut ValidationOutcome) {
     let value = Value::Number(number.clone());
     let float = number.as_f64().unwrap_or(f64::INFINITY);
     let limits = [
@@ -392,7 +392,7 @@ fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOu
 
 /// Checks the items and the length of a list.
 fn check_items(
-    node: &Node,
+    node: &SchemaNode,
     items: &[Value],
     old: Option<&Value>,
     path: &str,
@@ -419,7 +419,7 @@ fn check_items(
 }
 
 /// Checks the enumeration.
-fn check_enum(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcome) {
+fn check_enum(node: &SchemaNode, value: &Value, path: &str, out: &mut ValidationOutcome) {
     if node.enumeration.is_empty() {
         return;
     }
@@ -444,7 +444,7 @@ fn check_enum(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcom
 
 /// Checks the fields of an object.
 fn check_object(
-    node: &Node,
+    node: &SchemaNode,
     value: &Value,
     old: Option<&Value>,
     path: &str,

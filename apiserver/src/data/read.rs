@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{CREDENTIALS, Credentials, FORMAT, LAYOUT, NUMBERS, OBJECTS, REVISION};
-use crate::storage::{Backup, LARGEST, Object, Snapshot};
+use crate::storage::{Backup, LARGEST, Snapshot, StoredObject};
 
 /// Returns all objects, `None` for a new file, and the credentials.
 pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), String> {
@@ -48,7 +48,7 @@ pub(super) fn all(database: &Database) -> Result<(Option<Backup>, Credentials), 
         let ((resource, key), (written, bytes)) = (place.value(), state.value());
         let value =
             parse(bytes).map_err(|why| format!("{resource} {key} is not an object: {why}"))?;
-        let object = Arc::new(Object::new(value, written));
+        let object = Arc::new(StoredObject::new(value, written));
         resources.entry(resource.to_owned()).or_default().insert_mut(key.into(), object);
     }
     Ok((Some(Backup::new(revision, resources)), credentials))

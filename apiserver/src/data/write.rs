@@ -7,7 +7,7 @@ use redb::{Database, WriteTransaction};
 use tokio_util::sync::CancellationToken;
 
 use super::{CREDENTIALS, Credentials, DataFile, FORMAT, LAYOUT, NUMBERS, OBJECTS, REVISION};
-use crate::storage::{Backup, Batch, Journal, Object};
+use crate::storage::{Backup, Batch, Journal, StoredObject};
 
 /// The thread that writes a data file.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ fn replace(transaction: &WriteTransaction, backup: &Backup) -> Result<(), redb::
 }
 
 /// Returns an object in the form of the file.
-fn bytes(object: &Object) -> Vec<u8> {
+fn bytes(object: &StoredObject) -> Vec<u8> {
     object.value.to_string().into_bytes()
 }
 

@@ -22,20 +22,20 @@ use serde_json::Value;
 use crate::signal::Signal;
 
 pub use observer::{ObservedChange, ObservedRequest, Observer};
-pub use rules::{Action, Fault, FaultHandle};
-pub(crate) use rules::{Subject, garble};
-pub(crate) use watches::{Order, Tap};
+pub use rules::{Fault, FaultAction, FaultHandle};
+pub(crate) use rules::{MatchedRequest, garble};
+pub(crate) use watches::{Tap, WatchCommand};
 
 /// The faults of a server. Clones are cheap and share the faults.
 #[derive(Clone, Debug)]
 pub struct Faults {
     /// State shared by all clones.
-    shared: Arc<Shared>,
+    shared: Arc<FaultsShared>,
 }
 
 /// State of the faults, shared with the open watches.
 #[derive(Debug)]
-struct Shared {
+struct FaultsShared {
     /// Faults that strike requests.
     rules: Mutex<rules::Rules>,
     /// The test's own judge of requests.
@@ -56,7 +56,7 @@ impl Faults {
     /// Returns a server's faults: none.
     pub(crate) fn new() -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(FaultsShared {
                 rules: Mutex::default(),
                 observer: OnceLock::new(),
                 next: AtomicU64::new(0),
@@ -97,23 +97,23 @@ impl Faults {
 
     /// Closes the open watches of a resource (`*` for all), cleanly, as a deadline does.
     pub fn close_watches(&self, resource: &str) {
-        self.order(resource, &Order::Close);
+        self.order(resource, &WatchCommand::Close);
     }
 
     /// Ends the open watches of a resource with an ERROR event of this code (410, 500, …).
     pub fn fail_watches(&self, resource: &str, code: u16) {
-        self.order(resource, &Order::Fail(code));
+        self.order(resource, &WatchCommand::Fail(code));
     }
 
     /// Sends raw bytes into the open watches of a resource, as a single frame.
     pub fn inject(&self, resource: &str, bytes: impl Into<Bytes>) {
-        self.order(resource, &Order::Raw(bytes.into()));
+        self.order(resource, &WatchCommand::Raw(bytes.into()));
     }
 
     /// Repeats changes in the open watches of a resource, as a server does that lags behind the
     /// previous server: all changes of the last `back` revisions, or only the first of them.
     pub fn repeat_watches(&self, resource: &str, back: u64, only_one: bool) {
-        self.order(resource, &Order::Again { back, only_one });
+        self.order(resource, &WatchCommand::Again { back, only_one });
     }
 
     /// Stops the delivery of events of a resource. No event is lost: they are delivered after
@@ -146,12 +146,12 @@ impl Faults {
     }
 
     /// Gives an order to the open watches of a resource.
-    fn order(&self, resource: &str, order: &Order) {
+    fn order(&self, resource: &str, order: &WatchCommand) {
         self.shared.taps.lock().order(resource, order);
     }
 
     /// Returns the actions of all faults that match a request, and counts them as used.
-    pub(crate) fn strike(&self, subject: &Subject<'_>) -> Vec<Action> {
+    pub(crate) fn strike(&self, subject: &MatchedRequest<'_>) -> Vec<FaultAction> {
         let mut actions = self.shared.rules.lock().strike(subject);
         // Behind the lock: an observer may add faults.
         if let Some(observer) = self.shared.observer.get() {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Action, Subject};
+use super::{FaultAction, MatchedRequest};
 
 /// A test's own judge of requests and changes. Both methods run inside the server and must return
 /// quickly; they may use the server's [`Faults`](super::Faults).
@@ -13,7 +13,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// Called once for each request of a known user, before execution. The returned actions follow
     /// those of the added faults. Writes by [`ApiServer::commit`](crate::ApiServer::commit) are
     /// allowed.
-    fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
+    fn request(&self, request: &ObservedRequest<'_>) -> Vec<FaultAction> {
         let _ = request;
         Vec::new()
     }
@@ -49,9 +49,18 @@ pub struct ObservedRequest<'a> {
 
 impl<'a> ObservedRequest<'a> {
     /// Returns the part of a request that an observer sees.
-    pub(super) fn of(subject: &Subject<'a>) -> Self {
-        let Subject { verb, group, resource, subresource, namespace, name, path: _, agent, user } =
-            *subject;
+    pub(super) fn of(subject: &MatchedRequest<'a>) -> Self {
+        let MatchedRequest {
+            verb,
+            group,
+            resource,
+            subresource,
+            namespace,
+            name,
+            path: _,
+            agent,
+            user,
+        } = *subject;
         Self { verb, group, resource, subresource, namespace, name, agent, user }
     }
 }

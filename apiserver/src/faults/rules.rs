@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The action taken on a matching request.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub enum FaultAction {
     /// Answers a Status with this code instead of executing the request.
     Answer(u16),
     /// Executes the request, then answers a Status with this code.
@@ -60,13 +60,13 @@ pub struct Fault {
     skip: usize,
     /// Matching requests that are still struck; `usize::MAX` is without end.
     times: usize,
-    actions: Vec<Action>,
+    actions: Vec<FaultAction>,
 }
 
 impl Fault {
     /// Returns a fault that strikes every request, once; the other methods restrict the fault.
     #[must_use]
-    pub fn new(action: Action) -> Self {
+    pub fn new(action: FaultAction) -> Self {
         Self {
             verb: None,
             resource: None,
@@ -154,7 +154,7 @@ impl Fault {
 
     /// Adds an action that follows earlier actions (a delay and then an answer, for example).
     #[must_use]
-    pub fn then(mut self, action: Action) -> Self {
+    pub fn then(mut self, action: FaultAction) -> Self {
         self.actions.push(action);
         self
     }
@@ -185,7 +185,7 @@ impl Fault {
     }
 
     /// Whether a request meets all restrictions.
-    fn matches(&self, subject: &Subject<'_>) -> bool {
+    fn matches(&self, subject: &MatchedRequest<'_>) -> bool {
         let same = |wanted: &Option<String>, held: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == held)
         };
@@ -203,7 +203,7 @@ impl Fault {
 
 /// A request in the view of faults.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct MatchedRequest<'a> {
     /// Verb, or the lower-case method for paths without a resource.
     pub(crate) verb: &'a str,
     /// API group; empty for the core group.
@@ -222,7 +222,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) user: &'a str,
 }
 
-impl Subject<'_> {
+impl MatchedRequest<'_> {
     /// Whether the request is for a resource, or for a path with this prefix if the text begins
     /// with `/`.
     fn is(&self, resource: &str) -> bool {
@@ -307,7 +307,7 @@ impl Rules {
     }
 
     /// Returns the actions for a request, and drops faults that are used up or removed.
-    pub(super) fn strike(&mut self, subject: &Subject<'_>) -> Vec<Action> {
+    pub(super) fn strike(&mut self, subject: &MatchedRequest<'_>) -> Vec<FaultAction> {
         // Several faults may strike a request: all actions are taken, in order.
         let mut actions = Vec::new();
         self.active.retain_mut(|(fault, handle)| {

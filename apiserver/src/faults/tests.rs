@@ -1,7 +1,7 @@
 use super::*;
 
-fn subject<'a>(verb: &'a str, resource: &'a str, name: &'a str) -> Subject<'a> {
-    Subject {
+fn subject<'a>(verb: &'a str, resource: &'a str, name: &'a str) -> MatchedRequest<'a> {
+    MatchedRequest {
         verb,
         group: "",
         resource,
@@ -18,7 +18,11 @@ fn subject<'a>(verb: &'a str, resource: &'a str, name: &'a str) -> Subject<'a> {
 fn a_fault_spares_the_first_and_strikes_as_often_as_asked() {
     let faults = Faults::new();
     let handle = faults.add(
-        Fault::new(Action::Answer(500)).on("update|patch").resource("leases").after(1).times(2),
+        Fault::new(FaultAction::Answer(500))
+            .on("update|patch")
+            .resource("leases")
+            .after(1)
+            .times(2),
     );
     let struck = |verb: &str| !faults.strike(&subject(verb, "leases", "a")).is_empty();
     assert!(!struck("get"));
@@ -32,7 +36,7 @@ fn a_fault_spares_the_first_and_strikes_as_often_as_asked() {
 #[test]
 fn a_removed_fault_strikes_no_more() {
     let faults = Faults::new();
-    let handle = faults.add(Fault::new(Action::Hang).always().name("a"));
+    let handle = faults.add(Fault::new(FaultAction::Hang).always().name("a"));
     assert_eq!(faults.strike(&subject("get", "pods", "a")).len(), 1);
     assert_eq!(faults.strike(&subject("get", "pods", "b")).len(), 0);
     handle.remove();
@@ -45,7 +49,7 @@ async fn orders_reach_the_open_watches_of_the_resource_only() {
     let (mut pods, leases) = (faults.tap("pods"), faults.tap("leases"));
     assert_eq!(faults.open_watches("*"), 2);
     faults.close_watches("pods");
-    assert!(matches!(pods.next().await, Some(Order::Close)));
+    assert!(matches!(pods.next().await, Some(WatchCommand::Close)));
     faults.pause_watches("leases");
     assert!(leases.paused() && !pods.paused());
     drop(pods);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::Shared;
+use super::FaultsShared;
 use crate::signal::Receiver;
 
 /// An order to an open watch: an end without an error, an end with an ERROR event of a code, raw
 /// bytes as a frame, or repeated changes.
 #[derive(Clone, Debug)]
-pub(crate) enum Order {
+pub(crate) enum WatchCommand {
     Close,
     Fail(u16),
     Raw(Bytes),
@@ -31,12 +31,12 @@ const WAITING: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     next: u64,
-    open: BTreeMap<u64, (String, mpsc::Sender<Order>)>,
+    open: BTreeMap<u64, (String, mpsc::Sender<WatchCommand>)>,
 }
 
 impl Taps {
     /// Sends an order to the open watches of a resource.
-    pub(super) fn order(&mut self, resource: &str, order: &Order) {
+    pub(super) fn order(&mut self, resource: &str, order: &WatchCommand) {
         for (held, sender) in self.open.values() {
             let meant = resource == "*" || held == resource;
             // Never waits: the caller holds the lock, and a watch that is not read takes no orders.
@@ -55,16 +55,16 @@ impl Taps {
 /// Receiver of an open watch's orders. A drop removes it from the list.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    shared: Arc<Shared>,
+    shared: Arc<FaultsShared>,
     id: u64,
     resource: String,
-    orders: mpsc::Receiver<Order>,
+    orders: mpsc::Receiver<WatchCommand>,
     pauses: Receiver,
 }
 
 impl Tap {
     /// Registers an open watch.
-    pub(super) fn open(shared: Arc<Shared>, resource: &str) -> Self {
+    pub(super) fn open(shared: Arc<FaultsShared>, resource: &str) -> Self {
         let (sender, orders) = mpsc::channel(WAITING);
         let id = {
             let mut taps = shared.taps.lock();
@@ -93,7 +93,7 @@ impl Tap {
     ///
     /// # Cancel safety
     /// Cancel safe: no order is lost.
-    pub(crate) async fn next(&mut self) -> Option<Order> {
+    pub(crate) async fn next(&mut self) -> Option<WatchCommand> {
         tokio::select! {
             biased;
             // Orders first: an order given before a resume is executed before events flow again.

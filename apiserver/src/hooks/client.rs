@@ -34,7 +34,7 @@ const KEPT: Duration = Duration::from_secs(90);
 const WEBHOOKS: usize = 200;
 
 /// A connection that serves requests in sequence.
-struct Connection {
+struct WebhookConnection {
     sender: SendRequest<Full<Bytes>>,
     /// Time of the last answer.
     since: Instant,
@@ -44,7 +44,7 @@ struct Connection {
 #[derive(Default)]
 struct Webhook {
     config: Option<Arc<ClientConfig>>,
-    idle: Vec<Connection>,
+    idle: Vec<WebhookConnection>,
 }
 
 /// Calls webhooks, and keeps connections to them.
@@ -179,7 +179,7 @@ impl Client {
     }
 
     /// Takes an idle connection that is still open.
-    fn idle(&self, key: &str) -> Option<Connection> {
+    fn idle(&self, key: &str) -> Option<WebhookConnection> {
         let mut webhooks = self.webhooks.lock();
         let idle = &mut webhooks.get_mut(key)?.idle;
         idle.retain(|one| !one.sender.is_closed() && one.since.elapsed() < KEPT);
@@ -188,11 +188,11 @@ impl Client {
     }
 
     /// Keeps a connection for the next request.
-    fn keep(&self, key: &str, connection: Connection) {
+    fn keep(&self, key: &str, connection: WebhookConnection) {
         let mut webhooks = self.webhooks.lock();
         let Some(webhook) = webhooks.get_mut(key) else { return };
         if webhook.idle.len() < IDLE {
-            webhook.idle.push(Connection { since: Instant::now(), ..connection });
+            webhook.idle.push(WebhookConnection { since: Instant::now(), ..connection });
         }
     }
 
@@ -201,7 +201,7 @@ impl Client {
         &self,
         config: Arc<ClientConfig>,
         destination: &Destination,
-    ) -> Result<Connection, String> {
+    ) -> Result<WebhookConnection, String> {
         // Cloned out of the lock, which must not be held while the connection is made.
         let connector = self.connector.lock().clone();
         let opened = match &connector {
@@ -221,7 +221,7 @@ impl Client {
                 _ = connection => {}
             }
         });
-        Ok(Connection { sender, since: Instant::now() })
+        Ok(WebhookConnection { sender, since: Instant::now() })
     }
 }
 

@@ -8,18 +8,18 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use windlass_cel::admission::{FailurePolicy, MatchConditions};
 
-use crate::storage::{Object, Store};
+use crate::storage::{Store, StoredObject};
 
 /// Phase of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Phase {
+pub(crate) enum AdmissionPhase {
     /// Webhooks that change objects, in sequence.
     Mutating,
     /// Webhooks that judge objects, all at once.
     Validating,
 }
 
-impl Phase {
+impl AdmissionPhase {
     /// Returns the resource of the phase's configurations in the store.
     fn storage(self) -> &'static str {
         match self {
@@ -94,23 +94,23 @@ impl Hook {
 }
 
 /// A configuration with all webhooks.
-type Configuration = (Arc<Object>, Vec<Arc<Hook>>);
+type Configuration = (Arc<StoredObject>, Vec<Arc<Hook>>);
 
 /// The webhooks of a server's configurations.
 #[derive(Debug, Default)]
 pub(crate) struct Configurations {
-    held: Mutex<HashMap<(Phase, Arc<str>), Configuration>>,
+    held: Mutex<HashMap<(AdmissionPhase, Arc<str>), Configuration>>,
 }
 
 impl Configurations {
     /// Whether there are configurations of a phase.
-    pub(crate) fn has_any(store: &Store, phase: Phase) -> bool {
+    pub(crate) fn has_any(store: &Store, phase: AdmissionPhase) -> bool {
         !store.snapshot(phase.storage()).0.is_empty()
     }
 
     /// Returns the webhooks of a phase: configurations by name, webhooks in order. Without
     /// configurations this is a single look into the store.
-    pub(crate) fn hooks(&self, store: &Store, phase: Phase) -> Vec<Arc<Hook>> {
+    pub(crate) fn hooks(&self, store: &Store, phase: AdmissionPhase) -> Vec<Arc<Hook>> {
         let (stored, _) = store.snapshot(phase.storage());
         if stored.is_empty() {
             return Vec::new();

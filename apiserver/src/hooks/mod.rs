@@ -2,7 +2,7 @@
 //! answers that a request has so far.
 //!
 //! Verbs run without waiting, so none of them awaits a webhook. A verb that needs an answer asks
-//! the [`Session`] of the request. Without that answer the verb ends with
+//! the [`WebhookSession`] of the request. Without that answer the verb ends with
 //! [`suspended`](crate::status::ApiError::suspended), having changed nothing; the questions are put
 //! to the webhooks while no lock is held, and the verb runs again with the answers. The webhooks
 //! that concern a request, and the meaning of an answer, are decided in `verbs::admit::webhooks`
@@ -19,7 +19,7 @@ mod target;
 mod tls;
 
 pub(crate) use client::Client;
-pub(crate) use configurations::{Configurations, Hook, Phase};
+pub(crate) use configurations::{AdmissionPhase, Configurations, Hook};
 pub(crate) use connector::is_allowed;
 pub use connector::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
-pub(crate) use session::{CallFailure, HookResponse, Progress, Question, Session};
+pub(crate) use session::{CallFailure, HookResponse, Progress, Question, WebhookSession};

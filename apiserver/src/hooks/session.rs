@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::storage::Object;
+use crate::storage::StoredObject;
 
 /// A review that a webhook is to answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub(crate) struct Progress {
     /// Metadata of the list that is deleted.
     pub(crate) metadata: Value,
     /// Objects that are still to be deleted.
-    pub(crate) rest: VecDeque<Arc<Object>>,
+    pub(crate) rest: VecDeque<Arc<StoredObject>>,
     /// Deleted objects.
     pub(crate) items: Vec<Value>,
     /// Warnings so far.
@@ -59,7 +59,7 @@ pub(crate) struct Progress {
 
 /// The questions and answers of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Session {
+pub(crate) struct WebhookSession {
     /// Whether webhooks are called: not by the server's own writes, for which no client waits.
     is_open: bool,
     state: Mutex<State>,
@@ -82,7 +82,7 @@ struct State {
     progress: Option<Progress>,
 }
 
-impl Session {
+impl WebhookSession {
     /// Returns the session of a request, whose webhooks are called.
     pub(crate) fn open() -> Arc<Self> {
         Arc::new(Self { is_open: true, state: Mutex::default() })

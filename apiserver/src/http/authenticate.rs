@@ -12,10 +12,10 @@ use http::request::Parts;
 
 use super::{impersonate, socket};
 use crate::auth::{
-    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, Identified, Tokens,
+    ANONYMOUS, Authenticator, ConnectionIdentity, INVALID_TOKEN, TokenUser, Tokens,
     UNAUTHENTICATED, User,
 };
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::status::ApiError;
 use crate::verbs::subresources::accounts;
 
@@ -28,7 +28,7 @@ pub(crate) struct Authentication {
     /// Users by bearer token.
     tokens: Arc<Tokens>,
     /// The server, whose authorizer decides about impersonation.
-    core: Weak<Core>,
+    core: Weak<ServerCore>,
     /// Whether requests without credentials are refused.
     refuses_anonymous: bool,
     /// The modes of the last impersonations.
@@ -38,7 +38,11 @@ pub(crate) struct Authentication {
 impl Authentication {
     /// Returns an authenticator with these tokens; the server's authorizer decides about
     /// impersonation.
-    pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>, refuses_anonymous: bool) -> Self {
+    pub(crate) fn new(
+        tokens: Arc<Tokens>,
+        core: Weak<ServerCore>,
+        refuses_anonymous: bool,
+    ) -> Self {
         Self { tokens, core, refuses_anonymous, modes: impersonate::LastModes::default() }
     }
 }
@@ -112,7 +116,7 @@ impl Authenticator for Authentication {
         }
     }
 
-    fn token(&self, token: &str, audiences: &[String]) -> Result<Identified, String> {
+    fn token(&self, token: &str, audiences: &[String]) -> Result<TokenUser, String> {
         let invalid = || INVALID_TOKEN.to_owned();
         let core = self.core.upgrade().ok_or_else(invalid)?;
         if token.len() > LONGEST {
@@ -125,7 +129,7 @@ impl Authenticator for Authentication {
                 audiences.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
             let known = !audiences.is_empty();
             let user = user.authenticated();
-            return known.then_some(Identified { user, audiences }).ok_or_else(invalid);
+            return known.then_some(TokenUser { user, audiences }).ok_or_else(invalid);
         }
         accounts::identify(&core, token, audiences)?.ok_or_else(invalid)
     }

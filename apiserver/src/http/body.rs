@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use super::codec::{self, Accepted, Framing};
 use super::shape::{Rows, shaped};
-use super::socket::Session;
-use crate::core::Core;
+use super::socket::SocketSession;
+use crate::core::ServerCore;
 use crate::faults::garble;
 use crate::kinds::Kind;
 use crate::metrics::Watching;
-use crate::verbs::watch::{Event, Watcher};
+use crate::verbs::watch::{WatchEvent, Watcher};
 
 /// The body of an answer.
 pub(crate) enum Payload {
@@ -28,7 +28,7 @@ pub(crate) enum Payload {
     /// A watch, frame by frame.
     Stream(Stream),
     /// No body: the connection becomes a WebSocket, for this session.
-    Session(Session),
+    Session(SocketSession),
 }
 
 impl std::fmt::Debug for Payload {
@@ -51,7 +51,7 @@ impl Payload {
     }
 
     /// Takes the session, if the connection becomes one; an empty body is left.
-    pub(super) fn take_session(&mut self) -> Option<Session> {
+    pub(super) fn take_session(&mut self) -> Option<SocketSession> {
         match std::mem::replace(self, Self::Whole(None)) {
             Self::Session(session) => Some(session),
             other => {
@@ -70,7 +70,7 @@ pub(crate) struct Feed {
     /// Kind of the objects.
     pub(crate) kind: Arc<Kind>,
     /// The server, for the clock: tables show ages.
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<ServerCore>,
     /// Shape of the objects.
     pub(crate) accepted: Accepted,
     /// Content of table rows.
@@ -125,15 +125,15 @@ async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
 
 impl Feed {
     /// Returns an event as a single frame.
-    fn frame(&mut self, event: Event) -> Bytes {
+    fn frame(&mut self, event: WatchEvent) -> Bytes {
         let (name, object) = match event {
             // Neither shaped nor framed: faults choose every byte.
-            Event::Raw(bytes) => return bytes,
+            WatchEvent::Raw(bytes) => return bytes,
             // The watch has converted all events.
-            Event::Unconverted(_) => return Bytes::new(),
-            Event::Error(status) => ("ERROR", status),
-            Event::Bookmark(object) => ("BOOKMARK", self.shape(object)),
-            Event::Object(name, mut object) => {
+            WatchEvent::Unconverted(_) => return Bytes::new(),
+            WatchEvent::Error(status) => ("ERROR", status),
+            WatchEvent::Bookmark(object) => ("BOOKMARK", self.shape(object)),
+            WatchEvent::Object(name, mut object) => {
                 // The same objects that lists garble: a client must find no way around the fault.
                 for garbled in &self.garbled {
                     garble(&mut object, garbled);

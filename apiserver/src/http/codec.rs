@@ -21,7 +21,7 @@ use crate::kinds::Kind;
 use crate::protobuf;
 use crate::status::ApiError;
 use crate::verbs::decode::{Body, excerpt};
-use crate::verbs::patch::Form;
+use crate::verbs::patch::PatchType;
 
 /// Media type of JSON.
 const JSON: &str = "application/json";
@@ -90,13 +90,13 @@ pub(crate) struct Accepted {
 
 /// An entry of an `Accept` header.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct AcceptEntry {
     media: String,
     parameters: Vec<(String, String)>,
     weight: f32,
 }
 
-impl Entry {
+impl AcceptEntry {
     /// Returns a parameter, or the empty text.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         let found = self.parameters.iter().find(|(key, _)| key == name);
@@ -141,9 +141,9 @@ impl Entry {
 
 /// Returns the entries of the `Accept` header, best first; no entry means that any format is
 /// accepted.
-pub(crate) fn entries(headers: &HeaderMap) -> Vec<Entry> {
+pub(crate) fn entries(headers: &HeaderMap) -> Vec<AcceptEntry> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut entries: Vec<Entry> =
+    let mut entries: Vec<AcceptEntry> =
         values.flat_map(|value| value.split(',')).filter_map(entry).collect();
     // A stable sort: entries of equal weight keep the client's order.
     entries.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -151,7 +151,7 @@ pub(crate) fn entries(headers: &HeaderMap) -> Vec<Entry> {
 }
 
 /// Parses an entry; `None` if empty. Weight 0 is the least, and refuses nothing.
-fn entry(text: &str) -> Option<Entry> {
+fn entry(text: &str) -> Option<AcceptEntry> {
     let mut parts = text.split(';').map(str::trim);
     let media = parts.next().filter(|media| !media.is_empty())?.to_lowercase();
     let parameters: Vec<(String, String)> = parts
@@ -160,7 +160,7 @@ fn entry(text: &str) -> Option<Entry> {
         .collect();
     let weight = parameters.iter().find(|(key, _)| key == "q");
     let weight = weight.and_then(|(_, value)| value.parse::<f32>().ok()).unwrap_or(1.0);
-    Some(Entry { media, parameters, weight })
+    Some(AcceptEntry { media, parameters, weight })
 }
 
 /// Returns the format for failures: the first known format that the client accepts, else JSON.
@@ -168,7 +168,7 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     let entries = entries(headers);
     // A failure is always shown whole.
     let whole = entries.iter().filter(|entry| entry.parameter("as").is_empty());
-    whole.filter_map(Entry::format).next().unwrap_or_default()
+    whole.filter_map(AcceptEntry::format).next().unwrap_or_default()
 }
 
 /// Refuses clients that accept none of the media types of a route, as the router in front of the
@@ -176,7 +176,7 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
 pub(crate) fn check_route(headers: &HeaderMap, available: &[&str]) -> Result<(), ApiError> {
     let entries = entries(headers);
     let is_known =
-        |entry: &Entry| entry.media == "*/*" || available.contains(&entry.media.as_str());
+        |entry: &AcceptEntry| entry.media == "*/*" || available.contains(&entry.media.as_str());
     if entries.is_empty() || entries.iter().any(is_known) {
         return Ok(());
     }
@@ -389,7 +389,7 @@ pub(crate) fn decode_patch(
     headers: &HeaderMap,
     kind: &Kind,
     bytes: &[u8],
-) -> Result<(Form, Body), ApiError> {
+) -> Result<(PatchType, Body), ApiError> {
     const ACCEPTED: &[&str] = &[
         "application/json-patch+json",
         "application/merge-patch+json",
@@ -398,24 +398,24 @@ pub(crate) fn decode_patch(
     // Letters of both cases differ here, unlike in other headers.
     let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let form = match sent.split_once(';').map_or(sent, |(media, _)| media) {
-        "application/json-patch+json" => Form::Json,
-        "application/merge-patch+json" => Form::Merge,
-        "application/strategic-merge-patch+json" if !kind.served.custom => Form::Strategic,
-        "application/apply-patch+yaml" => Form::Apply,
+        "application/json-patch+json" => PatchType::Json,
+        "application/merge-patch+json" => PatchType::Merge,
+        "application/strategic-merge-patch+json" if !kind.served.custom => PatchType::Strategic,
+        "application/apply-patch+yaml" => PatchType::Apply,
         // For custom kinds the handler refuses, for built-in kinds the router in front of the
         // handler, with other texts.
         _ if kind.served.custom => return Err(ApiError::unsupported_body(ACCEPTED)),
         _ if is_routed(sent) => return Err(ApiError::unsupported_body(ROUTED)),
         _ => return Err(ApiError::unsupported_by_router()),
     };
-    let parsed = if form == Form::Apply {
+    let parsed = if form == PatchType::Apply {
         yaml::parse(bytes).map_err(|why| format!("error converting YAML to JSON: yaml: {why}"))
     } else {
         parse_json(bytes)
     };
     let body = parsed.map_err(|why| match form {
-        Form::Apply => ApiError::bad_request(format!("error decoding YAML: {why}")),
-        Form::Strategic => ApiError::bad_request(why),
+        PatchType::Apply => ApiError::bad_request(format!("error decoding YAML: {why}")),
+        PatchType::Strategic => ApiError::bad_request(why),
         _ => ApiError::bad_request(format!("error decoding patch: {why}")),
     })?;
     Ok((form, body))
@@ -437,7 +437,7 @@ mod tests {
         let entries = entries(&headers);
         assert_eq!(entries[0].parameter("as"), "Table");
         // Weight 0 is the least, as in upstream's negotiation.
-        let media: Vec<&str> = entries.iter().map(Entry::media).collect();
+        let media: Vec<&str> = entries.iter().map(AcceptEntry::media).collect();
         assert_eq!(media, [JSON, "text/plain", "*/*"]);
     }
 }

@@ -121,9 +121,9 @@ pub(crate) struct OpenConnection {
 
 impl OpenConnection {
     /// Notes that a request begins and runs until the returned value is dropped.
-    pub(super) fn begin(&self) -> Running {
+    pub(super) fn begin(&self) -> ActiveRequest {
         self.all.begin(self.number);
-        Running { all: Arc::clone(&self.all), number: self.number }
+        ActiveRequest { all: Arc::clone(&self.all), number: self.number }
     }
 }
 
@@ -138,19 +138,19 @@ impl Drop for OpenConnection {
 
 /// A request that runs.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct ActiveRequest {
     all: Arc<Connections>,
     number: u64,
 }
 
-impl Running {
+impl ActiveRequest {
     /// Notes whether the request's user has proved an identity.
     pub(super) fn identify(&self, is_known: bool) {
         self.all.identify(self.number, is_known);
     }
 }
 
-impl Drop for Running {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.all.end(self.number);
     }
@@ -160,12 +160,12 @@ impl Drop for Running {
 #[derive(Debug)]
 pub(super) struct RunningBody<B> {
     body: B,
-    _running: Option<Running>,
+    _running: Option<ActiveRequest>,
 }
 
 impl<B> RunningBody<B> {
     /// Joins a body and its request; `None` on a connection that is not counted.
-    pub(super) fn new(body: B, running: Option<Running>) -> Self {
+    pub(super) fn new(body: B, running: Option<ActiveRequest>) -> Self {
         Self { body, _running: running }
     }
 }

@@ -11,21 +11,21 @@ use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
 use super::socket;
 use super::verb::Verb;
-use crate::core::Core;
-use crate::faults::{Action, garble};
-use crate::hooks::Session;
+use crate::core::ServerCore;
+use crate::faults::{FaultAction, garble};
+use crate::hooks::WebhookSession;
 use crate::kinds::Kind;
 use crate::names;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::table;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::verbs::subresources::certificates;
-use crate::verbs::subresources::connect::{self, Connection};
-use crate::verbs::suspend::run::Run;
+use crate::verbs::subresources::connect::{self, ConnectAnswer};
+use crate::verbs::suspend::run::WebhookRounds;
 use crate::verbs::{
-    self, Call, ObjectResponse, actions, apiservices, create, delete, list, patch, reviews, scale,
-    update, watch,
+    self, ObjectResponse, VerbCall, actions, apiservices, create, delete, list, patch, reviews,
+    scale, update, watch,
 };
 
 /// Longest wait of a read for a version that does not exist yet.
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Executes a request.
 pub(crate) async fn run(
-    core: &Arc<Core>,
+    core: &Arc<ServerCore>,
     asked: &DecodedRequest,
     body: &[u8],
 ) -> Result<Reply, ApiError> {
@@ -77,27 +77,27 @@ pub(crate) async fn run(
 
 /// Answers a connection to an endpoint outside of the server, once admission has allowed it.
 async fn connection(
-    core: &Arc<Core>,
+    core: &Arc<ServerCore>,
     asked: &DecodedRequest,
-    call: Call,
+    call: VerbCall,
 ) -> Result<Reply, ApiError> {
-    let session = Session::open();
-    let call = Call { session: session.clone(), ..call };
-    let mut run = Run::new(session, timeout(&asked.query));
+    let session = WebhookSession::open();
+    let call = VerbCall { session: session.clone(), ..call };
+    let mut run = WebhookRounds::new(session, timeout(&asked.query));
     loop {
         let done = connect::connect(core, &call, &asked.query);
         if !run.goes_on(core).await? {
             return match done? {
-                Connection::NoLog => Ok(Reply::bytes(204, "", "")),
-                Connection::Log(log) => Ok(Reply::bytes(200, "text/plain", log)),
-                Connection::Session(session) => socket::connect(asked, session),
+                ConnectAnswer::NoLog => Ok(Reply::bytes(204, "", "")),
+                ConnectAnswer::Log(log) => Ok(Reply::bytes(200, "text/plain", log)),
+                ConnectAnswer::Session(session) => socket::connect(asked, session),
             };
         }
     }
 }
 
 /// Returns the kind that a path names, or the answer that there is none.
-fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
+fn find(core: &ServerCore, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     let route = &asked.route;
     let table = core.registry.table();
     // Before the verb is looked at.
@@ -131,7 +131,7 @@ fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     }
     if !route.subresource.is_empty() && kind.subresource(&route.subresource).is_none() {
         return Err(if served.custom {
-            ApiError::not_found(About::resource(served, &route.name))
+            ApiError::not_found(FailureSubject::resource(served, &route.name))
         } else {
             ApiError::no_resource()
         });
@@ -243,11 +243,11 @@ fn timeout(query: &Query) -> Option<Duration> {
 }
 
 /// Returns the call that a request describes.
-fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
+fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> VerbCall {
     let route = &asked.route;
     // The path of a Namespace has its own name in place of a namespace.
     let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
-    Call {
+    VerbCall {
         kind,
         namespace,
         name: route.name.clone(),
@@ -266,9 +266,9 @@ fn default_manager(asked: &DecodedRequest) -> &str {
 
 /// Runs the verb of a request.
 async fn execute(
-    core: &Arc<Core>,
+    core: &Arc<ServerCore>,
     asked: &DecodedRequest,
-    call: Call,
+    call: VerbCall,
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -287,9 +287,9 @@ async fn execute(
         }
         _ => None,
     };
-    let session = Session::open();
-    let call = Call { session: session.clone(), ..call };
-    let mut run = Run::new(session.clone(), timeout(&asked.query));
+    let session = WebhookSession::open();
+    let call = VerbCall { session: session.clone(), ..call };
+    let mut run = WebhookRounds::new(session.clone(), timeout(&asked.query));
     loop {
         warnings.clear();
         let mut work = || once(core, asked, call.clone(), body, options.as_ref(), warnings);
@@ -307,9 +307,9 @@ async fn execute(
 
 /// Runs the verb of a request once, with the answers of webhooks that there are.
 fn once(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
-    call: Call,
+    call: VerbCall,
     body: &[u8],
     options: Option<&ListOptions>,
     warnings: &mut Vec<String>,
@@ -328,7 +328,7 @@ fn once(
 }
 
 /// Runs work that may take long: the duration depends on the stored objects, and not on the body.
-async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
+async fn off_worker<T>(core: &ServerCore, asked: &DecodedRequest, work: impl FnOnce() -> T) -> T {
     // The text of the user is copied for an observer only.
     let work = || {
         if core.store.is_listened() { storage::by_user(&asked.user.name, work) } else { work() }
@@ -347,9 +347,9 @@ async fn off_worker<T>(core: &Core, asked: &DecodedRequest, work: impl FnOnce() 
 
 /// Executes a POST: creates an object, or acts on a subresource.
 fn post(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
-    mut call: Call,
+    mut call: VerbCall,
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -368,9 +368,9 @@ fn post(
 
 /// Executes a PUT.
 fn put(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
-    mut call: Call,
+    mut call: VerbCall,
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -385,9 +385,9 @@ fn put(
 
 /// Executes a PATCH.
 fn change(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
-    mut call: Call,
+    mut call: VerbCall,
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -406,9 +406,9 @@ fn change(
 
 /// Executes a DELETE of an object or of a collection.
 fn remove(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
-    mut call: Call,
+    mut call: VerbCall,
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -423,7 +423,7 @@ fn remove(
 /// Reads the options of a DELETE.
 fn delete_options(
     asked: &DecodedRequest,
-    call: &mut Call,
+    call: &mut VerbCall,
     body: &[u8],
 ) -> Result<DeleteOptions, ApiError> {
     let body = codec::decode_options(&asked.parts.headers, &call.kind, body)?;
@@ -433,7 +433,7 @@ fn delete_options(
 }
 
 /// Waits for the version that a GET asks for; fails if that version does not come in time.
-async fn read_version(core: &Core, query: &Query) -> Result<(), ApiError> {
+async fn read_version(core: &ServerCore, query: &Query) -> Result<(), ApiError> {
     let text = query.get("resourceVersion").unwrap_or_default();
     let asked = list::version(text).map_err(ApiError::unclassified)?.unwrap_or(0);
     wait_for(core, asked).await;
@@ -442,7 +442,7 @@ async fn read_version(core: &Core, query: &Query) -> Result<(), ApiError> {
 }
 
 /// Waits until a revision exists, but no longer than [`PATIENCE`].
-async fn wait_for(core: &Core, revision: u64) {
+async fn wait_for(core: &ServerCore, revision: u64) {
     if revision > core.store.revision() {
         // A timeout is no error here: the read that follows reports the missing version.
         drop(tokio::time::timeout(PATIENCE, core.store.reached(revision)).await);
@@ -451,9 +451,9 @@ async fn wait_for(core: &Core, revision: u64) {
 
 /// Opens a watch and returns a reply whose body consists of the watch's events.
 async fn open_watch(
-    core: &Arc<Core>,
+    core: &Arc<ServerCore>,
     asked: &DecodedRequest,
-    call: &Call,
+    call: &VerbCall,
     accepted: Accepted,
     warnings: Vec<String>,
 ) -> Result<Reply, ApiError> {
@@ -463,7 +463,7 @@ async fn open_watch(
     // A watch of a named object is a watch of the collection with a field selector.
     if !call.name.is_empty() {
         // Fields that cannot be selected are refused first.
-        list::Selection::of(&call.kind, &options)?;
+        list::ListSelection::of(&call.kind, &options)?;
         options.only(&call.name)?;
     }
     list::check_versions(call, &core.store.snapshot(&call.kind.storage).0)?;
@@ -491,14 +491,14 @@ async fn open_watch(
 /// Iterates over the names of objects that faults garble.
 fn garbled(asked: &DecodedRequest) -> impl Iterator<Item = &str> {
     asked.actions.iter().filter_map(|action| match action {
-        Action::Garble(name) => Some(name.as_str()),
+        FaultAction::Garble(name) => Some(name.as_str()),
         _ => None,
     })
 }
 
 /// Returns the reply for an answer, in the requested shape.
 fn reply(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
     kind: &Kind,
     accepted: Accepted,

@@ -11,9 +11,9 @@ use super::body::Payload;
 use super::codec::{self, Format};
 use super::route::Route;
 use crate::auth::User;
-use crate::faults::Action;
+use crate::faults::FaultAction;
 use crate::status::ApiError;
-use crate::storage::Written;
+use crate::storage::CollectedWrites;
 use crate::verbs::options::Query;
 
 /// A decoded request without the body. Has no `Debug`: credentials are among its headers.
@@ -29,13 +29,13 @@ pub(crate) struct DecodedRequest {
     /// `User-Agent` header.
     pub(crate) agent: String,
     /// Actions of the faults that strike the request.
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<FaultAction>,
     /// Time since the start of the server when the headers were there.
     pub(crate) begun: Duration,
     /// Name of the user that acts as another user, for the audit log; empty otherwise.
     pub(crate) impersonator: String,
     /// Writes of the request, for the audit log.
-    pub(crate) written: Mutex<Written>,
+    pub(crate) written: Mutex<CollectedWrites>,
 }
 
 /// An answer before becoming an HTTP response.

@@ -14,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Payload;
 use super::codec;
-use super::connection::Running;
+use super::connection::ActiveRequest;
 use super::dispatch;
 use super::exchange::{DecodedRequest, Reply};
 use super::route;
-use super::socket::{self, Session};
+use super::socket::{self, SocketSession};
 use super::verb::Verb;
 use super::warnings;
 use crate::audit::Detail;
 use crate::auth::{self, ANONYMOUS, ConnectionIdentity, User};
-use crate::core::Core;
-use crate::faults::{Action, LONGEST, Subject};
+use crate::core::ServerCore;
+use crate::faults::{FaultAction, LONGEST, MatchedRequest};
 use crate::metrics::Labels;
 use crate::requests;
 use crate::status::ApiError;
@@ -41,12 +41,12 @@ const BODY: Duration = Duration::from_secs(60);
 /// Answers a request; with a session if the connection becomes a WebSocket. A request that hangs,
 /// or whose connection is cut, never returns.
 pub(crate) async fn handle(
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     identity: &ConnectionIdentity,
     cut: &CancellationToken,
-    running: Option<&Running>,
+    running: Option<&ActiveRequest>,
     request: Request<Incoming>,
-) -> (Response<Payload>, Option<Session>) {
+) -> (Response<Payload>, Option<SocketSession>) {
     let (mut parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route::route(&parts.method, parts.uri.path(), &query);
@@ -105,7 +105,7 @@ pub(crate) async fn handle(
 /// Records a request that ends without an answer, because the client has gone or the connection was
 /// cut. Writes until then stay.
 struct Unanswered<'a> {
-    core: &'a Core,
+    core: &'a ServerCore,
     asked: &'a DecodedRequest,
     is_answered: bool,
 }
@@ -121,7 +121,7 @@ impl Drop for Unanswered<'_> {
 
 /// Returns a request before any work on it.
 fn decoded(
-    core: &Core,
+    core: &ServerCore,
     parts: http::request::Parts,
     route: route::Route,
     query: Query,
@@ -143,7 +143,7 @@ fn decoded(
 
 /// Returns a reply, or the answer that upstream gives when the handler panics: a single bad request
 /// must not close the connection of others.
-async fn unless_panicking(core: &Core, answer: impl Future<Output = Reply>) -> Reply {
+async fn unless_panicking(core: &ServerCore, answer: impl Future<Output = Reply>) -> Reply {
     let mut answer = std::pin::pin!(answer);
     let guarded = std::future::poll_fn(|cx| {
         // Locks are not poisoned, and the future is not polled again.
@@ -169,9 +169,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 }
 
 /// Returns a request in the view of faults.
-fn subject(asked: &DecodedRequest) -> Subject<'_> {
+fn subject(asked: &DecodedRequest) -> MatchedRequest<'_> {
     let route = &asked.route;
-    Subject {
+    MatchedRequest {
         verb: route.verb.as_str(),
         group: &route.group,
         resource: &route.resource,
@@ -185,21 +185,25 @@ fn subject(asked: &DecodedRequest) -> Subject<'_> {
 }
 
 /// Takes the actions that precede execution. A reply takes the place of the execution.
-async fn before(core: &Core, asked: &DecodedRequest, cut: &CancellationToken) -> Option<Reply> {
+async fn before(
+    core: &ServerCore,
+    asked: &DecodedRequest,
+    cut: &CancellationToken,
+) -> Option<Reply> {
     for action in &asked.actions {
         match action {
-            Action::Delay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
-            Action::Answer(code) => return Some(failure(*code).into()),
-            Action::RawBody(code, bytes) => {
+            FaultAction::Delay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
+            FaultAction::Answer(code) => return Some(failure(*code).into()),
+            FaultAction::RawBody(code, bytes) => {
                 return Some(Reply::bytes(*code, "application/json", bytes.clone()));
             }
-            Action::Drop => {
+            FaultAction::Drop => {
                 // Recorded here: the request never gets to the record of answers. The audit log
                 // records the request when the connection ends.
                 core.requests.record(described(core, asked, 0));
                 vanish(cut).await;
             }
-            Action::Hang => {
+            FaultAction::Hang => {
                 core.requests.record(described(core, asked, 0));
                 std::future::pending::<()>().await;
             }
@@ -210,20 +214,25 @@ async fn before(core: &Core, asked: &DecodedRequest, cut: &CancellationToken) ->
 }
 
 /// Takes the actions that follow execution.
-async fn after(core: &Core, asked: &DecodedRequest, reply: &mut Reply, cut: &CancellationToken) {
+async fn after(
+    core: &ServerCore,
+    asked: &DecodedRequest,
+    reply: &mut Reply,
+    cut: &CancellationToken,
+) {
     for action in &asked.actions {
         match action {
-            Action::ExecuteThenAnswer(code) => *reply = failure(*code).into(),
-            Action::ExecuteThenDrop => {
+            FaultAction::ExecuteThenAnswer(code) => *reply = failure(*code).into(),
+            FaultAction::ExecuteThenDrop => {
                 core.requests.record(described(core, asked, 0));
                 vanish(cut).await;
             }
-            Action::ExecuteThenHang => {
+            FaultAction::ExecuteThenHang => {
                 core.requests.record(described(core, asked, 0));
                 std::future::pending::<()>().await;
             }
-            Action::ExecuteThenDelay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
-            Action::RetryAfter(value) => {
+            FaultAction::ExecuteThenDelay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
+            FaultAction::RetryAfter(value) => {
                 // Takes the place of the header that the answer may already have.
                 reply.headers.retain(|(name, _)| *name != "retry-after");
                 reply.headers.push(("retry-after", value.clone()));
@@ -240,7 +249,7 @@ async fn vanish(cut: &CancellationToken) {
 }
 
 /// Authorizes and executes a request.
-async fn answer(core: &Arc<Core>, asked: &DecodedRequest, body: Incoming) -> Reply {
+async fn answer(core: &Arc<ServerCore>, asked: &DecodedRequest, body: Incoming) -> Reply {
     let reply = match body_of_allowed(core, asked, body).await {
         Ok(body) => dispatch::run(core, asked, &body).await,
         Err(error) => Err(error),
@@ -250,7 +259,7 @@ async fn answer(core: &Arc<Core>, asked: &DecodedRequest, body: Incoming) -> Rep
 
 /// Reads the body of a request that the user may make.
 async fn body_of_allowed(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
     body: Incoming,
 ) -> Result<Bytes, ApiError> {
@@ -278,7 +287,7 @@ async fn read(body: Incoming) -> Result<Bytes, ApiError> {
 }
 
 /// Returns the labels of a request in metrics. Texts of clients are not among them.
-pub(super) fn labels(core: &Core, asked: &DecodedRequest) -> Labels {
+pub(super) fn labels(core: &ServerCore, asked: &DecodedRequest) -> Labels {
     let route = &asked.route;
     let verb = match &route.verb {
         Verb::Create => "POST".to_owned(),
@@ -308,7 +317,7 @@ pub(super) fn labels(core: &Core, asked: &DecodedRequest) -> Labels {
 }
 
 /// Adds a request to the log of requests, and to the audit log if enabled.
-fn record(core: &Core, asked: &DecodedRequest, code: u16) {
+fn record(core: &ServerCore, asked: &DecodedRequest, code: u16) {
     let request = described(core, asked, code);
     if core.audit.is_on() {
         core.audit.record(&request, &detail(core, asked));
@@ -317,7 +326,7 @@ fn record(core: &Core, asked: &DecodedRequest, code: u16) {
 }
 
 /// Returns a request with the code of the answer.
-fn described(core: &Core, asked: &DecodedRequest, code: u16) -> requests::Request {
+fn described(core: &ServerCore, asked: &DecodedRequest, code: u16) -> requests::Request {
     let route = &asked.route;
     let resource = if route.resourceful { route.resource.as_str() } else { asked.parts.uri.path() };
     requests::Request {
@@ -345,7 +354,7 @@ fn cut_text(text: &str) -> String {
 }
 
 /// Returns the parts of a request's entry that only the audit log has.
-fn detail(core: &Core, asked: &DecodedRequest) -> Detail {
+fn detail(core: &ServerCore, asked: &DecodedRequest) -> Detail {
     Detail {
         time: core.clock.rfc3339_micros(),
         version: asked.route.version.clone(),

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::route;
 use crate::auth::{ANONYMOUS, AUTHENTICATED, Attributes, UNAUTHENTICATED, User, refusal};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::names;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
@@ -31,7 +31,7 @@ const REMEMBERED: usize = 10_000;
 
 /// A way in which a user may act as another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum ImpersonationMode {
     /// A service account acts as the node on which its Pod runs.
     AssociatedNode,
     /// Any node.
@@ -45,20 +45,25 @@ enum Mode {
 }
 
 /// All modes in the order in which they are tried.
-const MODES: [Mode; 5] =
-    [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
+const MODES: [ImpersonationMode; 5] = [
+    ImpersonationMode::AssociatedNode,
+    ImpersonationMode::ArbitraryNode,
+    ImpersonationMode::ServiceAccount,
+    ImpersonationMode::UserInfo,
+    ImpersonationMode::Legacy,
+];
 
 /// The mode that allowed the last impersonation of each user: this mode is tried first, and its
 /// refusal is visible to the client.
 #[derive(Debug, Default)]
-pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
+pub(super) struct LastModes(Mutex<HashMap<String, ImpersonationMode>>);
 
 impl LastModes {
-    fn get(&self, user: &User) -> Option<Mode> {
+    fn get(&self, user: &User) -> Option<ImpersonationMode> {
         self.0.lock().get(&user.name).copied()
     }
 
-    fn set(&self, user: &User, mode: Mode) {
+    fn set(&self, user: &User, mode: ImpersonationMode) {
         let mut held = self.0.lock();
         if held.len() >= REMEMBERED {
             // Only the order of later attempts depends on this memory.
@@ -70,7 +75,7 @@ impl LastModes {
 
 /// Returns the user that the headers name, or `user` without such headers.
 pub(super) fn apply(
-    core: &Core,
+    core: &ServerCore,
     last: &LastModes,
     user: User,
     request: &Parts,
@@ -110,15 +115,15 @@ fn node(name: &str) -> Option<&str> {
     name.strip_prefix(NODE).filter(|name| names::subdomain(name).is_empty())
 }
 
-impl Mode {
+impl ImpersonationMode {
     /// Returns the name of the mode in verbs; empty for the old mode.
     fn name(self) -> &'static str {
         match self {
-            Mode::AssociatedNode => "associated-node",
-            Mode::ArbitraryNode => "arbitrary-node",
-            Mode::ServiceAccount => "serviceaccount",
-            Mode::UserInfo => "user-info",
-            Mode::Legacy => "",
+            ImpersonationMode::AssociatedNode => "associated-node",
+            ImpersonationMode::ArbitraryNode => "arbitrary-node",
+            ImpersonationMode::ServiceAccount => "serviceaccount",
+            ImpersonationMode::UserInfo => "user-info",
+            ImpersonationMode::Legacy => "",
         }
     }
 
@@ -128,21 +133,21 @@ impl Mode {
         let (account_of, node_of) = (account(&wanted.name), node(&wanted.name));
         let own = user.extra.get("authentication.kubernetes.io/node-name").map(Vec::as_slice);
         match self {
-            Mode::AssociatedNode => {
+            ImpersonationMode::AssociatedNode => {
                 let is_own = matches!(own, Some([own]) if node_of == Some(own));
                 alone && is_own && account(&user.name).is_some()
             }
-            Mode::ArbitraryNode => alone && node_of.is_some(),
-            Mode::ServiceAccount => alone && account_of.is_some(),
-            Mode::UserInfo => account_of.is_none() && node_of.is_none(),
-            Mode::Legacy => true,
+            ImpersonationMode::ArbitraryNode => alone && node_of.is_some(),
+            ImpersonationMode::ServiceAccount => alone && account_of.is_some(),
+            ImpersonationMode::UserInfo => account_of.is_none() && node_of.is_none(),
+            ImpersonationMode::Legacy => true,
         }
     }
 }
 
 /// A request of a user to act as another user.
 struct Attempt<'a> {
-    core: &'a Core,
+    core: &'a ServerCore,
     user: &'a User,
     wanted: &'a User,
     /// The request.
@@ -151,8 +156,8 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Returns the other user if a mode allows that, else the refusal.
-    fn run(&self, mode: Mode) -> Result<User, ApiError> {
-        if mode != Mode::Legacy {
+    fn run(&self, mode: ImpersonationMode) -> Result<User, ApiError> {
+        if mode != ImpersonationMode::Legacy {
             let verb = format!("impersonate-on:{}:{}", mode.name(), self.about.verb);
             self.allowed(&Attributes { verb, ..self.about.clone() })?;
         }
@@ -162,7 +167,8 @@ impl Attempt<'_> {
         }
         self.groups(mode)?;
         self.extras(mode)?;
-        let is_node = matches!(mode, Mode::AssociatedNode | Mode::ArbitraryNode);
+        let is_node =
+            matches!(mode, ImpersonationMode::AssociatedNode | ImpersonationMode::ArbitraryNode);
         Ok(complete(self.wanted.clone(), is_node))
     }
 
@@ -173,25 +179,30 @@ impl Attempt<'_> {
     }
 
     /// Checks the right to the name.
-    fn name(&self, mode: Mode) -> Result<(), ApiError> {
-        let group = if mode == Mode::Legacy { "" } else { GROUP };
+    fn name(&self, mode: ImpersonationMode) -> Result<(), ApiError> {
+        let group = if mode == ImpersonationMode::Legacy { "" } else { GROUP };
         let name = &self.wanted.name;
-        self.allowed(&match (account(name), node(name).filter(|_| mode != Mode::Legacy)) {
+        self.allowed(&match (
+            account(name),
+            node(name).filter(|_| mode != ImpersonationMode::Legacy),
+        ) {
             (Some((namespace, name)), _) => Attributes {
                 namespace: namespace.to_owned(),
                 ..right(mode, group, "serviceaccounts", name)
             },
             // Rights to the own node are rights to any: the node's name changes with each Pod.
-            (_, Some(_)) if mode == Mode::AssociatedNode => right(mode, group, "nodes", "*"),
+            (_, Some(_)) if mode == ImpersonationMode::AssociatedNode => {
+                right(mode, group, "nodes", "*")
+            }
             (_, Some(name)) => right(mode, group, "nodes", name),
             _ => right(mode, group, "users", name),
         })
     }
 
     /// Checks the rights to the groups.
-    fn groups(&self, mode: Mode) -> Result<(), ApiError> {
+    fn groups(&self, mode: ImpersonationMode) -> Result<(), ApiError> {
         let groups = &self.wanted.groups;
-        let is_old = mode == Mode::Legacy;
+        let is_old = mode == ImpersonationMode::Legacy;
         let of = |name: &str| right(mode, if is_old { "" } else { GROUP }, "groups", name);
         if !is_old {
             if groups.iter().any(String::is_empty) {
@@ -210,13 +221,13 @@ impl Attempt<'_> {
     }
 
     /// Checks the rights to the extra attributes.
-    fn extras(&self, mode: Mode) -> Result<(), ApiError> {
+    fn extras(&self, mode: ImpersonationMode) -> Result<(), ApiError> {
         let extra = &self.wanted.extra;
         let of = |key: &str, value: &str| Attributes {
             subresource: key.to_owned(),
             ..right(mode, GROUP, "userextras", value)
         };
-        if mode != Mode::Legacy && !extra.is_empty() {
+        if mode != ImpersonationMode::Legacy && !extra.is_empty() {
             if let Some(why) = extra.iter().find_map(|(key, values)| odd(key, values)) {
                 return Err(refusal(self.user, &of("", ""), &why));
             }
@@ -231,7 +242,7 @@ impl Attempt<'_> {
 }
 
 /// Returns a right to impersonate.
-fn right(mode: Mode, group: &str, resource: &str, name: &str) -> Attributes {
+fn right(mode: ImpersonationMode, group: &str, resource: &str, name: &str) -> Attributes {
     let mode = mode.name();
     Attributes {
         verb: if mode.is_empty() {

@@ -15,7 +15,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     }
     let found = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Any { place: &JsonPosition::Root, duplicates: &found }.deserialize(&mut reader);
+    let parsed =
+        AnyJson { place: &JsonPosition::Root, duplicates: &found }.deserialize(&mut reader);
     // Trailing text after the value is an error too.
     let value = parsed.and_then(|value| reader.end().map(|()| value));
     match value {
@@ -62,22 +63,22 @@ impl JsonPosition<'_> {
 }
 
 /// Deserializer of any JSON value that notes repeated fields with their paths.
-struct Any<'a> {
+struct AnyJson<'a> {
     place: &'a JsonPosition<'a>,
     duplicates: &'a RefCell<Vec<String>>,
 }
 
-impl<'a> Any<'a> {
+impl<'a> AnyJson<'a> {
     /// Returns a deserializer for a value below this one.
-    fn inner<'b>(&self, place: &'b JsonPosition<'b>) -> Any<'b>
+    fn inner<'b>(&self, place: &'b JsonPosition<'b>) -> AnyJson<'b>
     where
         'a: 'b,
     {
-        Any { place, duplicates: self.duplicates }
+        AnyJson { place, duplicates: self.duplicates }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Any<'_> {
+impl<'de> DeserializeSeed<'de> for AnyJson<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -85,7 +86,7 @@ impl<'de> DeserializeSeed<'de> for Any<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Any<'_> {
+impl<'de> Visitor<'de> for AnyJson<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

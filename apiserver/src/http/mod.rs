@@ -41,7 +41,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::ConnectionIdentity;
-use crate::core::Core;
+use crate::core::ServerCore;
 use connection::RunningBody;
 use socket::Upgrading;
 
@@ -79,7 +79,7 @@ where
 }
 
 /// Serves an in-memory connection until it ends or is cut.
-pub(crate) async fn serve_connection<I>(core: Arc<Core>, io: I, identity: ConnectionIdentity)
+pub(crate) async fn serve_connection<I>(core: Arc<ServerCore>, io: I, identity: ConnectionIdentity)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -92,7 +92,7 @@ where
 /// the connection: headers have deadlines, and the listener may cut the connection while no request
 /// runs.
 pub(crate) async fn serve_socket<I>(
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     io: I,
     identity: ConnectionIdentity,
     cut: CancellationToken,
@@ -105,7 +105,7 @@ pub(crate) async fn serve_socket<I>(
 
 /// Serves a connection until it ends or is cut.
 async fn serve<I>(
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     io: I,
     identity: ConnectionIdentity,
     cut: CancellationToken,

@@ -7,10 +7,10 @@ use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use self::pages::Page;
+use self::pages::ServerPage;
 use super::codec::{self, Format};
 use super::exchange::{DecodedRequest, Reply};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::status::ApiError;
 use crate::verbs::apiservices;
 use crate::verbs::options::Query;
@@ -66,7 +66,7 @@ fn checks(path: &str) -> Vec<&'static str> {
 }
 
 /// Answers a path.
-pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiError> {
+pub(crate) fn serve(core: &ServerCore, asked: &DecodedRequest) -> Result<Reply, ApiError> {
     // `/apis` and `/apis/` are the same document.
     let path = asked.route.path.trim_end_matches('/');
     let is_open = path.len() < asked.route.path.len();
@@ -83,8 +83,8 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
         ["metrics"] => Ok(metrics(core)),
-        ["flagz"] if !is_open => pages::serve(core, asked, Page::Flags),
-        ["statusz"] if !is_open => pages::serve(core, asked, Page::State),
+        ["flagz"] if !is_open => pages::serve(core, asked, ServerPage::Flags),
+        ["statusz"] if !is_open => pages::serve(core, asked, ServerPage::State),
         ["debug", part, ..] => pages::debug(asked, part).ok_or_else(ApiError::no_path),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
         ["api"] => {
@@ -127,7 +127,7 @@ pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiErr
 
 /// Returns the 404 for a path without a route: below the paths of built-in groups the answer is a
 /// Status.
-pub(crate) fn no_route(core: &Core, path: &str) -> ApiError {
+pub(crate) fn no_route(core: &ServerCore, path: &str) -> ApiError {
     let parts: Vec<&str> = path.split('/').collect();
     let is_routed = match parts.as_slice() {
         ["", "api" | "version", _, ..] => true,
@@ -162,7 +162,11 @@ fn check_method(asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> 
 
 /// Refuses clients that accept no form of a document that upstream's router serves; other documents
 /// choose their form themselves.
-fn check_accepted(core: &Core, asked: &DecodedRequest, parts: &[&str]) -> Result<(), ApiError> {
+fn check_accepted(
+    core: &ServerCore,
+    asked: &DecodedRequest,
+    parts: &[&str],
+) -> Result<(), ApiError> {
     let available: &[&str] = match parts {
         ["version"] | [".well-known", "openid-configuration"] => &[JSON],
         ["openid", "v1", "jwks"] => &["application/jwk-set+json"],
@@ -189,7 +193,7 @@ fn cached(mut reply: Reply) -> Reply {
 }
 
 /// Returns the data about the issuer that verifiers of tokens need.
-fn issuer(core: &Core) -> Reply {
+fn issuer(core: &ServerCore) -> Reply {
     let url = core.issuer.url();
     cached(json_reply(&json!({
         "issuer": url, "jwks_uri": format!("{url}/openid/v1/jwks"),
@@ -199,7 +203,7 @@ fn issuer(core: &Core) -> Reply {
 }
 
 /// Returns all paths of the server, as `/` shows them.
-fn index(core: &Core) -> Value {
+fn index(core: &ServerCore) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for served in &core.registry.table().served {
         if !served.group.is_empty() {
@@ -227,7 +231,7 @@ fn index(core: &Core) -> Value {
 
 /// Returns counters of requests, objects and the process, in the text format of Prometheus. A real
 /// server has many more.
-fn metrics(core: &Core) -> Reply {
+fn metrics(core: &ServerCore) -> Reply {
     let mut text = core.metrics.text();
     let table = core.registry.table();
     for (name, is_qualified) in
@@ -352,7 +356,7 @@ fn tag(document: &[u8]) -> String {
 
 /// Answers the resources of a group and version.
 fn resources(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
     group: &str,
     version: &str,
@@ -369,7 +373,7 @@ fn resources(
 }
 
 /// Answers the OpenAPI document of a group and version; failures have no body, as upstream.
-fn document(core: &Core, asked: &DecodedRequest, group: &str, version: &str) -> Reply {
+fn document(core: &ServerCore, asked: &DecodedRequest, group: &str, version: &str) -> Reply {
     let table = core.registry.table();
     let Some(hash) = openapi::v3_hash(&table.served, group, version) else {
         return Reply::bytes(404, "", "");
@@ -412,7 +416,7 @@ fn document_form(headers: &HeaderMap, binary: [&'static str; 2]) -> Option<&'sta
 }
 
 /// Answers the document of version 2.
-fn single_document(core: &Core, asked: &DecodedRequest) -> Reply {
+fn single_document(core: &ServerCore, asked: &DecodedRequest) -> Reply {
     let Some(media) = document_form(&asked.parts.headers, V2) else {
         let mut reply = Reply::bytes(406, "", "");
         reply.headers.push(("vary", "Accept".to_owned()));
@@ -437,7 +441,7 @@ fn single_document(core: &Core, asked: &DecodedRequest) -> Reply {
 /// Answers a document under a hash: a document with the hash of the URL may be kept for ever, and a
 /// URL with another hash redirects.
 fn versioned(
-    core: &Core,
+    core: &ServerCore,
     asked: &DecodedRequest,
     group: &str,
     version: &str,

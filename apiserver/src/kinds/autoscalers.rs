@@ -13,7 +13,7 @@ const PREFIX: &str = "autoscaling.alpha.kubernetes.io/";
 
 /// Forms of a metric's type: the field, the name of the metric in the older version, the field of
 /// the selector there, and the fields of value, average value and average utilization.
-struct Form {
+struct MetricForm {
     field: &'static str,
     kind: &'static str,
     named: bool,
@@ -21,36 +21,36 @@ struct Form {
     parts: [&'static str; 3],
 }
 
-const FORMS: [Form; 5] = [
-    Form {
+const FORMS: [MetricForm; 5] = [
+    MetricForm {
         field: "object",
         kind: "Object",
         named: true,
         selector: "selector",
         parts: ["Value", "averageValue", ""],
     },
-    Form {
+    MetricForm {
         field: "pods",
         kind: "Pods",
         named: true,
         selector: "selector",
         parts: ["", "AverageValue", ""],
     },
-    Form {
+    MetricForm {
         field: "resource",
         kind: "Resource",
         named: false,
         selector: "",
         parts: ["", "AverageValue", "AverageUtilization"],
     },
-    Form {
+    MetricForm {
         field: "containerResource",
         kind: "ContainerResource",
         named: false,
         selector: "",
         parts: ["", "AverageValue", "AverageUtilization"],
     },
-    Form {
+    MetricForm {
         field: "external",
         kind: "External",
         named: true,
@@ -59,7 +59,7 @@ const FORMS: [Form; 5] = [
     },
 ];
 
-/// Names of the parts in the newer version, in the order of [`Form::parts`].
+/// Names of the parts in the newer version, in the order of [`MetricForm::parts`].
 const PARTS: [&str; 3] = ["value", "averageValue", "averageUtilization"];
 
 /// Fields of annotations in the order of Go's structures, which differ in none of these.

@@ -6,14 +6,14 @@ use crate::go;
 
 /// The webhook that converts the objects of a definition.
 #[derive(Clone, Debug)]
-pub(crate) struct Conversion {
+pub(crate) struct ConversionWebhook {
     /// `clientConfig` of the webhook.
     pub(crate) client: Value,
     /// Versions of the review that the webhook knows, preferred ones first.
     pub(crate) versions: Vec<String>,
 }
 
-impl Conversion {
+impl ConversionWebhook {
     /// Returns the conversion of a definition, if a webhook converts.
     pub(super) fn of(definition: &Value) -> Option<Self> {
         let conversion = &definition["spec"]["conversion"];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::conversion::Conversion;
+use super::conversion::ConversionWebhook;
 use super::{Generation, Kind, KindStrategy};
 use crate::crd_schema::{Budget, Schema};
 use crate::names;
@@ -26,7 +26,7 @@ pub(crate) struct Custom {
     /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
     pub(crate) scale: Option<[String; 3]>,
     /// The webhook that converts objects between versions; without one, objects are relabelled.
-    pub(crate) conversion: Option<Conversion>,
+    pub(crate) conversion: Option<ConversionWebhook>,
 }
 
 /// Verbs of custom kinds, in discovery's order.
@@ -93,7 +93,7 @@ fn kind(definition: &Value, version: &Value, patterns: &Budget) -> Kind {
                 .filter(|stored| **stored != schema)
                 .map(|stored| Schema::compile_within(stored, patterns)),
             scale,
-            conversion: Conversion::of(definition),
+            conversion: ConversionWebhook::of(definition),
         }),
         served,
     }

@@ -29,7 +29,7 @@ use serde_json::Value;
 use crate::go;
 use crate::names::NameRule;
 use crate::served::{Served, Subresource};
-use crate::status::About;
+use crate::status::FailureSubject;
 use crate::typed::TypeSchema;
 
 /// A served version of a resource, with everything that request handling needs.
@@ -116,10 +116,10 @@ impl Kind {
     }
 
     /// Returns the subject of failures about an invalid object.
-    pub(crate) fn invalid<'a>(&'a self, name: &'a str) -> About<'a> {
-        let about = About::kind(&self.served, name);
+    pub(crate) fn invalid<'a>(&'a self, name: &'a str) -> FailureSubject<'a> {
+        let about = FailureSubject::kind(&self.served, name);
         // Events of both groups are validated as those of the core group.
-        if self.name() == "Event" { About { group: "", ..about } } else { about }
+        if self.name() == "Event" { FailureSubject { group: "", ..about } } else { about }
     }
 
     /// Returns a subresource by name.

@@ -13,12 +13,12 @@ use crate::served::Served;
 /// The served kinds, replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Registry {
-    table: RwLock<Arc<Table>>,
+    table: RwLock<Arc<KindTable>>,
 }
 
 /// A snapshot of the served kinds.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct KindTable {
     /// Kinds by group, version and plural.
     kinds: BTreeMap<(String, String, String), Arc<Kind>>,
     /// Served resources for discovery: built-in kinds in table order, then custom kinds by group,
@@ -29,7 +29,7 @@ pub(crate) struct Table {
     stored: Vec<Arc<Kind>>,
 }
 
-impl Table {
+impl KindTable {
     /// Returns a table of kinds, in their order.
     fn of(kinds: Vec<Arc<Kind>>) -> Self {
         let mut table = Self::default();
@@ -108,13 +108,14 @@ impl Registry {
     pub(crate) fn new() -> Self {
         // Shared by all servers of a process, because its construction costs more than a short run
         // of a test.
-        static BUILTIN: OnceLock<Arc<Table>> = OnceLock::new();
-        let builtin = || Arc::new(Table::of(builtin::kinds().into_iter().map(Arc::new).collect()));
+        static BUILTIN: OnceLock<Arc<KindTable>> = OnceLock::new();
+        let builtin =
+            || Arc::new(KindTable::of(builtin::kinds().into_iter().map(Arc::new).collect()));
         Self { table: RwLock::new(Arc::clone(BUILTIN.get_or_init(builtin))) }
     }
 
     /// Returns the kinds that are served now.
-    pub(crate) fn table(&self) -> Arc<Table> {
+    pub(crate) fn table(&self) -> Arc<KindTable> {
         self.table.read().clone()
     }
 
@@ -139,7 +140,7 @@ impl Registry {
             order(a).cmp(&order(b))
         });
         all.extend(custom);
-        *slot = Arc::new(Table::of(all));
+        *slot = Arc::new(KindTable::of(all));
     }
 }
 

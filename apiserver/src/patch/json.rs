@@ -43,7 +43,7 @@ pub(super) fn apply_with_reason(doc: &Value, ops: &Value) -> Result<Value, Strin
 /// Executes operations.
 fn run(doc: &Value, ops: &[Value]) -> Result<Value, String> {
     let mut doc = doc.clone();
-    let mut work = Work::default();
+    let mut work = PatchWork::default();
     for op in ops {
         operation(&mut doc, op, &mut work).map_err(|failed| reason(op, failed))?;
     }
@@ -82,7 +82,7 @@ fn reason(op: &Value, failed: OperationFailed) -> String {
 
 /// Work of the operations so far.
 #[derive(Default)]
-struct Work {
+struct PatchWork {
     /// Bytes of all copies.
     copied: usize,
     /// Values whose nesting was measured.
@@ -91,7 +91,7 @@ struct Work {
     moved: usize,
 }
 
-impl Work {
+impl PatchWork {
     /// Counts the items of a list behind a position, which move; fails if all were too many.
     fn shift(&mut self, list: &[Value], at: usize) -> Result<(), OperationFailed> {
         self.moved = self.moved.saturating_add(list.len().saturating_sub(at));
@@ -177,7 +177,7 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
 }
 
 /// Executes an operation.
-fn operation(doc: &mut Value, op: &Value, work: &mut Work) -> Result<(), OperationFailed> {
+fn operation(doc: &mut Value, op: &Value, work: &mut PatchWork) -> Result<(), OperationFailed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
     let path = text("path").ok_or_else(|| other("operation missing path field: missing value"))?;
@@ -291,7 +291,12 @@ fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Operati
 }
 
 /// Adds a value; `-` stands for the end of a list.
-fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(), OperationFailed> {
+fn add(
+    doc: &mut Value,
+    path: &str,
+    value: Value,
+    work: &mut PatchWork,
+) -> Result<(), OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             // An index may be the position behind the end: the value is then appended.
@@ -308,7 +313,7 @@ fn add(doc: &mut Value, path: &str, value: Value, work: &mut Work) -> Result<(),
 }
 
 /// Removes a value and returns it.
-fn remove(doc: &mut Value, path: &str, work: &mut Work) -> Result<Value, OperationFailed> {
+fn remove(doc: &mut Value, path: &str, work: &mut PatchWork) -> Result<Value, OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             let index = index(&key, list.len())?;

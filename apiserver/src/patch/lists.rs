@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::PatchError;
-use super::strategic::{How, Merger, PATCH, bad_patch_type};
+use super::strategic::{MergeStrategy, Merger, PATCH, bad_patch_type};
 use crate::apply::go_plain;
 
 /// Merges a patch list into a list; with `delete` removes the patch's items instead.
@@ -11,7 +11,7 @@ pub(super) fn merge(
     merger: Merger<'_>,
     mut original: Vec<Value>,
     mut patch: Vec<Value>,
-    how: &How<'_>,
+    how: &MergeStrategy<'_>,
     delete: bool,
 ) -> Result<Vec<Value>, PatchError> {
     // Without items there is no type that could decide.
@@ -101,7 +101,7 @@ fn merge_maps(
     merger: Merger<'_>,
     mut list: Vec<Value>,
     patch: &[Value],
-    how: &How<'_>,
+    how: &MergeStrategy<'_>,
     key: &str,
 ) -> Result<Vec<Value>, PatchError> {
     for item in patch {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{PatchError, lists};
 use crate::apply::go_plain;
-use crate::typed::{Field, Id, Table, TypeSchema, TypeShape};
+use crate::typed::{Id, TypeSchema, TypeShape, TypeTable, TypedField};
 
 /// Directive that deletes or replaces a map or an item.
 pub(super) const PATCH: &str = "$patch";
@@ -31,7 +31,7 @@ pub(super) fn apply(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<V
 }
 
 /// The merge strategy of a field.
-pub(super) struct How<'a> {
+pub(super) struct MergeStrategy<'a> {
     /// Type of the field, or of the items of a list.
     pub(super) id: Option<Id>,
     /// Whether lists merge item by item.
@@ -45,7 +45,7 @@ pub(super) struct How<'a> {
 /// Merges by the types of a table.
 #[derive(Clone, Copy)]
 pub(super) struct Merger<'a> {
-    pub(super) table: &'a Table,
+    pub(super) table: &'a TypeTable,
 }
 
 impl<'a> Merger<'a> {
@@ -166,12 +166,12 @@ impl<'a> Merger<'a> {
     }
 
     /// Returns the merge strategy of a field that is a map.
-    fn how(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
+    fn how(self, id: Option<Id>, key: &str) -> Result<MergeStrategy<'a>, PatchError> {
         let Some((field, id)) = self.lookup(id, key)? else {
-            return Ok(How { id: None, merge: false, replace: false, key: None });
+            return Ok(MergeStrategy { id: None, merge: false, replace: false, key: None });
         };
         let strategy = field.map(|field| &field.strategy);
-        Ok(How {
+        Ok(MergeStrategy {
             id: Some(id),
             merge: strategy.is_some_and(|strategy| strategy.merge),
             replace: strategy.is_some_and(|strategy| strategy.replace),
@@ -180,7 +180,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Returns the merge strategy of a field that is a list.
-    fn how_list(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
+    fn how_list(self, id: Option<Id>, key: &str) -> Result<MergeStrategy<'a>, PatchError> {
         let mut how = self.how(id, key)?;
         how.id = how.id.and_then(|id| match self.table.shape(id) {
             TypeShape::List(_, items) => Some(*items),
@@ -195,8 +195,8 @@ impl<'a> Merger<'a> {
         self,
         id: Option<Id>,
         key: &str,
-    ) -> Result<Option<(Option<&'a Field>, Id)>, PatchError> {
-        let table: &'a Table = self.table;
+    ) -> Result<Option<(Option<&'a TypedField>, Id)>, PatchError> {
+        let table: &'a TypeTable = self.table;
         let Some(object) = id.and_then(|id| table.object(id)) else { return Ok(None) };
         if let Some(field) = object.fields.get(key) {
             return Ok(Some((Some(field), field.node)));

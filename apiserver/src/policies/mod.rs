@@ -15,12 +15,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use windlass_cel::admission::{MutatingPolicy, Policy};
 
-use crate::storage::{Object, Store};
+use crate::storage::{Store, StoredObject};
 
-pub(crate) use subject::Subject;
+pub(crate) use subject::PolicyRequest;
 
-/// A form of compiled policies, with the resources that hold them.
-pub(crate) trait Form: Sized {
+/// A kind of compiled policies, with the resources that hold them.
+pub(crate) trait PolicyKind: Sized {
     /// Resource of policies in the store.
     const POLICIES: &str;
     /// Resource of bindings in the store.
@@ -30,7 +30,7 @@ pub(crate) trait Form: Sized {
     fn compile(spec: &Value) -> Self;
 }
 
-impl Form for Policy {
+impl PolicyKind for Policy {
     const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
     const BINDINGS: &str = "validatingadmissionpolicybindings.admissionregistration.k8s.io";
 
@@ -39,7 +39,7 @@ impl Form for Policy {
     }
 }
 
-impl Form for MutatingPolicy {
+impl PolicyKind for MutatingPolicy {
     const POLICIES: &str = "mutatingadmissionpolicies.admissionregistration.k8s.io";
     const BINDINGS: &str = "mutatingadmissionpolicybindings.admissionregistration.k8s.io";
 
@@ -52,12 +52,12 @@ impl Form for MutatingPolicy {
 #[derive(Debug)]
 pub(crate) struct Compiled<P = Policy> {
     /// The stored policy.
-    object: Arc<Object>,
+    object: Arc<StoredObject>,
     /// The compiled policy; filled when the first request matches it.
     policy: OnceLock<P>,
 }
 
-impl<P: Form> Compiled<P> {
+impl<P: PolicyKind> Compiled<P> {
     /// Returns the name of the policy.
     pub(crate) fn name(&self) -> &str {
         crate::kinds::meta::text(&self.object.value, "name")
@@ -81,7 +81,7 @@ impl<P: Form> Compiled<P> {
 }
 
 /// A policy with all bindings, in the order of names.
-pub(crate) type Bound<P = Policy> = (Arc<Compiled<P>>, Vec<Arc<Object>>);
+pub(crate) type BoundPolicy<P = Policy> = (Arc<Compiled<P>>, Vec<Arc<StoredObject>>);
 
 /// The compiled policies of a server.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl<P> Default for Policies<P> {
     }
 }
 
-impl<P: Form> Policies<P> {
+impl<P: PolicyKind> Policies<P> {
     /// Whether there are bindings at all.
     pub(crate) fn has_any(store: &Store) -> bool {
         !store.snapshot(P::BINDINGS).0.is_empty()
@@ -103,13 +103,13 @@ impl<P: Form> Policies<P> {
 
     /// Returns the policies that have bindings, in the order of names. Without bindings this is a
     /// single look into the store.
-    pub(crate) fn bound(&self, store: &Store) -> Vec<Bound<P>> {
+    pub(crate) fn bound(&self, store: &Store) -> Vec<BoundPolicy<P>> {
         let (bindings, _) = store.snapshot(P::BINDINGS);
         if bindings.is_empty() {
             return Vec::new();
         }
         let (policies, _) = store.snapshot(P::POLICIES);
-        let mut by_policy: BTreeMap<&str, Vec<Arc<Object>>> = BTreeMap::new();
+        let mut by_policy: BTreeMap<&str, Vec<Arc<StoredObject>>> = BTreeMap::new();
         for (_, binding) in &bindings {
             let name = binding.value["spec"]["policyName"].as_str().unwrap_or_default();
             by_policy.entry(name).or_default().push(binding.clone());
@@ -133,7 +133,7 @@ impl<P: Form> Policies<P> {
 fn compiled<P>(
     held: &mut HashMap<Arc<str>, Arc<Compiled<P>>>,
     key: &Arc<str>,
-    object: &Arc<Object>,
+    object: &Arc<StoredObject>,
 ) -> Arc<Compiled<P>> {
     if let Some(known) = held.get(key).filter(|known| Arc::ptr_eq(&known.object, object)) {
         return known.clone();

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
-use crate::kinds::registry::Table;
+use crate::kinds::registry::KindTable;
 use crate::selectors;
 
 /// A request on a resource.
 #[derive(Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct PolicyRequest<'a> {
     /// The kind in the version of the request.
     pub(crate) kind: &'a Arc<Kind>,
     /// Subresource; may be empty.
@@ -29,12 +29,12 @@ pub(crate) struct Subject<'a> {
     /// The namespace of the object as stored.
     pub(crate) home: Option<&'a Value>,
     /// The kinds that are served now.
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a KindTable,
     /// Other versions of the same resource, found when a rule first needs them.
     pub(crate) others: OnceCell<Vec<Arc<Kind>>>,
 }
 
-impl Subject<'_> {
+impl PolicyRequest<'_> {
     /// Returns the version of the kind in which `matchConstraints` or `matchResources` want the
     /// object; `None` if they are not about the request.
     pub(crate) fn matched(&self, criteria: &Value) -> Option<Arc<Kind>> {

@@ -3,17 +3,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Subject;
+use super::PolicyRequest;
 use crate::kinds::Kind;
-use crate::kinds::registry::{Registry, Table};
+use crate::kinds::registry::{KindTable, Registry};
 
 fn rule(group: &str, resource: &str, operation: &str) -> Value {
     json!({"apiGroups": [group], "apiVersions": ["v1"], "resources": [resource],
         "operations": [operation], "scope": "*"})
 }
 
-fn subject<'a>(table: &'a Table, kind: &'a Arc<Kind>, object: &'a Value) -> Subject<'a> {
-    Subject {
+fn subject<'a>(table: &'a KindTable, kind: &'a Arc<Kind>, object: &'a Value) -> PolicyRequest<'a> {
+    PolicyRequest {
         kind,
         subresource: "",
         operation: "CREATE",
@@ -33,7 +33,7 @@ fn matches(criteria: &Value) -> bool {
     let kind = table.find("", "v1", "configmaps").unwrap();
     let object = json!({"metadata": {"name": "a", "labels": {"app": "x"}}});
     let home = json!({"metadata": {"labels": {"env": "test"}}});
-    let subject = Subject { home: Some(&home), ..subject(&table, &kind, &object) };
+    let subject = PolicyRequest { home: Some(&home), ..subject(&table, &kind, &object) };
     subject.matched(criteria).is_some()
 }
 

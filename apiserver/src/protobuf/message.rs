@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::typed::{Field, Id, Object, Table, TypeSchema, TypeShape};
+use crate::typed::{Id, ObjectType, TypeSchema, TypeShape, TypeTable, TypedField};
 
 /// Last part of the name of the type that schemas are made of.
 const SCHEMA: &str = ".apiextensions.v1.JSONSchemaProps";
@@ -44,12 +44,12 @@ pub(super) struct Message {
     /// Name of the Go type, for errors.
     pub(super) name: &'static str,
     /// The fields, sorted by number.
-    pub(super) parts: Vec<(u32, Part)>,
+    pub(super) parts: Vec<(u32, MessageField)>,
 }
 
 /// A field of a message.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum MessageField {
     /// An embedded type, whose fields are fields of the same JSON object.
     Embedded(Message),
     /// A field of the JSON object.
@@ -66,7 +66,7 @@ pub(super) struct FieldForm {
     /// The number of values.
     pub(super) count: Count,
     /// Form of a value.
-    pub(super) form: Form,
+    pub(super) form: ProtobufType,
 }
 
 /// Number of values of a field.
@@ -82,9 +82,9 @@ pub(super) enum Count {
     Map,
 }
 
-/// Form of a value.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ProtobufType {
     Text,
     Bool,
     Int32,
@@ -112,7 +112,7 @@ pub(super) fn messages() -> &'static Messages {
 
 impl Messages {
     /// Reads the marks of a table.
-    fn of(table: &'static Table) -> Self {
+    fn of(table: &'static TypeTable) -> Self {
         let mut messages = Self { all: Vec::with_capacity(table.len()), names: BTreeMap::new() };
         for id in 0..table.len() {
             let name = table.node(id).name.as_deref().unwrap_or_default();
@@ -157,7 +157,7 @@ impl Messages {
 
 impl Message {
     /// Reads the marks of a type; `None` without marks.
-    fn of(table: &Table, name: &'static str, object: &'static Object) -> Option<Self> {
+    fn of(table: &TypeTable, name: &'static str, object: &'static ObjectType) -> Option<Self> {
         let short = name.rsplit('.').next().unwrap_or(name);
         let mut message = Self { name: short, parts: Vec::new() };
         for (name, field) in &object.fields {
@@ -168,7 +168,7 @@ impl Message {
     }
 
     /// Adds a field, if marked.
-    fn add(&mut self, table: &Table, name: &'static str, field: &Field) -> Option<()> {
+    fn add(&mut self, table: &TypeTable, name: &'static str, field: &TypedField) -> Option<()> {
         let split = field.wire.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (path, rest) = field.wire.split_at(split);
         let (omits_zero, rest) = match rest.strip_prefix('-') {
@@ -191,11 +191,11 @@ impl Message {
     /// Puts a field at its place, within embedded types if more numbers follow.
     fn place(&mut self, number: u32, rest: &[u32], form: FieldForm) {
         let Some((inner, rest)) = rest.split_first() else {
-            self.parts.push((number, Part::Field(form)));
+            self.parts.push((number, MessageField::Field(form)));
             return;
         };
         let held = self.parts.iter_mut().find_map(|(held, part)| match part {
-            Part::Embedded(message) if *held == number => Some(message),
+            MessageField::Embedded(message) if *held == number => Some(message),
             _ => None,
         });
         if let Some(message) = held {
@@ -203,7 +203,7 @@ impl Message {
         } else {
             let mut message = Self { name: self.name, parts: Vec::new() };
             message.place(*inner, rest, form);
-            self.parts.push((number, Part::Embedded(message)));
+            self.parts.push((number, MessageField::Embedded(message)));
         }
     }
 
@@ -211,48 +211,48 @@ impl Message {
     fn sort(&mut self) {
         self.parts.sort_by_key(|(number, _)| *number);
         for (_, part) in &mut self.parts {
-            if let Part::Embedded(message) = part {
+            if let MessageField::Embedded(message) = part {
                 message.sort();
             }
         }
     }
 
     /// Returns a field by number.
-    pub(super) fn part(&self, number: u32) -> Option<&Part> {
+    pub(super) fn part(&self, number: u32) -> Option<&MessageField> {
         let at = self.parts.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         self.parts.get(at).map(|(_, part)| part)
     }
 }
 
 /// Returns the type of a field's values, for a list or a map of the items.
-fn value_type(table: &Table, node: Id, count: Count) -> Id {
+fn value_type(table: &TypeTable, node: Id, count: Count) -> Id {
     match (count, table.shape(node)) {
         (Count::List, TypeShape::List(_, items)) => *items,
-        (Count::Map, TypeShape::Object(object)) => object.element.unwrap_or(Table::ANY),
+        (Count::Map, TypeShape::Object(object)) => object.element.unwrap_or(TypeTable::ANY),
         _ => node,
     }
 }
 
 /// Returns the form that a letter stands for.
-fn form(letter: &str, node: Id) -> Option<Form> {
+fn form(letter: &str, node: Id) -> Option<ProtobufType> {
     Some(match letter {
-        "s" => Form::Text,
-        "b" => Form::Bool,
-        "i" => Form::Int32,
-        "l" => Form::Int64,
-        "d" => Form::Double,
-        "y" => Form::Bytes,
-        "m" => Form::Message(node),
-        "t" => Form::Time,
-        "u" => Form::MicroTime,
-        "q" => Form::Quantity,
-        "x" => Form::IntOrString,
-        "r" => Form::Json,
-        "f" => Form::Fields,
-        "e" => Form::Texts,
-        "B" => Form::SchemaOrBool,
-        "A" => Form::SchemaOrList,
-        "S" => Form::SchemaOrTexts,
+        "s" => ProtobufType::Text,
+        "b" => ProtobufType::Bool,
+        "i" => ProtobufType::Int32,
+        "l" => ProtobufType::Int64,
+        "d" => ProtobufType::Double,
+        "y" => ProtobufType::Bytes,
+        "m" => ProtobufType::Message(node),
+        "t" => ProtobufType::Time,
+        "u" => ProtobufType::MicroTime,
+        "q" => ProtobufType::Quantity,
+        "x" => ProtobufType::IntOrString,
+        "r" => ProtobufType::Json,
+        "f" => ProtobufType::Fields,
+        "e" => ProtobufType::Texts,
+        "B" => ProtobufType::SchemaOrBool,
+        "A" => ProtobufType::SchemaOrList,
+        "S" => ProtobufType::SchemaOrTexts,
         _ => return None,
     })
 }

@@ -29,7 +29,7 @@ const DEEPEST: usize = 128;
 
 /// Reason why bytes are no object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct DecodeError {
     /// Version and kind of the object, if the envelope could be read.
     pub kind: Option<(String, String)>,
     /// The error, in the words of Go's decoder.
@@ -39,8 +39,8 @@ pub struct Fault {
 /// Reads an object as JSON; `api_version` and `kind` count if the envelope has none.
 ///
 /// An object of a kind without messages is read as kind and version alone.
-pub fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, Fault> {
-    let unnamed = |why| Fault { kind: None, why };
+pub fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, DecodeError> {
+    let unnamed = |why| DecodeError { kind: None, why };
     let mut envelope = read::Envelope::of(bytes).map_err(unnamed)?;
     if envelope.kind.is_empty() {
         envelope.kind = kind.to_owned();
@@ -50,7 +50,7 @@ pub fn decode(bytes: &[u8], api_version: &str, kind: &str) -> Result<Value, Faul
     }
     envelope.open(0).map_err(|why| {
         let version = envelope.api_version.rsplit('/').next().unwrap_or_default();
-        Fault { kind: Some((version.to_owned(), envelope.kind.clone())), why }
+        DecodeError { kind: Some((version.to_owned(), envelope.kind.clone())), why }
     })
 }
 

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::message::{Count, FieldForm, Form, Message, Part, messages};
-use super::wire::{Piece, Reader};
+use super::message::{Count, FieldForm, Message, MessageField, ProtobufType, messages};
+use super::wire::{Reader, WireValue};
 use super::{DEEPEST, MAGIC, bare, special};
 
 /// An envelope whose object has not been read.
@@ -84,10 +84,10 @@ pub(super) fn read(
     let mut reader = Reader::new(bytes);
     while let Some((number, piece)) = reader.next(message.name)? {
         match message.part(number) {
-            Some(Part::Embedded(inner)) => {
+            Some(MessageField::Embedded(inner)) => {
                 read(inner, piece.bytes(message.name)?, fields, depth + 1)?;
             }
-            Some(Part::Field(field)) => read_field(field, piece, fields, depth)?,
+            Some(MessageField::Field(field)) => read_field(field, piece, fields, depth)?,
             None => piece.skip()?,
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn read(
 /// Reads an occurrence of a field.
 fn read_field(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     fields: &mut Map<String, Value>,
     depth: usize,
 ) -> Result<(), String> {
@@ -131,15 +131,16 @@ fn read_field(
 /// Reads an item of a list, or many numbers in a single piece.
 fn read_items(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     list: &mut Vec<Value>,
     depth: usize,
 ) -> Result<(), String> {
-    let numeric = matches!(field.form, Form::Int32 | Form::Int64 | Form::Bool);
-    if let (true, Piece::Bytes(bytes)) = (numeric, &piece) {
+    let numeric =
+        matches!(field.form, ProtobufType::Int32 | ProtobufType::Int64 | ProtobufType::Bool);
+    if let (true, WireValue::Bytes(bytes)) = (numeric, &piece) {
         let mut reader = Reader::new(bytes);
         while !reader.is_at_end() {
-            let number = Piece::Varint(reader.varint()?);
+            let number = WireValue::Varint(reader.varint()?);
             list.push(read_value(field, number, None, depth)?);
         }
         return Ok(());
@@ -151,7 +152,7 @@ fn read_items(
 /// Reads an entry of a map; without a value it has the zero value.
 fn read_entry(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     depth: usize,
 ) -> Result<(String, Value), String> {
     let mut key = String::new();
@@ -167,7 +168,7 @@ fn read_entry(
     let value = match value {
         Some(value) => value,
         // All values of maps are texts, bytes or messages.
-        None => read_value(field, Piece::Bytes(b""), None, depth)?,
+        None => read_value(field, WireValue::Bytes(b""), None, depth)?,
     };
     Ok((key, value))
 }
@@ -175,20 +176,20 @@ fn read_entry(
 /// Reads a value; `held` is that of an earlier occurrence.
 fn read_value(
     field: &FieldForm,
-    piece: Piece<'_>,
+    piece: WireValue<'_>,
     held: Option<Value>,
     depth: usize,
 ) -> Result<Value, String> {
     let name = field.name;
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     Ok(match field.form {
-        Form::Text => piece.text(name)?.into(),
-        Form::Bool => (piece.varint(name)? != 0).into(),
-        Form::Int32 => (piece.varint(name)? as i32).into(),
-        Form::Int64 => piece.varint(name)?.cast_signed().into(),
-        Form::Double => piece.double(name)?.into(),
-        Form::Bytes => STANDARD.encode(piece.bytes(name)?).into(),
-        Form::Message(id) => {
+        ProtobufType::Text => piece.text(name)?.into(),
+        ProtobufType::Bool => (piece.varint(name)? != 0).into(),
+        ProtobufType::Int32 => (piece.varint(name)? as i32).into(),
+        ProtobufType::Int64 => piece.varint(name)?.cast_signed().into(),
+        ProtobufType::Double => piece.double(name)?.into(),
+        ProtobufType::Bytes => STANDARD.encode(piece.bytes(name)?).into(),
+        ProtobufType::Message(id) => {
             let mut fields = match held {
                 Some(Value::Object(fields)) => fields,
                 _ => Map::new(),

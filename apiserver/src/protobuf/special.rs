@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::message::{Form, Message, messages};
-use super::wire::{Piece, Reader, put_bytes, put_inner, put_number};
+use super::message::{Message, ProtobufType, messages};
+use super::wire::{Reader, WireValue, put_bytes, put_inner, put_number};
 use super::{MAGIC, read as reading, write as writing};
 
 /// Seconds since 1970 at the beginning of year 1, Go's zero time.
@@ -14,26 +14,26 @@ const ZERO_TIME: i64 = -62_135_596_800;
 const SCHEMA: &str = "JSONSchemaProps";
 
 /// Reads a value of a special form.
-pub(super) fn read(form: Form, bytes: &[u8], depth: usize) -> Result<Value, String> {
+pub(super) fn read(form: ProtobufType, bytes: &[u8], depth: usize) -> Result<Value, String> {
     match form {
-        Form::Time => read_time(bytes, false),
-        Form::MicroTime => read_time(bytes, true),
-        Form::Quantity => {
-            let fields = Few::read("Quantity", 1, bytes)?;
+        ProtobufType::Time => read_time(bytes, false),
+        ProtobufType::MicroTime => read_time(bytes, true),
+        ProtobufType::Quantity => {
+            let fields = SmallMessage::read("Quantity", 1, bytes)?;
             let text = fields.bytes(1, "String_")?;
             Ok(text.map_or_else(|| "0".into(), |text| String::from_utf8_lossy(text).into()))
         }
-        Form::IntOrString => read_int_or_string(bytes),
+        ProtobufType::IntOrString => read_int_or_string(bytes),
         // Owners of fields that cannot be read are no owners.
-        Form::Fields => {
-            let raw = Few::read("FieldsV1", 1, bytes)?.bytes(1, "Raw")?;
+        ProtobufType::Fields => {
+            let raw = SmallMessage::read("FieldsV1", 1, bytes)?.bytes(1, "Raw")?;
             Ok(serde_json::from_slice(raw.unwrap_or_default()).unwrap_or_default())
         }
-        Form::Json => {
-            let raw = Few::read("RawExtension", 1, bytes)?.bytes(1, "Raw")?;
+        ProtobufType::Json => {
+            let raw = SmallMessage::read("RawExtension", 1, bytes)?.bytes(1, "Raw")?;
             read_json(raw.unwrap_or_default(), depth)
         }
-        Form::Texts => {
+        ProtobufType::Texts => {
             let mut texts = Vec::new();
             let mut reader = Reader::new(bytes);
             while let Some((number, piece)) = reader.next("Items")? {
@@ -50,7 +50,7 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, String> {
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
-    let fields = Few::read("Timestamp", 2, bytes)?;
+    let fields = SmallMessage::read("Timestamp", 2, bytes)?;
     let seconds = fields.number(1, "Seconds")?.cast_signed();
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     let nanos = fields.number(2, "Nanos")? as i32;
@@ -66,7 +66,7 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, String> {
 
 /// Reads an integer or a text.
 fn read_int_or_string(bytes: &[u8]) -> Result<Value, String> {
-    let fields = Few::read("IntOrString", 3, bytes)?;
+    let fields = SmallMessage::read("IntOrString", 3, bytes)?;
     let text = fields.bytes(3, "StrVal")?.unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     let number = fields.number(2, "IntVal")? as i32;
@@ -88,21 +88,21 @@ fn read_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
 }
 
 /// Reads a schema or the value in its place.
-fn read_alternative(form: Form, bytes: &[u8], depth: usize) -> Result<Value, String> {
+fn read_alternative(form: ProtobufType, bytes: &[u8], depth: usize) -> Result<Value, String> {
     let (mut schema, mut others, mut allows) = (None, Vec::new(), false);
     let mut reader = Reader::new(bytes);
     while let Some((number, piece)) = reader.next("JSONSchemaPropsOr")? {
         match (form, number) {
-            (Form::SchemaOrBool, 1) => allows = piece.varint("Allows")? != 0,
-            (Form::SchemaOrBool, 2) | (_, 1) => schema = Some(read_schema(piece, depth)?),
-            (Form::SchemaOrList, 2) => others.push(read_schema(piece, depth)?),
-            (Form::SchemaOrTexts, 2) => others.push(piece.text("Property")?.into()),
+            (ProtobufType::SchemaOrBool, 1) => allows = piece.varint("Allows")? != 0,
+            (ProtobufType::SchemaOrBool, 2) | (_, 1) => schema = Some(read_schema(piece, depth)?),
+            (ProtobufType::SchemaOrList, 2) => others.push(read_schema(piece, depth)?),
+            (ProtobufType::SchemaOrTexts, 2) => others.push(piece.text("Property")?.into()),
             _ => piece.skip()?,
         }
     }
     Ok(match (form, schema) {
         // Go writes the list if present, and the texts likewise.
-        (Form::SchemaOrBool, None) => allows.into(),
+        (ProtobufType::SchemaOrBool, None) => allows.into(),
         (_, Some(schema)) if others.is_empty() => schema,
         (_, None) if others.is_empty() => Value::Null,
         _ => Value::Array(others),
@@ -110,7 +110,7 @@ fn read_alternative(form: Form, bytes: &[u8], depth: usize) -> Result<Value, Str
 }
 
 /// Reads a schema.
-fn read_schema(piece: Piece<'_>, depth: usize) -> Result<Value, String> {
+fn read_schema(piece: WireValue<'_>, depth: usize) -> Result<Value, String> {
     let mut fields = Map::new();
     if let Some(message) = schema_message() {
         reading::read(message, piece.bytes("Schema")?, &mut fields, depth + 1)?;
@@ -124,10 +124,12 @@ fn schema_message() -> Option<&'static Message> {
 }
 
 /// Appends the message of a value of a special form; null is written as Go's zero value.
-pub(super) fn write(out: &mut Vec<u8>, form: Form, value: &Value) {
+pub(super) fn write(out: &mut Vec<u8>, form: ProtobufType, value: &Value) {
     match form {
-        Form::Time | Form::MicroTime => write_time(out, value, form == Form::MicroTime),
-        Form::Quantity => {
+        ProtobufType::Time | ProtobufType::MicroTime => {
+            write_time(out, value, form == ProtobufType::MicroTime)
+        }
+        ProtobufType::Quantity => {
             let text = match value {
                 Value::String(text) => text.clone(),
                 Value::Number(number) => number.to_string(),
@@ -135,18 +137,18 @@ pub(super) fn write(out: &mut Vec<u8>, form: Form, value: &Value) {
             };
             put_bytes(out, 1, text.as_bytes());
         }
-        Form::IntOrString => {
+        ProtobufType::IntOrString => {
             let text = value.as_str();
             put_number(out, 1, text.is_some().into());
             put_number(out, 2, writing::integer(value));
             put_bytes(out, 3, text.unwrap_or_default().as_bytes());
         }
-        Form::Json | Form::Fields => {
+        ProtobufType::Json | ProtobufType::Fields => {
             if !value.is_null() {
                 put_bytes(out, 1, value.to_string().as_bytes());
             }
         }
-        Form::Texts => {
+        ProtobufType::Texts => {
             for text in value.as_array().into_iter().flatten() {
                 put_bytes(out, 1, text.as_str().unwrap_or_default().as_bytes());
             }
@@ -174,20 +176,20 @@ fn write_time(out: &mut Vec<u8>, value: &Value, micro: bool) {
 }
 
 /// Appends a schema or the value in its place.
-fn write_alternative(out: &mut Vec<u8>, form: Form, value: &Value) {
+fn write_alternative(out: &mut Vec<u8>, form: ProtobufType, value: &Value) {
     let schema = |out: &mut Vec<u8>, number: u32, value: &Value| {
         if let Some(message) = schema_message() {
             put_inner(out, number, |out| writing::message(out, message, value));
         }
     };
     match (form, value) {
-        (Form::SchemaOrBool, Value::Object(_)) => {
+        (ProtobufType::SchemaOrBool, Value::Object(_)) => {
             put_number(out, 1, 1);
             schema(out, 2, value);
         }
-        (Form::SchemaOrBool, _) => put_number(out, 1, (*value == Value::Bool(true)).into()),
+        (ProtobufType::SchemaOrBool, _) => put_number(out, 1, (*value == Value::Bool(true)).into()),
         (_, Value::Object(_)) => schema(out, 1, value),
-        (Form::SchemaOrList, Value::Array(list)) => {
+        (ProtobufType::SchemaOrList, Value::Array(list)) => {
             list.iter().for_each(|item| schema(out, 2, item));
         }
         (_, Value::Array(list)) => {
@@ -200,11 +202,11 @@ fn write_alternative(out: &mut Vec<u8>, form: Form, value: &Value) {
 }
 
 /// The fields of a message that has few, each at most once.
-struct Few<'a> {
-    pieces: [Option<Piece<'a>>; 4],
+struct SmallMessage<'a> {
+    pieces: [Option<WireValue<'a>>; 4],
 }
 
-impl<'a> Few<'a> {
+impl<'a> SmallMessage<'a> {
     /// Reads a message whose fields have numbers up to `last`; of a field that comes twice the last
     /// value counts.
     fn read(name: &str, last: usize, bytes: &'a [u8]) -> Result<Self, String> {

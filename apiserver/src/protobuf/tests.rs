@@ -2,7 +2,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::message::{Count, FieldForm, Form, Message, Part, messages};
+use super::message::{Count, FieldForm, Message, MessageField, ProtobufType, messages};
 use super::*;
 use crate::typed::TypeSchema;
 
@@ -71,8 +71,8 @@ impl Maker {
     fn fill(&mut self, message: &Message, depth: usize, fields: &mut Map<String, Value>) {
         for (_, part) in &message.parts {
             match part {
-                Part::Embedded(inner) => self.fill(inner, depth, fields),
-                Part::Field(field) => {
+                MessageField::Embedded(inner) => self.fill(inner, depth, fields),
+                MessageField::Field(field) => {
                     if let Some(value) = self.field(field, depth) {
                         fields.insert(field.name.to_owned(), value);
                     }
@@ -82,7 +82,8 @@ impl Maker {
     }
 
     fn field(&mut self, field: &FieldForm, depth: usize) -> Option<Value> {
-        let deep = depth > 9 && !matches!(field.form, Form::Text | Form::Int32 | Form::Time);
+        let deep = depth > 9
+            && !matches!(field.form, ProtobufType::Text | ProtobufType::Int32 | ProtobufType::Time);
         let value = match field.count {
             // A message that is no pointer is always there.
             Count::Plain => return Some(self.value(field.form, depth)),
@@ -113,29 +114,33 @@ impl Maker {
         }
     }
 
-    fn value(&mut self, form: Form, depth: usize) -> Value {
+    fn value(&mut self, form: ProtobufType, depth: usize) -> Value {
         self.count += 1;
         let count = self.count;
         match form {
-            Form::Text => json!(format!("text {count} ü")),
-            Form::Bool => json!(true),
-            Form::Int32 => json!(if count % 2 == 0 { -count } else { count }),
-            Form::Int64 => json!(i64::from(count) * -5_000_000_000),
-            Form::Double => json!(f64::from(count) + 0.5),
-            Form::Bytes => json!(STANDARD.encode(count.to_le_bytes())),
-            Form::Message(id) => self.message(messages().get(id), depth),
-            Form::Time => json!(format!("2026-01-02T03:04:{:02}Z", count % 60)),
-            Form::MicroTime => json!(format!("1969-12-31T23:59:59.{:06}Z", count % 1_000_000)),
-            Form::Quantity => json!(format!("{count}m")),
-            Form::IntOrString if count % 2 == 0 => json!(-count),
-            Form::IntOrString => json!(format!("{count}%")),
-            Form::Fields => json!({"f:a": {".": {}}}),
-            Form::Json => json!({"deep": [count, null, {"x": 1.5}]}),
-            Form::Texts => json!(["a", "", "ü"]),
-            Form::SchemaOrBool if count % 2 == 0 => json!(count % 4 == 0),
-            Form::SchemaOrList if count % 2 == 0 => json!([{"type": "string"}, {}]),
-            Form::SchemaOrTexts if count % 2 == 0 => json!(["a", "b"]),
-            Form::SchemaOrBool | Form::SchemaOrList | Form::SchemaOrTexts => {
+            ProtobufType::Text => json!(format!("text {count} ü")),
+            ProtobufType::Bool => json!(true),
+            ProtobufType::Int32 => json!(if count % 2 == 0 { -count } else { count }),
+            ProtobufType::Int64 => json!(i64::from(count) * -5_000_000_000),
+            ProtobufType::Double => json!(f64::from(count) + 0.5),
+            ProtobufType::Bytes => json!(STANDARD.encode(count.to_le_bytes())),
+            ProtobufType::Message(id) => self.message(messages().get(id), depth),
+            ProtobufType::Time => json!(format!("2026-01-02T03:04:{:02}Z", count % 60)),
+            ProtobufType::MicroTime => {
+                json!(format!("1969-12-31T23:59:59.{:06}Z", count % 1_000_000))
+            }
+            ProtobufType::Quantity => json!(format!("{count}m")),
+            ProtobufType::IntOrString if count % 2 == 0 => json!(-count),
+            ProtobufType::IntOrString => json!(format!("{count}%")),
+            ProtobufType::Fields => json!({"f:a": {".": {}}}),
+            ProtobufType::Json => json!({"deep": [count, null, {"x": 1.5}]}),
+            ProtobufType::Texts => json!(["a", "", "ü"]),
+            ProtobufType::SchemaOrBool if count % 2 == 0 => json!(count % 4 == 0),
+            ProtobufType::SchemaOrList if count % 2 == 0 => json!([{"type": "string"}, {}]),
+            ProtobufType::SchemaOrTexts if count % 2 == 0 => json!(["a", "b"]),
+            ProtobufType::SchemaOrBool
+            | ProtobufType::SchemaOrList
+            | ProtobufType::SchemaOrTexts => {
                 json!({"type": "array", "minLength": 0})
             }
         }
@@ -166,12 +171,12 @@ fn bytes_that_end_early_are_refused_and_never_panic() {
         // All ends of short objects, some of long objects.
         let step = bytes.len() / 400 + 1;
         for end in (0..bytes.len()).step_by(step) {
-            let _: Result<Value, Fault> = decode(&bytes[..end], "v1", "Pod");
+            let _: Result<Value, DecodeError> = decode(&bytes[..end], "v1", "Pod");
         }
         let mut broken = bytes.clone();
         for at in (0..bytes.len()).step_by(step) {
             broken[at] ^= 0x55;
-            let _: Result<Value, Fault> = decode(&broken, "v1", "Pod");
+            let _: Result<Value, DecodeError> = decode(&broken, "v1", "Pod");
             broken[at] = bytes[at];
         }
     }
@@ -214,7 +219,7 @@ fn a_kind_without_messages_is_read_as_its_name() {
 fn a_fault_within_the_object_names_the_kind_and_one_around_it_does_not() {
     let fault = decode(&wrap("apps/v1", "Deployment", b"\x0a\xff"), "", "").unwrap_err();
     let kind = Some(("v1".to_owned(), "Deployment".to_owned()));
-    assert_eq!(fault, Fault { kind, why: "unexpected EOF".to_owned() });
+    assert_eq!(fault, DecodeError { kind, why: "unexpected EOF".to_owned() });
     for (bytes, why) in [
         (&b""[..], "empty data"),
         (b"k8s\0", "empty body"),
@@ -225,7 +230,7 @@ fn a_fault_within_the_object_names_the_kind_and_one_around_it_does_not() {
         ),
     ] {
         let fault = decode(bytes, "v1", "Pod").unwrap_err();
-        assert_eq!(fault, Fault { kind: None, why: why.to_owned() });
+        assert_eq!(fault, DecodeError { kind: None, why: why.to_owned() });
     }
 }
 

@@ -4,7 +4,7 @@
 
 /// Value of a field, in wire form.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece<'a> {
+pub(super) enum WireValue<'a> {
     /// A variable number.
     Varint(u64),
     /// Eight bytes.
@@ -19,7 +19,7 @@ pub(super) enum Piece<'a> {
     Broken(u8, String),
 }
 
-impl<'a> Piece<'a> {
+impl<'a> WireValue<'a> {
     /// Returns the number of the wire type.
     fn wire_type(&self) -> u8 {
         match self {
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     ///
     /// A value that cannot be read is the last: Go looks at the wire type before the value, so the
     /// user of the value decides about the error.
-    pub(super) fn next(&mut self, message: &str) -> Result<Option<(u32, Piece<'a>)>, String> {
+    pub(super) fn next(&mut self, message: &str) -> Result<Option<(u32, WireValue<'a>)>, String> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the next field of a map's entry; `None` at the end. From fields 1 and 2 Go reads
     /// bytes, whatever the wire type.
-    pub(super) fn next_of_entry(&mut self) -> Result<Option<(u32, Piece<'a>)>, String> {
+    pub(super) fn next_of_entry(&mut self) -> Result<Option<(u32, WireValue<'a>)>, String> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -132,10 +132,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a value; nothing is left after an unreadable value.
-    fn piece_or_end(&mut self, wire: u8) -> Piece<'a> {
+    fn piece_or_end(&mut self, wire: u8) -> WireValue<'a> {
         self.piece(wire).unwrap_or_else(|why| {
             self.rest = &[];
-            Piece::Broken(wire, why)
+            WireValue::Broken(wire, why)
         })
     }
 
@@ -159,25 +159,25 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a value.
-    fn piece(&mut self, wire: u8) -> Result<Piece<'a>, String> {
+    fn piece(&mut self, wire: u8) -> Result<WireValue<'a>, String> {
         Ok(match wire {
-            0 => Piece::Varint(self.varint()?),
+            0 => WireValue::Varint(self.varint()?),
             1 => {
                 let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(end)?;
                 self.rest = rest;
-                Piece::Fixed64(*bytes)
+                WireValue::Fixed64(*bytes)
             }
             2 => {
                 let length = self.varint()?;
-                Piece::Bytes(self.take(length)?)
+                WireValue::Bytes(self.take(length)?)
             }
             3 => {
                 self.group()?;
-                Piece::Group
+                WireValue::Group
             }
             5 => {
                 self.take(4)?;
-                Piece::Fixed32
+                WireValue::Fixed32
             }
             4 => return Err("proto: unexpected end of group".to_owned()),
             other => return Err(format!("proto: illegal wireType {other}")),
@@ -311,8 +311,8 @@ mod tests {
     #[test]
     fn groups_are_skipped_with_the_groups_in_them() {
         let mut reader = Reader::new(b"\x0b\x13\x08\x01\x14\x12\x01a\x0c\x08\x07");
-        assert_eq!(reader.next("Pod"), Ok(Some((1, Piece::Group))));
-        assert_eq!(reader.next("Pod"), Ok(Some((1, Piece::Varint(7)))));
+        assert_eq!(reader.next("Pod"), Ok(Some((1, WireValue::Group))));
+        assert_eq!(reader.next("Pod"), Ok(Some((1, WireValue::Varint(7)))));
         assert!(reader.is_at_end());
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::message::{Count, FieldForm, Form, Message, Part, messages};
+use super::message::{Count, FieldForm, Message, MessageField, ProtobufType, messages};
 use super::special;
 use super::wire::{put_bytes, put_double, put_inner, put_number};
 
@@ -13,10 +13,10 @@ pub(super) fn message(out: &mut Vec<u8>, message: &Message, object: &Value) {
     for (number, part) in &message.parts {
         match part {
             // Always written, even without a field.
-            Part::Embedded(inner) => {
+            MessageField::Embedded(inner) => {
                 put_inner(out, *number, |out| self::message(out, inner, object))
             }
-            Part::Field(field) => write_field(out, *number, field, &object[field.name]),
+            MessageField::Field(field) => write_field(out, *number, field, &object[field.name]),
         }
     }
 }
@@ -24,7 +24,7 @@ pub(super) fn message(out: &mut Vec<u8>, message: &Message, object: &Value) {
 /// Appends a field; `value` is null if the object lacks it.
 fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value) {
     // Lists that are messages, and bytes, are unset without a value, although they are no pointers.
-    let unset = matches!(field.form, Form::Bytes | Form::Texts) && value.is_null();
+    let unset = matches!(field.form, ProtobufType::Bytes | ProtobufType::Texts) && value.is_null();
     match (field.count, value) {
         (Count::Plain, _) if !unset => write_value(out, number, field.form, value),
         (Count::Pointer, Value::Null) => {}
@@ -47,17 +47,17 @@ fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldForm, value: &Value)
 }
 
 /// Appends a value; one of another type is written as zero.
-fn write_value(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
+fn write_value(out: &mut Vec<u8>, number: u32, form: ProtobufType, value: &Value) {
     match form {
-        Form::Text => put_bytes(out, number, value.as_str().unwrap_or_default().as_bytes()),
-        Form::Bool => put_number(out, number, value.as_bool().unwrap_or_default().into()),
-        Form::Int32 | Form::Int64 => put_number(out, number, integer(value)),
-        Form::Double => put_double(out, number, value.as_f64().unwrap_or_default()),
-        Form::Bytes => {
+        ProtobufType::Text => put_bytes(out, number, value.as_str().unwrap_or_default().as_bytes()),
+        ProtobufType::Bool => put_number(out, number, value.as_bool().unwrap_or_default().into()),
+        ProtobufType::Int32 | ProtobufType::Int64 => put_number(out, number, integer(value)),
+        ProtobufType::Double => put_double(out, number, value.as_f64().unwrap_or_default()),
+        ProtobufType::Bytes => {
             let text = value.as_str().unwrap_or_default();
             put_bytes(out, number, &STANDARD.decode(text).unwrap_or_default());
         }
-        Form::Message(id) => put_inner(out, number, |out| {
+        ProtobufType::Message(id) => put_inner(out, number, |out| {
             if let Some(message) = messages().get(id) {
                 self::message(out, message, value);
             }

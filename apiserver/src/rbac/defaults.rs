@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::verbs::bootstrap;
 
@@ -20,7 +20,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 static OBJECTS: LazyLock<Vec<(&str, &str, Value)>> = LazyLock::new(|| parse(TABLE));
 
 /// Creates the default roles and bindings; a controller fills the aggregated roles.
-pub(crate) fn seed(core: &Core) {
+pub(crate) fn seed(core: &ServerCore) {
     for (resource, namespace, object) in OBJECTS.iter() {
         if !bootstrap::is_there(core, GROUP, resource, namespace, meta::text(object, "name")) {
             bootstrap::seed(core, GROUP, resource, namespace, object.clone());

@@ -16,7 +16,7 @@ use std::sync::Weak;
 use serde_json::{Value, json};
 
 use crate::auth::{Attributes, Authorizer, User};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::storage::{self, Store};
 
 /// Resource of cluster roles in the store.
@@ -34,12 +34,12 @@ pub(crate) const MASTERS: &str = "system:masters";
 /// Authorizer that decides by the roles and bindings of a server.
 #[derive(Debug)]
 pub(crate) struct Rbac {
-    core: Weak<Core>,
+    core: Weak<ServerCore>,
 }
 
 impl Rbac {
     /// Returns an authorizer that decides by the roles and bindings in `core`.
-    pub(crate) fn new(core: Weak<Core>) -> Self {
+    pub(crate) fn new(core: Weak<ServerCore>) -> Self {
         Self { core }
     }
 }

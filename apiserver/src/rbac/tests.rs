@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use super::Rbac;
 use crate::auth::{Attributes, Authorizer, User};
 use crate::clock::Clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::seed::Rng;
-use crate::verbs::{Call, bootstrap, create};
+use crate::verbs::{VerbCall, bootstrap, create};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-fn core() -> Arc<Core> {
-    let core = Core::new(Clock::at(0), Rng::seeded(1));
+fn core() -> Arc<ServerCore> {
+    let core = ServerCore::new(Clock::at(0), Rng::seeded(1));
     bootstrap::run(&core);
     core
 }
 
-fn role(core: &Core, namespace: &str, name: &str, rules: Value) {
+fn role(core: &ServerCore, namespace: &str, name: &str, rules: Value) {
     let resource = if namespace.is_empty() { "clusterroles" } else { "roles" };
     bootstrap::seed(
         core,
@@ -28,7 +28,7 @@ fn role(core: &Core, namespace: &str, name: &str, rules: Value) {
     );
 }
 
-fn bind(core: &Core, namespace: &str, name: &str, role: (&str, &str), subject: Value) {
+fn bind(core: &ServerCore, namespace: &str, name: &str, role: (&str, &str), subject: Value) {
     let resource = if namespace.is_empty() { "clusterrolebindings" } else { "rolebindings" };
     let object = json!({
         "metadata": {"name": name},
@@ -193,7 +193,7 @@ async fn policies_name_only_parameters_that_their_writer_may_read() {
     core.install(Arc::new(crate::auth::ByConnection), Arc::new(Rbac::new(Arc::downgrade(&core))));
     let make = |plural: &str, name: &str, spec: Value| {
         let mut call =
-            Call::by_server(&core, "admissionregistration.k8s.io", plural, "", "").unwrap();
+            VerbCall::by_server(&core, "admissionregistration.k8s.io", plural, "", "").unwrap();
         call.user = alice();
         let object = json!({"metadata": {"name": name}, "spec": spec});
         create::create(&core, &call, object, &mut Vec::new())

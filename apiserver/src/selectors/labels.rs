@@ -92,7 +92,7 @@ enum TokenKind {
 
 /// A token with the text.
 #[derive(Clone, Debug)]
-struct Token {
+struct SelectorToken {
     kind: TokenKind,
     text: String,
 }
@@ -101,7 +101,7 @@ struct Token {
 const SPECIAL: &[char] = &['=', '!', '(', ')', ',', '>', '<'];
 
 /// Splits a selector into tokens; the last token is `End`.
-fn scan(text: &str) -> Vec<Token> {
+fn scan(text: &str) -> Vec<SelectorToken> {
     let mut tokens = Vec::new();
     let mut rest = text;
     loop {
@@ -114,10 +114,10 @@ fn scan(text: &str) -> Vec<Token> {
                 .unwrap_or(rest.len())
         };
         let (word, tail) = rest.split_at(length);
-        tokens.push(Token { kind: kind_of(word), text: word.to_owned() });
+        tokens.push(SelectorToken { kind: kind_of(word), text: word.to_owned() });
         rest = tail;
     }
-    tokens.push(Token { kind: TokenKind::End, text: String::new() });
+    tokens.push(SelectorToken { kind: TokenKind::End, text: String::new() });
     tokens
 }
 
@@ -147,15 +147,16 @@ fn kind_of(word: &str) -> TokenKind {
 
 /// A parser with a single token of lookahead.
 struct Parser {
-    tokens: Vec<Token>,
+    tokens: Vec<SelectorToken>,
     at: usize,
 }
 
 impl Parser {
     /// Returns the token at the cursor; keywords count as words unless an operator is expected.
-    fn peek(&self, operator: bool) -> Token {
+    fn peek(&self, operator: bool) -> SelectorToken {
         let token = self.tokens.get(self.at).or(self.tokens.last()).cloned();
-        let mut token = token.unwrap_or(Token { kind: TokenKind::End, text: String::new() });
+        let mut token =
+            token.unwrap_or(SelectorToken { kind: TokenKind::End, text: String::new() });
         if !operator && matches!(token.kind, TokenKind::In | TokenKind::NotIn) {
             token.kind = TokenKind::Word;
         }
@@ -163,7 +164,7 @@ impl Parser {
     }
 
     /// Consumes a token.
-    fn next(&mut self, operator: bool) -> Token {
+    fn next(&mut self, operator: bool) -> SelectorToken {
         let token = self.peek(operator);
         self.at += 1;
         token

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{Backup, Object};
+use super::{Backup, StoredObject};
 use crate::signal::Signal;
 
 /// Key of an object in the file: the resource and the key within.
@@ -22,7 +22,7 @@ pub(crate) struct Batch {
     /// State that takes the place of everything that was stored before; `None` for a usual batch.
     pub(crate) replacement: Option<Backup>,
     /// Last state of each written key; `None` for a deletion.
-    pub(crate) writes: BTreeMap<FileKey, Option<Arc<Object>>>,
+    pub(crate) writes: BTreeMap<FileKey, Option<Arc<StoredObject>>>,
     /// Newest revision after the batch.
     pub(crate) revision: u64,
     /// Number of writes until the end of the batch.
@@ -60,7 +60,7 @@ impl Journal {
         &self,
         resource: &str,
         key: Arc<str>,
-        object: Option<Arc<Object>>,
+        object: Option<Arc<StoredObject>>,
         revision: u64,
     ) {
         self.change(revision, |batch| {
@@ -155,8 +155,8 @@ mod tests {
 
     use super::*;
 
-    fn object(name: &str) -> Option<Arc<Object>> {
-        Some(Arc::new(Object::new(json!({"name": name}), 2)))
+    fn object(name: &str) -> Option<Arc<StoredObject>> {
+        Some(Arc::new(StoredObject::new(json!({"name": name}), 2)))
     }
 
     #[test]

@@ -15,28 +15,28 @@ use serde_json::{Value, json};
 use crate::signal::{Receiver, Signal};
 
 mod backup;
+mod collected_writes;
 mod journal;
 mod object;
 mod resource;
 #[cfg(test)]
 mod tests;
-mod written;
 
 pub(crate) use backup::Backup;
+pub(crate) use collected_writes::{CollectedWrites, Listener, by_server, by_user, collect};
 pub(crate) use journal::{Batch, Journal};
-pub(crate) use object::{Object, size};
-pub(crate) use resource::Change;
+pub(crate) use object::{StoredObject, size};
 use resource::Resource;
-pub(crate) use written::{Listener, Written, by_server, by_user, collect};
+pub(crate) use resource::StoredChange;
 
 /// Objects of a resource by `namespace/name` (or `name`), in list order.
-pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
+pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<StoredObject>>;
 
 /// A batch of changes of a resource.
 #[derive(Debug)]
 pub(crate) struct Changes {
     /// Changes in revision order.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<StoredChange>,
     /// Whether the resource is no longer served; no change will follow.
     pub(crate) ended: bool,
 }
@@ -189,8 +189,8 @@ impl Store {
     }
 
     /// Reports a write to collectors and listeners, before any watch reads the change.
-    fn report(&self, resource: &str, change: &Change) {
-        written::note(resource, change);
+    fn report(&self, resource: &str, change: &StoredChange) {
+        collected_writes::note(resource, change);
         if let Some(listener) = self.listener.get() {
             listener.call(resource, change);
         }
@@ -254,7 +254,7 @@ impl Store {
     }
 
     /// Returns an object.
-    pub(crate) fn get(&self, resource: &str, key: &str) -> Option<Arc<Object>> {
+    pub(crate) fn get(&self, resource: &str, key: &str) -> Option<Arc<StoredObject>> {
         self.inner.lock().resources.get(resource)?.current.get(key).cloned()
     }
 
@@ -285,9 +285,9 @@ impl Store {
         &self,
         resource: &str,
         key: &str,
-        expected: Option<&Arc<Object>>,
+        expected: Option<&Arc<StoredObject>>,
         mut value: Value,
-    ) -> Result<Arc<Object>, PreconditionFailed> {
+    ) -> Result<Arc<StoredObject>, PreconditionFailed> {
         let mut inner = self.inner.lock();
         let revision = inner.revision + 1;
         let state =
@@ -295,9 +295,9 @@ impl Store {
         // Before anything changes: a lost race must not use up a revision.
         check(state, key, expected)?;
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
-        let object = Arc::new(Object::new(value, revision));
+        let object = Arc::new(StoredObject::new(value, revision));
         let key: Arc<str> = key.into();
-        let change = Change {
+        let change = StoredChange {
             revision,
             key: key.clone(),
             before: expected.cloned(),
@@ -320,13 +320,13 @@ impl Store {
         &self,
         resource: &str,
         key: &str,
-        expected: &Arc<Object>,
+        expected: &Arc<StoredObject>,
     ) -> Result<u64, PreconditionFailed> {
         let mut inner = self.inner.lock();
         let revision = inner.revision + 1;
         let state = inner.resources.get_mut(resource).ok_or(PreconditionFailed)?;
         check(state, key, Some(expected))?;
-        let change = Change {
+        let change = StoredChange {
             revision,
             key: key.into(),
             before: Some(expected.clone()),
@@ -391,7 +391,8 @@ impl Store {
         // Marked under the lock: a later write notifies again, so that no change is slept through.
         cursor.wake.mark_unchanged();
         let first = state.log.partition_point(|change| change.revision <= cursor.revision);
-        let changes: Vec<Change> = state.log.iter().skip(first).take(limit).cloned().collect();
+        let changes: Vec<StoredChange> =
+            state.log.iter().skip(first).take(limit).cloned().collect();
         let all = first + changes.len() == state.log.len();
         // A cursor at a future revision stays there and hides the changes before it.
         let upto = if all { current } else { changes.last().map_or(current, |c| c.revision) };
@@ -464,7 +465,7 @@ impl Store {
 fn check(
     state: &Resource,
     key: &str,
-    expected: Option<&Arc<Object>>,
+    expected: Option<&Arc<StoredObject>>,
 ) -> Result<(), PreconditionFailed> {
     let same = match (state.current.get(key), expected) {
         (None, None) => true,
@@ -485,7 +486,7 @@ pub(crate) fn key(namespace: &str, name: &str) -> String {
 pub(crate) fn in_namespace<'a>(
     snapshot: &'a Snapshot,
     namespace: &str,
-) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Object>)> + use<'a> {
+) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<StoredObject>)> + use<'a> {
     let (start, end) = bounds(namespace);
     let start: Arc<str> = start.into();
     snapshot.range::<Arc<str>, _>(start..).take_while(move |(key, _)| within(key, end.as_deref()))

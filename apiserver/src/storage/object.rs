@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// A stored object; immutable.
-pub(crate) struct Object {
+pub(crate) struct StoredObject {
     /// The whole object in the storage version, with the resourceVersion.
     pub(crate) value: Value,
     /// Revision of the write that made this state.
@@ -12,7 +12,7 @@ pub(crate) struct Object {
     pub(super) size: usize,
 }
 
-impl Object {
+impl StoredObject {
     /// Returns an object with its size.
     pub(crate) fn new(value: Value, revision: u64) -> Self {
         let size = size(&value);
@@ -35,8 +35,8 @@ pub(crate) fn size(value: &Value) -> usize {
 }
 
 /// Shows the revision only: the value may be a Secret's, and backups hold all of them.
-impl std::fmt::Debug for Object {
+impl std::fmt::Debug for StoredObject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Object").field("revision", &self.revision).finish_non_exhaustive()
+        f.debug_struct("StoredObject").field("revision", &self.revision).finish_non_exhaustive()
     }
 }

@@ -3,25 +3,25 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{HISTORY, Object, Snapshot};
+use super::{HISTORY, Snapshot, StoredObject};
 use crate::signal::Signal;
 
 /// A write in the form that watches read.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct StoredChange {
     /// Revision of the write.
     pub(crate) revision: u64,
     /// Key of the object.
     pub(crate) key: Arc<str>,
     /// State before the write; `None` for a creation.
-    pub(crate) before: Option<Arc<Object>>,
+    pub(crate) before: Option<Arc<StoredObject>>,
     /// State after the write; `None` for a deletion.
-    pub(crate) after: Option<Arc<Object>>,
+    pub(crate) after: Option<Arc<StoredObject>>,
     /// All objects of the resource after the write.
     pub(super) snapshot: Snapshot,
 }
 
-impl Change {
+impl StoredChange {
     /// Returns the bytes that the log keeps for the change. The state before an update is that of
     /// an earlier change; the last state of a deleted object is kept by the log alone.
     pub(super) fn size(&self) -> usize {
@@ -38,7 +38,7 @@ pub(super) struct Resource {
     /// State at `floor`.
     pub(super) base: Snapshot,
     /// Changes after `floor`, oldest first.
-    pub(super) log: VecDeque<Change>,
+    pub(super) log: VecDeque<StoredChange>,
     /// Bytes of the objects in the log.
     pub(super) bytes: usize,
     /// Revision from which the history is complete; earlier changes are dropped.
@@ -70,7 +70,7 @@ impl Resource {
     }
 
     /// Appends a change, makes its snapshot current and wakes the watches.
-    pub(super) fn record(&mut self, change: Change) {
+    pub(super) fn record(&mut self, change: StoredChange) {
         self.revision = change.revision;
         self.current = change.snapshot.clone();
         self.bytes += change.size();

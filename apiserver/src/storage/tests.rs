@@ -173,7 +173,7 @@ proptest::proptest! {
 #[test]
 fn a_restored_backup_sets_objects_and_revisions_back_and_ends_cursors() {
     let store = Store::new();
-    let put = |name: &str, held: Option<&Arc<Object>>| {
+    let put = |name: &str, held: Option<&Arc<StoredObject>>| {
         store.put("pods", name, held, named(name)).unwrap()
     };
     let old = put("a", None);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::clients::Clients;
 use super::{Authority, kubeconfig};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::http::{Connections, serve_socket};
 use crate::verbs::bootstrap;
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Listening {
 /// Listens on `addr` until the server stops; `token` is the administrator's, `more` are names and
 /// tokens of further users.
 pub(crate) async fn listen(
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     addr: SocketAddr,
     authority: &Authority,
     token: &str,
@@ -79,7 +79,7 @@ fn reached(mut addr: SocketAddr) -> SocketAddr {
 /// State that all connections of a socket share.
 #[derive(Clone)]
 struct Socket {
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     acceptor: TlsAcceptor,
     clients: Arc<Clients>,
     connections: Arc<Connections>,
@@ -105,7 +105,7 @@ impl Socket {
 
 /// Accepts connections until the server stops.
 async fn accept(
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     listener: TcpListener,
     acceptor: TlsAcceptor,
     clients: Arc<Clients>,

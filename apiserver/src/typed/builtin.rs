@@ -27,7 +27,9 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::TypeSchema;
-use super::table::{Field, Id, ListKind, Object, Scalar, Strategy, Table, TypeShape, Written};
+use super::table::{
+    Id, ListMerge, ObjectType, ScalarType, Strategy, TypeShape, TypeTable, TypedField, UnsetValue,
+};
 
 /// The file.
 static TEXT: &str = include_str!("builtin.types");
@@ -44,7 +46,7 @@ pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Objec
 
 /// All built-in types, with the kinds among them.
 struct Builtin {
-    table: Arc<Table>,
+    table: Arc<TypeTable>,
     kinds: BTreeMap<(&'static str, &'static str), Arc<TypeSchema>>,
     object_meta: Id,
 }
@@ -60,13 +62,13 @@ pub(super) fn kinds() -> Vec<(String, String)> {
 }
 
 /// Returns the table of all built-in types and the type of metadata in it.
-pub(super) fn object_meta() -> (&'static Table, Id) {
+pub(super) fn object_meta() -> (&'static TypeTable, Id) {
     let all = builtin();
     (&all.table, all.object_meta)
 }
 
 /// Returns the table of all built-in types.
-pub(super) fn table() -> &'static Table {
+pub(super) fn table() -> &'static TypeTable {
     &builtin().table
 }
 
@@ -78,7 +80,8 @@ fn builtin() -> &'static Builtin {
 
 /// Parses the file.
 fn parse(text: &'static str) -> Builtin {
-    let mut reader = Reader { table: Table::new(), names: BTreeMap::new(), overrides: Vec::new() };
+    let mut reader =
+        TypeParser { table: TypeTable::new(), names: BTreeMap::new(), overrides: Vec::new() };
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
     // Names first: a type may refer to one that comes later in the file.
     for (name, _) in &lines {
@@ -105,7 +108,7 @@ fn parse(text: &'static str) -> Builtin {
             ((api_version, kind), Arc::new(schema))
         })
         .collect();
-    Builtin { table, kinds, object_meta: object_meta.unwrap_or(Table::ANY) }
+    Builtin { table, kinds, object_meta: object_meta.unwrap_or(TypeTable::ANY) }
 }
 
 /// Returns a type's name with the prefix spelled out.
@@ -119,14 +122,14 @@ fn full_name(name: &str) -> Box<str> {
 }
 
 /// State of the parser.
-struct Reader {
-    table: Table,
+struct TypeParser {
+    table: TypeTable,
     names: BTreeMap<&'static str, Id>,
     /// Uses of a type that differ from it in being atomic or not.
     overrides: Vec<(Id, Id, bool)>,
 }
 
-impl Reader {
+impl TypeParser {
     /// Reads a type; returns its apiVersion and kind if present.
     fn line(
         &mut self,
@@ -143,7 +146,7 @@ impl Reader {
             self.table.set(id, shape);
             return None;
         }
-        let mut object = Object { atomic, ..Object::default() };
+        let mut object = ObjectType { atomic, ..ObjectType::default() };
         let mut kind = None;
         for word in rest.split(' ') {
             if let Some(gvk) = word.strip_prefix('=') {
@@ -157,7 +160,7 @@ impl Reader {
     }
 
     /// Reads a field.
-    fn field(&mut self, word: &'static str) -> Option<(&'static str, Field)> {
+    fn field(&mut self, word: &'static str) -> Option<(&'static str, TypedField)> {
         let (name, rest) = word.split_once(':')?;
         let required = name.ends_with('!');
         let omitted = name.ends_with('?');
@@ -176,13 +179,13 @@ impl Reader {
         let default: Option<Value> =
             default.strip_prefix('=').and_then(|text| serde_json::from_str(text).ok());
         let written = match &default {
-            Some(Value::Null) => Written::Null,
-            _ if omitted => Written::Never,
-            _ => Written::Default,
+            Some(Value::Null) => UnsetValue::Null,
+            _ if omitted => UnsetValue::Never,
+            _ => UnsetValue::Default,
         };
         // Null only says how an unset field is written.
         let default = default.filter(|default| !default.is_null());
-        Some((name, Field { node, required, default, written, strategy, map_type, wire }))
+        Some((name, TypedField { node, required, default, written, strategy, map_type, wire }))
     }
 
     /// Returns the number of the type at the beginning of `text`, and the text behind that type.
@@ -190,7 +193,9 @@ impl Reader {
         for (sign, atomic) in [("^@", true), ("~@", false)] {
             if let Some(name) = text.strip_prefix(sign) {
                 let (name, rest) = split_name(name);
-                let Some(target) = self.names.get(name).copied() else { return (Table::ANY, rest) };
+                let Some(target) = self.names.get(name).copied() else {
+                    return (TypeTable::ANY, rest);
+                };
                 // Filled in by `apply_overrides`, when the target has a shape.
                 let id = self.table.add(Some(full_name(name)), TypeShape::Any);
                 self.overrides.push((id, target, atomic));
@@ -199,10 +204,10 @@ impl Reader {
         }
         if let Some(name) = text.strip_prefix('@') {
             let (name, rest) = split_name(name);
-            return (self.names.get(name).copied().unwrap_or(Table::ANY), rest);
+            return (self.names.get(name).copied().unwrap_or(TypeTable::ANY), rest);
         }
         if let Some(rest) = text.strip_prefix('*') {
-            return (Table::ANY, rest);
+            return (TypeTable::ANY, rest);
         }
         let (shape, rest) = self.shape(text);
         (self.table.add(None, shape), rest)
@@ -215,10 +220,10 @@ impl Reader {
             "[" => {
                 let (kind, rest) = rest.split_once(']').unwrap_or((rest, ""));
                 let kind = match kind {
-                    "" => ListKind::Atomic(false),
-                    "." => ListKind::Atomic(true),
-                    "=" => ListKind::Set,
-                    keys => ListKind::Map(keys.split(',').map(str::to_owned).collect()),
+                    "" => ListMerge::Atomic(false),
+                    "." => ListMerge::Atomic(true),
+                    "=" => ListMerge::Set,
+                    keys => ListMerge::Map(keys.split(',').map(str::to_owned).collect()),
                 };
                 let (items, rest) = self.type_of(rest);
                 (TypeShape::List(kind, items), rest)
@@ -226,12 +231,15 @@ impl Reader {
             "{" => {
                 let (atomic, rest) = rest.split_once('}').unwrap_or((rest, ""));
                 let (element, rest) = self.type_of(rest);
-                let object =
-                    Object { element: Some(element), atomic: atomic == ".", ..Object::default() };
+                let object = ObjectType {
+                    element: Some(element),
+                    atomic: atomic == ".",
+                    ..ObjectType::default()
+                };
                 (TypeShape::Object(object), rest)
             }
             "o" => {
-                let object = Object { element: Some(Table::ANY), ..Object::default() };
+                let object = ObjectType { element: Some(TypeTable::ANY), ..ObjectType::default() };
                 (TypeShape::Object(object), rest)
             }
             sign => scalar(sign, rest),
@@ -242,7 +250,7 @@ impl Reader {
     fn apply_overrides(&mut self) {
         for (id, target, atomic) in std::mem::take(&mut self.overrides) {
             if let TypeShape::Object(object) = self.table.shape(target) {
-                let object = Object { atomic, ..object.clone() };
+                let object = ObjectType { atomic, ..object.clone() };
                 self.table.set(id, TypeShape::Object(object));
             }
         }
@@ -252,12 +260,12 @@ impl Reader {
 /// Reads a scalar with the format.
 fn scalar(sign: &str, rest: &'static str) -> (TypeShape, &'static str) {
     let scalar = match sign {
-        "s" => Scalar::String,
-        "i" => Scalar::Integer,
-        "n" => Scalar::Number,
-        "b" => Scalar::Boolean,
-        "x" => Scalar::IntOrString,
-        "q" => Scalar::Quantity,
+        "s" => ScalarType::String,
+        "i" => ScalarType::Integer,
+        "n" => ScalarType::Number,
+        "b" => ScalarType::Boolean,
+        "x" => ScalarType::IntOrString,
+        "q" => ScalarType::Quantity,
         _ => return (TypeShape::Any, rest),
     };
     match rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub(super) use equal::same;
 
-use super::table::{Field, Id, Object, Scalar, Table, TypeShape, Written};
+use super::table::{Id, ObjectType, ScalarType, TypeShape, TypeTable, TypedField, UnsetValue};
 use super::{TypeSchema, quantity};
 
 /// Brings an object into canonical form.
@@ -24,11 +24,11 @@ pub(super) fn fill(schema: &TypeSchema, value: &mut Value) {
 }
 
 /// Replaces null items of lists below a value.
-fn fill_items(table: &Table, id: Id, value: &mut Value) {
+fn fill_items(table: &TypeTable, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
         (TypeShape::Object(object), Value::Object(map)) => {
             for (key, value) in map.iter_mut() {
-                if let Some(id) = Table::child(object, key) {
+                if let Some(id) = TypeTable::child(object, key) {
                     fill_items(table, id, value);
                 }
             }
@@ -49,9 +49,9 @@ fn fill_items(table: &Table, id: Id, value: &mut Value) {
 fn zero(shape: &TypeShape) -> Value {
     match shape {
         TypeShape::Object(_) => Value::Object(Map::new()),
-        TypeShape::Scalar(Scalar::String, _) => Value::from(""),
-        TypeShape::Scalar(Scalar::Integer, _) => Value::from(0),
-        TypeShape::Scalar(Scalar::Boolean, _) => Value::from(false),
+        TypeShape::Scalar(ScalarType::String, _) => Value::from(""),
+        TypeShape::Scalar(ScalarType::Integer, _) => Value::from(0),
+        TypeShape::Scalar(ScalarType::Boolean, _) => Value::from(false),
         _ => Value::Null,
     }
 }
@@ -62,11 +62,11 @@ pub(super) fn persist(schema: &TypeSchema, value: &mut Value) {
 }
 
 /// Replaces empty lists below a value.
-fn empty(table: &Table, id: Id, value: &mut Value) {
+fn empty(table: &TypeTable, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
         (TypeShape::Object(object), Value::Object(map)) => {
             for (key, value) in map.iter_mut() {
-                let Some(id) = Table::child(object, key) else { continue };
+                let Some(id) = TypeTable::child(object, key) else { continue };
                 let is_field = object.fields.contains_key(key.as_str());
                 let is_list = matches!(table.shape(id), TypeShape::List(..));
                 if is_field && is_list && value.as_array().is_some_and(Vec::is_empty) {
@@ -83,24 +83,24 @@ fn empty(table: &Table, id: Id, value: &mut Value) {
 }
 
 /// Visits a value.
-fn walk(table: &Table, id: Id, value: &mut Value) {
+fn walk(table: &TypeTable, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
         (TypeShape::Object(object), Value::Object(map)) => walk_map(table, object, map),
         (TypeShape::List(_, items), Value::Array(list)) => {
             list.iter_mut().for_each(|item| walk_element(table, *items, item));
         }
-        (TypeShape::Scalar(Scalar::Quantity, _), value) => spell(value, false),
+        (TypeShape::Scalar(ScalarType::Quantity, _), value) => spell(value, false),
         _ => {}
     }
 }
 
 /// Visits an item of a list or a value of a map, where a null string is read as empty.
-fn walk_element(table: &Table, id: Id, value: &mut Value) {
-    if value.is_null() && matches!(table.shape(id), TypeShape::Scalar(Scalar::String, _)) {
+fn walk_element(table: &TypeTable, id: Id, value: &mut Value) {
+    if value.is_null() && matches!(table.shape(id), TypeShape::Scalar(ScalarType::String, _)) {
         *value = Value::from("");
     }
     // Values of a map: a list of resources, whose defaults round up.
-    if matches!(table.shape(id), TypeShape::Scalar(Scalar::Quantity, _)) {
+    if matches!(table.shape(id), TypeShape::Scalar(ScalarType::Quantity, _)) {
         return spell(value, true);
     }
     walk(table, id, value);
@@ -118,7 +118,7 @@ fn spell(value: &mut Value, up: bool) {
 }
 
 /// Visits the fields of a map, then adds and removes those that are unset.
-fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
+fn walk_map(table: &TypeTable, object: &ObjectType, map: &mut Map<String, Value>) {
     for (key, value) in map.iter_mut() {
         match (object.fields.get(key.as_str()), object.element) {
             (Some(field), _) => walk(table, field.node, value),
@@ -144,11 +144,11 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
 }
 
 /// Whether an optional field with this value is not written.
-fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
+fn omitted(table: &TypeTable, field: &TypedField, value: &Value) -> bool {
     match (value, table.shape(field.node)) {
         (Value::Null, _) => true,
         (Value::Array(list), TypeShape::List(..)) => {
-            list.is_empty() && !field.required && field.written != Written::Null
+            list.is_empty() && !field.required && field.written != UnsetValue::Null
         }
         (Value::Object(map), TypeShape::Object(object)) => {
             map.is_empty() && object.fields.is_empty() && !field.required && is_map(table, object)
@@ -158,22 +158,22 @@ fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
 }
 
 /// Whether a field is a scalar that Go's `omitempty` leaves out when zero.
-fn drops_zero(field: &Field) -> bool {
+fn drops_zero(field: &TypedField) -> bool {
     // The mark's end: `-` and a letter, with no sign for a pointer, a list or a map between them.
     matches!(field.wire.as_bytes(), [.., b'-', b'b' | b'i' | b'l' | b'd' | b's'])
 }
 
 /// Whether this is a map of keys to values, and not an object that merely has no fields at all.
-fn is_map(table: &Table, object: &Object) -> bool {
+fn is_map(table: &TypeTable, object: &ObjectType) -> bool {
     object.element.is_some_and(|id| !matches!(table.shape(id), TypeShape::Any))
 }
 
 /// Returns the value that is written for an unset field, if any.
-fn always_written(table: &Table, field: &Field) -> Option<Value> {
+fn always_written(table: &TypeTable, field: &TypedField) -> Option<Value> {
     match field.written {
-        Written::Null => return Some(Value::Null),
-        Written::Never => return None,
-        Written::Default => {}
+        UnsetValue::Null => return Some(Value::Null),
+        UnsetValue::Never => return None,
+        UnsetValue::Default => {}
     }
     // The documents give a default to fields that are neither pointers nor omitted when zero.
     match (table.shape(field.node), &field.default) {
@@ -183,12 +183,14 @@ fn always_written(table: &Table, field: &Field) -> Option<Value> {
             Some(Value::Object(map))
         }
         (TypeShape::Scalar(..), Some(zero)) if is_zero(zero) => Some(zero.clone()),
-        (TypeShape::Scalar(Scalar::Quantity, _), _) => {
+        (TypeShape::Scalar(ScalarType::Quantity, _), _) => {
             // No pointer: Go's `omitempty` leaves out no structure.
             let is_value = field.wire.ends_with("-q");
             (field.required || is_value).then(|| Value::from("0"))
         }
-        (TypeShape::Scalar(Scalar::IntOrString, _), _) => field.required.then(|| Value::from(0)),
+        (TypeShape::Scalar(ScalarType::IntOrString, _), _) => {
+            field.required.then(|| Value::from(0))
+        }
         // A pointer that is left out when unset, although an object without it is refused.
         _ => (field.required && !field.wire.contains("-*")).then_some(Value::Null),
     }

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use windlass_cel::library::timestamp::Timestamp;
 
 use super::TypeSchema;
-use super::table::{Id, Object, Scalar, Table, TypeShape};
+use super::table::{Id, ObjectType, ScalarType, TypeShape, TypeTable};
 use crate::go;
 
 /// Go's named string types, by structure and field.
@@ -51,7 +51,7 @@ pub(super) fn unconvertible(schema: &TypeSchema, value: &Value) -> Option<String
 }
 
 /// Returns the reason why the converter cannot make a value of the type that Go calls `named`.
-fn conversion(table: &Table, id: Id, value: &Value, named: &str) -> String {
+fn conversion(table: &TypeTable, id: Id, value: &Value, named: &str) -> String {
     let found = match value {
         Value::Bool(_) => "bool",
         Value::Number(number) if number.is_f64() => "float64",
@@ -83,7 +83,7 @@ fn conversion(table: &Table, id: Id, value: &Value, named: &str) -> String {
 
 /// A walk over a value that tracks the position.
 struct Checker<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     /// Name of the innermost structure, such as `PodSpec`.
     owner: String,
     /// Fields on the way to the value, without keys and indices.
@@ -106,13 +106,13 @@ impl Checker<'_> {
             (TypeShape::List(_, items), Value::Array(list)) => {
                 list.iter().find_map(|item| self.check(*items, item))
             }
-            (TypeShape::Scalar(Scalar::Quantity, _), Value::String(text)) => {
+            (TypeShape::Scalar(ScalarType::Quantity, _), Value::String(text)) => {
                 go::quantity_fault(text).map(str::to_owned)
             }
-            (TypeShape::Scalar(Scalar::String, Some(format)), Value::String(text)) => {
+            (TypeShape::Scalar(ScalarType::String, Some(format)), Value::String(text)) => {
                 self.check_format(id, format, text)
             }
-            (TypeShape::Scalar(Scalar::Integer, format), Value::Number(number))
+            (TypeShape::Scalar(ScalarType::Integer, format), Value::Number(number))
                 if !is_integer(number, format.as_deref()) && !self.converts =>
             {
                 let field = format!("{}.{}", self.owner, self.path);
@@ -122,7 +122,7 @@ impl Checker<'_> {
                 ))
             }
             // The converter truncates a number that is too large, and refuses a fraction.
-            (TypeShape::Scalar(Scalar::Integer, _), Value::Number(number))
+            (TypeShape::Scalar(ScalarType::Integer, _), Value::Number(number))
                 if number.as_f64().is_some_and(|number| number.fract() != 0.0) =>
             {
                 Some(conversion(table, id, value, ""))
@@ -162,7 +162,7 @@ impl Checker<'_> {
     }
 
     /// Checks the values of a map.
-    fn check_map(&mut self, id: Id, object: &Object, value: &Value) -> Option<String> {
+    fn check_map(&mut self, id: Id, object: &ObjectType, value: &Value) -> Option<String> {
         let top = std::mem::replace(&mut self.top, false);
         let name = self.table.node(id).name.as_deref();
         let inner = name.map(|name| name.rsplit('.').next().unwrap_or(name).to_owned());
@@ -204,18 +204,18 @@ fn is_integer(number: &Number, format: Option<&str>) -> bool {
 }
 
 /// Whether a value is a scalar of this kind.
-fn fits(scalar: Scalar, value: &Value) -> bool {
+fn fits(scalar: ScalarType, value: &Value) -> bool {
     match scalar {
-        Scalar::String => value.is_string(),
-        Scalar::Integer | Scalar::Number => value.is_number(),
-        Scalar::Boolean => value.is_boolean(),
-        Scalar::IntOrString | Scalar::Quantity => value.is_string() || value.is_number(),
-        Scalar::IntOrStringExtension => true,
+        ScalarType::String => value.is_string(),
+        ScalarType::Integer | ScalarType::Number => value.is_number(),
+        ScalarType::Boolean => value.is_boolean(),
+        ScalarType::IntOrString | ScalarType::Quantity => value.is_string() || value.is_number(),
+        ScalarType::IntOrStringExtension => true,
     }
 }
 
 /// Returns Go's name of a type, as far as the schema determines it.
-fn go_type(table: &Table, id: Id) -> String {
+fn go_type(table: &TypeTable, id: Id) -> String {
     let node = table.node(id);
     if let Some(name) = node.name.as_deref() {
         // Go decodes these types from a string.
@@ -235,12 +235,16 @@ fn go_type(table: &Table, id: Id) -> String {
             format!("map[string]{}", element.as_deref().unwrap_or("interface {}"))
         }
         TypeShape::Scalar(scalar, format) => match scalar {
-            Scalar::Integer | Scalar::Number => format.as_deref().unwrap_or("int64").to_owned(),
-            Scalar::Boolean => "bool".to_owned(),
-            Scalar::String if format.as_deref() == Some("byte") => "[]uint8".to_owned(),
-            Scalar::String => "string".to_owned(),
-            Scalar::IntOrString | Scalar::IntOrStringExtension => "intstr.IntOrString".to_owned(),
-            Scalar::Quantity => "resource.Quantity".to_owned(),
+            ScalarType::Integer | ScalarType::Number => {
+                format.as_deref().unwrap_or("int64").to_owned()
+            }
+            ScalarType::Boolean => "bool".to_owned(),
+            ScalarType::String if format.as_deref() == Some("byte") => "[]uint8".to_owned(),
+            ScalarType::String => "string".to_owned(),
+            ScalarType::IntOrString | ScalarType::IntOrStringExtension => {
+                "intstr.IntOrString".to_owned()
+            }
+            ScalarType::Quantity => "resource.Quantity".to_owned(),
         },
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::TypeSchema;
-use super::table::{Id, Object, Table, TypeShape};
+use super::table::{Id, ObjectType, TypeShape, TypeTable};
 
 /// Returns the paths of unknown fields.
 pub(super) fn unknown(schema: &TypeSchema, value: &Value) -> Vec<String> {
@@ -21,7 +21,7 @@ pub(super) fn drop_unknown(schema: &TypeSchema, value: &mut Value) -> Vec<String
 
 /// A walk over a value that collects unknown fields.
 struct Finder<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     path: String,
     found: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl Finder<'_> {
     }
 
     /// Finds and removes unknown fields of a map.
-    fn cut_map(&mut self, object: &Object, map: &mut Map<String, Value>) {
+    fn cut_map(&mut self, object: &ObjectType, map: &mut Map<String, Value>) {
         map.retain(|key, value| match known(object, key) {
             Some(id) => {
                 self.below(key, |finder| finder.cut(id, value));
@@ -103,7 +103,7 @@ impl Finder<'_> {
 }
 
 /// Returns the type of a key; `None` for an unknown key.
-fn known(object: &Object, key: &str) -> Option<Id> {
+fn known(object: &ObjectType, key: &str) -> Option<Id> {
     match object.fields.get(key) {
         Some(field) => Some(field.node),
         // Tolerated by apply, but unknown to validation and pruning.

@@ -28,7 +28,7 @@ const IN_CONTEXT: [&str; 5] =
     ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
 
 /// A field of a type.
-struct Field {
+struct GoField {
     /// Name in Go; empty for the embedded metadata.
     name: &'static str,
     /// Name in the versioned form.
@@ -37,15 +37,15 @@ struct Field {
 }
 
 /// All types by name.
-static TYPES: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+static TYPES: LazyLock<BTreeMap<&'static str, Vec<GoField>>> = LazyLock::new(|| {
     let lines = TEXT.lines().filter_map(|line| line.split_once(' '));
     lines.map(|(name, rest)| (name, rest.split_whitespace().map(field).collect())).collect()
 });
 
 /// Reads a field.
-fn field(word: &'static str) -> Field {
+fn field(word: &'static str) -> GoField {
     let Some((head, kind)) = word.split_once(':') else {
-        return Field { name: "", json: "metadata".to_owned(), kind: "m" };
+        return GoField { name: "", json: "metadata".to_owned(), kind: "m" };
     };
     let (name, json) = head.split_once('=').unwrap_or((head, ""));
     let json = if json.is_empty() {
@@ -54,16 +54,16 @@ fn field(word: &'static str) -> Field {
     } else {
         json.to_owned()
     };
-    Field { name, json, kind }
+    GoField { name, json, kind }
 }
 
 /// A value with fields in the order of Go.
-enum Printed {
+enum GoValue {
     /// Printed as it is.
     Plain(Value),
-    List(Vec<Printed>),
+    List(Vec<GoValue>),
     /// Fields, by the text of the name.
-    Fields(Vec<(String, Printed)>),
+    Fields(Vec<(String, GoValue)>),
 }
 
 /// Returns a value of a type in compact JSON, such as `core.PodSpec`.
@@ -81,30 +81,30 @@ pub(crate) fn lines(name: &str, value: &Value) -> String {
 }
 
 /// Brings a value of a type into the printed form.
-fn printed(kind: &str, value: &Value) -> Printed {
+fn printed(kind: &str, value: &Value) -> GoValue {
     let (sign, rest) = kind.split_at(1.min(kind.len()));
     match (sign, value) {
-        ("*", Value::Null) => Printed::Plain(Value::Null),
+        ("*", Value::Null) => GoValue::Plain(Value::Null),
         ("*", value) => printed(rest, value),
         ("[", Value::Array(items)) => {
-            Printed::List(items.iter().map(|item| printed(rest, item)).collect())
+            GoValue::List(items.iter().map(|item| printed(rest, item)).collect())
         }
-        ("{", Value::Object(entries)) => Printed::Fields(
+        ("{", Value::Object(entries)) => GoValue::Fields(
             entries.iter().map(|(key, value)| (key.clone(), printed(rest, value))).collect(),
         ),
         ("@", value) => structure(rest, value),
         ("l", Value::Object(selector)) => self::selector(selector),
         ("m", value) => metadata(value),
-        ("s", Value::Null) => Printed::Plain("".into()),
-        ("n" | "x", Value::Null) => Printed::Plain(0.into()),
-        ("b", Value::Null) => Printed::Plain(false.into()),
-        ("q", Value::Null) => Printed::Plain("0".into()),
-        (_, value) => Printed::Plain(value.clone()),
+        ("s", Value::Null) => GoValue::Plain("".into()),
+        ("n" | "x", Value::Null) => GoValue::Plain(0.into()),
+        ("b", Value::Null) => GoValue::Plain(false.into()),
+        ("q", Value::Null) => GoValue::Plain("0".into()),
+        (_, value) => GoValue::Plain(value.clone()),
     }
 }
 
 /// Brings a structure into the printed form.
-fn structure(name: &str, value: &Value) -> Printed {
+fn structure(name: &str, value: &Value) -> GoValue {
     let mut moved = Value::Null;
     if name == "core.PodSpec" && value.is_object() {
         moved = value.clone();
@@ -115,11 +115,11 @@ fn structure(name: &str, value: &Value) -> Printed {
     for field in TYPES.get(name).into_iter().flatten() {
         let inner = printed(field.kind, &value[field.json.as_str()]);
         match inner {
-            Printed::Fields(more) if field.name.is_empty() => fields.extend(more),
+            GoValue::Fields(more) if field.name.is_empty() => fields.extend(more),
             inner => fields.push((field.name.to_owned(), inner)),
         }
     }
-    Printed::Fields(fields)
+    GoValue::Fields(fields)
 }
 
 /// Moves the fields of a Pod's spec that belong to the security context.
@@ -139,7 +139,7 @@ fn move_context(spec: &mut Value) {
 }
 
 /// Brings a label selector into the printed form: the fields that are set.
-fn selector(selector: &Map<String, Value>) -> Printed {
+fn selector(selector: &Map<String, Value>) -> GoValue {
     let mut fields = Vec::new();
     let is_set = |value: &Value| match value {
         Value::Object(fields) => !fields.is_empty(),
@@ -147,7 +147,7 @@ fn selector(selector: &Map<String, Value>) -> Printed {
         _ => false,
     };
     if let Some(labels) = selector.get("matchLabels").filter(|labels| is_set(labels)) {
-        fields.push(("matchLabels".to_owned(), Printed::Plain(labels.clone())));
+        fields.push(("matchLabels".to_owned(), GoValue::Plain(labels.clone())));
     }
     let terms = selector.get("matchExpressions").and_then(Value::as_array);
     if let Some(terms) = terms.filter(|terms| !terms.is_empty()) {
@@ -155,18 +155,18 @@ fn selector(selector: &Map<String, Value>) -> Printed {
             let mut parts = Vec::new();
             for field in ["key", "operator", "values"] {
                 if field != "values" || is_set(&term[field]) {
-                    parts.push((field.to_owned(), Printed::Plain(term[field].clone())));
+                    parts.push((field.to_owned(), GoValue::Plain(term[field].clone())));
                 }
             }
-            Printed::Fields(parts)
+            GoValue::Fields(parts)
         });
-        fields.push(("matchExpressions".to_owned(), Printed::List(terms.collect())));
+        fields.push(("matchExpressions".to_owned(), GoValue::List(terms.collect())));
     }
-    Printed::Fields(fields)
+    GoValue::Fields(fields)
 }
 
 /// Brings metadata into the printed form, which is that of the versioned types.
-fn metadata(value: &Value) -> Printed {
+fn metadata(value: &Value) -> GoValue {
     /// Fields of metadata, in the order of Go.
     const FIELDS: [&str; 15] = [
         "name",
@@ -186,13 +186,13 @@ fn metadata(value: &Value) -> Printed {
         "managedFields",
     ];
     let set = FIELDS.iter().filter(|field| !value[**field].is_null());
-    Printed::Fields(
-        set.map(|field| ((*field).to_owned(), Printed::Plain(value[*field].clone()))).collect(),
+    GoValue::Fields(
+        set.map(|field| ((*field).to_owned(), GoValue::Plain(value[*field].clone()))).collect(),
     )
 }
 
 /// Writes a printed value, compact or with the depth of indentation.
-fn write(value: &Printed, depth: Option<usize>, text: &mut String) {
+fn write(value: &GoValue, depth: Option<usize>, text: &mut String) {
     let inner = depth.map(|depth| depth + 1);
     let line = |depth: Option<usize>, text: &mut String| {
         if let Some(depth) = depth {
@@ -201,10 +201,10 @@ fn write(value: &Printed, depth: Option<usize>, text: &mut String) {
         }
     };
     match value {
-        Printed::Plain(plain) => write_plain(plain, depth, text),
-        Printed::List(items) if items.is_empty() => text.push_str("[]"),
-        Printed::Fields(fields) if fields.is_empty() => text.push_str("{}"),
-        Printed::List(items) => {
+        GoValue::Plain(plain) => write_plain(plain, depth, text),
+        GoValue::List(items) if items.is_empty() => text.push_str("[]"),
+        GoValue::Fields(fields) if fields.is_empty() => text.push_str("{}"),
+        GoValue::List(items) => {
             text.push('[');
             for (index, item) in items.iter().enumerate() {
                 text.push_str(if index > 0 { "," } else { "" });
@@ -214,7 +214,7 @@ fn write(value: &Printed, depth: Option<usize>, text: &mut String) {
             line(depth, text);
             text.push(']');
         }
-        Printed::Fields(fields) => {
+        GoValue::Fields(fields) => {
             text.push('{');
             for (index, (name, value)) in fields.iter().enumerate() {
                 text.push_str(if index > 0 { "," } else { "" });
@@ -232,11 +232,11 @@ fn write(value: &Printed, depth: Option<usize>, text: &mut String) {
 /// Writes a value in the usual form.
 fn write_plain(value: &Value, depth: Option<usize>, text: &mut String) {
     let form = match value {
-        Value::Array(items) => Printed::List(items.iter().cloned().map(Printed::Plain).collect()),
-        Value::Object(fields) => Printed::Fields(
+        Value::Array(items) => GoValue::List(items.iter().cloned().map(GoValue::Plain).collect()),
+        Value::Object(fields) => GoValue::Fields(
             fields
                 .iter()
-                .map(|(key, value)| (key.clone(), Printed::Plain(value.clone())))
+                .map(|(key, value)| (key.clone(), GoValue::Plain(value.clone())))
                 .collect(),
         ),
         scalar => return text.push_str(&escaped(scalar)),

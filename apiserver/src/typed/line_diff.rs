@@ -15,7 +15,7 @@ const LONG: usize = 200;
 
 /// A run of lines that both texts have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Run {
+struct CommonLines {
     old: usize,
     new: usize,
     length: usize,
@@ -23,7 +23,7 @@ struct Run {
 
 /// Equal or changed lines of both texts.
 #[derive(Clone)]
-struct Part {
+struct DiffSection {
     is_equal: bool,
     old: Range<usize>,
     new: Range<usize>,
@@ -57,8 +57,8 @@ fn longest(
     places: &BTreeMap<&str, Vec<usize>>,
     old: &Range<usize>,
     new: &Range<usize>,
-) -> Run {
-    let mut best = Run { old: old.start, new: new.start, length: 0 };
+) -> CommonLines {
+    let mut best = CommonLines { old: old.start, new: new.start, length: 0 };
     let mut lengths: BTreeMap<usize, usize> = BTreeMap::new();
     for at in old.clone() {
         let mut now = BTreeMap::new();
@@ -68,7 +68,7 @@ fn longest(
             let length = before.copied().unwrap_or(0) + 1;
             now.insert(place, length);
             if length > best.length {
-                best = Run { old: at + 1 - length, new: place + 1 - length, length };
+                best = CommonLines { old: at + 1 - length, new: place + 1 - length, length };
             }
         }
         lengths = now;
@@ -78,7 +78,7 @@ fn longest(
         && best.new > new.start
         && texts.0[best.old - 1] == texts.1[best.new - 1]
     {
-        best = Run { old: best.old - 1, new: best.new - 1, length: best.length + 1 };
+        best = CommonLines { old: best.old - 1, new: best.new - 1, length: best.length + 1 };
     }
     while best.old + best.length < old.end
         && best.new + best.length < new.end
@@ -90,7 +90,7 @@ fn longest(
 }
 
 /// Returns the equal and the changed parts of two texts, in order.
-fn parts(old: &[&str], new: &[&str]) -> Vec<Part> {
+fn parts(old: &[&str], new: &[&str]) -> Vec<DiffSection> {
     let places = places(new);
     let mut runs = Vec::new();
     // A list of ranges in place of recursion, whose depth a client would choose.
@@ -110,12 +110,12 @@ fn parts(old: &[&str], new: &[&str]) -> Vec<Part> {
         }
     }
     runs.sort_unstable();
-    runs.push(Run { old: old.len(), new: new.len(), length: 0 });
-    let mut found: Vec<Part> = Vec::new();
+    runs.push(CommonLines { old: old.len(), new: new.len(), length: 0 });
+    let mut found: Vec<DiffSection> = Vec::new();
     let (mut at, mut other) = (0, 0);
     for run in runs {
         if at < run.old || other < run.new {
-            found.push(Part { is_equal: false, old: at..run.old, new: other..run.new });
+            found.push(DiffSection { is_equal: false, old: at..run.old, new: other..run.new });
         }
         (at, other) = (run.old + run.length, run.new + run.length);
         match found.last_mut() {
@@ -124,7 +124,7 @@ fn parts(old: &[&str], new: &[&str]) -> Vec<Part> {
                 (last.old.end, last.new.end) = (at, other);
             }
             _ if run.length > 0 => {
-                found.push(Part { is_equal: true, old: run.old..at, new: run.new..other });
+                found.push(DiffSection { is_equal: true, old: run.old..at, new: run.new..other });
             }
             _ => {}
         }
@@ -133,7 +133,7 @@ fn parts(old: &[&str], new: &[&str]) -> Vec<Part> {
 }
 
 /// Returns groups of changes, each with the lines around.
-fn groups(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
+fn groups(mut parts: Vec<DiffSection>) -> Vec<Vec<DiffSection>> {
     if let Some(first) = parts.first_mut().filter(|part| part.is_equal) {
         keep_last(first);
     }
@@ -141,7 +141,7 @@ fn groups(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
         keep_first(last);
     }
     let mut found = Vec::new();
-    let mut group: Vec<Part> = Vec::new();
+    let mut group: Vec<DiffSection> = Vec::new();
     for mut part in parts {
         if part.is_equal && part.old.len() > 2 * AROUND {
             let mut head = part.clone();
@@ -158,19 +158,19 @@ fn groups(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
 }
 
 /// Shortens a part to its last lines.
-fn keep_last(part: &mut Part) {
+fn keep_last(part: &mut DiffSection) {
     part.old.start = part.old.start.max(part.old.end.saturating_sub(AROUND));
     part.new.start = part.new.start.max(part.new.end.saturating_sub(AROUND));
 }
 
 /// Shortens a part to its first lines.
-fn keep_first(part: &mut Part) {
+fn keep_first(part: &mut DiffSection) {
     part.old.end = part.old.end.min(part.old.start + AROUND);
     part.new.end = part.new.end.min(part.new.start + AROUND);
 }
 
 /// Returns a group as text.
-fn hunk(group: &[Part], old: &[&str], new: &[&str]) -> String {
+fn hunk(group: &[DiffSection], old: &[&str], new: &[&str]) -> String {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return String::new() };
     let olds = shown(&(first.old.start..last.old.end));
     let news = shown(&(first.new.start..last.new.end));

@@ -25,12 +25,14 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-pub(crate) use table::{Field, Id, Kind, ListKind, Object, Scalar, Table, TypeShape};
+pub(crate) use table::{
+    Id, ListMerge, ObjectType, ScalarType, TypeShape, TypeTable, TypedField, ValueTreatment,
+};
 
 /// The type of a kind of object. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
-    table: Arc<Table>,
+    table: Arc<TypeTable>,
     root: Id,
     kind: Option<String>,
     /// Whether the kind is built in: only then is the canonical form known.
@@ -54,7 +56,7 @@ impl TypeSchema {
     }
 
     /// Returns the table of all built-in types.
-    pub(crate) fn builtin_table() -> &'static Table {
+    pub(crate) fn builtin_table() -> &'static TypeTable {
         builtin::table()
     }
 
@@ -71,9 +73,9 @@ impl TypeSchema {
     /// atomic.
     pub fn untyped() -> TypeSchema {
         // Shared: a table without types is the same for all objects.
-        static UNTYPED: OnceLock<Arc<Table>> = OnceLock::new();
-        let table = UNTYPED.get_or_init(|| Arc::new(Table::new()));
-        TypeSchema::new(Arc::clone(table), Table::ANY, None, false)
+        static UNTYPED: OnceLock<Arc<TypeTable>> = OnceLock::new();
+        let table = UNTYPED.get_or_init(|| Arc::new(TypeTable::new()));
+        TypeSchema::new(Arc::clone(table), TypeTable::ANY, None, false)
     }
 
     /// Whether two values at a path, such as `spec.template` or `spec.containers[]` for an item,
@@ -101,7 +103,7 @@ impl TypeSchema {
     }
 
     /// Returns the type of a kind whose object is `root`.
-    fn new(table: Arc<Table>, root: Id, kind: Option<String>, builtin: bool) -> TypeSchema {
+    fn new(table: Arc<TypeTable>, root: Id, kind: Option<String>, builtin: bool) -> TypeSchema {
         let root_object = table.object(root);
         let status = builtin && root_object.is_some_and(|o| o.fields.contains_key("status"));
         TypeSchema { table, root, kind, builtin, status }
@@ -132,7 +134,7 @@ impl TypeSchema {
     }
 
     /// Returns the table that holds this type and all types that it needs.
-    pub(crate) fn table(&self) -> &Table {
+    pub(crate) fn table(&self) -> &TypeTable {
         &self.table
     }
 

@@ -7,17 +7,19 @@ use serde_json::{Map, Value, json};
 
 use super::TypeSchema;
 use super::builtin;
-use super::table::{Field, Id, ListKind, Object, Scalar, Strategy, Table, TypeShape, Written};
+use super::table::{
+    Id, ListMerge, ObjectType, ScalarType, Strategy, TypeShape, TypeTable, TypedField, UnsetValue,
+};
 
 /// Depth beyond which a schema is read as "anything"; real schemas stay below 30.
 const MAX_DEPTH: usize = 128;
 
 /// Reads the schema of a custom resource.
 pub(super) fn read(schema: &Value) -> TypeSchema {
-    let mut reader = Reader { table: Table::new(), meta: None };
+    let mut reader = SchemaReader { table: TypeTable::new(), meta: None };
     let mut object = match reader.shape(schema, false, 0) {
         TypeShape::Object(object) => object,
-        _ => Object { element: Some(Table::ANY), ..Object::default() },
+        _ => ObjectType { element: Some(TypeTable::ANY), ..ObjectType::default() },
     };
     // The root is always a resource, whether or not the schema says so.
     reader.embed(&mut object);
@@ -26,21 +28,21 @@ pub(super) fn read(schema: &Value) -> TypeSchema {
 }
 
 /// State of a conversion from a schema.
-struct Reader {
-    table: Table,
+struct SchemaReader {
+    table: TypeTable,
     /// The type of metadata, once imported.
     meta: Option<Id>,
 }
 
-impl Reader {
+impl SchemaReader {
     /// Adds the type of a schema and returns its number.
     fn node(&mut self, schema: &Value, open: bool, depth: usize) -> Id {
         // The schema comes from a client: without a limit the recursion could overflow the stack.
         if depth > MAX_DEPTH {
-            return Table::ANY;
+            return TypeTable::ANY;
         }
         match self.shape(schema, open, depth) {
-            TypeShape::Any => Table::ANY,
+            TypeShape::Any => TypeTable::ANY,
             shape => self.table.add(None, shape),
         }
     }
@@ -50,16 +52,16 @@ impl Reader {
     fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> TypeShape {
         if flag(schema, "x-kubernetes-int-or-string") {
             // Independent of `type`.
-            return TypeShape::Scalar(Scalar::IntOrStringExtension, None);
+            return TypeShape::Scalar(ScalarType::IntOrStringExtension, None);
         }
         let format = || schema.get("format").and_then(Value::as_str).map(Into::into);
         match schema.get("type").and_then(Value::as_str) {
             Some("object") => self.object(schema, open, depth),
             Some("array") => self.list(schema, open, depth),
-            Some("string") => TypeShape::Scalar(Scalar::String, format()),
-            Some("integer") => TypeShape::Scalar(Scalar::Integer, format()),
-            Some("number") => TypeShape::Scalar(Scalar::Number, format()),
-            Some("boolean") => TypeShape::Scalar(Scalar::Boolean, None),
+            Some("string") => TypeShape::Scalar(ScalarType::String, format()),
+            Some("integer") => TypeShape::Scalar(ScalarType::Integer, format()),
+            Some("number") => TypeShape::Scalar(ScalarType::Number, format()),
+            Some("boolean") => TypeShape::Scalar(ScalarType::Boolean, None),
             _ => TypeShape::Any,
         }
     }
@@ -68,9 +70,9 @@ impl Reader {
     fn object(&mut self, schema: &Value, open: bool, depth: usize) -> TypeShape {
         let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
         let open = open || preserve;
-        let mut object = Object {
+        let mut object = ObjectType {
             atomic: text(schema, "x-kubernetes-map-type") == Some("atomic"),
-            ..Object::default()
+            ..ObjectType::default()
         };
         let required = schema.get("required").and_then(Value::as_array);
         let required = |name: &str| {
@@ -78,11 +80,11 @@ impl Reader {
         };
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             for (name, property) in properties {
-                let field = Field {
+                let field = TypedField {
                     node: self.node(property, open, depth + 1),
                     required: required(name),
                     default: property.get("default").cloned(),
-                    written: Written::Default,
+                    written: UnsetValue::Default,
                     strategy: Strategy::default(),
                     map_type: None,
                     wire: "",
@@ -94,10 +96,10 @@ impl Reader {
             Some(schema @ Value::Object(_)) => {
                 object.element = Some(self.node(schema, open, depth + 1));
             }
-            Some(Value::Bool(true)) => object.element = Some(Table::ANY),
+            Some(Value::Bool(true)) => object.element = Some(TypeTable::ANY),
             Some(_) => {}
             None if open || object.fields.is_empty() => {
-                object.element = Some(Table::ANY);
+                object.element = Some(TypeTable::ANY);
                 // Undeclared keys are tolerated by apply, but pruned unless the schema preserves
                 // them.
                 object.implied = !preserve;
@@ -113,29 +115,29 @@ impl Reader {
     /// Returns the shape of a schema of type `array`.
     fn list(&mut self, schema: &Value, open: bool, depth: usize) -> TypeShape {
         let kind = match text(schema, "x-kubernetes-list-type") {
-            Some("set") => ListKind::Set,
+            Some("set") => ListMerge::Set,
             Some("map") => {
                 let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
                 let keys = keys.into_iter().flatten().filter_map(Value::as_str);
-                ListKind::Map(keys.map(str::to_owned).collect())
+                ListMerge::Map(keys.map(str::to_owned).collect())
             }
-            Some(_) => ListKind::Atomic(true),
-            None => ListKind::Atomic(false),
+            Some(_) => ListMerge::Atomic(true),
+            None => ListMerge::Atomic(false),
         };
-        let items = schema.get("items").map_or(Table::ANY, |s| self.node(s, open, depth + 1));
+        let items = schema.get("items").map_or(TypeTable::ANY, |s| self.node(s, open, depth + 1));
         TypeShape::List(kind, items)
     }
 
     /// Adds apiVersion, kind and metadata, which every object has.
-    fn embed(&mut self, object: &mut Object) {
+    fn embed(&mut self, object: &mut ObjectType) {
         let meta = self.object_meta();
-        let string = self.table.add(None, TypeShape::Scalar(Scalar::String, None));
+        let string = self.table.add(None, TypeShape::Scalar(ScalarType::String, None));
         for (name, node) in [("apiVersion", string), ("kind", string), ("metadata", meta)] {
-            let field = Field {
+            let field = TypedField {
                 node,
                 required: false,
                 default: None,
-                written: Written::Default,
+                written: UnsetValue::Default,
                 strategy: Strategy::default(),
                 map_type: None,
                 wire: "",
@@ -170,12 +172,12 @@ fn text<'a>(schema: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// Returns the schema of a type: a reference if the type has a name.
-pub(super) fn write(table: &Table, id: Id) -> Value {
+pub(super) fn write(table: &TypeTable, id: Id) -> Value {
     Writer { table, named: false }.reference(id)
 }
 
 /// Returns the schemas of all named types that a type needs, by name.
-pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
+pub(super) fn components(table: &TypeTable, root: Id) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let mut seen = vec![false; table.len()];
     let mut open = vec![root];
@@ -205,7 +207,7 @@ pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
 /// Writes schemas; `named` for the server's own types.
 #[derive(Clone, Copy)]
 struct Writer<'a> {
-    table: &'a Table,
+    table: &'a TypeTable,
     named: bool,
 }
 
@@ -231,19 +233,19 @@ impl Writer<'_> {
     }
 
     /// Returns the schema of a list.
-    fn list(self, kind: &ListKind, items: Id) -> Value {
+    fn list(self, kind: &ListMerge, items: Id) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "array".into());
         schema.insert("items".into(), self.element(items));
         match kind {
-            ListKind::Atomic(false) => {}
-            ListKind::Atomic(true) => {
+            ListMerge::Atomic(false) => {}
+            ListMerge::Atomic(true) => {
                 schema.insert("x-kubernetes-list-type".into(), "atomic".into());
             }
-            ListKind::Set => {
+            ListMerge::Set => {
                 schema.insert("x-kubernetes-list-type".into(), "set".into());
             }
-            ListKind::Map(keys) => {
+            ListMerge::Map(keys) => {
                 schema.insert("x-kubernetes-list-type".into(), "map".into());
                 schema.insert("x-kubernetes-list-map-keys".into(), json!(keys));
             }
@@ -261,9 +263,9 @@ impl Writer<'_> {
         let named = self.table.node(id).name.is_some();
         let default = match self.table.shape(id) {
             TypeShape::Object(object) if named && !object.fields.is_empty() => json!({}),
-            TypeShape::Scalar(Scalar::String, None) if !named => json!(""),
-            TypeShape::Scalar(Scalar::Integer | Scalar::Number, _) if !named => json!(0),
-            TypeShape::Scalar(Scalar::Boolean, _) if !named => json!(false),
+            TypeShape::Scalar(ScalarType::String, None) if !named => json!(""),
+            TypeShape::Scalar(ScalarType::Integer | ScalarType::Number, _) if !named => json!(0),
+            TypeShape::Scalar(ScalarType::Boolean, _) if !named => json!(false),
             _ => return schema,
         };
         let mut schema = wrapped(schema);
@@ -272,7 +274,7 @@ impl Writer<'_> {
     }
 
     /// Returns the schema of a map.
-    fn object(self, object: &Object) -> Value {
+    fn object(self, object: &ObjectType) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "object".into());
         let required = object.fields.iter().filter(|(_, field)| field.required);
@@ -289,8 +291,8 @@ impl Writer<'_> {
             schema.insert("x-kubernetes-map-type".into(), "atomic".into());
         }
         match object.element {
-            Some(Table::ANY) if object.implied || self.named => {}
-            Some(Table::ANY) => {
+            Some(TypeTable::ANY) if object.implied || self.named => {}
+            Some(TypeTable::ANY) => {
                 schema.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
             }
             Some(id) => {
@@ -302,7 +304,7 @@ impl Writer<'_> {
     }
 
     /// Returns the schema of a field, with default and merge strategy.
-    fn field(self, field: &Field) -> Value {
+    fn field(self, field: &TypedField) -> Value {
         let mut schema = match wrapped(self.reference(field.node)) {
             Value::Object(schema) => schema,
             _ => Map::new(),
@@ -333,22 +335,22 @@ impl Writer<'_> {
 }
 
 /// Returns the schema of a scalar.
-fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
+fn write_scalar(scalar: ScalarType, format: Option<&str>) -> Value {
     let name = match scalar {
-        Scalar::String => "string",
-        Scalar::Integer => "integer",
-        Scalar::Number => "number",
-        Scalar::Boolean => "boolean",
-        Scalar::IntOrString => {
+        ScalarType::String => "string",
+        ScalarType::Integer => "integer",
+        ScalarType::Number => "number",
+        ScalarType::Boolean => "boolean",
+        ScalarType::IntOrString => {
             return json!({
                 "format": "int-or-string",
                 "oneOf": [{ "type": "integer" }, { "type": "string" }],
             });
         }
-        Scalar::IntOrStringExtension => {
+        ScalarType::IntOrStringExtension => {
             return json!({ "x-kubernetes-int-or-string": true });
         }
-        Scalar::Quantity => {
+        ScalarType::Quantity => {
             return json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] });
         }
     };

@@ -14,7 +14,7 @@ struct Parsed {
     /// The power of ten that the suffix stands for.
     ten: i32,
     /// Notation of the suffix.
-    form: Form,
+    form: QuantityFormat,
     /// Whether the number has neither a fraction nor a zero at the end.
     is_short: bool,
 }
@@ -26,14 +26,14 @@ fn parse(text: &str) -> Option<Parsed> {
     let place = |list: &[&str]| list.iter().position(|known| *known == suffix);
     // The power of ten or of two that the suffix stands for, and how the result is written.
     let (ten, two, form) = match suffix {
-        "" => (0, 0, Form::Decimal),
-        "m" => (-3, 0, Form::Decimal),
-        "u" => (-6, 0, Form::Decimal),
-        "n" => (-9, 0, Form::Decimal),
+        "" => (0, 0, QuantityFormat::Decimal),
+        "m" => (-3, 0, QuantityFormat::Decimal),
+        "u" => (-6, 0, QuantityFormat::Decimal),
+        "n" => (-9, 0, QuantityFormat::Decimal),
         _ => match (place(&BINARY), place(&DECIMAL)) {
-            (Some(at), _) => (0, 10 * (at + 1), Form::Binary),
-            (_, Some(at)) => (3 * i32::try_from(at + 1).ok()?, 0, Form::Decimal),
-            _ => (suffix.strip_prefix(['e', 'E'])?.parse().ok()?, 0, Form::Exponent),
+            (Some(at), _) => (0, 10 * (at + 1), QuantityFormat::Binary),
+            (_, Some(at)) => (3 * i32::try_from(at + 1).ok()?, 0, QuantityFormat::Decimal),
+            _ => (suffix.strip_prefix(['e', 'E'])?.parse().ok()?, 0, QuantityFormat::Exponent),
         },
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -66,7 +66,7 @@ pub(super) fn canonical(text: &str, up: bool) -> Option<String> {
     }
     let spelled = spell(nano, form);
     // Digits that need no other spelling are kept with their sign and zeros.
-    let is_kept = is_short && ten % 3 == 0 && nano % NANO == 0 && form != Form::Binary;
+    let is_kept = is_short && ten % 3 == 0 && nano % NANO == 0 && form != QuantityFormat::Binary;
     (!is_kept && spelled != text).then_some(spelled)
 }
 
@@ -75,7 +75,7 @@ const NANO: i128 = 1_000_000_000;
 
 /// Notation of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum QuantityFormat {
     /// With suffixes of powers of 1000.
     Decimal,
     /// With suffixes of powers of 1024.
@@ -96,12 +96,12 @@ fn scaled(digits: i128, power: i32) -> Option<i128> {
 }
 
 /// Writes billionths with the largest suffix that loses nothing.
-fn spell(nano: i128, form: Form) -> String {
+fn spell(nano: i128, form: QuantityFormat) -> String {
     if nano == 0 {
         return "0".to_owned();
     }
     let whole = nano / NANO;
-    if form == Form::Binary && nano % NANO == 0 && whole.abs() >= 1024 {
+    if form == QuantityFormat::Binary && nano % NANO == 0 && whole.abs() >= 1024 {
         return suffixed(whole, 1024, &BINARY);
     }
     let (mut number, mut power) = (nano, -9);
@@ -112,8 +112,8 @@ fn spell(nano: i128, form: Form) -> String {
     let parts = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
     let suffix = usize::try_from(power / 3 + 3).ok().and_then(|at| parts.get(at).copied());
     match form {
-        Form::Exponent if power == 0 => number.to_string(),
-        Form::Exponent => format!("{number}e{power}"),
+        QuantityFormat::Exponent if power == 0 => number.to_string(),
+        QuantityFormat::Exponent => format!("{number}e{power}"),
         _ => format!("{number}{}", suffix.unwrap_or_default()),
     }
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Number of a type in a [`Table`].
+/// Number of a type in a [`TypeTable`].
 pub(crate) type Id = usize;
 
 /// A set of types that refer to each other.
 #[derive(Debug)]
-pub(crate) struct Table {
-    nodes: Vec<Node>,
+pub(crate) struct TypeTable {
+    nodes: Vec<TypeNode>,
 }
 
 /// A type, with the name in OpenAPI documents, if named.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub(crate) struct TypeNode {
     /// Name in OpenAPI documents.
     pub(crate) name: Option<Box<str>>,
     pub(crate) shape: TypeShape,
@@ -27,16 +27,16 @@ pub(crate) enum TypeShape {
     /// Any value: maps merge key by key, lists are atomic.
     Any,
     /// A scalar, with the OpenAPI format.
-    Scalar(Scalar, Option<Box<str>>),
+    Scalar(ScalarType, Option<Box<str>>),
     /// A list of a type.
-    List(ListKind, Id),
+    List(ListMerge, Id),
     /// A map.
-    Object(Object),
+    Object(ObjectType),
 }
 
 /// Kinds of scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scalar {
+pub(crate) enum ScalarType {
     String,
     Integer,
     Number,
@@ -51,7 +51,7 @@ pub(crate) enum Scalar {
 
 /// Merge behaviour of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ListKind {
+pub(crate) enum ListMerge {
     /// Merges as a whole; `false` if the schema does not say so.
     Atomic(bool),
     /// A set of scalars.
@@ -60,18 +60,18 @@ pub(crate) enum ListKind {
     Map(Vec<String>),
 }
 
-impl ListKind {
+impl ListMerge {
     /// Whether the list merges as a whole.
     pub(crate) fn is_atomic(&self) -> bool {
-        matches!(self, ListKind::Atomic(_))
+        matches!(self, ListMerge::Atomic(_))
     }
 }
 
 /// A map with known fields, other keys, or both.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Object {
+pub(crate) struct ObjectType {
     /// Known fields by name.
-    pub(crate) fields: BTreeMap<Box<str>, Field>,
+    pub(crate) fields: BTreeMap<Box<str>, TypedField>,
     /// Type of the values of other keys; `None` if there must be none.
     pub(crate) element: Option<Id>,
     /// Whether other keys are tolerated only because the schema does not mention them; pruning
@@ -81,9 +81,9 @@ pub(crate) struct Object {
     pub(crate) atomic: bool,
 }
 
-/// A field of an [`Object`].
+/// A field of an [`ObjectType`].
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct TypedField {
     /// Type of the field.
     pub(crate) node: Id,
     /// Whether the schema requires the field.
@@ -91,7 +91,7 @@ pub(crate) struct Field {
     /// Default in the schema.
     pub(crate) default: Option<Value>,
     /// Value that is written for the unset field.
-    pub(crate) written: Written,
+    pub(crate) written: UnsetValue,
     /// Treatment by a strategic merge patch.
     pub(crate) strategy: Strategy,
     /// Merge behaviour of the field's map, if the field gives that instead of the type.
@@ -102,7 +102,7 @@ pub(crate) struct Field {
 
 /// Value that is written for an unset field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum UnsetValue {
     /// The default, if that is zero; null if the field is required.
     Default,
     /// Always null.
@@ -126,37 +126,41 @@ pub(crate) struct Strategy {
 
 /// Treatment of a value of a type; deduced from the value where the type allows several treatments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind<'a> {
-    Map(&'a Object),
+pub(crate) enum ValueTreatment<'a> {
+    Map(&'a ObjectType),
     /// A list and the type of the items.
-    List(&'a ListKind, Id),
-    Scalar(Option<Scalar>),
+    List(&'a ListMerge, Id),
+    Scalar(Option<ScalarType>),
 }
 
-impl Kind<'_> {
+impl ValueTreatment<'_> {
     /// Whether both are maps, both are lists or both are scalars.
-    pub(crate) fn same(&self, other: &Kind<'_>) -> bool {
+    pub(crate) fn same(&self, other: &ValueTreatment<'_>) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
 /// Map of a value without a type.
-static FREE: Object =
-    Object { fields: BTreeMap::new(), element: Some(Table::ANY), implied: false, atomic: false };
+static FREE: ObjectType = ObjectType {
+    fields: BTreeMap::new(),
+    element: Some(TypeTable::ANY),
+    implied: false,
+    atomic: false,
+};
 /// List of a value without a type.
-static ATOMIC: ListKind = ListKind::Atomic(true);
+static ATOMIC: ListMerge = ListMerge::Atomic(true);
 
-impl Table {
+impl TypeTable {
     /// The type of any value; every table starts with it.
     pub(crate) const ANY: Id = 0;
 
     /// Returns a table that holds only the type of any value.
-    pub(crate) fn new() -> Table {
-        Table { nodes: vec![Node { name: None, shape: TypeShape::Any }] }
+    pub(crate) fn new() -> TypeTable {
+        TypeTable { nodes: vec![TypeNode { name: None, shape: TypeShape::Any }] }
     }
 
     /// Returns a type by number.
-    pub(crate) fn node(&self, id: Id) -> &Node {
+    pub(crate) fn node(&self, id: Id) -> &TypeNode {
         // Numbers come from the table itself; an unknown number is read as "anything".
         self.nodes.get(id).unwrap_or(&self.nodes[Self::ANY])
     }
@@ -168,7 +172,7 @@ impl Table {
 
     /// Adds a type and returns its number.
     pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: TypeShape) -> Id {
-        self.nodes.push(Node { name, shape });
+        self.nodes.push(TypeNode { name, shape });
         self.nodes.len() - 1
     }
 
@@ -185,7 +189,7 @@ impl Table {
     }
 
     /// Returns the fields of a map; `None` if the type is no map.
-    pub(crate) fn object(&self, id: Id) -> Option<&Object> {
+    pub(crate) fn object(&self, id: Id) -> Option<&ObjectType> {
         match self.shape(id) {
             TypeShape::Object(object) => Some(object),
             _ => None,
@@ -193,26 +197,26 @@ impl Table {
     }
 
     /// Returns the treatment of `value`; without a value that of the type alone.
-    pub(crate) fn kind(&self, id: Id, value: Option<&Value>) -> Kind<'_> {
+    pub(crate) fn kind(&self, id: Id, value: Option<&Value>) -> ValueTreatment<'_> {
         match self.shape(id) {
-            TypeShape::Object(object) => Kind::Map(object),
-            TypeShape::List(kind, items) => Kind::List(kind, *items),
-            TypeShape::Scalar(scalar, _) => Kind::Scalar(Some(*scalar)),
+            TypeShape::Object(object) => ValueTreatment::Map(object),
+            TypeShape::List(kind, items) => ValueTreatment::List(kind, *items),
+            TypeShape::Scalar(scalar, _) => ValueTreatment::Scalar(Some(*scalar)),
             TypeShape::Any => match value {
-                Some(Value::Array(_)) => Kind::List(&ATOMIC, Self::ANY),
-                None | Some(Value::Object(_) | Value::Null) => Kind::Map(&FREE),
-                Some(_) => Kind::Scalar(None),
+                Some(Value::Array(_)) => ValueTreatment::List(&ATOMIC, Self::ANY),
+                None | Some(Value::Object(_) | Value::Null) => ValueTreatment::Map(&FREE),
+                Some(_) => ValueTreatment::Scalar(None),
             },
         }
     }
 
     /// Returns the type of a map's key; `None` if the map must not have the key.
-    pub(crate) fn child(object: &Object, key: &str) -> Option<Id> {
+    pub(crate) fn child(object: &ObjectType, key: &str) -> Option<Id> {
         object.fields.get(key).map(|field| field.node).or(object.element)
     }
 
     /// Copies a type from another table, with all types that it needs.
-    pub(crate) fn import(&mut self, from: &Table, id: Id, seen: &mut BTreeMap<Id, Id>) -> Id {
+    pub(crate) fn import(&mut self, from: &TypeTable, id: Id, seen: &mut BTreeMap<Id, Id>) -> Id {
         if id == Self::ANY {
             return Self::ANY;
         }

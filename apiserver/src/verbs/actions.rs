@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::admit::policies::Operation;
 use super::decode::Body;
 use super::subresources::{accounts, certificates, eviction, pods};
-use super::{Call, ObjectResponse, admit};
-use crate::core::Core;
+use super::{ObjectResponse, VerbCall, admit};
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta, validate};
 use crate::served::Cause;
-use crate::status::{self, About, ApiError, cause, forbidden_field, invalid_value};
+use crate::status::{self, ApiError, FailureSubject, cause, forbidden_field, invalid_value};
 use crate::typed::internal;
 
 const MEBIBYTE: usize = 1024 * 1024;
@@ -32,8 +32,8 @@ const TYPES: [(&str, &str); 3] = [
 
 /// Executes a POST to a subresource of an object.
 pub(crate) fn act(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: &Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -64,7 +64,7 @@ pub(crate) fn act(
 }
 
 /// Returns the body of an action for admission: with its type, and in the namespace of the URL.
-fn shown(call: &Call, body: &Value) -> Value {
+fn shown(call: &VerbCall, body: &Value) -> Value {
     let mut shown = body.clone();
     if let Some(sub) = call.kind.subresource(&call.subresource) {
         let version = if sub.group.is_empty() {
@@ -104,12 +104,16 @@ fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
 }
 
 /// Binds the Pod that a Binding names, sent to the path of Bindings.
-pub(crate) fn binding(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+pub(crate) fn binding(
+    core: &ServerCore,
+    call: &VerbCall,
+    body: &Body,
+) -> Result<ObjectResponse, ApiError> {
     check_body(&body.value, "Binding", "v1")?;
     let mut object = body.value.clone();
     admit::match_namespace(call, &mut object)?;
     let pods = core.kind("", "pods").ok_or_else(ApiError::no_resource)?;
-    let call = Call {
+    let call = VerbCall {
         kind: pods,
         name: meta::text(&object, "name").to_owned(),
         subresource: "binding".to_owned(),
@@ -139,7 +143,7 @@ fn check_target(target: &Value) -> Result<(), ApiError> {
 }
 
 /// Checks that the body of an action names the Pod of the URL.
-fn check_name(call: &Call, body: &Value, kind: &str) -> Result<(), ApiError> {
+fn check_name(call: &VerbCall, body: &Value, kind: &str) -> Result<(), ApiError> {
     if body["metadata"]["name"] == call.name.as_str() {
         return Ok(());
     }
@@ -147,7 +151,7 @@ fn check_name(call: &Call, body: &Value, kind: &str) -> Result<(), ApiError> {
 }
 
 /// Assigns a Pod to a node.
-fn bind(core: &Core, call: &Call, binding: &Value) -> Result<ObjectResponse, ApiError> {
+fn bind(core: &ServerCore, call: &VerbCall, binding: &Value) -> Result<ObjectResponse, ApiError> {
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let now = core.clock.rfc3339();
     // A concurrent write makes `put` fail: the Pod is then looked at again.
@@ -156,7 +160,7 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<ObjectResponse, Api
         let bound = held.value["spec"]["nodeName"].as_str().unwrap_or_default();
         if !bound.is_empty() {
             let why = format!("pod {} is already assigned to node {bound:?}", call.name);
-            let about = About { group: "", kind: "pods/binding", name: &call.name };
+            let about = FailureSubject { group: "", kind: "pods/binding", name: &call.name };
             return Err(ApiError::conflict(about, &why));
         }
         let mut pod = held.value.clone();
@@ -222,7 +226,7 @@ pub(crate) fn check_finalizers(namespace: &Value) -> Vec<Cause> {
 }
 
 /// Returns faults of changes to fields that are immutable for the kind.
-pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+pub(crate) fn check_change(call: &VerbCall, old: &Value, new: &Value) -> Vec<Cause> {
     let immutable = |path: &str| {
         let pointer = format!("/{}", path.replace('.', "/"));
         let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));

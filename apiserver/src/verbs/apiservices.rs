@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use super::options::DeleteOptions;
 use super::update::{self, NextState};
-use super::{Call, bootstrap, delete};
-use crate::core::Core;
+use super::{VerbCall, bootstrap, delete};
+use crate::core::ServerCore;
 use crate::crds;
 use crate::kinds::{Kind, meta};
-use crate::storage::Object;
+use crate::storage::StoredObject;
 
 const GROUP: &str = "apiregistration.k8s.io";
 const PLURAL: &str = "apiservices";
@@ -58,13 +58,13 @@ const BUILTIN: [(&str, &str, u32, u32); 22] = [
 ];
 
 /// Whether another server is to serve a group and version.
-pub(crate) fn is_remote(core: &Core, group: &str, version: &str) -> bool {
+pub(crate) fn is_remote(core: &ServerCore, group: &str, version: &str) -> bool {
     let held = core.store.get(STORAGE, &format!("{version}.{group}"));
     held.is_some_and(|held| held.value["spec"]["service"].is_object())
 }
 
 /// Returns the versions of a group that other servers are to serve.
-pub(crate) fn remote_versions(core: &Core, group: &str) -> Vec<String> {
+pub(crate) fn remote_versions(core: &ServerCore, group: &str) -> Vec<String> {
     let (held, _) = core.store.snapshot(STORAGE);
     let all = held.keys().map(|name| name_parts(name));
     let all = all.filter(|(version, of)| *of == group && is_remote(core, group, version));
@@ -73,7 +73,7 @@ pub(crate) fn remote_versions(core: &Core, group: &str) -> Vec<String> {
 
 /// Marks a new object without another server as available: not a manager's write, but a part of the
 /// creation.
-pub(crate) fn enter(call: &Call, object: &mut Value, now: &str) {
+pub(crate) fn enter(call: &VerbCall, object: &mut Value, now: &str) {
     let service = object["spec"]["service"].is_object();
     if call.kind.is(GROUP, PLURAL) && !service {
         let [status, reason, message] = LOCAL;
@@ -85,7 +85,7 @@ pub(crate) fn enter(call: &Call, object: &mut Value, now: &str) {
 }
 
 /// Creates the objects of all groups and versions that are served.
-pub(crate) fn seed(core: &Core) {
+pub(crate) fn seed(core: &ServerCore) {
     let table = core.registry.table();
     for (group, version, minimum, priority) in BUILTIN {
         if table.served.iter().any(|one| one.group == group && one.version == version) {
@@ -125,7 +125,7 @@ fn versions(definition: &Value) -> Vec<String> {
 }
 
 /// Whether a definition serves a version of a group.
-fn is_served(core: &Core, wanted: &str, version: &str) -> bool {
+fn is_served(core: &ServerCore, wanted: &str, version: &str) -> bool {
     let (definitions, _) = core.store.snapshot(crds::STORAGE);
     definitions.iter().filter(|(_, held)| group(&held.value) == wanted).any(|(_, held)| {
         let all = held.value["spec"]["versions"].as_array().into_iter().flatten();
@@ -135,10 +135,10 @@ fn is_served(core: &Core, wanted: &str, version: &str) -> bool {
 
 /// Acts on a write of a definition or of an `APIService`.
 pub(crate) fn observe(
-    core: &Core,
+    core: &ServerCore,
     kind: &Kind,
-    before: Option<&Arc<Object>>,
-    after: Option<&Arc<Object>>,
+    before: Option<&Arc<StoredObject>>,
+    after: Option<&Arc<StoredObject>>,
 ) {
     let states = [before, after].into_iter().flatten();
     if kind.storage == crds::STORAGE {
@@ -170,7 +170,7 @@ pub(crate) fn observe(
 }
 
 /// Brings all objects of a group into line, whose definition is gone.
-fn release(core: &Core, group: &str) {
+fn release(core: &ServerCore, group: &str) {
     let (held, _) = core.store.snapshot(STORAGE);
     for name in held.keys() {
         let (version, of) = name_parts(name);
@@ -186,13 +186,13 @@ fn name_parts(name: &str) -> (&str, &str) {
 }
 
 /// Brings the object of a definition's group and version into line with the definitions.
-fn settle(core: &Core, group: &str, version: &str) {
+fn settle(core: &ServerCore, group: &str, version: &str) {
     if core.registry.table().is_builtin_group(group) {
         return;
     }
     let wanted = is_served(core, group, version);
     let name = format!("{version}.{group}");
-    let Ok(call) = Call::by_server(core, GROUP, PLURAL, "", &name) else { return };
+    let Ok(call) = VerbCall::by_server(core, GROUP, PLURAL, "", &name) else { return };
     let made = object(group, version, "true", CUSTOM);
     let Ok(held) = call.find(core) else {
         if wanted {
@@ -203,7 +203,7 @@ fn settle(core: &Core, group: &str, version: &str) {
     let is_managed = held.value["metadata"]["labels"][MANAGED] == "true";
     let done = match (is_managed, wanted) {
         (true, false) => {
-            let asked = delete::Asked::Other;
+            let asked = delete::DeletionRequest::Other;
             delete::delete_as(core, &call, &DeleteOptions::default(), asked, &mut Vec::new())
                 .map(drop)
         }
@@ -221,8 +221,8 @@ fn settle(core: &Core, group: &str, version: &str) {
 }
 
 /// Writes whether the server behind an object answers.
-fn condition(core: &Core, name: &str) {
-    let Ok(mut call) = Call::by_server(core, GROUP, PLURAL, "", name) else { return };
+fn condition(core: &ServerCore, name: &str) {
+    let Ok(mut call) = VerbCall::by_server(core, GROUP, PLURAL, "", name) else { return };
     let Ok(held) = call.find(core) else { return };
     let state = availability(core, &held.value["spec"]["service"]);
     let [status, reason, message] = &state;
@@ -255,7 +255,7 @@ fn condition(core: &Core, name: &str) {
 }
 
 /// Returns status, reason and message of the condition of an object with this Service.
-fn availability(core: &Core, service: &Value) -> [String; 3] {
+fn availability(core: &ServerCore, service: &Value) -> [String; 3] {
     if !service.is_object() {
         return LOCAL.map(str::to_owned);
     }

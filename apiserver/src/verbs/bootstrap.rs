@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use super::update::{self, NextState};
-use super::{Call, addresses, admit, apiservices, create, flow, patch};
-use crate::core::Core;
+use super::{VerbCall, addresses, admit, apiservices, create, flow, patch};
+use crate::core::ServerCore;
 use crate::kinds::meta;
 
 /// Name of the Service of the server, and of the objects with its address.
@@ -16,7 +16,7 @@ const NAME: &str = "kubernetes";
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Creates the initial namespaces and the Service `kubernetes`.
-pub(crate) fn run(core: &Core) {
+pub(crate) fn run(core: &ServerCore) {
     for name in NAMESPACES {
         seed(core, "", "namespaces", "", json!({"metadata": {"name": name}}));
     }
@@ -35,7 +35,7 @@ pub(crate) fn run(core: &Core) {
 }
 
 /// Creates the priority classes of Pods that the cluster needs.
-fn priorities(core: &Core) {
+fn priorities(core: &ServerCore) {
     const TEXTS: [&str; 2] = [
         "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
         "Used for system critical pods that must not be moved from their current node.",
@@ -47,7 +47,7 @@ fn priorities(core: &Core) {
 }
 
 /// Creates the range of addresses of Services, and says that the range is ready.
-fn range(core: &Core) {
+fn range(core: &ServerCore) {
     const GROUP: &str = "networking.k8s.io";
     const KIND: &str = "servicecidrs";
     let range = json!({"metadata": {"name": NAME}, "spec": {"cidrs": [addresses::RANGE]}});
@@ -59,7 +59,7 @@ fn range(core: &Core) {
             "message": "Kubernetes default Service CIDR is ready",
         }]},
     });
-    let written = Call::by_server(core, GROUP, KIND, "", NAME).and_then(|mut call| {
+    let written = VerbCall::by_server(core, GROUP, KIND, "", NAME).and_then(|mut call| {
         let held = call.find(core)?;
         let conditions = held.value["status"]["conditions"].as_array().into_iter().flatten();
         if conditions.into_iter().any(|one| one["type"] == "Ready") {
@@ -68,7 +68,7 @@ fn range(core: &Core) {
         "status".clone_into(&mut call.subresource);
         "kubernetes-service-cidr-controller".clone_into(&mut call.options.manager);
         call.options.force = true;
-        patch::patch(core, &call, patch::Form::Apply, &state.into(), &mut Vec::new()).map(drop)
+        patch::patch(core, &call, patch::PatchType::Apply, &state.into(), &mut Vec::new()).map(drop)
     });
     if let Err(error) = written {
         tracing::warn!(%error, "could not write the state of the range of addresses");
@@ -80,7 +80,7 @@ fn range(core: &Core) {
 ///
 /// A loopback address is written as well, because clients on this machine reach that address;
 /// kube-apiserver, whose clients are on other machines, refuses to advertise a loopback address.
-pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
+pub(crate) fn advertise(core: &ServerCore, addr: SocketAddr) {
     let (ip, port) = (addr.ip().to_string(), addr.port());
     let family = if addr.is_ipv6() { "IPv6" } else { "IPv4" };
     let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
@@ -97,7 +97,7 @@ pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
         "endpoints": [{"addresses": [ip], "conditions": {"ready": true}}],
     });
     put(core, "discovery.k8s.io", "endpointslices", &slice, &["addressType", "endpoints", "ports"]);
-    let changed = Call::by_server(core, "", "services", "default", NAME).and_then(|call| {
+    let changed = VerbCall::by_server(core, "", "services", "default", NAME).and_then(|call| {
         update::change(core, &call, |held| {
             let mut next = held.cloned().ok_or_else(|| call.not_found())?;
             next["spec"]["ports"][0]["targetPort"] = json!(port);
@@ -110,8 +110,8 @@ pub(crate) fn advertise(core: &Core, addr: SocketAddr) {
 }
 
 /// Creates an object, or writes the given fields of the existing object.
-fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]) {
-    let written = Call::by_server(core, group, resource, "default", NAME).and_then(|call| {
+fn put(core: &ServerCore, group: &str, resource: &str, object: &Value, fields: &[&str]) {
+    let written = VerbCall::by_server(core, group, resource, "default", NAME).and_then(|call| {
         update::change(core, &call, |held| {
             let Some(mut next) = held.cloned() else {
                 return Ok(NextState::Update(object.clone()));
@@ -130,20 +130,20 @@ fn put(core: &Core, group: &str, resource: &str, object: &Value, fields: &[&str]
 /// Whether an object of a name is stored: a data file may have it already, perhaps changed by
 /// users.
 pub(crate) fn is_there(
-    core: &Core,
+    core: &ServerCore,
     group: &str,
     resource: &str,
     namespace: &str,
     name: &str,
 ) -> bool {
-    let call = Call::by_server(core, group, resource, namespace, name);
+    let call = VerbCall::by_server(core, group, resource, namespace, name);
     call.is_ok_and(|call| call.find(core).is_ok())
 }
 
 /// Creates an object as the server, unless the name is taken. A failure is logged.
-pub(crate) fn seed(core: &Core, group: &str, resource: &str, namespace: &str, object: Value) {
+pub(crate) fn seed(core: &ServerCore, group: &str, resource: &str, namespace: &str, object: Value) {
     let name = meta::text(&object, "name").to_owned();
-    let made = Call::by_server(core, group, resource, namespace, &name);
+    let made = VerbCall::by_server(core, group, resource, namespace, &name);
     // A data file may have the object already, perhaps changed by users.
     if made.as_ref().is_ok_and(|call| call.find(core).is_ok()) {
         return;

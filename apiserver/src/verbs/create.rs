@@ -8,15 +8,15 @@ use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, addresses, admit, apiservices, delete, fields};
-use crate::core::Core;
+use super::{ObjectResponse, VerbCall, addresses, admit, apiservices, delete, fields};
+use crate::core::ServerCore;
 use crate::kinds::{
     Generation, Kind, admission, custom, defaults, meta, pods as pod_kinds, services, validate,
     workloads,
 };
 use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 
 /// Beginning of a block in PEM.
@@ -26,8 +26,8 @@ const ATTEMPTS: usize = 8;
 
 /// Creates an object from a body.
 pub(crate) fn create(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: impl Into<Body>,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -39,8 +39,8 @@ pub(crate) fn create(
 
 /// Creates a decoded object; an `applied` object brings managed fields.
 pub(crate) fn create_decoded(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     mut object: Value,
     applied: bool,
 ) -> Result<ObjectResponse, ApiError> {
@@ -83,14 +83,14 @@ pub(crate) fn create_decoded(
         }
     }
     let name = meta::text(&object, "generateName").to_owned();
-    Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
+    Err(ApiError::no_unique_name(FailureSubject::resource(&call.kind.served, &name)))
 }
 
 /// Lets the plugins of the server and then the mutating webhooks change a new object. Webhooks see
 /// the status that the client has `sent`, although that status is not stored.
 fn mutate(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     object: &mut Value,
     sent: Option<Value>,
 ) -> Result<(), ApiError> {
@@ -117,7 +117,7 @@ fn mutate(
 }
 
 /// Sets the fields that the server owns; `generated` is the number of the attempt to find a name.
-fn prepare(core: &Core, call: &Call, object: &mut Value, generated: Option<usize>) {
+fn prepare(core: &ServerCore, call: &VerbCall, object: &mut Value, generated: Option<usize>) {
     let kind = &call.kind;
     // Both drawn once per attempt: a suspended verb must make the same object again.
     let number = generated.unwrap_or(0);
@@ -190,7 +190,7 @@ fn protection(kind: &Kind) -> Option<&'static str> {
 
 /// Removes the status that a client sent with a new object. Nodes keep theirs: they register
 /// themselves.
-fn reset_status(call: &Call, object: &mut Value) {
+fn reset_status(call: &VerbCall, object: &mut Value) {
     if call.kind.is("", "nodes") {
         return;
     }
@@ -203,7 +203,7 @@ fn reset_status(call: &Call, object: &mut Value) {
 }
 
 /// Sets the initial status of a new object's kind.
-fn start_status(call: &Call, object: &mut Value) {
+fn start_status(call: &VerbCall, object: &mut Value) {
     defaults::apply(&call.kind, object);
     if call.kind.is("", "pods") {
         pod_kinds::start(object);
@@ -216,8 +216,8 @@ fn start_status(call: &Call, object: &mut Value) {
 
 /// Checks and stores a new object.
 fn store(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     mut object: Value,
     version: &str,
     applied: bool,
@@ -253,7 +253,7 @@ fn store(
         return Err(ApiError::unclassified(text).warned(warnings));
     }
     let key = storage::key(&call.namespace, &name);
-    let about = About::resource(&kind.served, &name);
+    let about = FailureSubject::resource(&kind.served, &name);
     if let Some(held) = core.store.get(&kind.storage, &key) {
         let taken = ApiError::already_exists(about, meta::terminating(&held.value));
         return Err(taken.warned(warnings));
@@ -331,7 +331,7 @@ pub(crate) fn certificate_warning(kind: &Kind, secret: &Value) -> Option<String>
 }
 
 /// Returns all faults of a new object.
-fn check(call: &Call, object: &Value) -> Vec<Cause> {
+fn check(call: &VerbCall, object: &Value) -> Vec<Cause> {
     let mut causes = meta::check_new(&call.kind, object);
     if let Some(definition) = &call.kind.custom {
         let found = definition.schema.validate_after(&causes, object, None).causes;

@@ -8,12 +8,12 @@ mod empties;
 
 use serde_json::Value;
 
-use super::Call;
+use super::VerbCall;
 use super::options::FieldValidation;
 use crate::go;
 use crate::kinds::{Kind, defaults, meta};
 use crate::served::Served;
-use crate::status::{About, ApiError, cause};
+use crate::status::{ApiError, FailureSubject, cause};
 use crate::typed::TypeSchema;
 use empties::{empty_data, put_back, refused_empty, sent_empty};
 pub(crate) use empties::{forget_empty_data, forget_refused, keep_refused};
@@ -67,7 +67,7 @@ impl From<ApiError> for BodyFault {
 
 impl BodyFault {
     /// Returns the answer to a POST or PUT.
-    pub(crate) fn of_body(self, call: &Call) -> ApiError {
+    pub(crate) fn of_body(self, call: &VerbCall) -> ApiError {
         let served = &call.kind.served;
         let text = match self {
             Self::Type(text) => text,
@@ -94,7 +94,7 @@ impl BodyFault {
     }
 
     /// Returns the answer to an apply whose body has this metadata.
-    pub(crate) fn of_apply(self, call: &Call, metadata: &Value) -> ApiError {
+    pub(crate) fn of_apply(self, call: &VerbCall, metadata: &Value) -> ApiError {
         let Self::Type(text) = self else { return self.of_body(call) };
         let served = &call.kind.served;
         if served.custom {
@@ -121,13 +121,13 @@ impl BodyFault {
         let shown = Value::from(patched.to_owned());
         let message = format!("Invalid value: {shown}: {text}");
         let cause = cause("FieldValueInvalid", "patch", message);
-        ApiError::invalid(About { group: "", kind: "", name: "" }, vec![cause])
+        ApiError::invalid(FailureSubject { group: "", kind: "", name: "" }, vec![cause])
     }
 }
 
 /// Reads a body as an object of the call's kind; `patched` if a patch made the body.
 pub(crate) fn object(
-    call: &Call,
+    call: &VerbCall,
     body: Body,
     patched: bool,
     warnings: &mut Vec<String>,
@@ -183,7 +183,12 @@ fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
 }
 
 /// Returns the complaints about repeated and unknown fields, in the order in which Go finds them.
-fn complaints(call: &Call, duplicates: &[String], unknown: &[String], text: &str) -> Vec<String> {
+fn complaints(
+    call: &VerbCall,
+    duplicates: &[String],
+    unknown: &[String],
+    text: &str,
+) -> Vec<String> {
     let mut complaints: Vec<String> =
         duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
@@ -199,7 +204,7 @@ fn complaints(call: &Call, duplicates: &[String], unknown: &[String], text: &str
 }
 
 /// Returns the fault of the head of an embedded resource.
-fn embedded_fault(call: &Call, object: &mut Value) -> Option<String> {
+fn embedded_fault(call: &VerbCall, object: &mut Value) -> Option<String> {
     let schema = &call.kind.custom.as_ref()?.schema;
     let mut fault = schema.embedded_fault(object);
     schema.each_embedded(object, &mut |path, resource| {
@@ -213,14 +218,14 @@ fn embedded_fault(call: &Call, object: &mut Value) -> Option<String> {
 
 /// Returns the complaints about a custom resource of another version, whose schema is not known, so
 /// that all fields are unknown.
-fn foreign_fields(call: &Call, object: &Value) -> Vec<String> {
+fn foreign_fields(call: &VerbCall, object: &Value) -> Vec<String> {
     let fields = object.as_object().filter(|_| foreign_version(call, object));
     let unknown = fields.into_iter().flat_map(|fields| fields.keys()).filter(|key| !is_head(key));
     unknown.map(|key| format!("unknown field {}", go::quote(key))).collect()
 }
 
 /// Whether a body is a custom resource of another version than that of the URL.
-fn foreign_version(call: &Call, object: &Value) -> bool {
+fn foreign_version(call: &VerbCall, object: &Value) -> bool {
     let version = object["apiVersion"].as_str().filter(|version| !version.is_empty());
     let served = &call.kind.served;
     let is_other = |version: &str| {
@@ -237,7 +242,7 @@ fn is_head(key: &str) -> bool {
 }
 
 /// Brings an object into the kind's form, and returns the paths of the fields that were dropped.
-pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
+pub(crate) fn settle(call: &VerbCall, object: &mut Value) -> Vec<String> {
     let kind = &call.kind;
     let mut unknown = meta::clean(object);
     object["apiVersion"] = kind.served.api_version().into();
@@ -314,7 +319,7 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
 }
 
 /// Checks kind and version of a body.
-fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), BodyFault> {
+fn check_kind(call: &VerbCall, object: &Value, raw: &str, patched: bool) -> Result<(), BodyFault> {
     let served = &call.kind.served;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
@@ -340,7 +345,12 @@ fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(
     }
 }
 
-fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), BodyFault> {
+fn check_custom(
+    call: &VerbCall,
+    object: &Value,
+    raw: &str,
+    patched: bool,
+) -> Result<(), BodyFault> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
     let wanted = call.kind.served.api_version();
@@ -369,11 +379,16 @@ fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result
     }
     let name = meta::text(object, "name").to_owned();
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    Err(ApiError::invalid(About { group, kind, name: &name }, causes).into())
+    Err(ApiError::invalid(FailureSubject { group, kind, name: &name }, causes).into())
 }
 
 /// Checks kind and version of a built-in object; absent values default to the URL's.
-fn check_builtin(call: &Call, kind: &str, version: &str, object: &Value) -> Result<(), BodyFault> {
+fn check_builtin(
+    call: &VerbCall,
+    kind: &str,
+    version: &str,
+    object: &Value,
+) -> Result<(), BodyFault> {
     let served = &call.kind.served;
     let wanted = served.api_version();
     let kind = if kind.is_empty() { served.kind.as_str() } else { kind };

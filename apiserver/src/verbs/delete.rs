@@ -8,14 +8,14 @@ use super::admit::policies::Operation;
 use super::list;
 use super::options::{DeleteOptions, ListOptions, Propagation};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, addresses, admit, apiservices, flow};
+use super::{ObjectResponse, VerbCall, addresses, admit, apiservices, flow};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::crds;
 use crate::hooks::Progress;
 use crate::kinds::{Kind, defaults, meta};
-use crate::status::{self, About, ApiError};
-use crate::storage::{self, Object};
+use crate::status::{self, ApiError, FailureSubject};
+use crate::storage::{self, StoredObject};
 
 /// Attempts under concurrent writes before a deletion gives up.
 const ATTEMPTS: usize = 64;
@@ -26,7 +26,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 /// The request that a deletion is a part of, for admission policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum DeletionRequest<'a> {
     /// The deletion of the object by name.
     Object,
     /// The deletion of a collection, which names no object. The object with this uid was listed; a
@@ -39,20 +39,20 @@ pub(crate) enum Asked<'a> {
 
 /// Deletes an object.
 pub(crate) fn delete(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    delete_as(core, call, options, Asked::Object, warnings)
+    delete_as(core, call, options, DeletionRequest::Object, warnings)
 }
 
 /// Deletes an object on behalf of a request.
 pub(crate) fn delete_as(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
-    asked: Asked<'_>,
+    asked: DeletionRequest<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     admit::deletion(call)?;
@@ -60,7 +60,8 @@ pub(crate) fn delete_as(
     warn(call, options, warnings);
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
-        if matches!(asked, Asked::Collection(uid) if uid != meta::text(&held.value, "uid")) {
+        if matches!(asked, DeletionRequest::Collection(uid) if uid != meta::text(&held.value, "uid"))
+        {
             return Err(call.not_found());
         }
         preconditions(call, options, &held.value)?;
@@ -77,10 +78,10 @@ pub(crate) fn delete_as(
 
 /// Judges a deletion by the admission policies, and returns their warnings.
 fn judge(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
-    asked: Asked<'_>,
+    asked: DeletionRequest<'_>,
     shown: &Value,
 ) -> Result<Vec<String>, ApiError> {
     let mut options = options.clone();
@@ -90,10 +91,10 @@ fn judge(
     }
     let operation = Operation::Delete(shown, &options);
     match asked {
-        Asked::Other => Ok(Vec::new()),
-        Asked::Object => admit::observe(core, call, operation),
-        Asked::Collection(_) => {
-            let all = Call { name: String::new(), ..call.clone() };
+        DeletionRequest::Other => Ok(Vec::new()),
+        DeletionRequest::Object => admit::observe(core, call, operation),
+        DeletionRequest::Collection(_) => {
+            let all = VerbCall { name: String::new(), ..call.clone() };
             admit::observe(core, &all, operation)
         }
     }
@@ -101,11 +102,11 @@ fn judge(
 
 /// Checks the uid and the version that the options name.
 pub(super) fn preconditions(
-    call: &Call,
+    call: &VerbCall,
     options: &DeleteOptions,
     held: &Value,
 ) -> Result<(), ApiError> {
-    let about = About::kind(&call.kind.served, &call.name);
+    let about = FailureSubject::kind(&call.kind.served, &call.name);
     let (uid, version) = (meta::text(held, "uid"), meta::text(held, "resourceVersion"));
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         let why = format!(
@@ -123,7 +124,7 @@ pub(super) fn preconditions(
 }
 
 /// Warns of orphaned Pods, in the form that kubectl shows.
-fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
+fn warn(call: &VerbCall, options: &DeleteOptions, warnings: &mut Vec<String>) {
     // A repeated attempt must not repeat the warning.
     warnings.clear();
     if call.kind.is("batch", "jobs") && options.propagation.is_none() {
@@ -133,10 +134,10 @@ fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
 
 /// Tries to delete once; `None` if a concurrent write came first.
 fn attempt(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
-    held: &Arc<Object>,
+    held: &Arc<StoredObject>,
     shown: &Value,
 ) -> Option<ObjectResponse> {
     let kind = &call.kind;
@@ -147,19 +148,19 @@ fn attempt(
     meta::set(&mut marked, "finalizers", json!(finalizers));
     meta::clean(&mut marked);
     let graceful =
-        if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
+        if kind.is("", "pods") { graceful(core, options, &mut marked) } else { PodDeletion::None };
     match graceful {
         // The Pod is already terminating and no sooner end was asked for.
-        Grace::Pending => return Some(accepted(options, shown.clone())),
-        Grace::None if pending => mark(core, &mut marked),
+        PodDeletion::Pending => return Some(accepted(options, shown.clone())),
+        PodDeletion::None if pending => mark(core, &mut marked),
         _ => {}
     }
-    let waits = pending || matches!(graceful, Grace::Wait);
+    let waits = pending || matches!(graceful, PodDeletion::Wait);
     // After the checks: a dry run fails like the real deletion.
     if options.dry_run {
         return Some(answer(call, shown, &marked, waits));
     }
-    if !waits && matches!(graceful, Grace::None) {
+    if !waits && matches!(graceful, PodDeletion::None) {
         return remove(core, call, held, shown);
     }
     let mut current = held.clone();
@@ -185,7 +186,7 @@ fn accepted(options: &DeleteOptions, object: Value) -> ObjectResponse {
 }
 
 /// Marks kinds with a deletion of their own. Returns whether the object must wait for a controller.
-fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
+fn special(core: &ServerCore, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
         defaults::child(marked, "status")["phase"] = json!("Terminating");
         // The first deletion marks a namespace even if nothing holds it back.
@@ -200,7 +201,12 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
 }
 
 /// Removes the object from the store; `None` if a concurrent write came first.
-fn remove(core: &Core, call: &Call, held: &Arc<Object>, shown: &Value) -> Option<ObjectResponse> {
+fn remove(
+    core: &ServerCore,
+    call: &VerbCall,
+    held: &Arc<StoredObject>,
+    shown: &Value,
+) -> Option<ObjectResponse> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
     observe(core, kind, Some(held), None);
@@ -210,7 +216,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>, shown: &Value) -> Option
 }
 
 /// Returns the object if the object still exists or the kind answers with it, else a Status.
-fn answer(call: &Call, shown: &Value, last: &Value, waits: bool) -> ObjectResponse {
+fn answer(call: &VerbCall, shown: &Value, last: &Value, waits: bool) -> ObjectResponse {
     let kind = &call.kind;
     if waits || kind.facts.returns_object {
         return ObjectResponse::ok(convert::restated(call, shown, last));
@@ -245,7 +251,7 @@ fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String>
 }
 
 /// Marks an object that must wait for finalizers.
-fn mark(core: &Core, object: &mut Value) {
+fn mark(core: &ServerCore, object: &mut Value) {
     if own_way(object) {
         if !meta::terminating(object) {
             meta::set(object, "deletionTimestamp", core.clock.rfc3339().into());
@@ -270,7 +276,7 @@ fn own_way(object: &Value) -> bool {
 }
 
 /// Kind of a Pod's deletion.
-enum Grace {
+enum PodDeletion {
     /// Without a grace period.
     None,
     /// The Pod is marked and waits for the kubelet.
@@ -282,14 +288,14 @@ enum Grace {
 }
 
 /// Marks a Pod with a grace period.
-fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
+fn graceful(core: &ServerCore, options: &DeleteOptions, pod: &mut Value) -> PodDeletion {
     let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
     if let (true, Some(held)) = (meta::terminating(pod), held) {
         if held == 0 {
-            return Grace::None;
+            return PodDeletion::None;
         }
         return match options.grace.filter(|asked| *asked < held) {
-            None => Grace::Pending,
+            None => PodDeletion::Pending,
             Some(asked) => shorten(core, pod, held, asked),
         };
     }
@@ -305,11 +311,11 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     if next > 1 {
         meta::set(pod, "generation", json!(next));
     }
-    if period > 0 { Grace::Wait } else { Grace::Now }
+    if period > 0 { PodDeletion::Wait } else { PodDeletion::Now }
 }
 
 /// Shortens the grace period of a Pod that is terminating.
-fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
+fn shorten(core: &ServerCore, pod: &mut Value, held: i64, asked: i64) -> PodDeletion {
     let now = core.clock.seconds();
     // The deletion time is the start plus the old period: the new period counts from the same
     // start.
@@ -318,16 +324,16 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     let (at, period) = if wanted < now { (now, asked.min(1)) } else { (wanted, asked) };
     meta::set(pod, "deletionTimestamp", core.clock.rfc3339_after(at - now).into());
     meta::set(pod, "deletionGracePeriodSeconds", json!(period));
-    if period > 0 { Grace::Wait } else { Grace::Now }
+    if period > 0 { PodDeletion::Wait } else { PodDeletion::Now }
 }
 
 /// Lets the life cycle of definitions, flow control, and the objects that the server makes by
 /// itself act on a stored write or a removal.
 pub(crate) fn observe(
-    core: &Core,
+    core: &ServerCore,
     kind: &Kind,
-    before: Option<&Arc<Object>>,
-    after: Option<&Arc<Object>>,
+    before: Option<&Arc<StoredObject>>,
+    after: Option<&Arc<StoredObject>>,
 ) {
     crds::observe(core, kind, before, after, instances);
     storage::by_server(|| {
@@ -340,12 +346,12 @@ pub(crate) fn observe(
 }
 
 /// Deletes all instances of a kind; finalizers may hold some of them.
-pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
+pub(crate) fn instances(core: &ServerCore, kind: &Arc<Kind>) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (_, held) in &snapshot {
         let place = (meta::text(&held.value, "namespace"), meta::text(&held.value, "name"));
         let (group, plural) = (&kind.served.group, &kind.served.plural);
-        let Ok(mut call) = Call::by_server(core, group, plural, place.0, place.1) else {
+        let Ok(mut call) = VerbCall::by_server(core, group, plural, place.0, place.1) else {
             continue;
         };
         // `by_server` looks the kind up by name, which may find another version: this kind is
@@ -353,7 +359,7 @@ pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
         call.kind = kind.clone();
         let options = DeleteOptions::default();
         // The deletion of the definition is the request.
-        let deleted = delete_as(core, &call, &options, Asked::Other, &mut Vec::new());
+        let deleted = delete_as(core, &call, &options, DeletionRequest::Other, &mut Vec::new());
         if let Err(error) = deleted {
             tracing::debug!(%error, "could not delete an instance of a dying definition");
         }
@@ -362,8 +368,8 @@ pub(crate) fn instances(core: &Core, kind: &Arc<Kind>) {
 
 /// Deletes all objects of a selection and answers them as a list.
 pub(crate) fn collection(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     chosen: &ListOptions,
     options: &DeleteOptions,
 ) -> Result<ObjectResponse, ApiError> {
@@ -399,20 +405,20 @@ pub(crate) fn collection(
 
 /// Deletes an object of a collection.
 fn one_of(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &DeleteOptions,
-    held: &Object,
+    held: &StoredObject,
     progress: &mut Progress,
 ) -> Result<(), ApiError> {
-    let one = Call {
+    let one = VerbCall {
         namespace: meta::text(&held.value, "namespace").to_owned(),
         name: meta::text(&held.value, "name").to_owned(),
         ..call.clone()
     };
     let shown = convert::shown(core, call, &held.value)?;
     let mut found = Vec::new();
-    let asked = Asked::Collection(meta::text(&held.value, "uid"));
+    let asked = DeletionRequest::Collection(meta::text(&held.value, "uid"));
     let deleted = delete_as(core, &one, options, asked, &mut found);
     // 404: the object was deleted meanwhile, which is the wanted outcome.
     if let Err(error) = deleted

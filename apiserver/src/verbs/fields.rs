@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Call;
-use crate::core::Core;
+use super::VerbCall;
+use crate::core::ServerCore;
 use crate::typed::TypeSchema;
 
 /// Records a create or update by the call's manager.
-pub(crate) fn track(core: &Core, call: &Call, old: Option<&Value>, new: &mut Value) {
+pub(crate) fn track(core: &ServerCore, call: &VerbCall, old: Option<&Value>, new: &mut Value) {
     let now = call.now(core);
     *new = crate::apply::track_update(
         types(call),
@@ -21,12 +21,12 @@ pub(crate) fn track(core: &Core, call: &Call, old: Option<&Value>, new: &mut Val
 }
 
 /// Whether an object has the types that tracking needs: the managed fields of others are dropped.
-pub(crate) fn are_typed(call: &Call, object: &Value) -> bool {
+pub(crate) fn are_typed(call: &VerbCall, object: &Value) -> bool {
     crate::apply::is_typed(types(call), object)
 }
 
 /// Returns the types of the call's kind.
-pub(crate) fn types(call: &Call) -> &TypeSchema {
+pub(crate) fn types(call: &VerbCall) -> &TypeSchema {
     &call.kind.types
 }
 

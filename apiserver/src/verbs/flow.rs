@@ -7,9 +7,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, bootstrap, fields};
+use super::{VerbCall, bootstrap, fields};
 use crate::apply::{self, ApplyRequest};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
@@ -32,7 +32,7 @@ const QUEUED: [(&str, u32, u32, u32, u32); 6] = [
 ];
 
 /// Creates the levels and schemas that every cluster has.
-pub(crate) fn seed(core: &Core) {
+pub(crate) fn seed(core: &ServerCore) {
     let exempt = json!({"nominalConcurrencyShares": 0, "lendablePercent": 0});
     level(core, "exempt", json!({"type": "Exempt", "exempt": exempt}));
     let rest = json!({"nominalConcurrencyShares": 5, "lendablePercent": 0,
@@ -62,7 +62,8 @@ pub(crate) fn seed(core: &Core) {
 }
 
 /// A schema of all requests of some subjects.
-type Plain = (&'static str, &'static str, u32, &'static str, &'static str, &'static [&'static str]);
+type FlowSchemaRow =
+    (&'static str, &'static str, u32, &'static str, &'static str, &'static [&'static str]);
 
 /// All service accounts of the namespace of the cluster's own programs.
 const SYSTEM: &str = "account=kube-system/*";
@@ -70,7 +71,7 @@ const SYSTEM: &str = "account=kube-system/*";
 const EVERYBODY: &str = "system:unauthenticated system:authenticated";
 /// Schemas of all requests of some subjects: name, level, precedence, method, subjects, and the
 /// only paths, if not all requests are meant.
-const PLAIN: [Plain; 9] = [
+const PLAIN: [FlowSchemaRow; 9] = [
     ("exempt", "exempt", 1, "", "system:masters", &[]),
     ("probes", "exempt", 2, "", EVERYBODY, &["/healthz", "/readyz", "/livez"]),
     ("system-nodes", "system", 500, "ByUser", "system:nodes", &[]),
@@ -118,7 +119,7 @@ fn all<'a>(subjects: impl Iterator<Item = &'a str>, paths: &[&str]) -> Value {
 }
 
 /// Creates a schema.
-fn schema(core: &Core, name: &str, level: &str, precedence: u32, method: &str, rule: Value) {
+fn schema(core: &ServerCore, name: &str, level: &str, precedence: u32, method: &str, rule: Value) {
     let mut spec = json!({"priorityLevelConfiguration": {"name": level},
         "matchingPrecedence": precedence, "rules": [rule]});
     if !method.is_empty() {
@@ -130,14 +131,14 @@ fn schema(core: &Core, name: &str, level: &str, precedence: u32, method: &str, r
 }
 
 /// Creates a level.
-fn level(core: &Core, name: &str, spec: Value) {
+fn level(core: &ServerCore, name: &str, spec: Value) {
     let annotations = json!({"apf.kubernetes.io/autoupdate-spec": "true"});
     let object = json!({"metadata": {"name": name, "annotations": annotations}, "spec": spec});
     bootstrap::seed(core, GROUP, LEVELS, "", object);
 }
 
 /// Writes the condition of schemas after a write or a removal of a schema or a level.
-pub(crate) fn observe(core: &Core, kind: &Kind, object: &Value) {
+pub(crate) fn observe(core: &ServerCore, kind: &Kind, object: &Value) {
     let name = meta::text(object, "name");
     if kind.is(GROUP, SCHEMAS) {
         settle(core, name);
@@ -157,8 +158,8 @@ fn level_of(schema: &Value) -> &str {
 }
 
 /// Writes the condition of a schema, unless already correct.
-fn settle(core: &Core, name: &str) {
-    let Ok(mut call) = Call::by_server(core, GROUP, SCHEMAS, "", name) else { return };
+fn settle(core: &ServerCore, name: &str) {
+    let Ok(mut call) = VerbCall::by_server(core, GROUP, SCHEMAS, "", name) else { return };
     "status".clone_into(&mut call.subresource);
     for _ in 0..ATTEMPTS {
         let Ok(held) = call.find(core) else { return };
@@ -197,10 +198,10 @@ fn settle(core: &Core, name: &str) {
 }
 
 /// Returns the condition of a schema.
-fn condition(core: &Core, schema: &Value) -> Value {
+fn condition(core: &ServerCore, schema: &Value) -> Value {
     let level = level_of(schema);
-    let exists =
-        Call::by_server(core, GROUP, LEVELS, "", level).is_ok_and(|call| call.find(core).is_ok());
+    let exists = VerbCall::by_server(core, GROUP, LEVELS, "", level)
+        .is_ok_and(|call| call.find(core).is_ok());
     let (status, reason, rest) = match exists {
         true => ("False", "Found", "and it exists"),
         false => ("True", "NotFound", "but there is no such object"),

@@ -8,24 +8,24 @@ use serde_json::{Value, json};
 
 use super::options::{ListOptions, Match};
 use super::suspend::convert;
-use super::{Call, ObjectResponse};
-use crate::core::Core;
+use super::{ObjectResponse, VerbCall};
+use crate::core::ServerCore;
 use crate::kinds::{Kind, events};
 use crate::selectors::{FieldSelector, LabelSelector, field_value};
 use crate::status::ApiError;
-use crate::storage::{self, Object, Snapshot};
-use token::Token;
+use crate::storage::{self, Snapshot, StoredObject};
+use token::ContinueToken;
 
 /// Selection of a list, watch or deletion of a collection.
 #[derive(Clone, Debug)]
-pub(crate) struct Selection {
+pub(crate) struct ListSelection {
     /// Label selector.
     labels: LabelSelector,
     /// Field selector, with fields named as they are stored.
     fields: FieldSelector,
 }
 
-impl Selection {
+impl ListSelection {
     /// Returns the selection of a request's options. Fails for fields by which the kind cannot be
     /// selected.
     pub(crate) fn of(kind: &Kind, options: &ListOptions) -> Result<Self, ApiError> {
@@ -150,12 +150,12 @@ pub(crate) fn awaited(options: &ListOptions) -> u64 {
 
 /// Lists objects.
 pub(crate) fn list(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     options: &ListOptions,
 ) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
-    let selection = Selection::of(kind, options)?;
+    let selection = ListSelection::of(kind, options)?;
     let source = source(core, call, options)?;
     // Converted before they are selected: labels and selectable fields are those of this version.
     let shown = selected(core, call, &selection, &source)?;
@@ -165,34 +165,38 @@ pub(crate) fn list(
 }
 
 /// The objects of a page as they are stored.
-pub(crate) struct Page {
+pub(crate) struct StoredPage {
     /// The objects, in the order of the list.
-    pub(crate) held: Vec<Arc<Object>>,
+    pub(crate) held: Vec<Arc<StoredObject>>,
     /// Metadata of the list: the version, and the beginning of the next page.
     pub(crate) metadata: Value,
 }
 
 /// Returns the stored objects of a page.
-pub(crate) fn page(core: &Core, call: &Call, options: &ListOptions) -> Result<Page, ApiError> {
-    let selection = Selection::of(&call.kind, options)?;
+pub(crate) fn page(
+    core: &ServerCore,
+    call: &VerbCall,
+    options: &ListOptions,
+) -> Result<StoredPage, ApiError> {
+    let selection = ListSelection::of(&call.kind, options)?;
     let source = source(core, call, options)?;
     let all = stored(call, &source).filter(|(_, held)| selection.matches(&held.value));
-    let all = Box::new(all.map(|(key, held)| (key, Item::Stored(held.clone()))));
+    let all = Box::new(all.map(|(key, held)| (key, ListedObject::Stored(held.clone()))));
     let (items, metadata) = cut(call, &selection, &source, all);
     let held = items.into_iter().filter_map(|(_, item)| match item {
-        Item::Stored(held) => Some(held),
-        Item::Shown(_) => None,
+        ListedObject::Stored(held) => Some(held),
+        ListedObject::Shown(_) => None,
     });
-    Ok(Page { held: held.collect(), metadata })
+    Ok(StoredPage { held: held.collect(), metadata })
 }
 
 /// Returns the first objects up to the limit, and the metadata of their list.
 fn cut<'s>(
-    call: &Call,
-    selection: &Selection,
+    call: &VerbCall,
+    selection: &ListSelection,
     source: &'s ListSource,
-    all: Items<'s>,
-) -> (Vec<(Arc<str>, Item)>, Value) {
+    all: ListedObjects<'s>,
+) -> (Vec<(Arc<str>, ListedObject)>, Value) {
     let mut items = Vec::new();
     let mut rest = 0_usize;
     for (key, object) in all {
@@ -218,7 +222,7 @@ fn cut<'s>(
         let last = last.strip_prefix(prefix(call).as_str()).unwrap_or(last);
         let start = format!("{last}\0");
         let revision = i64::try_from(source.revision).unwrap_or(i64::MAX);
-        metadata["continue"] = json!(Token { revision, start }.encode());
+        metadata["continue"] = json!(ContinueToken { revision, start }.encode());
         if selection.is_everything() {
             metadata["remainingItemCount"] = json!(rest);
         }
@@ -228,20 +232,20 @@ fn cut<'s>(
 
 /// Whether a full page ends before the last object. As upstream does, objects behind the page count
 /// whether or not they are selected; a list of a single name reads no others.
-fn has_more(call: &Call, selection: &Selection, source: &ListSource, last: &str) -> bool {
+fn has_more(call: &VerbCall, selection: &ListSelection, source: &ListSource, last: &str) -> bool {
     selection.fields.exact("metadata.name").is_none()
         && storage::in_namespace(&source.snapshot, &call.namespace).any(|(key, _)| **key > *last)
 }
 
 /// An object of a list.
-enum Item {
+enum ListedObject {
     /// In stored form.
-    Stored(Arc<Object>),
+    Stored(Arc<StoredObject>),
     /// Converted by a webhook.
     Shown(Value),
 }
 
-impl Item {
+impl ListedObject {
     fn shown(self, kind: &Kind) -> Value {
         match self {
             Self::Stored(held) => kind.present(&held.value),
@@ -251,30 +255,30 @@ impl Item {
 }
 
 /// Objects of a list with their keys.
-type Items<'s> = Box<dyn Iterator<Item = (&'s Arc<str>, Item)> + 's>;
+type ListedObjects<'s> = Box<dyn Iterator<Item = (&'s Arc<str>, ListedObject)> + 's>;
 
 /// Returns the selected objects from the start of the page on, with their keys.
 fn selected<'s>(
-    core: &Core,
-    call: &'s Call,
-    selection: &'s Selection,
+    core: &ServerCore,
+    call: &'s VerbCall,
+    selection: &'s ListSelection,
     source: &'s ListSource,
-) -> Result<Items<'s>, ApiError> {
+) -> Result<ListedObjects<'s>, ApiError> {
     check_versions(call, &source.snapshot)?;
     let all = stored(call, source);
     if !convert::is_by_webhook(&call.session, &call.kind) {
         let chosen = all.filter(|(_, held)| selection.matches(&held.value));
-        return Ok(Box::new(chosen.map(|(key, held)| (key, Item::Stored(held.clone())))));
+        return Ok(Box::new(chosen.map(|(key, held)| (key, ListedObject::Stored(held.clone())))));
     }
     let (keys, stored): (Vec<_>, Vec<_>) = all.map(|(key, held)| (key, &held.value)).unzip();
     let shown = convert::shown_all(core, &call.session, &call.kind, stored)?;
     let chosen = keys.into_iter().zip(shown).filter(|(_, object)| selection.matches(object));
-    Ok(Box::new(chosen.map(|(key, object)| (key, Item::Shown(object)))))
+    Ok(Box::new(chosen.map(|(key, object)| (key, ListedObject::Shown(object)))))
 }
 
 /// Refuses a list or a watch of objects one of which is stored in a version that is gone: upstream
 /// reads all objects of a kind before any is shown.
-pub(crate) fn check_versions(call: &Call, snapshot: &Snapshot) -> Result<(), ApiError> {
+pub(crate) fn check_versions(call: &VerbCall, snapshot: &Snapshot) -> Result<(), ApiError> {
     if call.kind.custom.is_none() {
         return Ok(());
     }
@@ -290,9 +294,9 @@ pub(crate) fn check_versions(call: &Call, snapshot: &Snapshot) -> Result<(), Api
 
 /// Returns the stored objects from the start of the page on, with their keys.
 fn stored<'s>(
-    call: &'s Call,
+    call: &'s VerbCall,
     source: &'s ListSource,
-) -> impl Iterator<Item = (&'s Arc<str>, &'s Arc<Object>)> + 's {
+) -> impl Iterator<Item = (&'s Arc<str>, &'s Arc<StoredObject>)> + 's {
     storage::in_namespace(&source.snapshot, &call.namespace)
         .filter(|(key, _)| ***key >= *source.start)
 }
@@ -314,12 +318,16 @@ fn assemble(kind: &Kind, mut items: Vec<Value>, metadata: &Value) -> Value {
 }
 
 /// Returns the beginning of all keys of a list, which tokens leave out.
-fn prefix(call: &Call) -> String {
+fn prefix(call: &VerbCall) -> String {
     if call.namespace.is_empty() { String::new() } else { storage::key(&call.namespace, "") }
 }
 
 /// Chooses the snapshot that a list reads.
-fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource, ApiError> {
+fn source(
+    core: &ServerCore,
+    call: &VerbCall,
+    options: &ListOptions,
+) -> Result<ListSource, ApiError> {
     if !options.token.is_empty() {
         return continued(core, call, options);
     }
@@ -352,8 +360,12 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource,
 }
 
 /// Chooses the snapshot of a list that continues.
-fn continued(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource, ApiError> {
-    let token = Token::decode(&options.token)?;
+fn continued(
+    core: &ServerCore,
+    call: &VerbCall,
+    options: &ListOptions,
+) -> Result<ListSource, ApiError> {
+    let token = ContinueToken::decode(&options.token)?;
     // As a text: it is not read as a number any more.
     if !matches!(options.version.as_str(), "" | "0") {
         let why = "specifying resource version is not allowed when using continue";
@@ -374,6 +386,6 @@ fn continued(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSour
     }
     match core.store.snapshot_at(resource, revision) {
         Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit }),
-        Err(_) => Err(ApiError::expired_token(Token { revision: -1, ..token }.encode())),
+        Err(_) => Err(ApiError::expired_token(ContinueToken { revision: -1, ..token }.encode())),
     }
 }

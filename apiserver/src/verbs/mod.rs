@@ -30,17 +30,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::auth::User;
-use crate::core::Core;
-use crate::hooks::Session;
+use crate::core::ServerCore;
+use crate::hooks::WebhookSession;
 use crate::kinds::Kind;
-use crate::status::{About, ApiError};
-use crate::storage::{self, Object};
+use crate::status::{ApiError, FailureSubject};
+use crate::storage::{self, StoredObject};
 use options::WriteOptions;
 use suspend::convert;
 
 /// A decoded request for a resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct VerbCall {
     /// The kind in the version of the URL.
     pub(crate) kind: Arc<Kind>,
     /// Namespace; empty for cluster-wide kinds and lists of all namespaces.
@@ -54,7 +54,7 @@ pub(crate) struct Call {
     /// Options of writes.
     pub(crate) options: WriteOptions,
     /// Questions to webhooks and their answers.
-    pub(crate) session: Arc<Session>,
+    pub(crate) session: Arc<WebhookSession>,
 }
 
 /// A successful answer with an object.
@@ -92,10 +92,10 @@ impl ObjectResponse {
     }
 }
 
-impl Call {
+impl VerbCall {
     /// Returns a call by the server, for bootstrapping and controllers.
     pub(crate) fn by_server(
-        core: &Core,
+        core: &ServerCore,
         group: &str,
         resource: &str,
         namespace: &str,
@@ -116,7 +116,7 @@ impl Call {
     }
 
     /// Returns the time of the request, which stays the same when a suspended verb runs again.
-    pub(crate) fn now(&self, core: &Core) -> String {
+    pub(crate) fn now(&self, core: &ServerCore) -> String {
         self.session.now(|| core.clock.rfc3339())
     }
 
@@ -126,8 +126,8 @@ impl Call {
     }
 
     /// Returns the subject of failures about the resource.
-    pub(crate) fn about(&self) -> About<'_> {
-        About::resource(&self.kind.served, &self.name)
+    pub(crate) fn about(&self) -> FailureSubject<'_> {
+        FailureSubject::resource(&self.kind.served, &self.name)
     }
 
     /// Returns the 404 for the object.
@@ -141,13 +141,13 @@ impl Call {
     }
 
     /// Returns the object in the store, or a 404.
-    pub(crate) fn find(&self, core: &Core) -> Result<Arc<Object>, ApiError> {
+    pub(crate) fn find(&self, core: &ServerCore) -> Result<Arc<StoredObject>, ApiError> {
         core.store.get(&self.kind.storage, &self.key()).ok_or_else(|| self.not_found())
     }
 }
 
 /// Executes a GET of an object.
-pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
+pub(crate) fn get(core: &ServerCore, call: &VerbCall) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
     Ok(ObjectResponse::ok(convert::shown(core, call, &held.value)?))
 }

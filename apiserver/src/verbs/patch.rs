@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::decode::{self, Body, BodyFault};
 use super::options::FieldValidation;
 use super::update::{self, NextState, SentVersion};
-use super::{Call, ObjectResponse, admit, fields};
+use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::go::type_name;
 use crate::kinds::meta;
 use crate::patch::{self, PatchError};
@@ -15,9 +15,9 @@ use crate::status::{ApiError, cause, forbidden_field, required};
 
 pub(super) mod printed;
 
-/// Form of a patch.
+/// Type of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum PatchType {
     /// JSON patch, RFC 6902.
     Json,
     /// Merge patch, RFC 7396.
@@ -32,12 +32,12 @@ pub(crate) enum Form {
 const MOST: usize = 10_000;
 
 /// Checks the options that concern only patches.
-pub(crate) fn check_options(form: Form, named: bool, force: bool) -> Result<(), ApiError> {
+pub(crate) fn check_options(form: PatchType, named: bool, force: bool) -> Result<(), ApiError> {
     let mut causes = Vec::new();
-    if form == Form::Apply && !named {
+    if form == PatchType::Apply && !named {
         causes.push(required("fieldManager", "is required for apply patch"));
     }
-    if form != Form::Apply && force {
+    if form != PatchType::Apply && force {
         causes.push(forbidden_field("force", "may not be specified for non-apply patch"));
     }
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid_options("PatchOptions", causes)) }
@@ -45,13 +45,13 @@ pub(crate) fn check_options(form: Form, named: bool, force: bool) -> Result<(), 
 
 /// Patches an object.
 pub(crate) fn patch(
-    core: &Core,
-    call: &Call,
-    form: Form,
+    core: &ServerCore,
+    call: &VerbCall,
+    form: PatchType,
     body: &Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    if form == Form::Apply {
+    if form == PatchType::Apply {
         return apply(core, call, body, warnings);
     }
     check_patch(form, &body.value)?;
@@ -61,7 +61,7 @@ pub(crate) fn patch(
         warnings.clear();
         let patched = patched(call, form, held, &body.value)?;
         let named = SentVersion::of(&patched)?;
-        let told = if form == Form::Json { stray(body) } else { duplicated(body) };
+        let told = if form == PatchType::Json { stray(body) } else { duplicated(body) };
         let decoded = match call.options.validation {
             FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
             FieldValidation::Warn => {
@@ -72,7 +72,7 @@ pub(crate) fn patch(
         };
         let mut object = decoded.map_err(|fault| {
             let fault = match (form, fault, fields::types(call).unconvertible(&patched)) {
-                (Form::Strategic, BodyFault::Type(_), Some(why)) => BodyFault::Type(why),
+                (PatchType::Strategic, BodyFault::Type(_), Some(why)) => BodyFault::Type(why),
                 (_, fault, _) => fault,
             };
             fault.of_patch(&printed::patched(call, form, &body.value, held, &patched))
@@ -113,27 +113,27 @@ fn stray(body: &Body) -> Vec<String> {
 }
 
 /// Checks the type of a patch's body.
-fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
+fn check_patch(form: PatchType, body: &Value) -> Result<(), ApiError> {
     match (form, body) {
-        (Form::Json, Value::Array(operations)) if operations.len() > MOST => {
+        (PatchType::Json, Value::Array(operations)) if operations.len() > MOST => {
             let found = operations.len();
             let text = format!(
                 "Request entity too large: The allowed maximum operations in a JSON patch is {MOST}, got {found}"
             );
             Err(ApiError::too_large(text))
         }
-        (Form::Json | Form::Strategic, Value::Null)
-        | (Form::Json, Value::Array(_))
-        | (Form::Merge | Form::Strategic, Value::Object(_)) => Ok(()),
-        (Form::Json, other) => {
+        (PatchType::Json | PatchType::Strategic, Value::Null)
+        | (PatchType::Json, Value::Array(_))
+        | (PatchType::Merge | PatchType::Strategic, Value::Object(_)) => Ok(()),
+        (PatchType::Json, other) => {
             let found = type_name(other);
             let text = format!(
                 "error decoding patch: json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
             );
             Err(ApiError::bad_request(text))
         }
-        (Form::Merge, Value::Null) => Err(ApiError::bad_request("Invalid JSON Patch")),
-        (Form::Strategic, other) => {
+        (PatchType::Merge, Value::Null) => Err(ApiError::bad_request("Invalid JSON Patch")),
+        (PatchType::Strategic, other) => {
             let found = type_name(other);
             let text = format!(
                 "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
@@ -151,12 +151,17 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
 }
 
 /// Applies a patch to the stored object.
-fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value, ApiError> {
+fn patched(
+    call: &VerbCall,
+    form: PatchType,
+    held: &Value,
+    body: &Value,
+) -> Result<Value, ApiError> {
     match form {
         // A null is decoded as an empty list of operations.
-        Form::Json if body.is_null() => Ok(held.clone()),
-        Form::Json => patch::json(held, body).map_err(refused),
-        Form::Strategic => {
+        PatchType::Json if body.is_null() => Ok(held.clone()),
+        PatchType::Json => patch::json(held, body).map_err(refused),
+        PatchType::Strategic => {
             let patched = patch::strategic(fields::types(call), held, body).map_err(refused);
             // The result is read into the kind's own type, so that a change of the kind by a patch
             // has no effect.
@@ -167,7 +172,7 @@ fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value,
                 patched
             })
         }
-        Form::Merge | Form::Apply => Ok(patch::merge(held, body)),
+        PatchType::Merge | PatchType::Apply => Ok(patch::merge(held, body)),
     }
 }
 
@@ -180,8 +185,8 @@ fn refused(error: PatchError) -> ApiError {
 
 /// Executes a server-side apply.
 fn apply(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: &Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -244,7 +249,7 @@ fn apply(
 }
 
 /// Refuses an apply whose keys are repeated, or warns about them, depending on the options.
-fn repeated(call: &Call, body: &Body, warnings: &mut Vec<String>) -> Result<(), ApiError> {
+fn repeated(call: &VerbCall, body: &Body, warnings: &mut Vec<String>) -> Result<(), ApiError> {
     if body.repeated.is_empty() {
         return Ok(());
     }
@@ -264,7 +269,7 @@ fn repeated(call: &Call, body: &Body, warnings: &mut Vec<String>) -> Result<(), 
 }
 
 /// Checks the parts of an apply body that name the type.
-fn check_intent(call: &Call, intent: &Value) -> Result<(), ApiError> {
+fn check_intent(call: &VerbCall, intent: &Value) -> Result<(), ApiError> {
     if intent["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
@@ -280,7 +285,7 @@ fn check_intent(call: &Call, intent: &Value) -> Result<(), ApiError> {
 
 /// Checks the apply's uid and version against the stored object.
 fn check_held(
-    call: &Call,
+    call: &VerbCall,
     intent: &Value,
     held: Option<&Value>,
     sent: &SentVersion,
@@ -356,11 +361,11 @@ mod tests {
 
     #[test]
     fn apply_needs_a_manager_and_only_apply_may_force() {
-        assert!(check_options(Form::Apply, true, true).is_ok());
-        let error = check_options(Form::Apply, false, false).unwrap_err();
+        assert!(check_options(PatchType::Apply, true, true).is_ok());
+        let error = check_options(PatchType::Apply, false, false).unwrap_err();
         assert!(
             error.message().ends_with("fieldManager: Required value: is required for apply patch")
         );
-        assert!(check_options(Form::Merge, true, true).is_err());
+        assert!(check_options(PatchType::Merge, true, true).is_err());
     }
 }

@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 use super::decode::{self, Body};
 use super::patch::printed;
-use super::{Call, ObjectResponse, admit, fields};
+use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::auth::{Attributes, User};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError, cause, forbidden_field, invalid_value, required};
+use crate::status::{ApiError, FailureSubject, cause, forbidden_field, invalid_value, required};
 
 /// Answers a review of the call's kind.
 pub(crate) fn review(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -58,7 +58,7 @@ pub(crate) fn review(
 
 /// Returns the 422 for the fields of a review.
 fn invalid(causes: Vec<Cause>) -> ApiError {
-    ApiError::invalid(About { group: AUTHORIZATION, kind: "", name: "" }, causes)
+    ApiError::invalid(FailureSubject { group: AUTHORIZATION, kind: "", name: "" }, causes)
 }
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -76,7 +76,7 @@ fn info(user: &User) -> Value {
 }
 
 /// Reviews a bearer token, for the audiences of the question or for the server.
-fn token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
+fn token(core: &ServerCore, spec: &Value) -> Result<Value, ApiError> {
     let token = text(spec, "token");
     if token.is_empty() {
         let text = "token is required for TokenReview in authentication";
@@ -148,7 +148,7 @@ fn check(spec: &Value, more: Vec<Cause>) -> Result<(), ApiError> {
 }
 
 /// Reviews access within a namespace, which must be that of the URL.
-fn local(core: &Core, call: &Call, object: &Value) -> Result<Value, ApiError> {
+fn local(core: &ServerCore, call: &VerbCall, object: &Value) -> Result<Value, ApiError> {
     let spec = &object["spec"];
     let mut more = nobody(spec);
     more.extend(selectors(spec));
@@ -169,7 +169,7 @@ fn local(core: &Core, call: &Call, object: &Value) -> Result<Value, ApiError> {
 }
 
 /// Returns the fault of a review with metadata; one within a namespace has it.
-fn named(call: &Call, object: &Value, is_local: bool) -> Option<Cause> {
+fn named(call: &VerbCall, object: &Value, is_local: bool) -> Option<Cause> {
     let mut metadata = object["metadata"].clone();
     let fields = metadata.as_object_mut()?;
     fields.remove("managedFields");
@@ -248,7 +248,7 @@ fn requirement(one: &Value, is_label: bool, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Reviews whether the user may do the described request.
-fn access(core: &Core, user: &User, spec: &Value) -> Value {
+fn access(core: &ServerCore, user: &User, spec: &Value) -> Value {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let wanted = if resource.is_object() {
         Attributes {
@@ -276,7 +276,7 @@ fn access(core: &Core, user: &User, spec: &Value) -> Value {
 }
 
 /// Returns all rules that hold for the user in a namespace.
-fn rules(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
+fn rules(core: &ServerCore, user: &User, spec: &Value) -> Result<Value, ApiError> {
     let namespace = text(spec, "namespace");
     if namespace.is_empty() {
         let text = "no namespace on request";

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::decode::{Body, BodyFault};
-use super::patch::{Form, refused_apply};
+use super::patch::{PatchType, refused_apply};
 use super::suspend::convert;
 use super::update::{self, NextState, SentVersion};
-use super::{Call, ObjectResponse, admit, fields};
+use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::apply::{ApplyRequest, ScaleChange, track_scale};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::patch;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{ApiError, FailureSubject, invalid_value};
 use crate::typed::TypeSchema;
 
 /// Paths of the fields that a kind's scale shows.
@@ -23,7 +23,7 @@ struct Paths {
 
 impl Paths {
     /// Returns the paths that a definition declares, or those of built-in kinds.
-    fn of(call: &Call) -> Self {
+    fn of(call: &VerbCall) -> Self {
         let split = |path: &str| -> Vec<String> {
             path.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect()
         };
@@ -58,7 +58,7 @@ fn write(object: &mut Value, path: &[String], value: Value) {
 }
 
 /// Returns the Scale of an object.
-pub(crate) fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
+pub(crate) fn scale(call: &VerbCall, object: &Value) -> Result<Value, ApiError> {
     let paths = Paths::of(call);
     let dotted = format!(".{}", paths.spec.join("."));
     let wanted = read(object, &paths.spec).and_then(Value::as_i64);
@@ -122,7 +122,7 @@ fn selector_text(selector: &Value) -> String {
 }
 
 /// Returns an object with the replicas of a Scale.
-pub(crate) fn with_replicas(call: &Call, object: &Value, scale: &Value) -> Value {
+pub(crate) fn with_replicas(call: &VerbCall, object: &Value, scale: &Value) -> Value {
     let mut scaled = object.clone();
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
     write(&mut scaled, &Paths::of(call).spec, json!(replicas));
@@ -130,13 +130,17 @@ pub(crate) fn with_replicas(call: &Call, object: &Value, scale: &Value) -> Value
 }
 
 /// Executes a GET of a scale.
-pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
+pub(crate) fn get(core: &ServerCore, call: &VerbCall) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
     Ok(ObjectResponse::ok(scale(call, &convert::shown(core, call, &held.value)?)?))
 }
 
 /// Executes a PUT of a scale.
-pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+pub(crate) fn replace(
+    core: &ServerCore,
+    call: &VerbCall,
+    body: &Body,
+) -> Result<ObjectResponse, ApiError> {
     let mut wanted = body.value.clone();
     // Before the look-up: a body for another object says nothing about this object.
     admit::match_namespace(call, &mut wanted)?;
@@ -146,16 +150,16 @@ pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<ObjectRes
 
 /// Executes a PATCH of a scale.
 pub(crate) fn patch(
-    core: &Core,
-    call: &Call,
-    form: Form,
+    core: &ServerCore,
+    call: &VerbCall,
+    form: PatchType,
     body: &Body,
 ) -> Result<ObjectResponse, ApiError> {
-    if form == Form::Apply && call.kind.custom.is_none() {
+    if form == PatchType::Apply && call.kind.custom.is_none() {
         return apply(core, call, body);
     }
     // Upstream refuses an apply for custom resources with these texts.
-    if form == Form::Apply {
+    if form == PatchType::Apply {
         let held = call.find(core)?;
         let managed = held.value["metadata"]["managedFields"].is_array();
         let name = &call.name;
@@ -176,7 +180,7 @@ pub(crate) fn patch(
     }
     store(core, call, |present| {
         let patched = match form {
-            Form::Json => {
+            PatchType::Json => {
                 patch::json(present, &body.value).map_err(|_| ApiError::unprocessable())?
             }
             _ => patch::merge(present, &body.value),
@@ -187,7 +191,7 @@ pub(crate) fn patch(
 }
 
 /// Applies a Scale to an object of a built-in kind: the replicas are applied to the object.
-fn apply(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
+fn apply(core: &ServerCore, call: &VerbCall, body: &Body) -> Result<ObjectResponse, ApiError> {
     let mut wanted = body.value.clone();
     if wanted["apiVersion"] != "autoscaling/v1" || wanted["kind"] != "Scale" {
         let text = |field: &str| wanted[field].as_str().unwrap_or_default().to_owned();
@@ -252,8 +256,8 @@ fn print(patched: &Value) -> String {
 
 /// Changes the replicas of an object to those of the scale that `make` returns.
 fn store(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     mut make: impl FnMut(&Value) -> Result<Value, ApiError>,
 ) -> Result<ObjectResponse, ApiError> {
     let paths = Paths::of(call);
@@ -272,7 +276,7 @@ fn store(
         if replicas < 0 && !call.kind.served.custom {
             let why = "must be greater than or equal to 0";
             let cause = invalid_value("spec.replicas", &json!(replicas), why);
-            let about = About { group: "autoscaling", kind: "Scale", name: &call.name };
+            let about = FailureSubject { group: "autoscaling", kind: "Scale", name: &call.name };
             return Err(ApiError::invalid(about, vec![cause]));
         }
         let mut next = held.clone();

@@ -13,14 +13,14 @@ use super::admit::policies::Operation;
 use super::decode::{self, Body};
 use super::subresources::{certificates, pods};
 use super::suspend::convert;
-use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
+use super::{ObjectResponse, VerbCall, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::pods::keep_class;
 use crate::kinds::{Kind, custom, meta, services, validate, workloads};
 use crate::served::Cause;
 use crate::status::{ApiError, invalid_value};
-use crate::storage::Object;
+use crate::storage::StoredObject;
 
 /// Attempts under concurrent writes before a change gives up.
 const ATTEMPTS: usize = 64;
@@ -35,8 +35,8 @@ pub(crate) enum NextState {
 
 /// Executes a PUT.
 pub(crate) fn replace(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -76,7 +76,7 @@ pub(crate) fn replace(
 }
 
 /// Checks the uid that a body names against that of the object.
-fn precondition(call: &Call, held: &Value, object: &Value) -> Result<(), ApiError> {
+fn precondition(call: &VerbCall, held: &Value, object: &Value) -> Result<(), ApiError> {
     let (wanted, uid) = (meta::text(object, "uid"), meta::text(held, "uid"));
     if wanted.is_empty() || wanted == uid {
         return Ok(());
@@ -113,7 +113,7 @@ impl SentVersion {
     }
 
     /// Checks that the version is current; without one the kind must allow unconditional updates.
-    pub(crate) fn check(&self, call: &Call, held: &Value) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, call: &VerbCall, held: &Value) -> Result<(), ApiError> {
         match self.0 {
             Some(version) if version.to_string() == meta::text(held, "resourceVersion") => Ok(()),
             Some(_) => Err(ApiError::modified(call.about())),
@@ -132,8 +132,8 @@ impl SentVersion {
 
 /// Computes the next state with `make` and stores it.
 pub(crate) fn change(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     mut make: impl FnMut(Option<&Value>) -> Result<NextState, ApiError>,
 ) -> Result<ObjectResponse, ApiError> {
     for _ in 0..ATTEMPTS {
@@ -162,7 +162,7 @@ pub(crate) fn change(
 }
 
 /// Checks that the user may create the object, for a change that creates it.
-fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
+fn may_create(core: &ServerCore, call: &VerbCall) -> Result<(), ApiError> {
     let served = &call.kind.served;
     let wanted = Attributes {
         verb: "create".to_owned(),
@@ -179,9 +179,9 @@ fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
 
 /// Tries to store a change once; `None` if a concurrent write came first.
 fn attempt(
-    core: &Core,
-    call: &Call,
-    held: &Arc<Object>,
+    core: &ServerCore,
+    call: &VerbCall,
+    held: &Arc<StoredObject>,
     shown: &Value,
     next: NextState,
 ) -> Result<Option<ObjectResponse>, ApiError> {
@@ -255,7 +255,12 @@ fn attempt(
 }
 
 /// Returns the next state with the fields that the server owns.
-fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<Value, ApiError> {
+fn prepared(
+    core: &ServerCore,
+    call: &VerbCall,
+    shown: &Value,
+    next: NextState,
+) -> Result<Value, ApiError> {
     let kind = &call.kind;
     let (mut object, applied) = match next {
         NextState::Update(object) => (object, false),
@@ -291,7 +296,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Result<
 }
 
 /// Removes an object that no finalizer holds any more; false if a concurrent write came first.
-fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> bool {
+fn remove(core: &ServerCore, call: &VerbCall, held: &Arc<StoredObject>) -> bool {
     if call.options.dry_run {
         return true;
     }
@@ -311,7 +316,7 @@ pub(crate) fn finished(kind: &Kind, object: &Value) -> bool {
 }
 
 /// Resets the fields that the endpoint may not change.
-fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
+fn confine(core: &ServerCore, call: &VerbCall, shown: &Value, object: &mut Value) {
     let kind = &call.kind;
     let part = |field: &str| shown.get(field).cloned();
     match call.subresource.as_str() {
@@ -348,7 +353,7 @@ fn confine(core: &Core, call: &Call, shown: &Value, object: &mut Value) {
 }
 
 /// Returns the fields of the metadata that a write of the status changes, too.
-fn with_status(call: &Call) -> impl Iterator<Item = &'static str> {
+fn with_status(call: &VerbCall) -> impl Iterator<Item = &'static str> {
     const FIELDS: [&str; 5] =
         ["labels", "annotations", "finalizers", "ownerReferences", "generateName"];
     let served = &call.kind.served;
@@ -369,8 +374,8 @@ fn with_status(call: &Call) -> impl Iterator<Item = &'static str> {
 
 /// Returns the part of an object that a subresource writes, with the new value.
 fn written(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     shown: &Value,
     object: &Value,
 ) -> (&'static str, Option<Value>) {
@@ -391,7 +396,7 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
 }
 
 /// Returns all faults of a change, and warnings of those that are tolerated.
-fn check(call: &Call, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
+fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
     let mut causes = meta::check_change(&call.kind, old, new);
     let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
@@ -465,7 +470,7 @@ fn is_of_new_event(cause: &Cause, is_series_kept: bool) -> bool {
 
 /// Rewords a fault of a custom resource's status, which is validated separately: the texts do not
 /// name the status, the field does.
-fn below_status(call: &Call, cause: &mut Cause) {
+fn below_status(call: &VerbCall, cause: &mut Cause) {
     if let Some(inner) = cause.field.strip_prefix("status.").filter(|_| call.kind.served.custom) {
         let whole = format!("{} in body", cause.field);
         cause.message = cause.message.replace(&whole, &format!("{inner} in body"));

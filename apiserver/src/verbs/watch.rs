@@ -11,15 +11,15 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::Call;
-use super::list::{Selection, version};
+use super::VerbCall;
+use super::list::{ListSelection, version};
 use super::options::ListOptions;
 use super::suspend::convert;
-use crate::core::Core;
-use crate::faults::{Action, LONGEST, Order, Tap};
+use crate::core::ServerCore;
+use crate::faults::{FaultAction, LONGEST, Tap, WatchCommand};
 use crate::kinds::{Kind, meta};
 use crate::status::ApiError;
-use crate::storage::{self, Change, Cursor};
+use crate::storage::{self, Cursor, StoredChange};
 
 /// Changes that are taken from the log at once.
 const BITE: usize = 64;
@@ -29,7 +29,7 @@ const BOOKMARKS: Duration = Duration::from_secs(60);
 
 /// An event of a watch.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Event {
+pub(crate) enum WatchEvent {
     /// `ADDED`, `MODIFIED` or `DELETED` with the object.
     Object(&'static str, Value),
     /// A bookmark.
@@ -56,11 +56,11 @@ pub(crate) struct Unconverted {
 #[derive(Debug)]
 pub(crate) struct Watcher {
     /// The server, whose store is read.
-    core: Arc<Core>,
+    core: Arc<ServerCore>,
     /// Kind of the objects, in the version of the URL.
     kind: Arc<Kind>,
     /// Objects that the watch is about.
-    selection: Selection,
+    selection: ListSelection,
     /// Beginning of the keys that belong to the namespace.
     prefix: String,
     /// Position in the history: changes behind the cursor have not been read.
@@ -68,11 +68,11 @@ pub(crate) struct Watcher {
     /// Bytes of a fault that are sent before anything else.
     raw: VecDeque<Bytes>,
     /// Objects of the initial state that have not been sent yet.
-    initial: VecDeque<Arc<storage::Object>>,
+    initial: VecDeque<Arc<storage::StoredObject>>,
     /// Events that can be sent now.
-    ready: VecDeque<Event>,
+    ready: VecDeque<WatchEvent>,
     /// Delayed events, each with the time of readiness.
-    lagging: VecDeque<(Instant, Event)>,
+    lagging: VecDeque<(Instant, WatchEvent)>,
     /// Time of the next bookmark; `None` without bookmarks.
     bookmarks: Option<Instant>,
     /// Time at which the watch ends.
@@ -91,13 +91,13 @@ pub(crate) struct Watcher {
 
 /// Opens a watch; `actions` are its faults.
 pub(crate) fn open(
-    core: &Arc<Core>,
-    call: &Call,
+    core: &Arc<ServerCore>,
+    call: &VerbCall,
     options: &ListOptions,
-    actions: &[Action],
+    actions: &[FaultAction],
 ) -> Result<Watcher, ApiError> {
     let kind = call.kind.clone();
-    let selection = Selection::of(&kind, options)?;
+    let selection = ListSelection::of(&kind, options)?;
     let asked = version(&options.version).map_err(ApiError::unclassified)?.unwrap_or(0);
     // Faults and the log of requests name a resource by plural; the watch does the same.
     let tap = core.faults.tap(&kind.served.plural);
@@ -145,9 +145,9 @@ pub(crate) fn open(
 }
 
 /// Returns the revision that a fault shows to a watch as the present, and for how long.
-fn behind(actions: &[Action]) -> Option<(u64, Duration)> {
+fn behind(actions: &[FaultAction]) -> Option<(u64, Duration)> {
     actions.iter().find_map(|action| match action {
-        Action::Behind(revision, time) => Some((*revision, *time)),
+        FaultAction::Behind(revision, time) => Some((*revision, *time)),
         _ => None,
     })
 }
@@ -193,26 +193,26 @@ impl Watcher {
 
     /// Queues an error as the last event.
     fn fail(&mut self, error: &ApiError) {
-        self.ready.push_back(Event::Error(error.body()));
+        self.ready.push_back(WatchEvent::Error(error.body()));
         self.over = true;
     }
 
     /// Applies the faults that strike the watch on opening.
-    fn afflict(&mut self, actions: &[Action]) {
+    fn afflict(&mut self, actions: &[FaultAction]) {
         for action in actions {
             match action {
-                Action::CloseWatch => {
+                FaultAction::CloseWatch => {
                     self.initial.clear();
                     self.ready.clear();
                     self.over = true;
                 }
-                Action::FailWatch(code) => {
+                FaultAction::FailWatch(code) => {
                     self.initial.clear();
                     self.ready.clear();
                     self.fail(&failure(*code));
                 }
-                Action::RawFrame(bytes) => self.raw.push_back(bytes.clone()),
-                Action::RepeatWatch(back) => self.again(*back, false),
+                FaultAction::RawFrame(bytes) => self.raw.push_back(bytes.clone()),
+                FaultAction::RepeatWatch(back) => self.again(*back, false),
                 _ => {}
             }
         }
@@ -238,10 +238,10 @@ impl Watcher {
     }
 
     /// Waits for the next event; `None` ends the watch.
-    pub(crate) async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<WatchEvent> {
         loop {
             match self.next_change().await? {
-                Event::Unconverted(change) => {
+                WatchEvent::Unconverted(change) => {
                     if let Some(event) = self.converted(*change).await {
                         return Some(event);
                     }
@@ -253,7 +253,7 @@ impl Watcher {
 
     /// Converts a change, and returns the event; `None` if the change does not concern the
     /// selection. A failed conversion ends the watch.
-    async fn converted(&mut self, change: Unconverted) -> Option<Event> {
+    async fn converted(&mut self, change: Unconverted) -> Option<WatchEvent> {
         let (before, after) = (change.before, change.after);
         let stored: Vec<Value> = before.iter().chain(after.iter()).cloned().collect();
         let mut shown = match convert::wait(&self.core, &self.kind, &stored).await {
@@ -269,7 +269,7 @@ impl Watcher {
     }
 
     /// Waits for the next event, before conversion. Cancel safe.
-    async fn next_change(&mut self) -> Option<Event> {
+    async fn next_change(&mut self) -> Option<WatchEvent> {
         loop {
             // A paused watch still ends: only events are held back.
             if !self.tap.paused() || self.over {
@@ -295,17 +295,17 @@ impl Watcher {
     }
 
     /// Takes the next event, if any is ready.
-    fn take(&mut self) -> Option<Event> {
+    fn take(&mut self) -> Option<WatchEvent> {
         if let Some(bytes) = self.raw.pop_front() {
-            return Some(Event::Raw(bytes));
+            return Some(WatchEvent::Raw(bytes));
         }
         if let Some(held) = self.initial.pop_front() {
             if self.converts {
                 let (after, revision) = (Some(held.value.clone()), held.revision);
                 let change = Unconverted { before: None, after, revision };
-                return Some(Event::Unconverted(Box::new(change)));
+                return Some(WatchEvent::Unconverted(Box::new(change)));
             }
-            return Some(Event::Object("ADDED", self.kind.present(&held.value)));
+            return Some(WatchEvent::Object("ADDED", self.kind.present(&held.value)));
         }
         if let Some((due, _)) = self.lagging.front()
             && *due <= Instant::now()
@@ -328,10 +328,10 @@ impl Watcher {
             biased;
             // Orders first: tests expect their effect before any later event.
             order = self.tap.next() => match order {
-                Some(Order::Close) => self.over = true,
-                Some(Order::Fail(code)) => self.fail(&failure(code)),
-                Some(Order::Raw(bytes)) => self.ready.push_back(Event::Raw(bytes)),
-                Some(Order::Again { back, only_one }) => self.again(back, only_one),
+                Some(WatchCommand::Close) => self.over = true,
+                Some(WatchCommand::Fail(code)) => self.fail(&failure(code)),
+                Some(WatchCommand::Raw(bytes)) => self.ready.push_back(WatchEvent::Raw(bytes)),
+                Some(WatchCommand::Again { back, only_one }) => self.again(back, only_one),
                 None => {}
             },
             () = self.cursor.changed(), if !paused => {}
@@ -351,7 +351,7 @@ impl Watcher {
     }
 
     /// Queues an event behind the delayed events.
-    fn line_up(&mut self, event: Event) {
+    fn line_up(&mut self, event: WatchEvent) {
         let lag = self.tap.lag();
         // While delayed events wait, a later event must not overtake them.
         if lag.is_zero() && self.lagging.is_empty() {
@@ -402,19 +402,19 @@ impl Watcher {
     }
 
     /// Returns the event of a change for this selection; `None` if the change does not concern it.
-    fn event(&self, change: &Change) -> Option<Event> {
+    fn event(&self, change: &StoredChange) -> Option<WatchEvent> {
         if !change.key.starts_with(&self.prefix) {
             return None;
         }
-        let value = |object: &Option<Arc<storage::Object>>| {
+        let value = |object: &Option<Arc<storage::StoredObject>>| {
             object.as_ref().map(|object| object.value.clone())
         };
         if self.converts {
             let (before, after) = (value(&change.before), value(&change.after));
             let change = Unconverted { before, after, revision: change.revision };
-            return Some(Event::Unconverted(Box::new(change)));
+            return Some(WatchEvent::Unconverted(Box::new(change)));
         }
-        let chosen = |held: &&Arc<storage::Object>| self.selection.matches(&held.value);
+        let chosen = |held: &&Arc<storage::StoredObject>| self.selection.matches(&held.value);
         let was = change.before.as_ref().filter(chosen);
         let is = change.after.as_ref().filter(chosen);
         let name = name_of(was.is_some(), is.is_some())?;
@@ -423,30 +423,35 @@ impl Watcher {
             // The last state of a deleted or deselected object carries the version of that change.
             meta::set(&mut shown, "resourceVersion", change.revision.to_string().into());
         }
-        Some(Event::Object(name, shown))
+        Some(WatchEvent::Object(name, shown))
     }
 
     /// Returns the event of a converted change.
-    fn named(&self, before: Option<Value>, after: Option<Value>, revision: u64) -> Option<Event> {
+    fn named(
+        &self,
+        before: Option<Value>,
+        after: Option<Value>,
+        revision: u64,
+    ) -> Option<WatchEvent> {
         let selected = |object: Option<Value>| object.filter(|one| self.selection.matches(one));
         let (was, is) = (selected(before), selected(after));
         let name = name_of(was.is_some(), is.is_some())?;
         if let Some(shown) = is {
-            return Some(Event::Object(name, shown));
+            return Some(WatchEvent::Object(name, shown));
         }
         let mut last = was?;
         meta::set(&mut last, "resourceVersion", revision.to_string().into());
-        Some(Event::Object(name, last))
+        Some(WatchEvent::Object(name, last))
     }
 
     /// Returns a bookmark; `initial` marks the end of the initial state.
-    fn bookmark(&self, initial: bool) -> Event {
+    fn bookmark(&self, initial: bool) -> WatchEvent {
         let mut metadata = json!({"resourceVersion": self.cursor.revision.to_string()});
         if initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let served = &self.kind.served;
-        Event::Bookmark(json!({
+        WatchEvent::Bookmark(json!({
             "kind": served.kind, "apiVersion": served.api_version(), "metadata": metadata,
         }))
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use serde::{Deserialize, Serialize};
-use windlass::api::Condition;
+use windlass::api::WaitCondition;
 use windlass::controller::Finalize;
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
@@ -145,7 +145,7 @@ async fn main() -> std::result::Result<(), BoxError> {
         }
     };
     let home = tokio::time::timeout(PATIENCE, created).await??;
-    records.wait_for("home", &Condition::is("Ready", "True"), PATIENCE).await?;
+    records.wait_for("home", &WaitCondition::is("Ready", "True"), PATIENCE).await?;
     println!("records outside: {}", dns.records());
     records.delete("home").await?;
     records.wait_deleted("home", home.uid(), PATIENCE).await?;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Namespace;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windlass::api::Condition;
+use windlass::api::WaitCondition;
 use windlass::controller::Failure;
 use windlass::error::BoxError;
 use windlass::external::{
@@ -342,7 +342,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     println!("the operator crashed; schemas: {}", mysql.schemas());
 
     let running = start();
-    schemas.wait_for("orders", &Condition::is("Ready", "True"), PATIENCE).await?;
+    schemas.wait_for("orders", &WaitCondition::is("Ready", "True"), PATIENCE).await?;
     println!(
         "another one found it; schemas: {}, creations: {}",
         mysql.schemas(),
@@ -407,7 +407,7 @@ mod tests {
         }
 
         async fn until_ready(&self) {
-            let ready = Condition::is("Ready", "True");
+            let ready = WaitCondition::is("Ready", "True");
             self.schemas().wait_for("orders", &ready, 5 * PATIENCE).await.unwrap();
         }
 
@@ -480,7 +480,7 @@ mod tests {
         let running = world.run();
         world.create(json!({})).await;
         world.until(|| world.mysql.statements("CREATE") > 0).await;
-        let refused = Condition::is("Ready", "False");
+        let refused = WaitCondition::is("Ready", "False");
         world.schemas().wait_for("orders", &refused, PATIENCE).await.unwrap();
         assert_eq!(world.mysql.with(|state| state.schemas["orders"].clone()), theirs);
 
@@ -502,7 +502,7 @@ mod tests {
         world.create(json!({ EXTERNAL_NAME: "theirs" })).await;
         world.until_ready().await;
         world.schemas().delete("orders").await.unwrap();
-        let refused = Condition::is("Ready", "False");
+        let refused = WaitCondition::is("Ready", "False");
         world.schemas().wait_for("orders", &refused, PATIENCE).await.unwrap();
         assert_eq!((world.mysql.schemas(), world.mysql.statements("DROP")), (1, 0));
         assert!(identifier("theirs; DROP DATABASE orders").is_err());

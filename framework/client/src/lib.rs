@@ -27,4 +27,4 @@ pub use windlass_core::__private;
 /// The example of the crate's page compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Page;
+struct CrateExample;

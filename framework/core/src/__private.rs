@@ -170,14 +170,16 @@ pub fn next_field<'de, A: MapAccess<'de>>(
 ) -> Result<Option<usize>, A::Error> {
     while let Some(name) = map.next_key_seed(KnownNames(fields))? {
         match name {
-            Name::Field(place) => return Ok(Some(place)),
+            RootMember::Field(place) => return Ok(Some(place)),
             // Only the group: an object of another version is read, too.
-            Name::ApiVersion => {
-                map.next_value_seed(Same { expected: group(api_version), found: group })?;
+            RootMember::ApiVersion => {
+                map.next_value_seed(RequiredText { expected: group(api_version), found: group })?;
             }
-            Name::Kind => map.next_value_seed(Same { expected: kind, found: |text| text })?,
+            RootMember::Kind => {
+                map.next_value_seed(RequiredText { expected: kind, found: |text| text })?
+            }
             // The server may know fields that the type does not have.
-            Name::Other => drop(map.next_value::<IgnoredAny>()?),
+            RootMember::Other => drop(map.next_value::<IgnoredAny>()?),
         }
     }
     Ok(None)
@@ -208,7 +210,7 @@ pub fn required<T, E: serde::de::Error>(value: Option<T>, name: &'static str) ->
 }
 
 /// A recognised name.
-enum Name {
+enum RootMember {
     Field(usize),
     ApiVersion,
     Kind,
@@ -219,25 +221,29 @@ enum Name {
 struct KnownNames(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for KnownNames {
-    type Value = Name;
+    type Value = RootMember;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RootMember, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for KnownNames {
-    type Value = Name;
+    type Value = RootMember;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a field name")
     }
 
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Name, E> {
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<RootMember, E> {
         Ok(match name {
-            "apiVersion" => Name::ApiVersion,
-            "kind" => Name::Kind,
-            name => self.0.iter().position(|known| *known == name).map_or(Name::Other, Name::Field),
+            "apiVersion" => RootMember::ApiVersion,
+            "kind" => RootMember::Kind,
+            name => self
+                .0
+                .iter()
+                .position(|known| *known == name)
+                .map_or(RootMember::Other, RootMember::Field),
         })
     }
 }
@@ -248,14 +254,14 @@ fn group(api_version: &str) -> &str {
 }
 
 /// A text that must equal `expected`, or be empty.
-struct Same {
+struct RequiredText {
     /// The text that is accepted.
     expected: &'static str,
     /// Returns the part of a text that is compared.
     found: fn(&str) -> &str,
 }
 
-impl<'de> DeserializeSeed<'de> for Same {
+impl<'de> DeserializeSeed<'de> for RequiredText {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -263,7 +269,7 @@ impl<'de> DeserializeSeed<'de> for Same {
     }
 }
 
-impl Visitor<'_> for Same {
+impl Visitor<'_> for RequiredText {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

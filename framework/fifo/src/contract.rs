@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::known::Known;
+use super::key_lister::KeyListerGetter;
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
 
@@ -116,18 +116,18 @@ pub trait Queue {
         &mut self,
         key: Self::Key,
         delta: ObjectDelta<Self::Object>,
-        known: &dyn Known<Self::Key, Self::Object>,
+        known: &dyn KeyListerGetter<Self::Key, Self::Object>,
     );
 
     /// Queues a list.
     fn enter_list(
         &mut self,
         list: Replacement<Self::Key, Self::Object>,
-        known: &dyn Known<Self::Key, Self::Object>,
+        known: &dyn KeyListerGetter<Self::Key, Self::Object>,
     );
 
     /// Queues the known objects again, by the queue's own rules.
-    fn resync(&mut self, known: &dyn Known<Self::Key, Self::Object>);
+    fn resync(&mut self, known: &dyn KeyListerGetter<Self::Key, Self::Object>);
 
     /// Takes out the next item.
     fn take(&mut self) -> Option<QueueItem<Self::Popped>>;
@@ -183,7 +183,7 @@ pub trait Queue {
     fn delete(
         &mut self,
         object: Self::Object,
-        known: &dyn Known<Self::Key, Self::Object>,
+        known: &dyn KeyListerGetter<Self::Key, Self::Object>,
     ) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Deleted(Deleted::seen(object)), known);
@@ -204,7 +204,7 @@ pub trait Queue {
         &mut self,
         list: Vec<Self::Object>,
         resource_version: &str,
-        known: &dyn Known<Self::Key, Self::Object>,
+        known: &dyn KeyListerGetter<Self::Key, Self::Object>,
     ) -> Vec<EnqueueError<Self::Object>> {
         if !self.has_room() && !list.is_empty() {
             return list.into_iter().map(EnqueueError::Full).collect();

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use super::contract::{Queue, QueueItem, Replacement};
-use super::known::Known;
+use super::key_lister::KeyListerGetter;
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::Rules;
 use windlass_core::error::BoxError;
@@ -148,7 +148,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
     fn enqueue_tombstones(
         &mut self,
         listed: &BTreeSet<K>,
-        known: &dyn Known<K, T>,
+        known: &dyn KeyListerGetter<K, T>,
         is_initial: bool,
     ) {
         let queued: Vec<K> =
@@ -192,7 +192,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         &self.rules
     }
 
-    fn enter(&mut self, key: K, delta: ObjectDelta<T>, known: &dyn Known<K, T>) {
+    fn enter(&mut self, key: K, delta: ObjectDelta<T>, known: &dyn KeyListerGetter<K, T>) {
         self.is_populated = true;
         let is_deletion = matches!(delta, ObjectDelta::Deleted(_));
         // The consumer does not know the object, so there is nothing to delete.
@@ -202,7 +202,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         self.push(key, delta, false);
     }
 
-    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
+    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn KeyListerGetter<K, T>) {
         // Only the first list counts for `has_synced`, and only if nothing was queued before the
         // list.
         let is_initial = !self.is_populated;
@@ -222,7 +222,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         }
     }
 
-    fn resync(&mut self, known: &dyn Known<K, T>) {
+    fn resync(&mut self, known: &dyn KeyListerGetter<K, T>) {
         for key in known.keys() {
             // A `Sync` behind queued deltas would bring an older state back.
             if !self.places.contains_key(&key)

@@ -55,7 +55,7 @@ mod batches;
 mod closed;
 mod contract;
 mod delta_fifo;
-mod known;
+mod key_lister;
 mod object_delta;
 mod object_fifo;
 mod rate_limiter;
@@ -69,7 +69,7 @@ mod tests;
 pub use closed::{Closed, Synced, unsynced};
 pub use contract::{ProcessOutcome, Queue, QueueItem, Replacement};
 pub use delta_fifo::{DeltaFifo, Deltas};
-pub use known::Known;
+pub use key_lister::KeyListerGetter;
 pub use object_delta::{Deleted, DeltaType, ObjectDelta};
 pub use object_fifo::Fifo;
 pub use rate_limiter::{

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use super::contract::{Queue, QueueItem, Replacement};
-use super::known::Known;
+use super::key_lister::KeyListerGetter;
 use super::object_delta::ObjectDelta;
 use super::rules::Rules;
 use windlass_core::error::BoxError;
@@ -50,7 +50,7 @@ pub struct Fifo<K, T> {
     /// The keys that have a place, in order.
     order: VecDeque<K>,
     /// The places by key.
-    entries: BTreeMap<K, Entry<T>>,
+    entries: BTreeMap<K, QueuedObject<T>>,
     /// Places with an object.
     objects: usize,
     /// Whether anything was queued: an empty queue has not synced before.
@@ -60,7 +60,7 @@ pub struct Fifo<K, T> {
 }
 
 /// The place of a key; without an object after a deletion.
-struct Entry<T> {
+struct QueuedObject<T> {
     /// The newest state; `None` after a deletion.
     object: Option<T>,
     /// Whether the place belongs to the first list.
@@ -123,7 +123,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
             }
             None => {
                 self.order.push_back(key.clone());
-                self.entries.insert(key, Entry { object: Some(object), is_initial });
+                self.entries.insert(key, QueuedObject { object: Some(object), is_initial });
                 self.objects += 1;
                 self.initial += usize::from(is_initial);
             }
@@ -140,7 +140,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
         &self.rules
     }
 
-    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn Known<K, T>) {
+    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn KeyListerGetter<K, T>) {
         self.is_populated = true;
         match delta {
             ObjectDelta::Deleted(_) => {
@@ -157,7 +157,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
     }
 
     /// A list that is not whole drops nothing.
-    fn enter_list(&mut self, list: Replacement<K, T>, _known: &dyn Known<K, T>) {
+    fn enter_list(&mut self, list: Replacement<K, T>, _known: &dyn KeyListerGetter<K, T>) {
         // A list that comes before the first list was taken out replaces it, and counts as the
         // first list, too.
         let is_initial = !self.has_synced();
@@ -174,7 +174,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
     }
 
     /// Does nothing: every object has a place by construction.
-    fn resync(&mut self, _known: &dyn Known<K, T>) {}
+    fn resync(&mut self, _known: &dyn KeyListerGetter<K, T>) {}
 
     fn take(&mut self) -> Option<QueueItem<(K, T)>> {
         loop {

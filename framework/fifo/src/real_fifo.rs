@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::contract::{ProcessOutcome, Queue, QueueItem, Replacement};
-use super::known::Known;
+use super::key_lister::KeyListerGetter;
 use super::object_delta::{Deleted, DeltaType, ObjectDelta};
 use super::rules::Rules;
 use windlass_core::error::BoxError;
@@ -100,7 +100,7 @@ pub struct RealFifo<K, T> {
     /// Names and trims objects.
     rules: Rules<K, T>,
     /// The deltas that wait, oldest first.
-    entries: VecDeque<Entry<K, T>>,
+    entries: VecDeque<QueuedDelta<K, T>>,
     /// Bound on the number of entries; at least 1.
     most: usize,
     /// Whether a list is a single entry.
@@ -112,7 +112,7 @@ pub struct RealFifo<K, T> {
 }
 
 /// A waiting delta.
-struct Entry<K, T> {
+struct QueuedDelta<K, T> {
     /// The change.
     delta: RealDelta<K, T>,
     /// Whether the entry belongs to the first list.
@@ -237,7 +237,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     fn push(&mut self, delta: RealDelta<K, T>, is_initial: bool) {
-        self.entries.push_back(Entry { delta, is_initial });
+        self.entries.push_back(QueuedDelta { delta, is_initial });
         self.initial += usize::from(is_initial);
     }
 
@@ -293,7 +293,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     fn tombstones(
         &self,
         listed: &BTreeSet<K>,
-        known: &dyn Known<K, T>,
+        known: &dyn KeyListerGetter<K, T>,
     ) -> Vec<(K, ObjectDelta<T>)> {
         let (queued, last) = self.last_deltas();
         let mut missing = Vec::new();
@@ -324,12 +324,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         &self.rules
     }
 
-    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn Known<K, T>) {
+    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn KeyListerGetter<K, T>) {
         self.is_populated = true;
         self.push(RealDelta::Object { key, delta }, false);
     }
 
-    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
+    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn KeyListerGetter<K, T>) {
         let is_initial = !self.is_populated;
         self.is_populated = true;
         let Replacement { objects, is_whole, resource_version } = list;
@@ -355,7 +355,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         }
     }
 
-    fn resync(&mut self, known: &dyn Known<K, T>) {
+    fn resync(&mut self, known: &dyn KeyListerGetter<K, T>) {
         if self.is_atomic {
             if !self.is_synced_last() {
                 self.push(RealDelta::SyncAll, false);
@@ -374,7 +374,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
     }
 
     fn take(&mut self) -> Option<QueueItem<RealDelta<K, T>>> {
-        let Entry { delta, is_initial } = self.entries.pop_front()?;
+        let QueuedDelta { delta, is_initial } = self.entries.pop_front()?;
         self.initial -= usize::from(is_initial);
         Some(QueueItem { item: delta, is_initial })
     }
@@ -382,7 +382,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
     fn give_back(&mut self, taken: QueueItem<RealDelta<K, T>>) {
         let QueueItem { item: delta, is_initial } = taken;
         self.initial += usize::from(is_initial);
-        self.entries.push_front(Entry { delta, is_initial });
+        self.entries.push_front(QueuedDelta { delta, is_initial });
     }
 
     fn states(item: &RealDelta<K, T>) -> Vec<(K, Option<T>)> {

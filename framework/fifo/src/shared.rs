@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::closed::{Closed, Synced};
 use super::contract::{Admitted, ProcessOutcome, Queue, Replacement};
-use super::known::{Known, View};
+use super::key_lister::{KeyListerGetter, View};
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
 use windlass_core::sync::{Mutex, Notify};
@@ -232,7 +232,7 @@ impl<Q: Queue> Shared<Q> {
     pub async fn delete(
         &self,
         object: Q::Object,
-        known: &(impl Known<Q::Key, Q::Object> + Sync),
+        known: &(impl KeyListerGetter<Q::Key, Q::Object> + Sync),
     ) -> Result<(), EnqueueError<Q::Object>> {
         let (key, object) = self.rules.admit(object)?;
         let mut object = Some(object);
@@ -262,7 +262,7 @@ impl<Q: Queue> Shared<Q> {
         &self,
         list: Vec<Q::Object>,
         resource_version: &str,
-        known: &(impl Known<Q::Key, Q::Object> + Sync),
+        known: &(impl KeyListerGetter<Q::Key, Q::Object> + Sync),
     ) -> Vec<EnqueueError<Q::Object>> {
         let (list, mut refused) = Replacement::admit(&self.rules, list, resource_version);
         let mut list = Some(list);
@@ -291,7 +291,7 @@ impl<Q: Queue> Shared<Q> {
     /// Safe.
     pub async fn resync(
         &self,
-        known: &(impl Known<Q::Key, Q::Object> + Sync),
+        known: &(impl KeyListerGetter<Q::Key, Q::Object> + Sync),
     ) -> Result<(), Closed> {
         self.compare(
             || View::of(known),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_cache::delta::Delta;
 use windlass_cache::store::{
-    self, Event, ListGeneration, Observed, Representation, Store, StreamMark,
+    self, ListGeneration, Observed, Representation, Store, StoreEvent, StreamMark,
 };
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
@@ -13,9 +13,9 @@ use windlass_core::wire::{
 };
 
 /// The cache of a kind, with changes that were read and not applied yet.
-pub struct Cache {
+pub struct OfflineCache {
     /// The store.
-    core: Arc<store::Core>,
+    core: Arc<store::StoreCore>,
     /// Number of the list that objects belong to.
     run: ListGeneration,
     /// Changes that were read and not applied yet.
@@ -26,13 +26,13 @@ pub struct Cache {
     watch: FrameDecoder,
 }
 
-impl std::fmt::Debug for Cache {
+impl std::fmt::Debug for OfflineCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache").field("read", &self.read.len()).finish_non_exhaustive()
+        f.debug_struct("OfflineCache").field("read", &self.read.len()).finish_non_exhaustive()
     }
 }
 
-impl Cache {
+impl OfflineCache {
     /// An empty cache of kind `K`.
     pub fn of<K: Resource>() -> Self {
         Self::kept_as::<K>(Representation::default())
@@ -41,9 +41,9 @@ impl Cache {
     /// An empty cache of kind `K` that stores objects in this representation.
     pub fn kept_as<K: Resource>(representation: Representation) -> Self {
         let info = K::static_info().expect("a kind that its type knows");
-        let mode = store::Mode::of::<K>(representation, None);
+        let settings = store::StoreSettings::of::<K>(representation, None);
         Self {
-            core: store::Core::with_mode(info, Clock::system(), mode, 0),
+            core: store::StoreCore::with_settings(info, Clock::system(), settings, 0),
             run: ListGeneration::default(),
             read: Vec::new(),
             list: ListSplitter::with_limit(MAX_PIECE),
@@ -94,7 +94,7 @@ impl Cache {
     /// Applies the changes, and calls `each` with the key of every change.
     pub fn apply(&mut self, each: &mut dyn FnMut(&ObjectKey)) {
         let applied = self.core.apply(std::mem::take(&mut self.read));
-        applied.events.iter().map(Event::key).for_each(each);
+        applied.events.iter().map(StoreEvent::key).for_each(each);
     }
 
     /// Discards the changes.

@@ -15,7 +15,7 @@ use windlass_core::wire::{
 
 /// Result of [`list`]: the items and the metadata of a list.
 #[derive(Debug, PartialEq, Eq)]
-pub struct List {
+pub struct ScannedList {
     /// Bytes of each item; of an item beyond the limit the beginning, as an error.
     pub items: Vec<Result<Vec<u8>, Vec<u8>>>,
     /// The list's `metadata.resourceVersion`.
@@ -28,7 +28,10 @@ pub struct List {
 ///
 /// # Errors
 /// The reason why the bytes are no list.
-pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Result<List, String> {
+pub fn list<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    limit: usize,
+) -> Result<ScannedList, String> {
     let mut splitter = ListSplitter::with_limit(limit);
     let mut items = Vec::new();
     for piece in pieces {
@@ -42,7 +45,7 @@ pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Res
     }
     let meta = splitter.finish().map_err(|error| error.to_string())?;
     let (resource_version, continue_token) = (meta.resource_version, meta.continue_token);
-    Ok(List { items, resource_version, continue_token })
+    Ok(ScannedList { items, resource_version, continue_token })
 }
 
 /// Metadata that the cache reads from an object's bytes without decoding the object.

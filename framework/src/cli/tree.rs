@@ -47,12 +47,12 @@ struct State {
     /// Whether the object has a deletion timestamp.
     is_being_deleted: bool,
     /// In the order of the object.
-    conditions: Vec<Condition>,
+    conditions: Vec<ShownCondition>,
 }
 
 /// The part of a condition that is shown.
 #[derive(Clone, Debug, PartialEq)]
-struct Condition {
+struct ShownCondition {
     /// `type` of the condition.
     kind: String,
     /// `True`, `False` or `Unknown`.
@@ -240,13 +240,13 @@ impl State {
 }
 
 /// The conditions of an object, with escaped texts.
-fn conditions(object: &DynamicObject) -> Vec<Condition> {
+fn conditions(object: &DynamicObject) -> Vec<ShownCondition> {
     let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
     let conditions = object.rest.get("status").and_then(|status| status["conditions"].as_array());
     conditions
         .into_iter()
         .flatten()
-        .map(|condition| Condition {
+        .map(|condition| ShownCondition {
             kind: text(&condition["type"]),
             status: text(&condition["status"]),
             reason: text(&condition["reason"]),

@@ -122,12 +122,12 @@ impl GroupVersionKind {
 /// A call that was not answered with a review: a status of HTTP and its text. The failure policy of
 /// the webhook decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct HttpFailure {
     pub(crate) code: StatusCode,
     pub(crate) text: String,
 }
 
-impl Failure {
+impl HttpFailure {
     pub(crate) fn new(code: StatusCode, text: impl Into<String>) -> Self {
         // The text may have names of a body, which may be of any length.
         Self { code, text: cut(&text.into(), LONGEST).to_owned() }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use windlass_core::crd::{CustomResource, Versions, conversion_path};
 
-use crate::admission::Failure;
+use crate::admission::HttpFailure;
 use crate::cut::cut;
 use crate::review::LONGEST_NAME;
 use crate::size::{MAX_BODY, ResponseMemory};
@@ -45,7 +45,7 @@ const GROWTH: usize = 64 * 1024;
 
 /// A kind whose objects are converted.
 #[derive(Clone, Debug)]
-pub(crate) struct Conversion {
+pub(crate) struct ConvertedKind {
     pub(crate) path: String,
     /// Name of the definition.
     pub(crate) definition: String,
@@ -53,7 +53,7 @@ pub(crate) struct Conversion {
     pub(crate) versions: Option<Versions>,
 }
 
-impl Conversion {
+impl ConvertedKind {
     pub(crate) fn of<K: CustomResource>() -> Self {
         let info = K::static_info();
         let path = info.as_ref().map(|info| conversion_path(&info.group, &info.kind));
@@ -73,11 +73,11 @@ struct Review<'a> {
     #[serde(default)]
     kind: String,
     #[serde(borrow)]
-    request: Option<Request<'a>>,
+    request: Option<ConversionRequest<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Request<'a> {
+struct ConversionRequest<'a> {
     #[serde(default)]
     uid: String,
     #[serde(default, rename = "desiredAPIVersion")]
@@ -147,8 +147,8 @@ impl Converter {
         &self,
         body: &[u8],
         memory: impl ResponseMemory,
-    ) -> Result<Bytes, Failure> {
-        let Request { uid, desired, objects } = read(body)?;
+    ) -> Result<Bytes, HttpFailure> {
+        let ConversionRequest { uid, desired, objects } = read(body)?;
         let objects = objects.unwrap_or_default().0;
         let mut output = Output { bytes: Vec::with_capacity(body.len()), memory };
         output.begin(&uid)?;
@@ -180,7 +180,7 @@ impl Converter {
         desired: &str,
         objects: &[&RawValue],
         output: &mut Output<M>,
-    ) -> Result<Result<(), String>, Failure> {
+    ) -> Result<Result<(), String>, HttpFailure> {
         let info = self.versions.info();
         let (group, version) = desired.split_once('/').unwrap_or(("", desired));
         if group != info.group {
@@ -257,22 +257,22 @@ impl<M> AsRef<[u8]> for Output<M> {
 }
 
 impl<M: ResponseMemory> Output<M> {
-    fn begin(&mut self, uid: &str) -> Result<(), Failure> {
+    fn begin(&mut self, uid: &str) -> Result<(), HttpFailure> {
         let head = format!(r#"{{"apiVersion":"{VERSION}","kind":"{KIND}","response":{{"uid":"#);
         self.write(head.as_bytes())?;
         self.write_value(&Value::from(uid))?;
         self.write(br#","convertedObjects":["#)
     }
 
-    fn write_value(&mut self, value: &Value) -> Result<(), Failure> {
+    fn write_value(&mut self, value: &Value) -> Result<(), HttpFailure> {
         let text = serde_json::to_vec(value).map_err(|error| {
             let text = format!("cannot write a converted object: {error}");
-            Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+            HttpFailure::new(StatusCode::INTERNAL_SERVER_ERROR, text)
         })?;
         self.write(&text)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), HttpFailure> {
         let missing = (self.bytes.len() + bytes.len()).saturating_sub(self.bytes.capacity());
         if missing > 0 {
             let more = missing.max(GROWTH);
@@ -280,7 +280,7 @@ impl<M: ResponseMemory> Output<M> {
             if !self.memory.grow(more) {
                 let text = "the memory for converted objects is used by other reviews; ask again, or \
                             list in smaller pages";
-                return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, text));
+                return Err(HttpFailure::new(StatusCode::SERVICE_UNAVAILABLE, text));
             }
             self.bytes.reserve_exact(room);
         }
@@ -289,8 +289,8 @@ impl<M: ResponseMemory> Output<M> {
     }
 }
 
-fn read(body: &[u8]) -> Result<Request<'_>, Failure> {
-    let bad = |text: String| Failure::new(StatusCode::BAD_REQUEST, text);
+fn read(body: &[u8]) -> Result<ConversionRequest<'_>, HttpFailure> {
+    let bad = |text: String| HttpFailure::new(StatusCode::BAD_REQUEST, text);
     // The text of the error would quote values of objects.
     let review: Review<'_> = serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());

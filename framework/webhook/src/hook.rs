@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use windlass_core::resource::{DynamicObject, Resource};
 use windlass_core::wire::{Undecodable, times};
 
-use crate::admission::{Admission, Failure, Operation};
+use crate::admission::{Admission, HttpFailure, Operation};
 use crate::change::carry;
 use crate::handlers::{Mutate, Validate};
 use crate::patch::diff;
@@ -18,7 +18,7 @@ use crate::review::{HandlerResponse, Objects, Question};
 
 /// The future of a response.
 pub(crate) type HookFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<HandlerResponse, Failure>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<HandlerResponse, HttpFailure>> + Send + 'a>>;
 
 /// A handler of any kind.
 pub(crate) trait Hook: Send + Sync {
@@ -38,11 +38,11 @@ enum Unread {
     /// The object is not as its type wants it: the request is denied with this text.
     Denied(String),
     /// The question itself is wrong.
-    Failed(Failure),
+    Failed(HttpFailure),
 }
 
 impl Unread {
-    fn into_response(self) -> Result<HandlerResponse, Failure> {
+    fn into_response(self) -> Result<HandlerResponse, HttpFailure> {
         match self {
             Self::Denied(why) => Ok(HandlerResponse {
                 response: AdmissionResponse::deny(why),
@@ -170,7 +170,7 @@ fn check_kind<K: Resource>(cx: &Admission) -> Result<(), Unread> {
         info.kind,
         info.api_version(),
     );
-    Err(Unread::Failed(Failure::new(StatusCode::BAD_REQUEST, text)))
+    Err(Unread::Failed(HttpFailure::new(StatusCode::BAD_REQUEST, text)))
 }
 
 /// Reads an object of a request.
@@ -184,7 +184,7 @@ fn decode_json<T: serde::de::DeserializeOwned>(
 ) -> Result<T, Unread> {
     let Some(sent) = sent.map(RawValue::get) else {
         let text = format!("cannot judge the request: it has no {field}");
-        return Err(Unread::Failed(Failure::new(StatusCode::BAD_REQUEST, text)));
+        return Err(Unread::Failed(HttpFailure::new(StatusCode::BAD_REQUEST, text)));
     };
     times::from_slice(sent.as_bytes()).map_err(|error| {
         let why = Undecodable::explain::<T>(sent.as_bytes(), &error);
@@ -196,7 +196,7 @@ fn decode_json<T: serde::de::DeserializeOwned>(
 fn written<K: Resource>(object: &K) -> Result<Value, Unread> {
     let mut value = serde_json::to_value(object).map_err(|error| {
         let text = format!("cannot write the object as JSON: {error}; correct its Serialize");
-        Unread::Failed(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
+        Unread::Failed(HttpFailure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
     })?;
     times::encode_value(&mut value);
     Ok(value)

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::admission::{Admission, Failure, Operation};
+use crate::admission::{Admission, HttpFailure, Operation};
 use crate::cut::cut;
 use crate::patch::PatchOperation;
 use crate::response::AdmissionResponse;
@@ -68,7 +68,7 @@ pub(crate) struct HandlerResponse {
 
 impl<'a> Question<'a> {
     /// Reads a review.
-    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Failure> {
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, HttpFailure> {
         let review: Review<'a> = serde_json::from_slice(body).map_err(|error| refused(&error))?;
         if review.api_version != VERSION || review.kind != KIND {
             let text = format!(
@@ -76,24 +76,24 @@ impl<'a> Question<'a> {
                 cut(&review.kind, LONGEST_NAME),
                 cut(&review.api_version, LONGEST_NAME)
             );
-            return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+            return Err(HttpFailure::new(StatusCode::BAD_REQUEST, text));
         }
         let Some(request) = review.request else {
             let text = "cannot answer the AdmissionReview: it has no request";
-            return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+            return Err(HttpFailure::new(StatusCode::BAD_REQUEST, text));
         };
         let objects: Objects<'a> = part(request)?;
         let admission = Admission { operation: objects.operation, ..part(request)? };
         if admission.uid.is_empty() {
             let text = "cannot answer the AdmissionReview: its request has no uid";
-            return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+            return Err(HttpFailure::new(StatusCode::BAD_REQUEST, text));
         }
         let kind = &admission.kind;
         let names = [&admission.uid, &admission.name, &kind.group, &kind.version, &kind.kind];
         if names.iter().any(|name| name.len() > LONGEST_NAME) {
             let text =
                 format!("cannot answer the {KIND}: a name has more than {LONGEST_NAME} bytes");
-            return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+            return Err(HttpFailure::new(StatusCode::BAD_REQUEST, text));
         }
         Ok(Self { admission, objects })
     }
@@ -113,22 +113,22 @@ impl Objects<'_> {
 }
 
 /// Reads a part of the request.
-fn part<'a, T: Deserialize<'a>>(request: &'a RawValue) -> Result<T, Failure> {
+fn part<'a, T: Deserialize<'a>>(request: &'a RawValue) -> Result<T, HttpFailure> {
     serde_json::from_str(request.get()).map_err(|error| refused(&error))
 }
 
 /// Returns the failure of a body that is no review, without values of it.
-fn refused(error: &serde_json::Error) -> Failure {
+fn refused(error: &serde_json::Error) -> HttpFailure {
     let (line, column) = (error.line(), error.column());
     let text = format!("cannot read the body as {KIND} of {VERSION}: line {line}, column {column}");
-    Failure::new(StatusCode::BAD_REQUEST, text)
+    HttpFailure::new(StatusCode::BAD_REQUEST, text)
 }
 
 impl HandlerResponse {
     /// Returns the review with the answer.
-    pub(crate) fn review(self, admission: &Admission) -> Result<Value, Failure> {
+    pub(crate) fn review(self, admission: &Admission) -> Result<Value, HttpFailure> {
         if let Some(why) = &self.response.failure {
-            return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, why.clone()));
+            return Err(HttpFailure::new(StatusCode::INTERNAL_SERVER_ERROR, why.clone()));
         }
         let allowed = self.response.is_allowed();
         let mut response = json!({ "uid": admission.uid, "allowed": allowed });
@@ -141,7 +141,7 @@ impl HandlerResponse {
         } else if !self.patch.is_empty() {
             let patch = serde_json::to_vec(&self.patch).map_err(|error| {
                 let text = format!("cannot write the patch: {error}");
-                Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+                HttpFailure::new(StatusCode::INTERNAL_SERVER_ERROR, text)
             })?;
             response["patchType"] = json!("JSONPatch");
             response["patch"] = json!(STANDARD.encode(patch));

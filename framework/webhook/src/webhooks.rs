@@ -18,11 +18,11 @@ use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::{ApiDuration, Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
-use crate::admission::Failure;
+use crate::admission::HttpFailure;
 use crate::configuration::{
     ConfigurationOptions, Configurations, Registered, WebhookRegistration, configurations,
 };
-use crate::conversion::{Conversion, Converter, LargeObjectPermit};
+use crate::conversion::{ConvertedKind, Converter, LargeObjectPermit};
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
@@ -59,7 +59,7 @@ const RESERVE: Duration = Duration::from_millis(500);
 #[derive(Clone, Default)]
 pub struct Webhooks {
     hooks: Vec<(Registered, Arc<dyn Hook>)>,
-    conversions: Vec<Conversion>,
+    conversions: Vec<ConvertedKind>,
 }
 
 impl fmt::Debug for Webhooks {
@@ -140,7 +140,7 @@ impl Webhooks {
     /// client of the API server gets its text.
     #[must_use]
     pub fn converting<K: CustomResource>(mut self) -> Self {
-        self.conversions.push(Conversion::of::<K>());
+        self.conversions.push(ConvertedKind::of::<K>());
         self
     }
 
@@ -175,7 +175,7 @@ impl Webhooks {
     }
 
     /// Returns the conversions.
-    pub(crate) fn conversions(&self) -> &[Conversion] {
+    pub(crate) fn conversions(&self) -> &[ConvertedKind] {
         &self.conversions
     }
 
@@ -220,7 +220,7 @@ impl Webhooks {
         }
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let meters = hooks.keys().map(|path| (path.clone(), Meter::new(&metrics, path))).collect();
-        Ok(AdmissionHandler { shared: Arc::new(Shared { hooks, judges, meters, clock }) })
+        Ok(AdmissionHandler { shared: Arc::new(WebhookHandlers { hooks, judges, meters, clock }) })
     }
 }
 
@@ -249,7 +249,7 @@ impl PathHandler {
         }
     }
 
-    async fn handle(&self, body: &[u8], memory: impl ResponseMemory) -> Result<Bytes, Failure> {
+    async fn handle(&self, body: &[u8], memory: impl ResponseMemory) -> Result<Bytes, HttpFailure> {
         match self {
             Self::Admission(hook) => {
                 let question = Question::read(body)?;
@@ -266,10 +266,10 @@ impl PathHandler {
 /// Has no socket: a server, or a test, gives it requests whose body was read.
 #[derive(Clone)]
 pub struct AdmissionHandler {
-    shared: Arc<Shared>,
+    shared: Arc<WebhookHandlers>,
 }
 
-struct Shared {
+struct WebhookHandlers {
     hooks: BTreeMap<String, PathHandler>,
     /// The validating webhooks of creations: kind and path.
     judges: Vec<(ResourceInfo, String)>,
@@ -316,7 +316,7 @@ impl AdmissionHandler {
     pub(crate) async fn handle_read<M: ResponseMemory>(
         &self,
         parts: &Parts,
-        read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), Failure>,
+        read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), HttpFailure>,
     ) -> Response<Bytes> {
         let path = parts.uri.path();
         let began = self.shared.clock.now();
@@ -326,7 +326,7 @@ impl AdmissionHandler {
         drop(in_flight);
         let answer = match reviewed {
             Ok(review) => respond(StatusCode::OK, review),
-            Err(Failure { code, text }) => {
+            Err(HttpFailure { code, text }) => {
                 tracing::warn!(webhook = path, code = code.as_u16(), "{text}");
                 let message = json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -345,12 +345,12 @@ impl AdmissionHandler {
         &self,
         parts: &Parts,
         began: Instant,
-        read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), Failure>,
-    ) -> Result<Bytes, Failure> {
+        read: impl AsyncFnOnce(Duration, ReviewSize) -> Result<(Bytes, M), HttpFailure>,
+    ) -> Result<Bytes, HttpFailure> {
         let path = parts.uri.path();
         let Some(hook) = self.shared.hooks.get(path) else {
             let text = format!("no webhook has the path {path:?}");
-            return Err(Failure::new(StatusCode::NOT_FOUND, text));
+            return Err(HttpFailure::new(StatusCode::NOT_FOUND, text));
         };
         check(parts)?;
         let limit = timeout(parts.uri.query().unwrap_or_default());
@@ -363,7 +363,7 @@ impl AdmissionHandler {
                 "cannot read a body of {} bytes: at most {longest} are accepted",
                 body.len()
             );
-            return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
+            return Err(HttpFailure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
         }
         // Decoding runs code of the types, which may panic as well.
         let answering = caught(hook.handle(&body, memory));
@@ -375,27 +375,27 @@ impl AdmissionHandler {
                 tracing::error!(webhook = path, "a webhook panicked: {}", panic_text(&*panic));
                 self.shared.meters.get(path).into_iter().for_each(Meter::panicked);
                 let text = format!("the webhook at {path:?} panicked: see the operator's log");
-                Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
+                Err(HttpFailure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
             }
             None => {
                 let text = format!("the webhook at {path:?} gave no answer within {limit:?}");
-                Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, text))
+                Err(HttpFailure::new(StatusCode::GATEWAY_TIMEOUT, text))
             }
         }
     }
 }
 
 /// Checks method and type of a request.
-fn check(parts: &Parts) -> Result<(), Failure> {
+fn check(parts: &Parts) -> Result<(), HttpFailure> {
     if parts.method != Method::POST {
         let text = format!("cannot {} a webhook: POST a review", parts.method);
-        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
+        return Err(HttpFailure::new(StatusCode::METHOD_NOT_ALLOWED, text));
     }
     let media = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         let text = format!("cannot read a body of type {essence:?}: send application/json");
-        return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+        return Err(HttpFailure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
     }
     Ok(())
 }

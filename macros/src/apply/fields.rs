@@ -9,16 +9,16 @@ use crate::names;
 
 /// A field that an apply configuration can set.
 #[derive(Debug)]
-pub(super) struct Field<'a> {
+pub(super) struct ApplyField<'a> {
     pub(super) ident: &'a Ident,
     pub(super) json: String,
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: FieldShape<'a>,
     pub(super) docs: Vec<&'a Attribute>,
 }
 
 /// The type of a field, without the options around it.
 #[derive(Debug)]
-pub(super) enum Shape<'a> {
+pub(super) enum FieldShape<'a> {
     One(&'a Type),
     /// A type that may be another name of an option.
     Named(&'a Type),
@@ -43,7 +43,7 @@ struct Serde {
 }
 
 /// Returns the fields of a struct that is written field by field; `None` for other types.
-pub(super) fn named(input: &DeriveInput) -> Option<Vec<Field<'_>>> {
+pub(super) fn named(input: &DeriveInput) -> Option<Vec<ApplyField<'_>>> {
     let container = Serde::read(&input.attrs);
     if !input.generics.params.is_empty() || container.is_other {
         return None;
@@ -59,11 +59,11 @@ pub(super) fn named(input: &DeriveInput) -> Option<Vec<Field<'_>>> {
         }
         let plain = syn::ext::IdentExt::unraw(ident).to_string();
         let json = serde.rename.unwrap_or_else(|| renamed(&plain, rule));
-        let mut read = Field::new(ident, json, &field.ty);
+        let mut read = ApplyField::new(ident, json, &field.ty);
         if serde.has_function {
-            read.shape = Shape::Json;
+            read.shape = FieldShape::Json;
         } else if serde.is_flattened {
-            read.shape = Shape::Flattened(&field.ty);
+            read.shape = FieldShape::Flattened(&field.ty);
         }
         read.docs = field.attrs.iter().filter(|attr| attr.path().is_ident("doc")).collect();
         Some(read)
@@ -71,7 +71,7 @@ pub(super) fn named(input: &DeriveInput) -> Option<Vec<Field<'_>>> {
     Some(fields.collect())
 }
 
-impl<'a> Field<'a> {
+impl<'a> ApplyField<'a> {
     /// Reads a field by type.
     pub(super) fn new(ident: &'a Ident, json: String, ty: &'a Type) -> Self {
         Self { ident, json, shape: shape(ty), docs: Vec::new() }
@@ -79,15 +79,15 @@ impl<'a> Field<'a> {
 }
 
 /// Returns the shape of a type; options and boxes do not matter.
-fn shape(ty: &Type) -> Shape<'_> {
+fn shape(ty: &Type) -> FieldShape<'_> {
     match arguments(ty) {
         Some((name, arguments)) => match (name.as_str(), arguments.as_slice()) {
             ("Option" | "Box", [inner]) => match shape(inner) {
-                Shape::Named(inner) => Shape::One(inner),
+                FieldShape::Named(inner) => FieldShape::One(inner),
                 inner => inner,
             },
-            ("Vec" | "BTreeSet" | "HashSet" | "VecDeque", [item, ..]) => Shape::List(item),
-            ("BTreeMap" | "HashMap" | "IndexMap", [key, value, ..]) => Shape::Map(key, value),
+            ("Vec" | "BTreeSet" | "HashSet" | "VecDeque", [item, ..]) => FieldShape::List(item),
+            ("BTreeMap" | "HashMap" | "IndexMap", [key, value, ..]) => FieldShape::Map(key, value),
             _ => one(ty),
         },
         None => one(ty),
@@ -95,11 +95,11 @@ fn shape(ty: &Type) -> Shape<'_> {
 }
 
 /// Returns the shape of a type that is no container.
-fn one(ty: &Type) -> Shape<'_> {
+fn one(ty: &Type) -> FieldShape<'_> {
     if matches!(ty, Type::Path(_)) && !crate::schema::is_scalar(ty) {
-        Shape::Named(ty)
+        FieldShape::Named(ty)
     } else {
-        Shape::One(ty)
+        FieldShape::One(ty)
     }
 }
 
@@ -207,11 +207,11 @@ mod tests {
         let fields = named(&input).unwrap();
         let names: Vec<_> = fields.iter().map(|field| field.json.as_str()).collect();
         assert_eq!(names, ["hostName", "TTL", "out", "labels", "rest", "every", "type"]);
-        assert!(matches!(fields[1].shape, Shape::One(_)));
-        assert!(matches!(fields[2].shape, Shape::List(_)));
-        assert!(matches!(fields[3].shape, Shape::Map(..)));
-        assert!(matches!(fields[4].shape, Shape::Flattened(_)));
-        assert!(matches!(fields[5].shape, Shape::Json));
+        assert!(matches!(fields[1].shape, FieldShape::One(_)));
+        assert!(matches!(fields[2].shape, FieldShape::List(_)));
+        assert!(matches!(fields[3].shape, FieldShape::Map(..)));
+        assert!(matches!(fields[4].shape, FieldShape::Flattened(_)));
+        assert!(matches!(fields[5].shape, FieldShape::Json));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{DeriveInput, Visibility};
 
-use fields::{Field, Shape};
+use fields::{ApplyField, FieldShape};
 
 use crate::crate_path;
 use crate::errors::Errors;
@@ -72,7 +72,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
 }
 
 /// The kind of a root struct.
-pub(crate) struct Root<'a> {
+pub(crate) struct RootKind<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) vis: &'a Visibility,
     /// `group/version`: a text, or an expression of constants.
@@ -86,15 +86,15 @@ pub(crate) struct Root<'a> {
 /// Returns the apply configuration of a root struct, whose fields beside `metadata` are given with
 /// their names in JSON.
 pub(crate) fn expand_root<'a>(
-    root: &Root<'_>,
+    root: &RootKind<'_>,
     fields: impl Iterator<Item = (&'a Ident, &'a str, &'a syn::Type)>,
 ) -> TokenStream {
-    let (p, Root { ident, vis, api_version, kind, .. }) = (private(), root);
+    let (p, RootKind { ident, vis, api_version, kind, .. }) = (private(), root);
     let apply = name(ident);
     let doc = format!("A [`{ident}`] for server-side apply: every field may be left out.");
     let type_ = type_(vis, &apply, &doc);
     let fields: Vec<_> =
-        fields.map(|(ident, json, ty)| Field::new(ident, json.to_owned(), ty)).collect();
+        fields.map(|(ident, json, ty)| ApplyField::new(ident, json.to_owned(), ty)).collect();
     let taken = |name: &str| fields.iter().any(|field| field.ident == name);
     let metadata = metadata(root, taken);
     let setters = setters(vis, &fields);
@@ -145,8 +145,8 @@ pub(crate) fn expand_root<'a>(
 }
 
 /// Returns the relation to the status, and the schema of the kind inside of other kinds.
-fn typed(root: &Root<'_>) -> TokenStream {
-    let (p, Root { ident, kind, .. }) = (private(), root);
+fn typed(root: &RootKind<'_>) -> TokenStream {
+    let (p, RootKind { ident, kind, .. }) = (private(), root);
     let status = root.status.map(|status| {
         let place = syn::spanned::Spanned::span(status).resolved_at(Span::call_site());
         quote_spanned! {place=>
@@ -176,7 +176,7 @@ fn typed(root: &Root<'_>) -> TokenStream {
 }
 
 /// Returns the methods for metadata, but for those whose name a field has.
-fn metadata(root: &Root<'_>, taken: impl Fn(&str) -> bool) -> TokenStream {
+fn metadata(root: &RootKind<'_>, taken: impl Fn(&str) -> bool) -> TokenStream {
     let vis = root.vis;
     let text = quote!(impl ::core::convert::Into<::std::string::String>);
     let into = quote!(::core::convert::Into::into);
@@ -239,7 +239,7 @@ fn type_(vis: &Visibility, apply: &Ident, doc: &str) -> TokenStream {
 }
 
 /// Returns a method for each field, with the documentation of the field.
-fn setters(vis: &Visibility, fields: &[Field<'_>]) -> TokenStream {
+fn setters(vis: &Visibility, fields: &[ApplyField<'_>]) -> TokenStream {
     let p = private();
     let list = quote!(::core::iter::IntoIterator);
     // A field called `new` keeps that name as an argument, and is set by `new_`.
@@ -248,30 +248,32 @@ fn setters(vis: &Visibility, fields: &[Field<'_>]) -> TokenStream {
         _ => ident.clone(),
     };
     let setters = fields.iter().map(|field| {
-        let Field { ident, json, shape, docs } = field;
+        let ApplyField { ident, json, shape, docs } = field;
         let method = method(ident);
         let (argument, call) = match shape {
-            Shape::One(ty) => (quote!(impl #p::ApplyValue<#ty>), quote!(with::<#ty>(#json, value))),
-            Shape::Named(ty) => (
+            FieldShape::One(ty) => {
+                (quote!(impl #p::ApplyValue<#ty>), quote!(with::<#ty>(#json, value)))
+            }
+            FieldShape::Named(ty) => (
                 quote!(impl #p::ApplyAlias<#ty, __How>),
                 quote!(with_alias::<#ty, __How>(#json, value)),
             ),
-            Shape::List(ty) => (
+            FieldShape::List(ty) => (
                 quote!(impl #list<Item = impl #p::ApplyValue<#ty>>),
                 quote!(with_list::<#ty, _>(#json, value)),
             ),
-            Shape::Map(key, ty) => (
+            FieldShape::Map(key, ty) => (
                 quote!(impl #list<Item = (impl #p::ApplyValue<#key>, impl #p::ApplyValue<#ty>)>),
                 quote!(with_map::<#key, #ty, _, _>(#json, value)),
             ),
-            Shape::Flattened(ty) => {
+            FieldShape::Flattened(ty) => {
                 (quote!(impl #p::ApplyValue<#ty>), quote!(with_flattened::<#ty>(#json, value)))
             }
-            Shape::Json => {
+            FieldShape::Json => {
                 (quote!(#p::serde_json::Value), quote!(with::<#p::serde_json::Value>(#json, value)))
             }
         };
-        let how = matches!(shape, Shape::Named(_)).then(|| quote!(<__How>));
+        let how = matches!(shape, FieldShape::Named(_)).then(|| quote!(<__How>));
         let doc = docs.is_empty().then(|| format!("Sets `{json}`."));
         let doc = doc.map(|doc| quote!(#[doc = #doc]));
         quote! {

@@ -7,7 +7,7 @@
 // DESIGN.md, 262: Fields of an expression are checked by the compiler, as walks over the kind's
 // type
 
-mod places;
+mod paths;
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -17,7 +17,7 @@ use windlass_cel::check::{Checked, Environment};
 use windlass_cel::syntax::Issues;
 use windlass_cel::types::Type as CelType;
 
-use crate::path::{FieldPath, Names, located, statements};
+use crate::path::{CollectNames, ParsedPath, located, statements};
 
 /// Variables of a policy.
 const VARIABLES: [&str; 6] =
@@ -123,9 +123,9 @@ fn expand(checked: &Checked, ty: Option<&Type>, text: &LitStr) -> TokenStream {
     };
     let p = quote!(::windlass::expansion::path);
     let place = located(text.span());
-    let paths = places::of(&checked.ast.root, place);
+    let paths = paths::of(&checked.ast.root, place);
     let walks = paths.iter().map(|segments| {
-        let steps = statements(&FieldPath::new(segments.clone()), Names::Ignored);
+        let steps = statements(&ParsedPath::new(segments.clone()), CollectNames::Ignored);
         quote_spanned! {place=>
             let _ = |__w: #p::Walk<'_, #ty>| {
                 #steps

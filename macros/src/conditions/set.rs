@@ -11,7 +11,7 @@ use syn::{DeriveInput, LitStr, Path, Token};
 use super::types::{self, ConditionName};
 use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys::{self, Key, WithSpan, set, unknown};
+use crate::keys::{self, SpannedKey, WithSpan, set, unknown};
 
 /// Keys of `#[conditions(…)]`.
 pub(crate) const KEYS: &[&str] = &["ready", "root", "crate"];
@@ -47,7 +47,12 @@ impl Attrs {
         attrs
     }
 
-    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn key(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         match key.name.as_str() {
             "ready" => keys::group(key, input, READY, |input| {
                 keys::each_key(input, READY_KEYS, errors, |key, input, _| {

@@ -15,12 +15,12 @@ pub(super) struct Argument {
     pub(super) tokens: TokenStream,
     pub(super) span: Span,
     /// The value of a literal.
-    pub(super) literal: Option<Literal>,
+    pub(super) literal: Option<ComparableValue>,
 }
 
 /// A value that the derive can compare.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Literal {
+pub(super) enum ComparableValue {
     Text(String),
     Duration(Duration),
 }
@@ -28,7 +28,7 @@ pub(super) enum Literal {
 impl Argument {
     /// A text.
     pub(super) fn of_text(text: &str, span: Span) -> Self {
-        Self { tokens: quote!(#text), span, literal: Some(Literal::Text(text.to_owned())) }
+        Self { tokens: quote!(#text), span, literal: Some(ComparableValue::Text(text.to_owned())) }
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn duration(setting: &str, key: &str, found: &Expr) -> syn::Result<Ar
                 }
                 let (seconds, nanos) = (value.as_secs(), value.subsec_nanos());
                 let tokens = quote_spanned!(span=> ::core::time::Duration::new(#seconds, #nanos));
-                Ok(Argument { tokens, span, literal: Some(Literal::Duration(value)) })
+                Ok(Argument { tokens, span, literal: Some(ComparableValue::Duration(value)) })
             }
             Err(message) => fault(format!("`{key}` is a duration such as \"1h30m\": {message}")),
         },

@@ -10,8 +10,8 @@ use super::grants::{self, Grant};
 use super::hints;
 use super::settings::{self, Setting};
 use crate::errors::Errors;
-use crate::keys::{self, Key, WithSpan, set, unknown};
-use crate::path::{FieldPath, Segment};
+use crate::keys::{self, SpannedKey, WithSpan, set, unknown};
+use crate::path::{ParsedPath, Segment};
 
 pub(crate) const KEYS: &[&str] = &[
     "for",
@@ -54,7 +54,7 @@ pub(crate) const WATCH_KEYS: &[&str] = &["when"];
 pub(crate) const HANDLER_KEYS: &[&str] = &["condition"];
 /// Keys of the struct's attribute.
 #[derive(Debug, Default)]
-pub(super) struct Attrs {
+pub(super) struct ControllerAttrs {
     pub(super) object: Option<Type>,
     /// Whether `for` was written, even if unreadable.
     pub(super) has_for: bool,
@@ -97,7 +97,7 @@ pub(super) struct ConditionsAttr {
 #[derive(Debug)]
 pub(super) struct ChangeAttr {
     /// Path from the object to the field.
-    pub(super) field: FieldPath,
+    pub(super) field: ParsedPath,
     /// Method of the controller, or path of a function.
     pub(super) handler: Path,
     /// Variant of the declared conditions that shows the outcome.
@@ -123,7 +123,7 @@ pub(super) struct WatchAttr {
     pub(super) when: Option<Expr>,
 }
 
-impl Attrs {
+impl ControllerAttrs {
     /// Reads all attributes of the struct.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
@@ -142,7 +142,12 @@ impl Attrs {
 
     /// Reads the value of a key; a second value of the same key is a fault, unless the key lists
     /// several.
-    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn key(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         if let Some(hint) = hints::of(&key.name) {
             let message = format!("`{}` is not a key of a controller: {hint}", key.name);
             return Err(syn::Error::new(key.span, message));
@@ -206,7 +211,7 @@ impl Attrs {
 }
 
 /// Reads `= path`, or `= "path"` in serde's form.
-fn path(key: &Key, input: ParseStream<'_>) -> syn::Result<Path> {
+fn path(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Path> {
     let example = "my_facade::windlass";
     if input.peek(Token![=]) && input.peek2(LitStr) {
         return keys::value::<LitStr>(key, input, example)?.parse_with(Path::parse_mod_style);
@@ -231,7 +236,7 @@ fn type_in_quotes(text: &LitStr) -> syn::Error {
 }
 
 /// Checks that no text stands behind `=`.
-fn no_text(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+fn no_text(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<()> {
     if input.peek(Token![=]) && input.peek2(LitStr) {
         let text: LitStr = keys::value(key, input, "Website")?;
         return Err(type_in_quotes(&text));
@@ -242,7 +247,7 @@ fn no_text(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
 const CONDITIONS: &str = "conditions(WebsiteCondition)";
 
 /// Reads `(WebsiteCondition)` behind `conditions`, or nothing.
-fn conditions(key: &Key, input: ParseStream<'_>) -> syn::Result<ConditionsAttr> {
+fn conditions(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<ConditionsAttr> {
     let span = key.span;
     if input.is_empty() || input.peek(Token![,]) {
         return Ok(ConditionsAttr { set: None, span });
@@ -276,7 +281,7 @@ fn changes(input: ParseStream<'_>) -> syn::Result<Vec<ChangeAttr>> {
             let message = format!("a field is a path without quotation marks: `{CHANGE}`");
             return Err(syn::Error::new(input.span(), message));
         }
-        let field = FieldPath::parse(input)?;
+        let field = ParsedPath::parse(input)?;
         if !input.peek(Token![=]) || input.peek(Token![=>]) {
             let message = format!("name the handler of the field: `{CHANGE}`");
             return Err(syn::Error::new(input.span(), message));

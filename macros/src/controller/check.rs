@@ -7,16 +7,16 @@ use quote::ToTokens;
 use syn::Type;
 use syn::spanned::Spanned;
 
-use super::attrs::{Attrs, ChangeAttr};
+use super::attrs::{ChangeAttr, ControllerAttrs};
 use super::expand::READ;
-use super::grants::{self, Grant, Target};
+use super::grants::{self, Grant, GrantTarget};
 use super::settings;
 use crate::errors::Errors;
 use crate::keys::{WithSpan, same_tokens};
 use crate::names;
 
 /// Checks every rule.
-pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
+pub(super) fn check(ident: &Ident, attrs: &ControllerAttrs, errors: &mut Errors) {
     object(ident, attrs, errors);
     owned_once(attrs, errors);
     granted_once(attrs, errors);
@@ -31,7 +31,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// The computed root shows the outcome; a second condition for it would be a second write.
-fn outcome_once(attrs: &Attrs, errors: &mut Errors) {
+fn outcome_once(attrs: &ControllerAttrs, errors: &mut Errors) {
     let outcome = attrs.settings.iter().find(|setting| setting.is("outcome_condition"));
     if let (Some(_), Some(outcome)) = (&attrs.conditions, outcome) {
         let message = "`conditions` shows the outcome of reconciles already: leave \
@@ -41,7 +41,7 @@ fn outcome_once(attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// The kind is named in the attribute too, so that the wiring can be read in a single place.
-fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
+fn object(ident: &Ident, attrs: &ControllerAttrs, errors: &mut Errors) {
     if !attrs.has_for {
         errors.at(ident.span(), "say which kind it reconciles: `#[controller(for = Website, …)]`");
     }
@@ -54,7 +54,7 @@ fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// A kind is owned once: a second informer and a second permission for the kind would add nothing.
-fn owned_once(attrs: &Attrs, errors: &mut Errors) {
+fn owned_once(attrs: &ControllerAttrs, errors: &mut Errors) {
     for (i, owned) in attrs.owns.iter().enumerate() {
         let kind = &owned.kind;
         if attrs.owns[..i].iter().any(|before| same_tokens(&before.kind, kind)) {
@@ -64,7 +64,7 @@ fn owned_once(attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// A handler is called once for a change of a field.
-fn handled_once(attrs: &Attrs, errors: &mut Errors) {
+fn handled_once(attrs: &ControllerAttrs, errors: &mut Errors) {
     for (i, one) in attrs.on_change.iter().enumerate() {
         let is_same = |before: &ChangeAttr| {
             before.field.text() == one.field.text() && same_tokens(&before.handler, &one.handler)
@@ -81,7 +81,7 @@ fn handled_once(attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// The condition of a handler is a variant of the enum that the controller declares.
-fn handlers_declare(attrs: &Attrs, errors: &mut Errors) {
+fn handlers_declare(attrs: &ControllerAttrs, errors: &mut Errors) {
     if attrs.conditions.as_ref().is_some_and(|conditions| conditions.set.is_some()) {
         return;
     }
@@ -94,7 +94,7 @@ fn handlers_declare(attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// A verb is granted once: a grant becomes an impl, of which there can be only one.
-fn granted_once(attrs: &Attrs, errors: &mut Errors) {
+fn granted_once(attrs: &ControllerAttrs, errors: &mut Errors) {
     let mut before: Vec<(&str, &Grant)> = Vec::new();
     for grant in &attrs.grants {
         for verb in &grant.verbs {
@@ -111,11 +111,11 @@ fn granted_once(attrs: &Attrs, errors: &mut Errors) {
 
 /// Reading a kind that has a cache is granted by the key that asks for the cache. Names would not
 /// limit the read.
-fn read_once(attrs: &Attrs, errors: &mut Errors) {
+fn read_once(attrs: &ControllerAttrs, errors: &mut Errors) {
     for grant in &attrs.grants {
         let kind = match &grant.target {
-            Target::Kind(kind, None) => kind,
-            Target::Kind(kind, Some(sub)) => {
+            GrantTarget::Kind(kind, None) => kind,
+            GrantTarget::Kind(kind, Some(sub)) => {
                 without_a_call(kind, &sub.value, &grant.verbs, attrs, errors);
                 continue;
             }
@@ -140,7 +140,7 @@ fn without_a_call(
     kind: &Type,
     sub: &str,
     verbs: &[WithSpan<String>],
-    attrs: &Attrs,
+    attrs: &ControllerAttrs,
     errors: &mut Errors,
 ) {
     let is_object = attrs.object.as_ref().is_some_and(|object| same_tokens(object, kind));
@@ -155,7 +155,7 @@ fn without_a_call(
 }
 
 /// Returns the key that gives the kind a cache.
-fn cache_of(kind: &Type, attrs: &Attrs) -> Option<String> {
+fn cache_of(kind: &Type, attrs: &ControllerAttrs) -> Option<String> {
     let name = grants::text(kind);
     let is = |other: &Type| same_tokens(other, kind);
     if attrs.object.as_ref().is_some_and(is) {
@@ -187,7 +187,7 @@ fn twice(verb: &str, before: &Grant, grant: &Grant) -> String {
 }
 
 /// The API server refuses finalizers of custom resources that are not qualified.
-fn finalizer(attrs: &Attrs, errors: &mut Errors) {
+fn finalizer(attrs: &ControllerAttrs, errors: &mut Errors) {
     if let Some(Err(fault)) = attrs.finalizer.as_ref().map(finalizer_name) {
         errors.add(fault);
     }
@@ -206,7 +206,7 @@ pub(super) fn finalizer_name(name: &WithSpan<String>) -> syn::Result<()> {
 }
 
 /// A finalizer that is still used is removed by its own clean-up.
-fn former_finalizers(attrs: &Attrs, errors: &mut Errors) {
+fn former_finalizers(attrs: &ControllerAttrs, errors: &mut Errors) {
     let mut taken: Vec<&str> = Vec::new();
     for (name, span) in attrs.settings.iter().filter_map(|it| it.text_of("former_finalizer")) {
         if attrs.finalizer.as_ref().is_some_and(|used| used.value == name) {
@@ -221,7 +221,7 @@ fn former_finalizers(attrs: &Attrs, errors: &mut Errors) {
 }
 
 /// The name labels metrics, logs and events.
-fn name(attrs: &Attrs, errors: &mut Errors) {
+fn name(attrs: &ControllerAttrs, errors: &mut Errors) {
     if let Some(name) = attrs.name.as_ref().filter(|name| !names::is_label(&name.value)) {
         let message = format!(
             "`{}` is not a controller name: use lower-case letters, digits and `-`, beginning with a \

@@ -13,7 +13,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Generics, Ident, PathArguments, Type};
 
-use super::attrs::Attrs;
+use super::attrs::ControllerAttrs;
 use super::expand::at;
 use super::grants;
 use crate::keys::same_tokens;
@@ -33,7 +33,11 @@ pub(super) struct TypeComparisons<'a> {
 
 impl<'a> TypeComparisons<'a> {
     /// Creates the comparisons of a controller with these generics.
-    pub(super) fn new(generics: &'a Generics, attrs: &'a Attrs, krate: &'a TokenStream) -> Self {
+    pub(super) fn new(
+        generics: &'a Generics,
+        attrs: &'a ControllerAttrs,
+        krate: &'a TokenStream,
+    ) -> Self {
         let (answers, sets) = Default::default();
         let twins = Self { generics, krate, graph: None, answers, sets };
         let graph = attrs.dependents.first().filter(|graph| twins.is_plain(graph));
@@ -60,7 +64,7 @@ impl<'a> TypeComparisons<'a> {
 
     /// Returns the conditions that a kind is one of those before it, or one of the main graph, each
     /// with the text that says so.
-    fn conditions(&self, kind: &Type, before: &Before<'_, '_>) -> Vec<(TokenStream, String)> {
+    fn conditions(&self, kind: &Type, before: &EarlierKinds<'_, '_>) -> Vec<(TokenStream, String)> {
         if !self.is_plain(kind) {
             return Vec::new();
         }
@@ -95,7 +99,7 @@ impl<'a> TypeComparisons<'a> {
     }
 
     /// Returns `kind`, or a type of its own for a kind that one of those before it is.
-    pub(super) fn apart(&self, kind: &Type, before: &Before<'_, '_>) -> TokenStream {
+    pub(super) fn apart(&self, kind: &Type, before: &EarlierKinds<'_, '_>) -> TokenStream {
         let conditions = self.conditions(kind, before).into_iter().map(|(is_same, _)| is_same);
         let conditions: Vec<_> = conditions.collect();
         if conditions.is_empty() {
@@ -112,7 +116,12 @@ impl<'a> TypeComparisons<'a> {
     }
 
     /// Returns the check that none of the types before it is the same kind.
-    pub(super) fn only(&self, kind: &Type, before: &Before<'_, '_>, fault: &str) -> TokenStream {
+    pub(super) fn only(
+        &self,
+        kind: &Type,
+        before: &EarlierKinds<'_, '_>,
+        fault: &str,
+    ) -> TokenStream {
         // In a path the last name is underlined: of several tokens rustc would take the first.
         let place = at(last(kind).map_or_else(|| kind.span(), Ident::span));
         let checks = self.conditions(kind, before).into_iter().map(|(is_same, text)| {
@@ -164,13 +173,13 @@ impl<'a> TypeComparisons<'a> {
     }
 
     /// Returns the checks of owned kinds.
-    pub(super) fn owned_once(&self, attrs: &Attrs) -> TokenStream {
+    pub(super) fn owned_once(&self, attrs: &ControllerAttrs) -> TokenStream {
         let object: Vec<_> = attrs.object.iter().collect();
         let owned: Vec<_> = attrs.owns.iter().map(|owned| &owned.kind).collect();
         let checks = owned.iter().enumerate().map(|(i, kind)| {
             let itself = "a controller cannot own the kind that it reconciles";
-            let itself = self.only(kind, &Before { kinds: &object, graph: false }, itself);
-            let before = Before { kinds: &owned[..i], graph: true };
+            let itself = self.only(kind, &EarlierKinds { kinds: &object, graph: false }, itself);
+            let before = EarlierKinds { kinds: &owned[..i], graph: true };
             let twice = self.only(kind, &before, "it is owned already");
             quote!(#itself #twice)
         });
@@ -179,7 +188,7 @@ impl<'a> TypeComparisons<'a> {
 }
 
 /// Types of which a later entry may be one.
-pub(super) struct Before<'a, 'b> {
+pub(super) struct EarlierKinds<'a, 'b> {
     pub(super) kinds: &'b [&'a Type],
     /// Whether the kinds of the main graph are among them.
     pub(super) graph: bool,
@@ -192,7 +201,7 @@ fn last(kind: &Type) -> Option<&Ident> {
 }
 
 /// Returns the types before the one that is written in the same way.
-pub(super) fn before<'a, 'b>(kind: &Type, all: &'b [&'a Type]) -> Before<'a, 'b> {
+pub(super) fn before<'a, 'b>(kind: &Type, all: &'b [&'a Type]) -> EarlierKinds<'a, 'b> {
     let position = all.iter().position(|other| same_tokens(*other, kind));
-    Before { kinds: &all[..position.unwrap_or(all.len())], graph: true }
+    EarlierKinds { kinds: &all[..position.unwrap_or(all.len())], graph: true }
 }

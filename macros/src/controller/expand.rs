@@ -9,8 +9,8 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Type, parse_quote};
 
-use super::attrs::{Attrs, ChangeAttr, ConditionsAttr, WatchAttr};
-use super::grants::{Grant, Target};
+use super::attrs::{ChangeAttr, ConditionsAttr, ControllerAttrs, WatchAttr};
+use super::grants::{Grant, GrantTarget};
 use crate::path;
 
 /// Verbs that a controller has on every kind with a cache.
@@ -18,7 +18,7 @@ pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
 
 /// Returns the generated code. With faults the wiring is empty and everything is granted, so that
 /// the compiler does not report missing grants beside the faults.
-pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStream {
+pub(super) fn all(input: &DeriveInput, attrs: &ControllerAttrs, faulty: bool) -> TokenStream {
     let krate = &attrs.krate();
     if faulty {
         let output = empty_wiring(input, krate);
@@ -185,7 +185,7 @@ fn parts(input: &DeriveInput) -> (TokenStream, TokenStream, TokenStream) {
 }
 
 /// Generates the impl of `Controller` with the wiring of all keys.
-fn wiring(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+fn wiring(input: &DeriveInput, attrs: &ControllerAttrs, krate: &TokenStream) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     let owns = attrs.owns.iter().map(|owned| {
         let kind = &owned.kind;
@@ -360,7 +360,11 @@ fn condition_set(conditions: &ConditionsAttr, krate: &TokenStream) -> TokenStrea
 }
 
 /// Generates the statement for the conditions, and a check that the status has a field for them.
-fn conditions(conditions: &ConditionsAttr, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+fn conditions(
+    conditions: &ConditionsAttr,
+    attrs: &ControllerAttrs,
+    krate: &TokenStream,
+) -> TokenStream {
     let (object, set) = (&attrs.object, condition_set(conditions, krate));
     // A missing field is reported at the key, which has the field's name.
     let place = at(conditions.span);
@@ -378,12 +382,12 @@ fn conditions(conditions: &ConditionsAttr, attrs: &Attrs, krate: &TokenStream) -
 }
 
 /// Generates the statement of a handler of a changed field.
-fn on_change(change: &ChangeAttr, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+fn on_change(change: &ChangeAttr, attrs: &ControllerAttrs, krate: &TokenStream) -> TokenStream {
     let ChangeAttr { field, handler, condition } = change;
     let (object, text) = (&attrs.object, field.text());
     let (place, end) = (at(handler.span()), at(field.end()));
     let p = quote!(#krate::__private::path);
-    let steps = path::statements(field, path::Names::Ignored);
+    let steps = path::statements(field, path::CollectNames::Ignored);
     // A type without `PartialEq` is reported at the field.
     let value = quote_spanned!(end=> __w.inner().inner().inner());
     let same = quote_spanned!(end=> __old.has_values_of(&__new));
@@ -431,7 +435,7 @@ fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
     let names = grant.names.iter().map(|name| &name.value);
     let place = at(grant.verbs.first().map_or_else(Span::call_site, |verb| verb.span));
     match &grant.target {
-        Target::Kind(kind, sub) => {
+        GrantTarget::Kind(kind, sub) => {
             let sub = match sub {
                 Some(sub) => {
                     let sub = &sub.value;
@@ -444,7 +448,7 @@ fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
                 let wiring = wiring.can_on::<#kind>(#text, #sub, &[#(#names),*], &[#(#verbs),*]);
             }
         }
-        Target::Resource(name) => {
+        GrantTarget::Resource(name) => {
             let name = &name.value;
             let named = (!grant.names.is_empty()).then(|| quote!(.named([#(#names),*])));
             quote_spanned! {place=>
@@ -453,7 +457,7 @@ fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
                 );
             }
         }
-        Target::Url(url) => {
+        GrantTarget::Url(url) => {
             let url = &url.value;
             quote_spanned! {place=>
                 let wiring = wiring.grant(#krate::rbac::Rule::of_url(#url, &[#(#verbs),*]));

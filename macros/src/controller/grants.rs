@@ -48,14 +48,14 @@ pub(crate) const SUBRESOURCES: &[(&str, &[&str])] = &[
 pub(super) struct Grant {
     /// The verbs, as RBAC prints them.
     pub(super) verbs: Vec<WithSpan<String>>,
-    pub(super) target: Target,
+    pub(super) target: GrantTarget,
     /// Names of the objects; empty for all.
     pub(super) names: Vec<WithSpan<String>>,
 }
 
 /// The target of a grant.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(super) enum GrantTarget {
     /// `Pod`, or `Pod/eviction`.
     Kind(Box<Type>, Option<WithSpan<String>>),
     /// `"signers.certificates.k8s.io"`: a resource without a Rust type.
@@ -64,7 +64,7 @@ pub(super) enum Target {
     Url(WithSpan<String>),
 }
 
-impl Target {
+impl GrantTarget {
     /// Returns the target as written.
     pub(super) fn text(&self) -> String {
         match self {
@@ -183,7 +183,7 @@ fn missing_comma(
 }
 
 /// Returns the text against a target without verbs.
-fn no_verbs(target: &Target) -> String {
+fn no_verbs(target: &GrantTarget) -> String {
     let word = target.text();
     if VERBS.contains(&word.as_str()) || ESCALATING.contains(&word.as_str()) {
         return no_target(&word);
@@ -197,18 +197,18 @@ fn no_target(verb: &str) -> String {
 }
 
 /// Reads a kind with an optional subresource, a resource's name or a path.
-fn target(input: ParseStream<'_>) -> syn::Result<Target> {
+fn target(input: ParseStream<'_>) -> syn::Result<GrantTarget> {
     if input.peek(LitStr) {
         let name = WithSpan::text(&input.parse()?);
         let is_url = name.value.starts_with('/');
-        return Ok(if is_url { Target::Url(name) } else { Target::Resource(name) });
+        return Ok(if is_url { GrantTarget::Url(name) } else { GrantTarget::Resource(name) });
     }
     let kind = Box::new(Type::without_plus(input)?);
     if input.parse::<Option<Token![/]>>()?.is_none() {
-        return Ok(Target::Kind(kind, None));
+        return Ok(GrantTarget::Kind(kind, None));
     }
     if input.peek(LitStr) {
-        return Ok(Target::Kind(kind, Some(WithSpan::text(&input.parse()?))));
+        return Ok(GrantTarget::Kind(kind, Some(WithSpan::text(&input.parse()?))));
     }
     let sub: Ident = input.parse().map_err(|fault| {
         let kind = text(&kind);
@@ -226,7 +226,7 @@ fn target(input: ParseStream<'_>) -> syn::Result<Target> {
             format!("{message}; one of another API is written `{}/{value:?}`", text(&kind));
         return Err(syn::Error::new(span, message));
     }
-    Ok(Target::Kind(kind, Some(WithSpan { value, span })))
+    Ok(GrantTarget::Kind(kind, Some(WithSpan { value, span })))
 }
 
 /// Reads `["tls", "ca"]`.
@@ -277,15 +277,15 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         }
     }
     let fault = match &grant.target {
-        Target::Url(url) => url_fault(&url.value, &grant.names),
-        Target::Resource(name) => resource_fault(&name.value),
-        Target::Kind(..) => None,
+        GrantTarget::Url(url) => url_fault(&url.value, &grant.names),
+        GrantTarget::Resource(name) => resource_fault(&name.value),
+        GrantTarget::Kind(..) => None,
     };
     if let Some(message) = fault {
         errors.at(grant.target.span(), message);
         is_good = false;
     }
-    if let Target::Kind(kind, Some(sub)) = &grant.target
+    if let GrantTarget::Kind(kind, Some(sub)) = &grant.target
         && let Some(message) = subresources::fault(kind, &sub.value)
     {
         errors.at(sub.span, message);
@@ -306,7 +306,7 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
 /// Returns the text against a name that no object has: an API server takes the rule, which permits
 /// nothing.
 fn name_fault(name: &str, grant: &Grant) -> Option<String> {
-    let is_kind = matches!(grant.target, Target::Kind(..));
+    let is_kind = matches!(grant.target, GrantTarget::Kind(..));
     let message = if is_wildcard(name, &grant.target) {
         "names have no wildcard: RBAC would permit an object of exactly this name only; write the names of the \
          objects, or no names for all of them"
@@ -325,11 +325,11 @@ fn name_fault(name: &str, grant: &Grant) -> Option<String> {
 }
 
 /// Whether a name is meant to stand for several objects. Signers have such names.
-fn is_wildcard(name: &str, target: &Target) -> bool {
+fn is_wildcard(name: &str, target: &GrantTarget) -> bool {
     match target {
-        Target::Kind(..) => name.contains('*'),
-        Target::Resource(_) => name == "*",
-        Target::Url(_) => false,
+        GrantTarget::Kind(..) => name.contains('*'),
+        GrantTarget::Resource(_) => name == "*",
+        GrantTarget::Url(_) => false,
     }
 }
 
@@ -337,7 +337,7 @@ fn is_wildcard(name: &str, target: &Target) -> bool {
 fn verb_fault(grant: &Grant, verb: &str) -> Option<String> {
     let target = grant.target.text();
     let known: Vec<&str> = match &grant.target {
-        Target::Url(_) => METHODS.to_vec(),
+        GrantTarget::Url(_) => METHODS.to_vec(),
         _ => VERBS.iter().chain(ESCALATING).copied().collect(),
     };
     match verb {
@@ -357,7 +357,7 @@ fn verb_fault(grant: &Grant, verb: &str) -> Option<String> {
         verb if !known.contains(&verb) => return Some(unknown("verb", verb, &known)),
         _ => {}
     }
-    if let Target::Kind(_, Some(sub)) = &grant.target
+    if let GrantTarget::Kind(_, Some(sub)) = &grant.target
         && let Some((_, verbs)) = SUBRESOURCES.iter().find(|(name, _)| *name == sub.value)
         && !verbs.contains(&verb)
     {
@@ -372,7 +372,7 @@ fn verb_fault(grant: &Grant, verb: &str) -> Option<String> {
     }
     if grant.names.is_empty() {
         None
-    } else if NAMELESS.contains(&verb) && !matches!(grant.target, Target::Kind(_, Some(_))) {
+    } else if NAMELESS.contains(&verb) && !matches!(grant.target, GrantTarget::Kind(_, Some(_))) {
         Some(format!(
             "`{verb}` cannot be limited to names: RBAC decides about it before there is one, and would refuse every \
              `{verb}`; write `{verb} {target}` as a grant of its own"

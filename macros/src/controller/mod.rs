@@ -21,7 +21,7 @@ use crate::errors::Errors;
 /// report missing grants for a reconcile that uses them.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
+    let attrs = attrs::ControllerAttrs::read(&input.attrs, &mut errors);
     check::check(&input.ident, &attrs, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
@@ -41,9 +41,9 @@ mod tests {
 
     use super::*;
 
-    fn read(input: &DeriveInput) -> (attrs::Attrs, Vec<String>) {
+    fn read(input: &DeriveInput) -> (attrs::ControllerAttrs, Vec<String>) {
         let mut errors = Errors::default();
-        let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
+        let attrs = attrs::ControllerAttrs::read(&input.attrs, &mut errors);
         check::check(&input.ident, &attrs, &mut errors);
         let texts = errors.texts();
         errors.finish();

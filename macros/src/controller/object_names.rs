@@ -8,10 +8,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::attrs::Attrs;
+use super::attrs::ControllerAttrs;
 use super::comparisons::TypeComparisons;
 use super::expand::at;
-use super::grants::{ESCALATING, Grant, Target};
+use super::grants::{ESCALATING, Grant, GrantTarget};
 use crate::keys::WithSpan;
 use crate::names::is_subdomain;
 
@@ -61,7 +61,7 @@ fn no_label(name: &str) -> String {
 
 /// Returns the text against a name of an object of a resource in the core group.
 pub(super) fn fault(grant: &Grant, name: &str) -> Option<String> {
-    let Target::Resource(resource) = &grant.target else { return None };
+    let GrantTarget::Resource(resource) = &grant.target else { return None };
     let resource = resource.value.split('/').next()?;
     if !names_objects(grant) {
         None
@@ -76,7 +76,7 @@ pub(super) fn fault(grant: &Grant, name: &str) -> Option<String> {
 
 /// Generates the checks of names that not every kind has; most names need no check.
 pub(super) fn checks(
-    attrs: &Attrs,
+    attrs: &ControllerAttrs,
     comparisons: &TypeComparisons<'_>,
     krate: &TokenStream,
 ) -> TokenStream {
@@ -91,7 +91,7 @@ fn check(
     comparisons: &TypeComparisons<'_>,
     krate: &TokenStream,
 ) -> Option<TokenStream> {
-    let Target::Kind(kind, _) = &grant.target else { return None };
+    let GrantTarget::Kind(kind, _) = &grant.target else { return None };
     if is_label(&name.value) || !comparisons.is_plain(kind) {
         return None;
     }

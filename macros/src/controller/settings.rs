@@ -7,10 +7,10 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitInt, Token};
 
-use super::arguments::{Argument, Literal, duration, number, text};
+use super::arguments::{Argument, ComparableValue, duration, number, text};
 use super::check;
 use crate::errors::Errors;
-use crate::keys::{self, Key, unknown};
+use crate::keys::{self, SpannedKey, unknown};
 use crate::names;
 
 /// Settings with a value, and settings without.
@@ -29,28 +29,28 @@ pub(crate) const SINGLE: &[&str] = &[
     "task_per_object",
 ];
 /// Settings with arguments in parentheses.
-pub(crate) const GROUPS: &[Group] = &[
-    Group {
+pub(crate) const GROUPS: &[SettingWithArguments] = &[
+    SettingWithArguments {
         key: "retry",
         arguments: &["at_most", "base", "cap", "then_every"],
         example: "retry(at_most = 10, base = \"100ms\", cap = \"1m\")",
     },
-    Group {
+    SettingWithArguments {
         key: "debounce",
         arguments: &["quiet", "most"],
         example: "debounce(quiet = \"500ms\", most = \"5s\")",
     },
-    Group {
+    SettingWithArguments {
         key: "rate_limit",
         arguments: &["most", "within"],
         example: "rate_limit(most = 10, within = \"1h\")",
     },
-    Group {
+    SettingWithArguments {
         key: "loop_guard",
         arguments: &["most", "within", "spacing"],
         example: "loop_guard(most = 200, within = \"1m\")",
     },
-    Group {
+    SettingWithArguments {
         key: "timer",
         arguments: &["every", "name", "initial_delay", "idle"],
         example: "timer(every = \"1m\", name = \"probe\")",
@@ -62,7 +62,7 @@ const COUNTS: &[&str] = &["at_most", "most"];
 
 /// A setting with arguments.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct SettingWithArguments {
     pub(crate) key: &'static str,
     pub(crate) arguments: &'static [&'static str],
     example: &'static str,
@@ -71,23 +71,23 @@ pub(crate) struct Group {
 /// A setting as written.
 #[derive(Debug)]
 pub(super) struct Setting {
-    pub(super) key: Key,
-    value: Value,
+    pub(super) key: SpannedKey,
+    value: SettingValue,
 }
 
 /// The value of a setting.
 #[derive(Debug)]
-enum Value {
+enum SettingValue {
     Flag,
     Never,
     One(Argument),
     /// Variant of `ChangeLog`.
     Detail(Ident),
-    Several(Vec<(Key, Argument)>),
+    Several(Vec<(SpannedKey, Argument)>),
 }
 
 /// Reads the value of a setting.
-pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
+pub(super) fn read(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Setting> {
     let value = match key.name.as_str() {
         "report_failures"
         | "report_every_failure"
@@ -103,7 +103,7 @@ pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
                 );
                 return Err(syn::Error::new(text.span, message));
             }
-            Value::One(Argument::of_text(&text.value, text.span))
+            SettingValue::One(Argument::of_text(&text.value, text.span))
         }
         "resync" | "reconcile_timeout" => single_duration(key, input)?,
         "track_changes_within" => bytes(key, input)?,
@@ -111,7 +111,7 @@ pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
         "former_finalizer" => {
             let text = keys::text(key, input)?;
             check::finalizer_name(&text)?;
-            Value::One(Argument::of_text(&text.value, text.span))
+            SettingValue::One(Argument::of_text(&text.value, text.span))
         }
         _ => several(key, input)?,
     };
@@ -119,16 +119,16 @@ pub(super) fn read(key: &Key, input: ParseStream<'_>) -> syn::Result<Setting> {
 }
 
 /// Reads a key without a value.
-fn flag(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+fn flag(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<SettingValue> {
     if input.peek(Token![=]) || input.peek(syn::token::Paren) {
         let message = format!("`{}` has no value: its presence switches it on", key.name);
         return Err(syn::Error::new(input.span(), message));
     }
-    Ok(Value::Flag)
+    Ok(SettingValue::Flag)
 }
 
 /// Reads `= "10m"` or `= "never"`.
-fn single_duration(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+fn single_duration(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<SettingValue> {
     if !input.peek(Token![=]) {
         let message = format!("`{}` needs a value: `{0} = \"10m\"`, or \"never\"", key.name);
         return Err(syn::Error::new(key.span, message));
@@ -138,13 +138,13 @@ fn single_duration(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
     if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &found
         && text.value() == "never"
     {
-        return Ok(Value::Never);
+        return Ok(SettingValue::Never);
     }
-    duration(&key.name, &key.name, &found).map(Value::One)
+    duration(&key.name, &key.name, &found).map(SettingValue::One)
 }
 
 /// Reads `= 1048576`, a number of bytes, or `= 1 << 20`.
-fn bytes(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+fn bytes(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<SettingValue> {
     let found: Expr = keys::value(key, input, "1048576")?;
     let span = found.span();
     if let Expr::Lit(ExprLit { lit, .. }) = &found {
@@ -157,14 +157,14 @@ fn bytes(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
             return Err(syn::Error::new(span, message));
         }
     }
-    Ok(Value::One(Argument { tokens: quote!(#found), span, literal: None }))
+    Ok(SettingValue::One(Argument { tokens: quote!(#found), span, literal: None }))
 }
 
 /// Details of `change_log(…)`.
 const DETAILS: &[&str] = &["Off", "Summary", "Full"];
 
 /// Reads `(Summary)`, or the path of the variant, `(ChangeLog::Summary)`.
-fn change_log(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+fn change_log(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<SettingValue> {
     keys::group(key, input, "change_log(Summary)", |input| {
         if input.peek(syn::LitStr) {
             let text: syn::LitStr = input.parse()?;
@@ -190,17 +190,17 @@ fn change_log(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
         }
         let place = word.span().resolved_at(Span::call_site());
         let variant = Ident::new(&name, place);
-        Ok(Value::Detail(variant))
+        Ok(SettingValue::Detail(variant))
     })
 }
 
 /// Reads `(name = value, …)`.
-fn several(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
+fn several(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<SettingValue> {
     let Some(group) = GROUPS.iter().find(|group| group.key == key.name) else {
         return Err(syn::Error::new(key.span, "not a setting"));
     };
     keys::group(key, input, group.example, |input| {
-        let mut arguments: Vec<(Key, Argument)> = Vec::new();
+        let mut arguments: Vec<(SpannedKey, Argument)> = Vec::new();
         while !input.is_empty() {
             let found = argument(group, input)?;
             if arguments.iter().any(|(before, _)| before.name == found.0.name) {
@@ -213,12 +213,15 @@ fn several(key: &Key, input: ParseStream<'_>) -> syn::Result<Value> {
             }
         }
         missing(group, key, &arguments).map_or(Ok(()), Err)?;
-        Ok(Value::Several(arguments))
+        Ok(SettingValue::Several(arguments))
     })
 }
 
 /// Reads an argument of a group.
-fn argument(group: &Group, input: ParseStream<'_>) -> syn::Result<(Key, Argument)> {
+fn argument(
+    group: &SettingWithArguments,
+    input: ParseStream<'_>,
+) -> syn::Result<(SpannedKey, Argument)> {
     if !(input.peek(Ident::peek_any) && input.peek2(Token![=])) {
         let message = format!("`{}` is written `{}`", group.key, group.example);
         return Err(syn::Error::new(input.span(), message));
@@ -238,11 +241,15 @@ fn argument(group: &Group, input: ParseStream<'_>) -> syn::Result<(Key, Argument
         }
         _ => duration(group.key, &name, &found)?,
     };
-    Ok((Key { name, span: ident.span() }, value))
+    Ok((SpannedKey { name, span: ident.span() }, value))
 }
 
 /// Returns the fault for arguments that are missing.
-fn missing(group: &Group, key: &Key, found: &[(Key, Argument)]) -> Option<syn::Error> {
+fn missing(
+    group: &SettingWithArguments,
+    key: &SpannedKey,
+    found: &[(SpannedKey, Argument)],
+) -> Option<syn::Error> {
     let has = |name: &str| found.iter().any(|(key, _)| key.name == name);
     let lacks = |names: &[&str]| names.iter().any(|name| !has(name));
     let is_incomplete = match group.key {
@@ -267,7 +274,10 @@ fn missing(group: &Group, key: &Key, found: &[(Key, Argument)]) -> Option<syn::E
 }
 
 /// Reads `= 8`, the number of workers.
-pub(super) fn workers(key: &Key, input: ParseStream<'_>) -> syn::Result<keys::WithSpan<usize>> {
+pub(super) fn workers(
+    key: &SpannedKey,
+    input: ParseStream<'_>,
+) -> syn::Result<keys::WithSpan<usize>> {
     let found: Expr = keys::value(key, input, "8")?;
     let span = found.span();
     let digits: Option<&LitInt> = match &found {
@@ -314,11 +324,11 @@ fn orders(settings: &[Setting], errors: &mut Errors) {
     for (key, least, most) in [("retry", "base", "cap"), ("debounce", "quiet", "most")] {
         let of_key = settings.iter().filter(|setting| setting.key.name == key);
         for setting in of_key {
-            let Value::Several(arguments) = &setting.value else { continue };
+            let SettingValue::Several(arguments) = &setting.value else { continue };
             let (Some(low), Some(high)) = (find(arguments, least), find(arguments, most)) else {
                 continue;
             };
-            if let (Some(Literal::Duration(lower)), Some(Literal::Duration(higher))) =
+            if let (Some(ComparableValue::Duration(lower)), Some(ComparableValue::Duration(higher))) =
                 (&low.literal, &high.literal)
                 && lower > higher
             {
@@ -333,12 +343,12 @@ fn orders(settings: &[Setting], errors: &mut Errors) {
 /// builder would cut a longer one.
 fn spacings(settings: &[Setting], errors: &mut Errors) {
     for setting in settings.iter().filter(|setting| setting.is("loop_guard")) {
-        let Value::Several(arguments) = &setting.value else { continue };
+        let SettingValue::Several(arguments) = &setting.value else { continue };
         let (Some(spacing), Some(within)) = (find(arguments, "spacing"), find(arguments, "within"))
         else {
             continue;
         };
-        if let (Some(Literal::Duration(one)), Some(Literal::Duration(window))) =
+        if let (Some(ComparableValue::Duration(one)), Some(ComparableValue::Duration(window))) =
             (&spacing.literal, &within.literal)
             && *one > *window / 2
         {
@@ -353,7 +363,7 @@ fn timer_names(settings: &[Setting], errors: &mut Errors) {
         .iter()
         .filter(|setting| setting.key.name == "timer")
         .filter_map(|setting| match &setting.value {
-            Value::Several(arguments) => find(arguments, "name"),
+            SettingValue::Several(arguments) => find(arguments, "name"),
             _ => None,
         })
         .collect();
@@ -366,7 +376,7 @@ fn timer_names(settings: &[Setting], errors: &mut Errors) {
 }
 
 /// Returns an argument.
-fn find<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a Argument> {
+fn find<'a>(arguments: &'a [(SpannedKey, Argument)], name: &str) -> Option<&'a Argument> {
     arguments.iter().find(|(key, _)| key.name == name).map(|(_, argument)| argument)
 }
 
@@ -379,11 +389,11 @@ impl Setting {
     /// Returns the text of the setting, with the position, if it is of that key.
     pub(super) fn text_of(&self, key: &str) -> Option<(&str, Span)> {
         match &self.value {
-            Value::One(Argument { literal: Some(Literal::Text(text)), span, .. })
-                if self.is(key) =>
-            {
-                Some((text, *span))
-            }
+            SettingValue::One(Argument {
+                literal: Some(ComparableValue::Text(text)),
+                span,
+                ..
+            }) if self.is(key) => Some((text, *span)),
             _ => None,
         }
     }
@@ -398,22 +408,22 @@ impl Setting {
         let place = self.key.span.resolved_at(Span::call_site());
         let method = Ident::new(&self.key.name, place);
         match (self.key.name.as_str(), &self.value) {
-            ("resync", Value::Never) => {
+            ("resync", SettingValue::Never) => {
                 quote_spanned!(place=> let wiring = wiring.without_resync();)
             }
-            (_, Value::Never) => {
+            (_, SettingValue::Never) => {
                 quote_spanned!(place=> let wiring = wiring.#method(::core::time::Duration::MAX);)
             }
-            (_, Value::Detail(detail)) => quote_spanned! {place=>
+            (_, SettingValue::Detail(detail)) => quote_spanned! {place=>
                 let wiring = wiring.change_log(#krate::controller::ChangeLog::#detail);
             },
-            (_, Value::Flag) => quote_spanned!(place=> let wiring = wiring.#method();),
-            (_, Value::One(value)) => {
+            (_, SettingValue::Flag) => quote_spanned!(place=> let wiring = wiring.#method();),
+            (_, SettingValue::One(value)) => {
                 let (tokens, at) = (&value.tokens, value.span.resolved_at(Span::call_site()));
                 quote_spanned!(at=> let wiring = wiring.#method(#tokens);)
             }
-            ("retry", Value::Several(arguments)) => retry(krate, place, arguments),
-            ("loop_guard", Value::Several(arguments)) => {
+            ("retry", SettingValue::Several(arguments)) => retry(krate, place, arguments),
+            ("loop_guard", SettingValue::Several(arguments)) => {
                 let (most, within) = (value(arguments, "most"), value(arguments, "within"));
                 let spacing = value(arguments, "spacing").map(|it| quote!(.spacing(#it)));
                 quote_spanned! {place=>
@@ -422,7 +432,7 @@ impl Setting {
                     );
                 }
             }
-            ("timer", Value::Several(arguments)) => {
+            ("timer", SettingValue::Several(arguments)) => {
                 let (every, name) = (value(arguments, "every"), value(arguments, "name"));
                 let delay = value(arguments, "initial_delay").map(|it| quote!(.initial_delay(#it)));
                 let idle = value(arguments, "idle").map(|it| quote!(.idle(#it)));
@@ -432,7 +442,7 @@ impl Setting {
                     );
                 }
             }
-            (key, Value::Several(arguments)) => {
+            (key, SettingValue::Several(arguments)) => {
                 let order = GROUPS.iter().find(|group| group.key == key);
                 let order = order.map_or(&[][..], |group| group.arguments);
                 let values = order.iter().filter_map(|name| value(arguments, name));
@@ -443,12 +453,12 @@ impl Setting {
 }
 
 /// Returns the value of an argument.
-fn value<'a>(arguments: &'a [(Key, Argument)], name: &str) -> Option<&'a TokenStream> {
+fn value<'a>(arguments: &'a [(SpannedKey, Argument)], name: &str) -> Option<&'a TokenStream> {
     find(arguments, name).map(|argument| &argument.tokens)
 }
 
 /// Returns the statements of `retry(…)`.
-fn retry(krate: &TokenStream, place: Span, arguments: &[(Key, Argument)]) -> TokenStream {
+fn retry(krate: &TokenStream, place: Span, arguments: &[(SpannedKey, Argument)]) -> TokenStream {
     let policy = match value(arguments, "at_most") {
         Some(most) => quote!(#krate::controller::RetryPolicy::at_most(#most)),
         None => quote!(#krate::controller::RetryPolicy::forever()),

@@ -8,7 +8,7 @@ use syn::{Attribute, Expr, LitStr, Token};
 
 use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys::{self, Key, Known, set};
+use crate::keys::{self, KeyNames, SpannedKey, set};
 
 pub(crate) const TYPE_KEYS: &[&str] = &["hub", "hub_only", "to_hub", "from_hub", "crate"];
 pub(crate) const FIELD_KEYS: &[&str] = &["rename", "to_hub", "from_hub", "version_only"];
@@ -48,7 +48,7 @@ impl Parse for HubOnly {
     }
 }
 
-fn hub_only(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<HubOnly>> {
+fn hub_only(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Vec<HubOnly>> {
     let example = "hub_only(time_zone, suspend = false)";
     let all = keys::group(key, input, example, |input| {
         input.parse_terminated(HubOnly::parse, Token![,])
@@ -57,7 +57,7 @@ fn hub_only(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<HubOnly>> {
 }
 
 /// Reads `= name`.
-fn name(key: &Key, input: ParseStream<'_>) -> syn::Result<Ident> {
+fn name(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Ident> {
     if input.peek(Token![=]) && input.peek2(LitStr) {
         return keys::value::<LitStr>(key, input, "name")?.parse();
     }
@@ -88,7 +88,7 @@ impl TypeAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         let have_content = keys::attributes(attributes, "convert", errors, |input, errors| {
-            let known = Known::new(TYPE_KEYS, HINTS);
+            let known = KeyNames::new(TYPE_KEYS, HINTS);
             let tried = keys::each_item(
                 input,
                 known,
@@ -121,7 +121,7 @@ impl TypeAttrs {
 }
 
 /// Reads `= path`.
-fn path(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<syn::Path> {
+fn path(key: &SpannedKey, input: ParseStream<'_>, example: &str) -> syn::Result<syn::Path> {
     let expr: Expr = keys::value(key, input, example)?;
     match expr {
         Expr::Path(path) if path.qself.is_none() => Ok(path.path),
@@ -134,7 +134,7 @@ fn path(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<syn::Pa
 
 /// Keys on a field.
 #[derive(Debug, Default)]
-pub(super) struct FieldAttrs {
+pub(super) struct ConvertFieldAttrs {
     pub(super) rename: Option<Ident>,
     pub(super) to_hub: Option<syn::Path>,
     pub(super) from_hub: Option<syn::Path>,
@@ -142,12 +142,12 @@ pub(super) struct FieldAttrs {
     pub(super) version_only: Option<Option<Expr>>,
 }
 
-impl FieldAttrs {
+impl ConvertFieldAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         let mut last = None;
         keys::attributes(attributes, "convert", errors, |input, errors| {
-            let known = Known::new(FIELD_KEYS, HINTS);
+            let known = KeyNames::new(FIELD_KEYS, HINTS);
             keys::each_item(
                 input,
                 known,
@@ -202,7 +202,7 @@ impl VariantAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         keys::attributes(attributes, "convert", errors, |input, errors| {
-            let known = Known::new(VARIANT_KEYS, HINTS);
+            let known = KeyNames::new(VARIANT_KEYS, HINTS);
             keys::each_item(
                 input,
                 known,

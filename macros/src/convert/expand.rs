@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Member, Path};
 
 use super::attrs::{HubOnly, TypeAttrs};
-use super::{Field, Shape, Variant};
+use super::{ConvertedField, TypeBody, Variant};
 use crate::path::located as at;
 
 /// Returns the impl of `Convertible`.
@@ -15,13 +15,13 @@ pub(super) fn convertible(
     ident: &Ident,
     hub: &Path,
     attrs: &TypeAttrs,
-    shape: &Shape,
+    shape: &TypeBody,
 ) -> TokenStream {
     let (to_hub, from_hub) = match shape {
-        Shape::Struct(fields) => {
+        TypeBody::Struct(fields) => {
             (struct_to_hub(hub, attrs, fields), struct_from_hub(hub, attrs, fields))
         }
-        Shape::Enum(variants) => {
+        TypeBody::Enum(variants) => {
             (enum_to_hub(hub, variants), enum_from_hub(hub, variants, &attrs.hub_only))
         }
     };
@@ -54,7 +54,7 @@ pub(super) fn unreported(ident: &Ident) -> TokenStream {
     }
 }
 
-impl Field {
+impl ConvertedField {
     /// Returns the variable with the value.
     fn variable(&self) -> Ident {
         match &self.member {
@@ -141,7 +141,7 @@ fn hub_only(fields: &[HubOnly]) -> TokenStream {
     fields.collect()
 }
 
-fn struct_to_hub(hub: &Path, attrs: &TypeAttrs, fields: &[Field]) -> TokenStream {
+fn struct_to_hub(hub: &Path, attrs: &TypeAttrs, fields: &[ConvertedField]) -> TokenStream {
     let taken = fields.iter().map(|field| {
         let (member, variable) = (&field.member, field.variable());
         quote!(#member: #variable)
@@ -158,7 +158,7 @@ fn struct_to_hub(hub: &Path, attrs: &TypeAttrs, fields: &[Field]) -> TokenStream
     completed(attrs.to_hub.as_ref(), &value, &taken, &made)
 }
 
-fn struct_from_hub(hub: &Path, attrs: &TypeAttrs, fields: &[Field]) -> TokenStream {
+fn struct_from_hub(hub: &Path, attrs: &TypeAttrs, fields: &[ConvertedField]) -> TokenStream {
     let taken = fields.iter().filter(|field| field.is_shared()).map(|field| {
         let (name, variable) = (field.hub(), field.variable());
         quote!(#name: #variable,)
@@ -211,7 +211,7 @@ impl Variant {
     }
 
     /// Returns the types of the two sides of a field.
-    fn pair(&self, field: &Field, hub: &Path, is_to_hub: bool) -> TokenStream {
+    fn pair(&self, field: &ConvertedField, hub: &Path, is_to_hub: bool) -> TokenStream {
         let place = at(field.ty.span());
         let (ident, other) = (&self.ident, self.hub());
         let (member, name) = (&field.member, field.hub());

@@ -8,31 +8,31 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{Data, DeriveInput, Fields, Index, Member, Type};
 
-use self::attrs::{FieldAttrs, TypeAttrs, VariantAttrs};
+use self::attrs::{ConvertFieldAttrs, TypeAttrs, VariantAttrs};
 use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::references;
 
 /// A field with the counterpart.
 #[derive(Debug)]
-struct Field {
+struct ConvertedField {
     member: Member,
     ty: Type,
-    attrs: FieldAttrs,
+    attrs: ConvertFieldAttrs,
 }
 
 /// A variant with the counterpart.
 #[derive(Debug)]
 struct Variant {
     ident: Ident,
-    fields: Vec<Field>,
+    fields: Vec<ConvertedField>,
     attrs: VariantAttrs,
 }
 
 /// The fields or variants of a type.
 #[derive(Debug)]
-enum Shape {
-    Struct(Vec<Field>),
+enum TypeBody {
+    Struct(Vec<ConvertedField>),
     Enum(Vec<Variant>),
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         errors.at(input.ident.span(), message);
     }
     let shape = shape(&input.data, &input.ident, &mut errors);
-    if let (Shape::Enum(_), Some(function)) =
+    if let (TypeBody::Enum(_), Some(function)) =
         (&shape, attrs.to_hub.as_ref().or(attrs.from_hub.as_ref()))
     {
         let message = "functions on the type complete a struct: convert a variant by `version_only = …` and \
@@ -74,7 +74,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
 #[derive(Debug)]
 pub(crate) struct RootConversion {
     attrs: TypeAttrs,
-    shape: Shape,
+    shape: TypeBody,
 }
 
 impl RootConversion {
@@ -94,26 +94,26 @@ impl RootConversion {
     }
 }
 
-fn shape(data: &Data, ident: &Ident, errors: &mut Errors) -> Shape {
+fn shape(data: &Data, ident: &Ident, errors: &mut Errors) -> TypeBody {
     match data {
-        Data::Struct(data) => Shape::Struct(fields(&data.fields, errors)),
+        Data::Struct(data) => TypeBody::Struct(fields(&data.fields, errors)),
         Data::Enum(data) => {
             let variants = data.variants.iter().map(|variant| Variant {
                 ident: variant.ident.clone(),
                 fields: fields(&variant.fields, errors),
                 attrs: VariantAttrs::read(&variant.attrs, errors),
             });
-            Shape::Enum(variants.collect())
+            TypeBody::Enum(variants.collect())
         }
         Data::Union(_) => {
             errors.at(ident.span(), "a union has no JSON, and so no versions");
-            Shape::Struct(Vec::new())
+            TypeBody::Struct(Vec::new())
         }
     }
 }
 
-fn fields(fields: &Fields, errors: &mut Errors) -> Vec<Field> {
-    let all = fields.iter().enumerate().map(|(place, field)| Field {
+fn fields(fields: &Fields, errors: &mut Errors) -> Vec<ConvertedField> {
+    let all = fields.iter().enumerate().map(|(place, field)| ConvertedField {
         member: match &field.ident {
             Some(ident) => Member::Named(ident.clone()),
             None => Member::Unnamed(Index {
@@ -122,7 +122,7 @@ fn fields(fields: &Fields, errors: &mut Errors) -> Vec<Field> {
             }),
         },
         ty: field.ty.clone(),
-        attrs: FieldAttrs::read(&field.attrs, errors),
+        attrs: ConvertFieldAttrs::read(&field.attrs, errors),
     });
     all.collect()
 }

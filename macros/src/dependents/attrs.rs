@@ -6,7 +6,7 @@ use syn::{Attribute, Expr, Token, Type};
 
 use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys::{self, Key, Known, set};
+use crate::keys::{self, KeyNames, SpannedKey, set};
 
 pub(crate) const KEYS: &[&str] = &["by", "for", "retired", "crate"];
 pub(crate) const FIELD_KEYS: &[&str] =
@@ -32,7 +32,7 @@ const FIELD_HINTS: &[(&str, &str)] = &[
 
 /// Keys of the struct's attribute.
 #[derive(Debug, Default)]
-pub(super) struct Attrs {
+pub(super) struct GraphAttrs {
     pub(super) by: Option<Type>,
     /// Whether `by` was written, even if unreadable.
     pub(super) has_by: bool,
@@ -42,11 +42,11 @@ pub(super) struct Attrs {
     pub(super) krate: Option<syn::Path>,
 }
 
-impl Attrs {
+impl GraphAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         let have_content = keys::attributes(attributes, "dependents", errors, |input, errors| {
-            let known = Known::new(KEYS, HINTS);
+            let known = KeyNames::new(KEYS, HINTS);
             let tried = keys::each_item(
                 input,
                 known,
@@ -61,7 +61,12 @@ impl Attrs {
         attrs
     }
 
-    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn key(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         match key.name.as_str() {
             "by" => set(&mut self.by, key, keys::value(key, input, "Sites")?, errors),
             "for" => set(&mut self.object, key, keys::value(key, input, "Website")?, errors),
@@ -80,23 +85,23 @@ impl Attrs {
 
 /// Keys of a field's attribute.
 #[derive(Debug, Default)]
-pub(super) struct FieldAttrs {
+pub(super) struct DependentAttrs {
     pub(super) after: Vec<Ident>,
     pub(super) when: Option<Expr>,
     pub(super) ready: Option<Expr>,
     pub(super) adopt_if: Option<Expr>,
-    pub(super) optional: Option<Key>,
+    pub(super) optional: Option<SpannedKey>,
     /// `scope = cluster`.
-    pub(super) scope: Option<Key>,
-    pub(super) external: Option<Key>,
-    pub(super) rollout: Option<Key>,
+    pub(super) scope: Option<SpannedKey>,
+    pub(super) external: Option<SpannedKey>,
+    pub(super) rollout: Option<SpannedKey>,
 }
 
-impl FieldAttrs {
+impl DependentAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         keys::attributes(attributes, "dependent", errors, |input, errors| {
-            let known = Known::new(FIELD_KEYS, FIELD_HINTS);
+            let known = KeyNames::new(FIELD_KEYS, FIELD_HINTS);
             keys::each_item(
                 input,
                 known,
@@ -108,7 +113,12 @@ impl FieldAttrs {
         attrs
     }
 
-    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn key(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         match key.name.as_str() {
             "after" => {
                 let read = |input: ParseStream<'_>| {
@@ -147,7 +157,7 @@ impl FieldAttrs {
 }
 
 /// Reads the value of `scope`, which needs one.
-fn scope(key: &Key, input: ParseStream<'_>) -> syn::Result<()> {
+fn scope(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<()> {
     let scope: Ident = keys::value(key, input, "cluster")?;
     if scope == "cluster" {
         return Ok(());

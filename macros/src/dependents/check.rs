@@ -4,12 +4,12 @@ use syn::spanned::Spanned;
 use syn::{Data, Fields};
 
 use super::expand::PRECONDITION;
-use super::model::Model;
+use super::model::GraphModel;
 use crate::errors::Errors;
 use crate::keys::{same_tokens, unknown};
 
 /// Checks every rule.
-pub(super) fn check(model: &Model<'_>, errors: &mut Errors) {
+pub(super) fn check(model: &GraphModel<'_>, errors: &mut Errors) {
     shape(model, errors);
     names(model, errors);
     precondition(model, errors);
@@ -20,7 +20,7 @@ pub(super) fn check(model: &Model<'_>, errors: &mut Errors) {
 }
 
 /// A rollout has several children, which are in the namespace of the object.
-fn rollouts(model: &Model<'_>, errors: &mut Errors) {
+fn rollouts(model: &GraphModel<'_>, errors: &mut Errors) {
     for node in model.nodes.iter().filter(|node| node.is_rollout()) {
         let attrs = &node.attrs;
         if !node.is_bulk && !node.is_external() {
@@ -37,7 +37,7 @@ fn rollouts(model: &Model<'_>, errors: &mut Errors) {
 }
 
 /// An external resource is no object, and has neither a kind that may be missing nor an owner.
-fn externals(model: &Model<'_>, errors: &mut Errors) {
+fn externals(model: &GraphModel<'_>, errors: &mut Errors) {
     for node in model.nodes.iter().filter(|node| node.is_external()) {
         if node.is_bulk {
             let message = "an external resource is one field: its type is the provider, `database: Databases`";
@@ -59,7 +59,7 @@ fn externals(model: &Model<'_>, errors: &mut Errors) {
 }
 
 /// A graph is a struct of children, for a single controller.
-fn shape(model: &Model<'_>, errors: &mut Errors) {
+fn shape(model: &GraphModel<'_>, errors: &mut Errors) {
     let span = model.ident.span();
     if !model.has_by {
         errors.at(span, "say which controller makes the children: `#[dependents(by = Sites)]`");
@@ -78,7 +78,7 @@ fn shape(model: &Model<'_>, errors: &mut Errors) {
 }
 
 /// `after` names other fields, each once.
-fn names(model: &Model<'_>, errors: &mut Errors) {
+fn names(model: &GraphModel<'_>, errors: &mut Errors) {
     for node in &model.nodes {
         let others = model.nodes.iter().map(|other| other.ident.to_string());
         let others: Vec<String> = others.filter(|other| node.ident != other).collect();
@@ -96,7 +96,7 @@ fn names(model: &Model<'_>, errors: &mut Errors) {
 }
 
 /// With `for` the trait has a function of that name, beside those of the fields.
-fn precondition(model: &Model<'_>, errors: &mut Errors) {
+fn precondition(model: &GraphModel<'_>, errors: &mut Errors) {
     let taken = model.nodes.iter().find(|node| node.ident == PRECONDITION);
     if let (Some(_), Some(node)) = (&model.object, taken) {
         let message = "with `for` this is the name of the function that decides whether children \
@@ -106,7 +106,7 @@ fn precondition(model: &Model<'_>, errors: &mut Errors) {
 }
 
 /// No way along `after` leads back to the beginning. A cycle is reported once, at its last edge.
-fn cycles(model: &Model<'_>, errors: &mut Errors) {
+fn cycles(model: &GraphModel<'_>, errors: &mut Errors) {
     let mut is_done = vec![false; model.nodes.len()];
     for at in 0..model.nodes.len() {
         search(model, at, &mut Vec::new(), &mut is_done, errors);
@@ -115,7 +115,7 @@ fn cycles(model: &Model<'_>, errors: &mut Errors) {
 
 /// Follows `after` from a field; `way` leads there.
 fn search(
-    model: &Model<'_>,
+    model: &GraphModel<'_>,
     at: usize,
     way: &mut Vec<usize>,
     is_done: &mut [bool],
@@ -149,7 +149,7 @@ fn search(
 }
 
 /// Returns the fields before a field, with their names as written there.
-fn edges<'a>(model: &'a Model<'_>, at: usize) -> Vec<(usize, &'a proc_macro2::Ident)> {
+fn edges<'a>(model: &'a GraphModel<'_>, at: usize) -> Vec<(usize, &'a proc_macro2::Ident)> {
     let names = model.nodes[at].attrs.after.iter();
     let found = names.filter_map(|name| {
         let next = model.nodes.iter().position(|node| node.ident == *name)?;
@@ -159,7 +159,7 @@ fn edges<'a>(model: &'a Model<'_>, at: usize) -> Vec<(usize, &'a proc_macro2::Id
 }
 
 /// A kind is retired when no field has it.
-fn retired(model: &Model<'_>, errors: &mut Errors) {
+fn retired(model: &GraphModel<'_>, errors: &mut Errors) {
     for (at, kind) in model.retired.iter().enumerate() {
         if model.nodes.iter().any(|node| same_tokens(&node.kind, kind)) {
             let message = "a field has this kind: its children are removed without `retired`";

@@ -7,13 +7,13 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
-use super::model::{Model, Node};
+use super::model::{GraphField, GraphModel};
 
 /// Function of the generated trait that decides whether children are applied.
 pub(super) const PRECONDITION: &str = "precondition";
 
 /// Returns the generated code.
-pub(super) fn all(model: &Model<'_>, is_faulty: bool) -> TokenStream {
+pub(super) fn all(model: &GraphModel<'_>, is_faulty: bool) -> TokenStream {
     let Some(by) = model.by.as_ref().filter(|_| model.has_fields()) else {
         return TokenStream::new();
     };
@@ -32,17 +32,17 @@ fn at(place: Span) -> Span {
 }
 
 /// Returns the name of the generated trait.
-fn trait_name(model: &Model<'_>) -> syn::Ident {
+fn trait_name(model: &GraphModel<'_>) -> syn::Ident {
     format_ident!("Desired{}", model.ident, span = Span::call_site())
 }
 
 /// Returns the name of the generated struct of fields.
-fn fields_name(model: &Model<'_>) -> syn::Ident {
+fn fields_name(model: &GraphModel<'_>) -> syn::Ident {
     format_ident!("Applied{}", model.ident, span = Span::call_site())
 }
 
 /// Generates the trait with a function for each field, and the nodes that call these functions.
-fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
+fn desired(model: &GraphModel<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
     let (vis, name, graph) = (model.vis, trait_name(model), model.ident.to_string());
     let functions = model.nodes.iter().map(function);
     let doc = format!("The dependents of `{graph}` as they should be: a function for each field.");
@@ -83,7 +83,7 @@ fn desired(model: &Model<'_>, by: &syn::Type, is_faulty: bool) -> TokenStream {
 }
 
 /// Generates the function that describes a field.
-fn function(node: &Node) -> TokenStream {
+fn function(node: &GraphField) -> TokenStream {
     let (ident, kind) = (&node.ident, &node.kind);
     if node.is_external() {
         let text = format!("Returns the driver of the external resource `{}`.", ident.unraw());
@@ -127,7 +127,7 @@ fn precondition() -> TokenStream {
 }
 
 /// Generates the reconciler, whose work is the graph; nothing without `for`.
-fn reconciler(model: &Model<'_>, by: &syn::Type) -> TokenStream {
+fn reconciler(model: &GraphModel<'_>, by: &syn::Type) -> TokenStream {
     let Some(object) = &model.object else { return TokenStream::new() };
     let (graph, desired) = (model.ident, trait_name(model));
     let name = syn::Ident::new(PRECONDITION, Span::call_site());
@@ -153,7 +153,7 @@ fn reconciler(model: &Model<'_>, by: &syn::Type) -> TokenStream {
 }
 
 /// Generates the struct of the fields after an apply.
-fn fields(model: &Model<'_>) -> TokenStream {
+fn fields(model: &GraphModel<'_>) -> TokenStream {
     let (vis, name) = (model.vis, fields_name(model));
     let fields = model.nodes.iter().map(|node| {
         let (ident, kind) = (&node.ident, &node.kind);
@@ -175,7 +175,7 @@ fn fields(model: &Model<'_>) -> TokenStream {
 }
 
 /// Generates the impl of `Dependents`.
-fn graph(model: &Model<'_>, by: &syn::Type) -> TokenStream {
+fn graph(model: &GraphModel<'_>, by: &syn::Type) -> TokenStream {
     let (ident, fields, desired) = (model.ident, fields_name(model), trait_name(model));
     let place = at(by.span());
     let name = ident.to_string();
@@ -232,7 +232,7 @@ fn revision() -> TokenStream {
 }
 
 /// Generates the creation of the node of a field.
-fn created(node: &Node) -> TokenStream {
+fn created(node: &GraphField) -> TokenStream {
     let (ident, kind, after) = (&node.ident, &node.kind, &node.after);
     let name = ident.unraw().to_string();
     if node.is_external() {
@@ -257,7 +257,7 @@ fn created(node: &Node) -> TokenStream {
 }
 
 /// Generates the node of a field.
-fn node(node: &Node, by: &syn::Type) -> TokenStream {
+fn node(node: &GraphField, by: &syn::Type) -> TokenStream {
     let kind = &node.kind;
     let when = node.attrs.when.as_ref().map(|when| {
         let call = quote_spanned!(at(when.span())=> (#when)(object));
@@ -302,7 +302,7 @@ fn node(node: &Node, by: &syn::Type) -> TokenStream {
 /// Without the bound two graphs with one kind would implement a trait twice. The bound is about an
 /// associated type, so that within each impl the other bound is known not to hold, and has a
 /// lifetime, because bounds without a parameter must hold.
-fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
+fn grants(model: &GraphModel<'_>, by: &syn::Type) -> TokenStream {
     let graph = super::graph_name(model.ident, &quote!(::windlass));
     // A field of that kind besides is owned once: the compiler tells of the second.
     let revision = model.has_rollout().then(|| (revision(), by.span()));
@@ -334,7 +334,7 @@ fn grants(model: &Model<'_>, by: &syn::Type) -> TokenStream {
 }
 
 /// Generates a use of the struct with its fields, which are a declaration only and never read.
-fn declared(model: &Model<'_>) -> TokenStream {
+fn declared(model: &GraphModel<'_>) -> TokenStream {
     let ident = model.ident;
     let fields: Vec<_> = model.nodes.iter().map(|node| &node.ident).collect();
     quote! {

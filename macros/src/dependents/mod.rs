@@ -27,7 +27,7 @@ pub(crate) fn graph_name(name: &syn::Ident, krate: &TokenStream) -> TokenStream 
 /// nothing.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let model = model::Model::new(input, &mut errors);
+    let model = model::GraphModel::new(input, &mut errors);
     check::check(&model, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
@@ -47,7 +47,7 @@ mod tests {
 
     fn faults(input: &DeriveInput) -> Vec<String> {
         let mut errors = Errors::default();
-        let model = model::Model::new(input, &mut errors);
+        let model = model::GraphModel::new(input, &mut errors);
         check::check(&model, &mut errors);
         let texts = errors.texts();
         errors.finish();

@@ -4,13 +4,13 @@ use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Field, Fields, GenericArgument, PathArguments, Type, Visibility};
 
-use super::attrs::{Attrs, FieldAttrs};
+use super::attrs::{DependentAttrs, GraphAttrs};
 use crate::errors::Errors;
 use crate::keys::same_tokens;
 
 /// A graph: struct, controller and fields.
 #[derive(Debug)]
-pub(super) struct Model<'a> {
+pub(super) struct GraphModel<'a> {
     pub(super) input: &'a DeriveInput,
     pub(super) vis: &'a Visibility,
     pub(super) ident: &'a Ident,
@@ -20,24 +20,24 @@ pub(super) struct Model<'a> {
     pub(super) object: Option<Type>,
     pub(super) retired: Vec<Type>,
     pub(super) krate: Option<syn::Path>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<GraphField>,
 }
 
 /// A field of a graph.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct GraphField {
     pub(super) ident: Ident,
     pub(super) kind: Type,
     /// Whether the field has any number of children: `Vec<Pod>`.
     pub(super) is_bulk: bool,
-    pub(super) attrs: FieldAttrs,
+    pub(super) attrs: DependentAttrs,
     /// Positions of the fields before this field, without unknown names.
     pub(super) after: Vec<usize>,
 }
 
-impl<'a> Model<'a> {
+impl<'a> GraphModel<'a> {
     pub(super) fn new(input: &'a DeriveInput, errors: &mut Errors) -> Self {
-        let attrs = Attrs::read(&input.attrs, errors);
+        let attrs = GraphAttrs::read(&input.attrs, errors);
         let fields: Vec<&Field> = match &input.data {
             Data::Struct(data) => match &data.fields {
                 Fields::Named(fields) => fields.named.iter().collect(),
@@ -45,15 +45,15 @@ impl<'a> Model<'a> {
             },
             _ => Vec::new(),
         };
-        let mut nodes: Vec<Node> =
-            fields.into_iter().filter_map(|field| Node::new(field, errors)).collect();
+        let mut nodes: Vec<GraphField> =
+            fields.into_iter().filter_map(|field| GraphField::new(field, errors)).collect();
         let names: Vec<String> = nodes.iter().map(|node| node.ident.to_string()).collect();
         for node in &mut nodes {
             let positions = node.attrs.after.iter();
             node.after =
                 positions.filter_map(|after| names.iter().position(|name| after == name)).collect();
         }
-        let Attrs { by, has_by, object, retired, krate } = attrs;
+        let GraphAttrs { by, has_by, object, retired, krate } = attrs;
         let (vis, ident) = (&input.vis, &input.ident);
         Self { input, vis, ident, by, has_by, object, retired, krate, nodes }
     }
@@ -65,7 +65,7 @@ impl<'a> Model<'a> {
 
     /// Whether a field is a rollout, for which the controller owns revisions.
     pub(super) fn has_rollout(&self) -> bool {
-        self.nodes.iter().any(Node::is_rollout)
+        self.nodes.iter().any(GraphField::is_rollout)
     }
 
     /// Returns every kind of the fields once.
@@ -80,7 +80,7 @@ impl<'a> Model<'a> {
     }
 }
 
-impl Node {
+impl GraphField {
     /// Whether the field is an external resource: the type is a provider, and no kind.
     pub(super) fn is_external(&self) -> bool {
         self.attrs.external.is_some()
@@ -92,7 +92,7 @@ impl Node {
     }
 
     fn new(field: &Field, errors: &mut Errors) -> Option<Self> {
-        let attrs = FieldAttrs::read(&field.attrs, errors);
+        let attrs = DependentAttrs::read(&field.attrs, errors);
         let ident = field.ident.clone()?;
         let (kind, is_bulk) = match inner(&field.ty, "Vec") {
             Some(kind) => (kind.clone(), true),

@@ -10,7 +10,9 @@ use syn::Expr;
 use syn::spanned::Spanned;
 
 use super::known;
-use super::syntax::{Entry, Field, Item, Literal, Name, Object, Value};
+use super::syntax::{
+    ListItem, LiteralValue, ObjectBody, ObjectEntry, ObjectField, ObjectFieldName, ObjectLiteral,
+};
 
 /// Words for which the crate has a struct of keys (`CommonKeys`).
 const COMMON_KEYS: &[&str] = &[
@@ -51,7 +53,7 @@ const COMMON_KEYS: &[&str] = &[
 
 /// The kinds of content that braces can have.
 #[derive(Clone, Copy, PartialEq)]
-enum Content {
+enum BracesContent {
     /// Names of fields.
     Fields,
     /// Keys of a map.
@@ -61,8 +63,8 @@ enum Content {
 }
 
 /// Returns the value of a literal.
-pub(super) fn literal(literal: &Literal) -> TokenStream {
-    let Literal { ty, object } = literal;
+pub(super) fn literal(literal: &ObjectLiteral) -> TokenStream {
+    let ObjectLiteral { ty, object } = literal;
     let place = at(ty.span());
     let (p, this) = (private(place), local("this", place));
     let start = match &object.base {
@@ -84,16 +86,16 @@ pub(super) fn literal(literal: &Literal) -> TokenStream {
 }
 
 /// Returns the statements for a value that was just made and is called `this`.
-fn start_body(this: &Ident, span: Span, entries: &[Entry]) -> TokenStream {
+fn start_body(this: &Ident, span: Span, entries: &[ObjectEntry]) -> TokenStream {
     if is_map(entries) {
-        inside(&quote!(#this), span, Content::Entries, entries)
+        inside(&quote!(#this), span, BracesContent::Entries, entries)
     } else {
-        fields(this, Held::Owned, entries)
+        fields(this, ObjectPlace::Owned, entries)
     }
 }
 
 /// Returns `mut` if there is something to set.
-fn mutable(entries: &[Entry]) -> Option<syn::Token![mut]> {
+fn mutable(entries: &[ObjectEntry]) -> Option<syn::Token![mut]> {
     (!entries.is_empty()).then(Default::default)
 }
 
@@ -114,52 +116,60 @@ fn local(name: &str, place: Span) -> Ident {
 }
 
 /// Returns the place of the first key that can only be the key of a map.
-fn map_key(entries: &[Entry]) -> Option<Span> {
+fn map_key(entries: &[ObjectEntry]) -> Option<Span> {
     entries.iter().find_map(|entry| match entry {
-        Entry::Field(Field { name: Name::Word { .. }, .. }) => None,
-        Entry::Field(Field { name: Name::Text(text), .. }) => Some(at(text.span())),
-        Entry::Field(Field { name: Name::Expr(expr), .. }) => Some(at(expr.span())),
-        Entry::For(each) => Some(at(each.span)),
-        Entry::If(branch) => branch.bodies().iter().find_map(|body| map_key(body)),
+        ObjectEntry::Field(ObjectField { name: ObjectFieldName::Word { .. }, .. }) => None,
+        ObjectEntry::Field(ObjectField { name: ObjectFieldName::Text(text), .. }) => {
+            Some(at(text.span()))
+        }
+        ObjectEntry::Field(ObjectField { name: ObjectFieldName::Expr(expr), .. }) => {
+            Some(at(expr.span()))
+        }
+        ObjectEntry::For(each) => Some(at(each.span)),
+        ObjectEntry::If(branch) => branch.bodies().iter().find_map(|body| map_key(body)),
     })
 }
 
 /// Whether some key can only be the key of a map.
-fn is_map(entries: &[Entry]) -> bool {
+fn is_map(entries: &[ObjectEntry]) -> bool {
     map_key(entries).is_some()
 }
 
 /// Whether no value has braces or brackets, as in maps of texts.
-fn is_flat(entries: &[Entry]) -> bool {
+fn is_flat(entries: &[ObjectEntry]) -> bool {
     entries.iter().all(|entry| match entry {
-        Entry::Field(field) => !matches!(field.value, Value::Object(..) | Value::List(..)),
-        Entry::For(_) => false,
-        Entry::If(branch) => branch.bodies().iter().all(|body| is_flat(body)),
+        ObjectEntry::Field(field) => {
+            !matches!(field.value, LiteralValue::Object(..) | LiteralValue::List(..))
+        }
+        ObjectEntry::For(_) => false,
+        ObjectEntry::If(branch) => branch.bodies().iter().all(|body| is_flat(body)),
     })
 }
 
 /// Returns the statements that put `value` into `place`, a path to a value that is there.
-fn fill(place: &TokenStream, span: Span, name: &str, value: &Value) -> TokenStream {
+fn fill(place: &TokenStream, span: Span, name: &str, value: &LiteralValue) -> TokenStream {
     match value {
-        Value::Expr(expr) => set(place, expr),
-        Value::Integer(number) => {
+        LiteralValue::Expr(expr) => set(place, expr),
+        LiteralValue::Integer(number) => {
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #place = #p::integer(#number);)
         }
-        Value::Fraction(number) => {
+        LiteralValue::Fraction(number) => {
             let (span, p) = (at(number.span()), private(at(number.span())));
             quote_spanned!(span=> #p::Slot(&mut #place).set_fraction(#number);)
         }
-        Value::None(none) => quote_spanned!(at(*none)=> #place = ::core::option::Option::None;),
-        Value::Object(_, object) => {
+        LiteralValue::None(none) => {
+            quote_spanned!(at(*none)=> #place = ::core::option::Option::None;)
+        }
+        LiteralValue::Object(_, object) => {
             let base = object.base.as_ref().map(|base| set(place, base));
             let content = content(name, &object.entries);
             let body = inside(place, span, content, &object.entries);
             quote!(#base #body)
         }
-        Value::List(brackets, items) => {
+        LiteralValue::List(brackets, items) => {
             let list = local("list", span);
-            let count = items.iter().filter(|item| matches!(item, Item::Value(_))).count();
+            let count = items.iter().filter(|item| matches!(item, ListItem::Value(_))).count();
             let items: TokenStream = items.iter().map(|item| list_item(&list, item)).collect();
             let brackets = at(*brackets);
             let (p, slot) = (private(brackets), slot(place, brackets));
@@ -183,29 +193,34 @@ fn set(place: &TokenStream, value: &Expr) -> TokenStream {
 }
 
 /// Decides by the names, the values and the field that they stand in.
-fn content(name: &str, entries: &[Entry]) -> Content {
+fn content(name: &str, entries: &[ObjectEntry]) -> BracesContent {
     if is_map(entries) {
-        return Content::Entries;
+        return BracesContent::Entries;
     }
     let mut words = Vec::new();
     collect_words(entries, &mut words);
     let is_struct = known::is_struct(name, words.iter().map(|(word, _)| *word));
     if is_struct || entries.is_empty() || !is_flat(entries) {
-        Content::Fields
+        BracesContent::Fields
     } else {
-        Content::Either
+        BracesContent::Either
     }
 }
 
 /// Returns the block for the content of braces at `place`.
-fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) -> TokenStream {
+fn inside(
+    place: &TokenStream,
+    span: Span,
+    content: BracesContent,
+    entries: &[ObjectEntry],
+) -> TokenStream {
     let (p, this) = (private(span), local("this", span));
     match content {
-        Content::Fields => {
-            let body = fields(&this, Held::Borrowed, entries);
+        BracesContent::Fields => {
+            let body = fields(&this, ObjectPlace::Borrowed, entries);
             quote_spanned!(span=> { let #this = #p::Slot(&mut #place).open(); #body })
         }
-        Content::Entries => {
+        BracesContent::Entries => {
             let map = local("map", span);
             let body = map_entries(&map, entries);
             let key = map_key(entries).unwrap_or(span);
@@ -213,9 +228,9 @@ fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) 
             let value = quote_spanned!(key=> #p::map(#slot.some().0));
             quote!({ let #map = #value; #body })
         }
-        Content::Either => {
-            let Keys { item, enter } = keys(entries, span);
-            let body = fields(&this, Held::MaybeMap, entries);
+        BracesContent::Either => {
+            let WordKeys { item, enter } = keys(entries, span);
+            let body = fields(&this, ObjectPlace::MaybeMap, entries);
             quote_spanned! {span=> {
                 #item
                 #[allow(unused_mut)]
@@ -228,7 +243,7 @@ fn inside(place: &TokenStream, span: Span, content: Content, entries: &[Entry]) 
 }
 
 /// Words that may be keys of a map.
-struct Keys {
+struct WordKeys {
     /// A struct with a field for each of them, unless the crate has such a struct.
     item: TokenStream,
     /// The call that puts the struct in front of a map.
@@ -237,17 +252,17 @@ struct Keys {
 
 /// Returns a struct for the words. It has no impl, which would cost the compiler a comparison with
 /// those of all other literals.
-fn keys(entries: &[Entry], span: Span) -> Keys {
+fn keys(entries: &[ObjectEntry], span: Span) -> WordKeys {
     let mut words: Vec<(&str, &Ident)> = Vec::new();
     collect_words(entries, &mut words);
     if words.iter().all(|(word, _)| COMMON_KEYS.contains(word)) {
-        return Keys { item: TokenStream::new(), enter: quote_spanned!(span=> enter_common()) };
+        return WordKeys { item: TokenStream::new(), enter: quote_spanned!(span=> enter_common()) };
     }
     let texts = words.iter().map(|(text, _)| *text);
     let idents: Vec<_> = words.iter().map(|(_, ident)| *ident).collect();
     let some = quote_spanned!(span=> ::core::option::Option);
     let keys = local("keys", span);
-    Keys {
+    WordKeys {
         item: quote_spanned! {span=>
             #[allow(non_snake_case)]
             struct __Keys<V> { #(#idents: #some<V>),* }
@@ -259,25 +274,27 @@ fn keys(entries: &[Entry], span: Span) -> Keys {
 }
 
 /// Collects the words of all branches, each once.
-fn collect_words<'a>(entries: &'a [Entry], words: &mut Vec<(&'a str, &'a Ident)>) {
+fn collect_words<'a>(entries: &'a [ObjectEntry], words: &mut Vec<(&'a str, &'a Ident)>) {
     for entry in entries {
         match entry {
-            Entry::Field(Field { name: Name::Word { text, ident }, .. }) => {
+            ObjectEntry::Field(ObjectField {
+                name: ObjectFieldName::Word { text, ident }, ..
+            }) => {
                 if !words.iter().any(|(_, known)| *known == ident) {
                     words.push((text, ident));
                 }
             }
-            Entry::If(branch) => {
+            ObjectEntry::If(branch) => {
                 branch.bodies().into_iter().for_each(|body| collect_words(body, words));
             }
-            Entry::Field(_) | Entry::For(_) => {}
+            ObjectEntry::Field(_) | ObjectEntry::For(_) => {}
         }
     }
 }
 
 /// The object whose fields are set, in the form of generated code.
 #[derive(Clone, Copy)]
-enum Held {
+enum ObjectPlace {
     /// A value.
     Owned,
     /// A reference.
@@ -286,7 +303,7 @@ enum Held {
     MaybeMap,
 }
 
-impl Held {
+impl ObjectPlace {
     /// Returns the place of a field of `this`.
     fn place(self, this: &Ident, field: &Ident, span: Span) -> TokenStream {
         let is_head = *field == "api_version" || *field == "kind";
@@ -302,22 +319,26 @@ impl Held {
 }
 
 /// Returns the statements for the fields of `this`.
-fn fields(this: &Ident, held: Held, entries: &[Entry]) -> TokenStream {
+fn fields(this: &Ident, held: ObjectPlace, entries: &[ObjectEntry]) -> TokenStream {
     let mut statements = TokenStream::new();
     for entry in entries {
         statements.extend(match entry {
-            Entry::If(branch) => branch.expand(|body| fields(this, held, body)),
-            Entry::Field(Field { name: Name::Word { text, ident }, if_some, value }) => {
+            ObjectEntry::If(branch) => branch.expand(|body| fields(this, held, body)),
+            ObjectEntry::Field(ObjectField {
+                name: ObjectFieldName::Word { text, ident },
+                if_some,
+                value,
+            }) => {
                 let span = at(ident.span());
                 let this = Ident::new("this", this.span().located_at(span));
                 let place = held.place(&this, ident, span);
                 match value {
-                    Value::Expr(value) if *if_some => if_some_set(&place, value),
+                    LiteralValue::Expr(value) if *if_some => if_some_set(&place, value),
                     value => fill(&place, span, text, value),
                 }
             }
             // Those are entries of maps.
-            Entry::Field(_) | Entry::For(_) => TokenStream::new(),
+            ObjectEntry::Field(_) | ObjectEntry::For(_) => TokenStream::new(),
         });
     }
     statements
@@ -335,28 +356,28 @@ fn if_some_set(place: &TokenStream, value: &Expr) -> TokenStream {
 }
 
 /// Returns the statements for the entries of a map.
-fn map_entries(map: &Ident, entries: &[Entry]) -> TokenStream {
+fn map_entries(map: &Ident, entries: &[ObjectEntry]) -> TokenStream {
     let mut statements = TokenStream::new();
     for entry in entries {
         statements.extend(match entry {
-            Entry::If(branch) => branch.expand(|body| map_entries(map, body)),
-            Entry::For(each) => each.expand(|body| map_entries(map, body)),
-            Entry::Field(field) => map_entry(map, field),
+            ObjectEntry::If(branch) => branch.expand(|body| map_entries(map, body)),
+            ObjectEntry::For(each) => each.expand(|body| map_entries(map, body)),
+            ObjectEntry::Field(field) => map_entry(map, field),
         });
     }
     statements
 }
 
 /// Returns the statement for an entry of a map.
-fn map_entry(map: &Ident, field: &Field) -> TokenStream {
+fn map_entry(map: &Ident, field: &ObjectField) -> TokenStream {
     let (written, span) = match &field.name {
-        Name::Word { text, ident } => (text.to_token_stream(), at(ident.span())),
-        Name::Text(text) => (text.to_token_stream(), at(text.span())),
-        Name::Expr(expr) => (expr.to_token_stream(), at(expr.span())),
+        ObjectFieldName::Word { text, ident } => (text.to_token_stream(), at(ident.span())),
+        ObjectFieldName::Text(text) => (text.to_token_stream(), at(text.span())),
+        ObjectFieldName::Expr(expr) => (expr.to_token_stream(), at(expr.span())),
     };
     let (p, key) = (private(span), local("key", span));
     let put = match &field.value {
-        Value::Expr(value) if field.if_some => {
+        LiteralValue::Expr(value) if field.if_some => {
             let some = local("some", at(value.span()));
             let option = private(at(value.span()));
             let option = quote_spanned!(at(value.span())=> #option::option(#value));
@@ -366,15 +387,15 @@ fn map_entry(map: &Ident, field: &Field) -> TokenStream {
                 }
             }
         }
-        Value::Expr(value) => {
+        LiteralValue::Expr(value) => {
             let p = private(at(value.span()));
             quote_spanned!(at(value.span())=> #p::put(#map, #key, #value);)
         }
-        Value::Integer(number) => {
+        LiteralValue::Integer(number) => {
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #p::put_integer(#map, #key, #number);)
         }
-        Value::Fraction(number) => {
+        LiteralValue::Fraction(number) => {
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #p::put_fraction(#map, #key, #number);)
         }
@@ -392,38 +413,38 @@ fn map_entry(map: &Ident, field: &Field) -> TokenStream {
 }
 
 /// Returns the statement for an item of a list.
-fn list_item(list: &Ident, item: &Item) -> TokenStream {
+fn list_item(list: &Ident, item: &ListItem) -> TokenStream {
     match item {
-        Item::If(branch) => {
+        ListItem::If(branch) => {
             branch.expand(|items| items.iter().map(|item| list_item(list, item)).collect())
         }
-        Item::For(each) => {
+        ListItem::For(each) => {
             each.expand(|items| items.iter().map(|item| list_item(list, item)).collect())
         }
-        Item::Spread(values) => {
+        ListItem::Spread(values) => {
             let p = private(at(values.span()));
             quote_spanned!(at(values.span())=> #p::extend(#list, #values);)
         }
-        Item::Value(Value::Expr(value)) => {
+        ListItem::Value(LiteralValue::Expr(value)) => {
             let p = private(at(value.span()));
             quote_spanned!(at(value.span())=> #p::add(#list, #value);)
         }
-        Item::Value(Value::Integer(number)) => {
+        ListItem::Value(LiteralValue::Integer(number)) => {
             let p = private(at(number.span()));
             // The place at which the compiler reports a type that is no number.
             let list = Ident::new("list", list.span().located_at(number.span()));
             quote_spanned!(at(number.span())=> #p::add_integer(#list, #number);)
         }
-        Item::Value(Value::Fraction(number)) => {
+        ListItem::Value(LiteralValue::Fraction(number)) => {
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #p::add_fraction(#list, #number);)
         }
-        Item::Value(Value::None(span)) => {
+        ListItem::Value(LiteralValue::None(span)) => {
             let p = private(at(*span));
             quote_spanned!(at(*span)=> #p::add_item(#list, ::core::option::Option::None);)
         }
-        Item::Value(Value::Object(span, object)) => braces_item(list, at(*span), object),
-        Item::Value(value @ Value::List(span, _)) => {
+        ListItem::Value(LiteralValue::Object(span, object)) => braces_item(list, at(*span), object),
+        ListItem::Value(value @ LiteralValue::List(span, _)) => {
             let span = at(*span);
             let (p, item) = (private(span), local("item", span));
             let body = fill(&quote!(#item), span, "", value);
@@ -433,7 +454,7 @@ fn list_item(list: &Ident, item: &Item) -> TokenStream {
 }
 
 /// Returns the statement for an item in braces: the content is fields, unless the keys show a map.
-fn braces_item(list: &Ident, span: Span, object: &Object) -> TokenStream {
+fn braces_item(list: &Ident, span: Span, object: &ObjectBody) -> TokenStream {
     let (p, this) = (private(span), local("this", span));
     let body = start_body(&this, span, &object.entries);
     let mutable = mutable(&object.entries);

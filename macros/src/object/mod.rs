@@ -29,7 +29,7 @@ pub(crate) fn object(input: TokenStream) -> TokenStream {
         Err(fault) => return fault.to_compile_error(),
     };
     let mut errors = Errors::default();
-    let literal = syntax::Literal::parse(input, &mut errors);
+    let literal = syntax::ObjectLiteral::parse(input, &mut errors);
     let value = literal.map(|literal| expand::literal(&literal));
     let faults = errors.finish();
     let code = match value {

@@ -14,37 +14,37 @@ use crate::errors::Errors;
 
 /// `Deployment { … }`
 #[derive(Debug)]
-pub(super) struct Literal {
+pub(super) struct ObjectLiteral {
     pub(super) ty: Type,
-    pub(super) object: Object,
+    pub(super) object: ObjectBody,
 }
 
 /// The inside of braces.
 #[derive(Debug, Default)]
-pub(super) struct Object {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct ObjectBody {
+    pub(super) entries: Vec<ObjectEntry>,
     /// `..base`
     pub(super) base: Option<Expr>,
 }
 
 #[derive(Debug)]
-pub(super) enum Entry {
-    Field(Field),
-    If(If<Vec<Entry>>),
-    For(For<Vec<Entry>>),
+pub(super) enum ObjectEntry {
+    Field(ObjectField),
+    If(If<Vec<ObjectEntry>>),
+    For(For<Vec<ObjectEntry>>),
 }
 
 /// `name: value`
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) name: Name,
+pub(super) struct ObjectField {
+    pub(super) name: ObjectFieldName,
     /// `name?: value`: an option, and nothing happens for `None`.
     pub(super) if_some: bool,
-    pub(super) value: Value,
+    pub(super) value: LiteralValue,
 }
 
 #[derive(Debug)]
-pub(super) enum Name {
+pub(super) enum ObjectFieldName {
     /// The name of a field, or a key of a map that looks like a field's name.
     Word {
         /// As written.
@@ -59,9 +59,9 @@ pub(super) enum Name {
 }
 
 #[derive(Debug)]
-pub(super) enum Value {
-    Object(Span, Object),
-    List(Span, Vec<Item>),
+pub(super) enum LiteralValue {
+    Object(Span, ObjectBody),
+    List(Span, Vec<ListItem>),
     /// A literal without suffix, which becomes the type that the field has.
     Integer(Expr),
     /// A literal with a fraction and without suffix.
@@ -72,12 +72,12 @@ pub(super) enum Value {
 }
 
 #[derive(Debug)]
-pub(super) enum Item {
-    Value(Value),
+pub(super) enum ListItem {
+    Value(LiteralValue),
     /// `..values`
     Spread(Expr),
-    If(If<Vec<Item>>),
-    For(For<Vec<Item>>),
+    If(If<Vec<ListItem>>),
+    For(For<Vec<ListItem>>),
 }
 
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub(super) struct For<B> {
     pub(super) body: B,
 }
 
-impl Literal {
+impl ObjectLiteral {
     /// Parses the input of the macro; `None` if not even a type is there.
     pub(super) fn parse(input: TokenStream, errors: &mut Errors) -> Option<Self> {
         let parser = |input: ParseStream<'_>| {
@@ -182,7 +182,7 @@ fn separated<T>(
 }
 
 /// Parses the fields of an object, and the value that the object starts from.
-fn object(input: ParseStream<'_>, errors: &mut Errors) -> Object {
+fn object(input: ParseStream<'_>, errors: &mut Errors) -> ObjectBody {
     let mut base = None;
     let entries = {
         let base = std::cell::RefCell::new(&mut base);
@@ -200,11 +200,11 @@ fn object(input: ParseStream<'_>, errors: &mut Errors) -> Object {
         })
     };
     twice(&entries, errors);
-    Object { entries, base }
+    ObjectBody { entries, base }
 }
 
 /// Parses the fields in the braces of an `if` or `for`.
-fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Entry> {
+fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<ObjectEntry> {
     let object = object(input, errors);
     if let Some(base) = object.base {
         errors.at(base.span(), "`..value` stands at the end of an object, not in its conditions");
@@ -214,27 +214,27 @@ fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Entry> {
 
 /// A field that is set twice is a slip: the first value would be lost. A word may also be the key
 /// of a map, which is the same as the key in quotes.
-fn twice(entries: &[Entry], errors: &mut Errors) {
+fn twice(entries: &[ObjectEntry], errors: &mut Errors) {
     let mut fields: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     for entry in entries {
-        let Entry::Field(field) = entry else { continue };
+        let ObjectEntry::Field(field) = entry else { continue };
         let (is_known, shown, span) = match &field.name {
-            Name::Word { text, ident } => {
+            ObjectFieldName::Word { text, ident } => {
                 let name = ident.unraw().to_string();
                 let is_known = fields.contains(&name) || texts.contains(text);
                 fields.push(name);
                 words.push(text.clone());
                 (is_known, text.clone(), ident.span())
             }
-            Name::Text(text) => {
+            ObjectFieldName::Text(text) => {
                 let name = text.value();
                 let is_known = words.contains(&name) || texts.contains(&name);
                 texts.push(name.clone());
                 (is_known, name, text.span())
             }
-            Name::Expr(_) => continue,
+            ObjectFieldName::Expr(_) => continue,
         };
         if is_known {
             errors.at(span, format_args!("`{shown}` is set above"));
@@ -243,24 +243,24 @@ fn twice(entries: &[Entry], errors: &mut Errors) {
 }
 
 /// Parses a field, or fields under a condition; returns whether a comma has to follow.
-fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(Entry, bool)> {
+fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(ObjectEntry, bool)> {
     let is_name = input.peek2(Token![:]) || input.peek2(Token![?]);
     if input.peek(Token![if]) && !is_name {
-        return Ok((Entry::If(if_(input, errors, entries)?), false));
+        return Ok((ObjectEntry::If(if_(input, errors, entries)?), false));
     }
     if input.peek(Token![for]) && !is_name {
-        return Ok((Entry::For(for_(input, errors, entries)?), false));
+        return Ok((ObjectEntry::For(for_(input, errors, entries)?), false));
     }
     let name = name(input)?;
     let mark: Option<Token![?]> = input.parse()?;
     let shorthand = match &name {
-        Name::Word { ident, .. } if mark.is_none() => {
+        ObjectFieldName::Word { ident, .. } if mark.is_none() => {
             (input.is_empty() || input.peek(Token![,])).then(|| ident.clone())
         }
         _ => None,
     };
     let value = if let Some(ident) = shorthand {
-        Value::Expr(syn::parse_quote!(#ident))
+        LiteralValue::Expr(syn::parse_quote!(#ident))
     } else {
         if !input.peek(Token![:]) {
             return Err(input.error("expected `: value` behind the name of a field"));
@@ -268,21 +268,23 @@ fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(Entry, boo
         input.parse::<Token![:]>()?;
         value(input, errors)?
     };
-    if let (Some(mark), false) = (mark, matches!(value, Value::Expr(_) | Value::None(_))) {
+    if let (Some(mark), false) =
+        (mark, matches!(value, LiteralValue::Expr(_) | LiteralValue::None(_)))
+    {
         errors.at(mark.span(), "`?` is for values that are an `Option`");
     }
-    Ok((Entry::Field(Field { name, if_some: mark.is_some(), value }), true))
+    Ok((ObjectEntry::Field(ObjectField { name, if_some: mark.is_some(), value }), true))
 }
 
 /// Parses the name of a field or the key of a map.
-fn name(input: ParseStream<'_>) -> syn::Result<Name> {
+fn name(input: ParseStream<'_>) -> syn::Result<ObjectFieldName> {
     if input.peek(LitStr) {
-        return Ok(Name::Text(input.parse()?));
+        return Ok(ObjectFieldName::Text(input.parse()?));
     }
     if input.peek(syn::token::Paren) {
         let content;
         syn::parenthesized!(content in input);
-        return Ok(Name::Expr(content.parse()?));
+        return Ok(ObjectFieldName::Expr(content.parse()?));
     }
     let dollar: Option<Token![$]> = input.parse()?;
     if !input.peek(Ident::peek_any) {
@@ -294,7 +296,7 @@ fn name(input: ParseStream<'_>) -> syn::Result<Name> {
     let mut span = first.span();
     let mut text = first.to_string();
     if let Some(raw) = text.strip_prefix("r#") {
-        return Ok(Name::Word { text: raw.to_owned(), ident: first });
+        return Ok(ObjectFieldName::Word { text: raw.to_owned(), ident: first });
     }
     if dollar.is_some() {
         text.insert(0, '$');
@@ -307,20 +309,20 @@ fn name(input: ParseStream<'_>) -> syn::Result<Name> {
         span = span.join(part.span()).unwrap_or(span);
     }
     let ident = Ident::new(&rust_name(&text), span);
-    Ok(Name::Word { text, ident })
+    Ok(ObjectFieldName::Word { text, ident })
 }
 
 /// Parses a value: fields in braces, items in brackets, or an expression.
-fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Value> {
+fn value(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<LiteralValue> {
     if input.peek(syn::token::Brace) {
         let span = input.span();
-        return Ok(Value::Object(span, braces(input, errors, object)?));
+        return Ok(LiteralValue::Object(span, braces(input, errors, object)?));
     }
     if input.peek(syn::token::Bracket) && is_list(input) {
         let span = input.span();
         let content;
         syn::bracketed!(content in input);
-        return Ok(Value::List(span, items(&content, errors)));
+        return Ok(LiteralValue::List(span, items(&content, errors)));
     }
     if input.is_empty() || input.peek(Token![,]) {
         return Err(input.error("expected a value"));
@@ -383,7 +385,7 @@ fn is_list(input: ParseStream<'_>) -> bool {
 }
 
 /// Tells literals that have no type of their own from other expressions.
-fn expression(expr: Expr) -> Value {
+fn expression(expr: Expr) -> LiteralValue {
     let is_integer = |expr: &Expr| match expr {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.suffix().is_empty(),
         _ => false,
@@ -394,30 +396,30 @@ fn expression(expr: Expr) -> Value {
     };
     match &expr {
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr: number, .. }) if is_integer(number) => {
-            Value::Integer(expr)
+            LiteralValue::Integer(expr)
         }
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr: number, .. }) if is_fraction(number) => {
-            Value::Fraction(expr)
+            LiteralValue::Fraction(expr)
         }
-        expr if is_fraction(expr) => Value::Fraction(expr.clone()),
-        expr if is_integer(expr) => Value::Integer(expr.clone()),
-        Expr::Path(path) if path.path.is_ident("None") => Value::None(path.span()),
-        _ => Value::Expr(expr),
+        expr if is_fraction(expr) => LiteralValue::Fraction(expr.clone()),
+        expr if is_integer(expr) => LiteralValue::Integer(expr.clone()),
+        Expr::Path(path) if path.path.is_ident("None") => LiteralValue::None(path.span()),
+        _ => LiteralValue::Expr(expr),
     }
 }
 
 /// Parses the items of a list.
-fn items(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Item> {
+fn items(input: ParseStream<'_>, errors: &mut Errors) -> Vec<ListItem> {
     separated(input, errors, |input, errors| {
         if input.peek(Token![..]) {
             input.parse::<Token![..]>()?;
-            return Ok((Some(Item::Spread(input.parse()?)), true));
+            return Ok((Some(ListItem::Spread(input.parse()?)), true));
         }
         if input.peek(Token![if]) {
-            return Ok((Some(Item::If(if_(input, errors, items)?)), false));
+            return Ok((Some(ListItem::If(if_(input, errors, items)?)), false));
         }
         if input.peek(Token![for]) {
-            return Ok((Some(Item::For(for_(input, errors, items)?)), false));
+            return Ok((Some(ListItem::For(for_(input, errors, items)?)), false));
         }
         if input.peek(Ident::peek_any) && input.peek2(Token![:]) && !input.peek2(Token![::]) {
             let fault = input
@@ -425,7 +427,7 @@ fn items(input: ParseStream<'_>, errors: &mut Errors) -> Vec<Item> {
             skip(input, |_| false);
             return Err(fault);
         }
-        Ok((Some(Item::Value(value(input, errors)?)), true))
+        Ok((Some(ListItem::Value(value(input, errors)?)), true))
     })
 }
 

@@ -3,11 +3,11 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::{FieldPath, Segment, plain};
+use super::{ParsedPath, Segment, plain};
 
 /// Whether a walk collects the names in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum CollectNames {
     Collected,
     /// An index reads values only.
     Ignored,
@@ -21,7 +21,7 @@ pub(crate) fn located(place: Span) -> Span {
 /// Returns statements that move the walk `__w` along the path. The traits of
 /// `windlass::__private::path` must be in scope. All tokens of a segment stand at the segment, so
 /// that an error underlines that segment.
-pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
+pub(crate) fn statements(path: &ParsedPath, names: CollectNames) -> TokenStream {
     let steps = path.segments.iter().enumerate().map(|(number, segment)| {
         let place = located(segment.span());
         // The object itself is no option. Three times: an option of a box of an option.
@@ -30,7 +30,7 @@ pub(crate) fn statements(path: &FieldPath, names: Names) -> TokenStream {
             _ => quote_spanned!(place=> __w.inner().inner().inner()),
         };
         let step = match segment {
-            Segment::Field(ident) if names == Names::Collected => {
+            Segment::Field(ident) if names == CollectNames::Collected => {
                 let rust = plain(ident);
                 // Bound first: the type is asked for names before the walk goes on.
                 let inner = (number > 0).then(|| quote_spanned!(place=> let __w = #inner;));

@@ -7,7 +7,7 @@ mod expand;
 mod parse;
 mod place;
 
-pub(crate) use expand::{Names, located, statements};
+pub(crate) use expand::{CollectNames, located, statements};
 pub(crate) use place::PathStep;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -18,7 +18,7 @@ use syn::{LitStr, Token, Type};
 
 /// A path from an object to a field.
 #[derive(Clone, Debug)]
-pub(crate) struct FieldPath {
+pub(crate) struct ParsedPath {
     /// At least one segment; the first is a field.
     pub(crate) segments: Vec<Segment>,
     /// Each `?`, with the number of segments before it.
@@ -51,7 +51,7 @@ impl Segment {
     }
 }
 
-impl FieldPath {
+impl ParsedPath {
     /// Makes a path of segments, of which the first is a field.
     pub(crate) fn new(segments: Vec<Segment>) -> Self {
         Self { segments, marks: Vec::new() }
@@ -113,7 +113,7 @@ pub(crate) fn plain(ident: &Ident) -> String {
 struct Input {
     krate: syn::Path,
     ty: Type,
-    path: FieldPath,
+    path: ParsedPath,
 }
 
 impl Parse for Input {
@@ -129,7 +129,7 @@ impl Parse for Input {
         if input.parse::<Option<Token![:]>>()?.is_none() {
             return Err(syn::Error::new(input.span(), example));
         }
-        let path = FieldPath::parse(input)?;
+        let path = ParsedPath::parse(input)?;
         if !input.is_empty() {
             return Err(input.error("a path ends here: one field after another, joined by dots"));
         }
@@ -143,7 +143,7 @@ pub(crate) fn path(input: TokenStream) -> TokenStream {
         Ok(input) => input,
         Err(fault) => return fault.to_compile_error(),
     };
-    let steps = statements(&path, Names::Collected);
+    let steps = statements(&path, CollectNames::Collected);
     let p = quote!(::windlass::__private::path);
     let end = located(path.end());
     let inner = quote_spanned!(end=> __w.inner().inner().inner());

@@ -4,9 +4,9 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Ident, LitInt, LitStr, Token};
 
-use super::{FieldPath, Segment};
+use super::{ParsedPath, Segment};
 
-impl FieldPath {
+impl ParsedPath {
     /// Reads fields joined by dots. A `?` stands behind an option and has no effect: options are
     /// passed by themselves.
     pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -34,7 +34,7 @@ impl FieldPath {
 }
 
 /// Reads a field with the marks behind.
-fn step(input: ParseStream<'_>, into: &mut FieldPath) -> syn::Result<()> {
+fn step(input: ParseStream<'_>, into: &mut ParsedPath) -> syn::Result<()> {
     if input.peek(LitInt) {
         return Err(
             input.error("a field of a tuple has no name in JSON: name the fields of structs")

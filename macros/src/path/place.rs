@@ -4,8 +4,8 @@ use proc_macro2::Span;
 use syn::parse::ParseStream;
 use syn::{LitStr, Token};
 
-use super::{FieldPath, plain};
-use crate::keys::{Key, WithSpan};
+use super::{ParsedPath, plain};
+use crate::keys::{SpannedKey, WithSpan};
 
 /// A field of the object.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) enum PathStep {
     /// `".spec.host"`: a JSON path, checked by `crd()`.
     Text(WithSpan<String>),
     /// `spec.host`: Rust fields, checked by the compiler.
-    Fields(FieldPath),
+    Fields(ParsedPath),
 }
 
 impl PathStep {
@@ -21,11 +21,11 @@ impl PathStep {
         if input.peek(LitStr) {
             return Ok(Self::Text(WithSpan::text(&input.parse()?)));
         }
-        FieldPath::parse(input).map(Self::Fields)
+        ParsedPath::parse(input).map(Self::Fields)
     }
 
     /// Reads `= field` behind a key.
-    pub(crate) fn value(key: &Key, input: ParseStream<'_>) -> syn::Result<Self> {
+    pub(crate) fn value(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Self> {
         if input.parse::<Option<Token![=]>>()?.is_none() {
             let message = format!("`{}` needs a field: `{0} = spec.host`", key.name);
             return Err(syn::Error::new(key.span, message));

@@ -8,7 +8,7 @@ use syn::{Attribute, LitStr, Token, Type};
 
 use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys::{self, Key, WithSpan, set, unknown};
+use crate::keys::{self, SpannedKey, WithSpan, set, unknown};
 use crate::path::PathStep;
 
 pub(crate) const KEYS: &[&str] = &["of", "skip", "crate"];
@@ -18,7 +18,7 @@ pub(crate) const SKIPPABLE: &[&str] = &["labels", "annotations"];
 
 /// Keys of the struct's attribute.
 #[derive(Debug, Default)]
-pub(super) struct Attrs {
+pub(super) struct ProjectionAttrs {
     pub(super) of: Option<Type>,
     /// Whether `of` was written, even if unreadable.
     pub(super) has_of: bool,
@@ -37,7 +37,7 @@ fn no_serde(attributes: &[Attribute], errors: &mut Errors) {
     }
 }
 
-impl Attrs {
+impl ProjectionAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         no_serde(attributes, errors);
@@ -52,7 +52,12 @@ impl Attrs {
         attrs
     }
 
-    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn key(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         if key.name == "of" {
             if input.peek(Token![=]) && input.peek2(LitStr) {
                 let name = keys::text(key, input)?;
@@ -84,14 +89,14 @@ impl Attrs {
 
 /// Keys of a field's attribute.
 #[derive(Debug, Default)]
-pub(super) struct FieldAttrs {
+pub(super) struct ProjectionFieldAttrs {
     pub(super) path: Option<PathStep>,
     pub(super) label: Option<WithSpan<String>>,
     pub(super) annotation: Option<WithSpan<String>>,
-    pub(super) default: Option<Key>,
+    pub(super) default: Option<SpannedKey>,
 }
 
-impl FieldAttrs {
+impl ProjectionFieldAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         no_serde(attributes, errors);

@@ -2,11 +2,11 @@
 
 use syn::spanned::Spanned;
 
-use super::model::{Absent, Field, Model};
+use super::model::{Absent, ProjectionField, ProjectionModel};
 use crate::errors::Errors;
 
 /// Checks every rule.
-pub(super) fn check(model: &Model, errors: &mut Errors) {
+pub(super) fn check(model: &ProjectionModel, errors: &mut Errors) {
     if !model.has_of {
         let message = "say which kind this is a part of: `#[projection(of = Pod)]`";
         errors.at(model.ident.span(), message);
@@ -25,14 +25,14 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
 }
 
 /// Metadata is needed: without metadata an object would have no name.
-fn metadata(model: &Model, errors: &mut Errors) {
+fn metadata(model: &ProjectionModel, errors: &mut Errors) {
     if !model.fields.iter().any(|field| field.path == ["metadata"] && field.ident == "metadata") {
         errors.at(model.ident.span(), "a projection has a field `metadata: ObjectMeta`");
     }
 }
 
 /// A single label is read instead of all of them, and any may be absent.
-fn pick(model: &Model, field: &Field, part: &str, errors: &mut Errors) {
+fn pick(model: &ProjectionModel, field: &ProjectionField, part: &str, errors: &mut Errors) {
     if !model.skip.iter().any(|skipped| skipped == part) {
         let message =
             format!("all {part} are read already: add `skip({part})` to the struct, or look there");
@@ -48,7 +48,7 @@ fn pick(model: &Model, field: &Field, part: &str, errors: &mut Errors) {
 }
 
 /// A path must exist in some object: any other would read as absent for ever.
-fn path(field: &Field, errors: &mut Errors) {
+fn path(field: &ProjectionField, errors: &mut Errors) {
     let text = field.path.join(".");
     if text.contains(['[', ']', '*']) {
         let message = "a path goes through objects only: take the list as a `Vec` of a struct that \
@@ -64,7 +64,7 @@ fn path(field: &Field, errors: &mut Errors) {
 }
 
 /// A value is read once: by the field that names the value or a part around it.
-fn unique(model: &Model, errors: &mut Errors) {
+fn unique(model: &ProjectionModel, errors: &mut Errors) {
     for (at, field) in model.fields.iter().enumerate() {
         // Reported already.
         if field.fields.as_ref().is_some_and(|path| path.no_field().is_some()) {

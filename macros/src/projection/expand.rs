@@ -5,11 +5,11 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
-use super::model::{Absent, Field, Member, Model, Node};
+use super::model::{Absent, NodeMember, PathNode, ProjectionField, ProjectionModel};
 use super::names;
 
 /// Returns the generated code of a model without faults.
-pub(super) fn all(model: &Model) -> TokenStream {
+pub(super) fn all(model: &ProjectionModel) -> TokenStream {
     let tree = model.tree();
     let mut nodes = TokenStream::new();
     let mut count = 0;
@@ -28,7 +28,7 @@ pub(super) fn all(model: &Model) -> TokenStream {
 }
 
 /// Returns a resource that is never used, for a model with faults.
-pub(super) fn fallback(model: &Model) -> TokenStream {
+pub(super) fn fallback(model: &ProjectionModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     if !model.is_struct {
@@ -97,7 +97,7 @@ pub(super) fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
 
-fn resource(model: &Model) -> TokenStream {
+fn resource(model: &ProjectionModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let Some(of) = &model.of else { return TokenStream::new() };
@@ -168,7 +168,7 @@ const METADATA: [&str; 14] = [
 ];
 
 /// Returns the paths that the projection reads.
-fn paths(model: &Model) -> Vec<(Option<usize>, Vec<String>)> {
+fn paths(model: &ProjectionModel) -> Vec<(Option<usize>, Vec<String>)> {
     let mut paths = Vec::new();
     for (place, field) in model.fields.iter().enumerate() {
         if field.ident != "metadata" || model.skip.is_empty() {
@@ -195,7 +195,7 @@ fn slot(place: usize, span: Span) -> Ident {
 }
 
 /// Returns the struct of values that were read so far.
-fn slots(model: &Model) -> TokenStream {
+fn slots(model: &ProjectionModel) -> TokenStream {
     let slots = model.fields.iter().enumerate().map(|(place, field)| {
         let (slot, ty) = (slot(place, Span::call_site()), &field.ty);
         match field.absent {
@@ -214,8 +214,8 @@ fn slots(model: &Model) -> TokenStream {
 /// Generates reader and writer of a node, after those of the nodes below; returns the number in
 /// their names.
 fn node(
-    model: &Model,
-    tree: &Node,
+    model: &ProjectionModel,
+    tree: &PathNode,
     depth: usize,
     count: &mut usize,
     out: &mut TokenStream,
@@ -224,13 +224,13 @@ fn node(
         .members
         .iter()
         .map(|(_, member)| match member {
-            Member::Field(_) => None,
-            Member::Node(inner) => Some(node(model, inner, depth + 1, count, out)),
+            NodeMember::Field(_) => None,
+            NodeMember::Node(inner) => Some(node(model, inner, depth + 1, count, out)),
         })
         .collect();
     let number = *count;
     *count += 1;
-    let names = names::Names::of(model, tree, depth, number);
+    let names = names::NodeMemberNames::of(model, tree, depth, number);
     out.extend(names.function(model));
     out.extend(reader(model, tree, number, &below, &names));
     out.extend(writer(model, tree, number, &below, &names));
@@ -239,11 +239,11 @@ fn node(
 
 /// Generates the reader of a node: a match over the members.
 fn reader(
-    model: &Model,
-    tree: &Node,
+    model: &ProjectionModel,
+    tree: &PathNode,
     number: usize,
     below: &[Option<usize>],
-    names: &names::Names,
+    names: &names::NodeMemberNames,
 ) -> TokenStream {
     let p = private();
     let reader = format_ident!("__In{number}");
@@ -251,12 +251,12 @@ fn reader(
     let arms =
         tree.members.iter().zip(below).enumerate().map(|(place, ((name, member), below))| {
             let read = match (member, below) {
-                (Member::Field(field), _) => read(model, *field),
-                (Member::Node(_), Some(below)) => {
+                (NodeMember::Field(field), _) => read(model, *field),
+                (NodeMember::Node(_), Some(below)) => {
                     let below = format_ident!("__In{below}");
                     quote!(#p::read_below(__map, #below(&mut *self.0)))
                 }
-                (Member::Node(_), None) => unreachable!("a node has a number: {name}"),
+                (NodeMember::Node(_), None) => unreachable!("a node has a number: {name}"),
             };
             quote!(#place => #read,)
         });
@@ -283,7 +283,7 @@ fn reader(
 }
 
 /// Generates the reader of those parts of the metadata that are skipped except for some members.
-fn selected(model: &Model, mut count: usize) -> TokenStream {
+fn selected(model: &ProjectionModel, mut count: usize) -> TokenStream {
     if model.skip.is_empty() {
         return TokenStream::new();
     }
@@ -294,7 +294,7 @@ fn selected(model: &Model, mut count: usize) -> TokenStream {
         if node.members.is_empty() {
             continue;
         }
-        let names = names::Names::of(model, &node, 2, count);
+        let names = names::NodeMemberNames::of(model, &node, 2, count);
         readers.extend(reader(model, &node, count, &vec![None; node.members.len()], &names));
         let reader = format_ident!("__In{count}");
         arms.extend(quote!(#part => #p::read_below(__map, #reader(&mut *self.0)),));
@@ -322,7 +322,7 @@ fn selected(model: &Model, mut count: usize) -> TokenStream {
 }
 
 /// Generates the read of a field into its slot.
-fn read(model: &Model, place: usize) -> TokenStream {
+fn read(model: &ProjectionModel, place: usize) -> TokenStream {
     let field = &model.fields[place];
     let here = at(field.ty.span());
     let (slot, path) = (slot(place, here), field.path.join("."));
@@ -342,11 +342,11 @@ fn read(model: &Model, place: usize) -> TokenStream {
 
 /// Generates the writer of a node.
 fn writer(
-    model: &Model,
-    tree: &Node,
+    model: &ProjectionModel,
+    tree: &PathNode,
     number: usize,
     below: &[Option<usize>],
-    names: &names::Names,
+    names: &names::NodeMemberNames,
 ) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -360,8 +360,8 @@ fn writer(
             quote!(#p::serde::ser::SerializeMap::serialize_entry(&mut __out, #name, &#below(self.0))?;)
         }
         None => {
-            let Member::Field(place) = member else { return TokenStream::new() };
-            let Field { ident, ty, absent, .. } = &model.fields[*place];
+            let NodeMember::Field(place) = member else { return TokenStream::new() };
+            let ProjectionField { ident, ty, absent, .. } = &model.fields[*place];
             let here = at(ty.span());
             let q = private_at(here);
             // Picked labels and annotations are written as part of the metadata.
@@ -406,7 +406,7 @@ fn writer(
 }
 
 /// Generates the impls of the struct itself, through the root node, which comes last.
-fn serde_impls(model: &Model, root: usize) -> TokenStream {
+fn serde_impls(model: &ProjectionModel, root: usize) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let (reader, writer) = (format_ident!("__In{root}"), format_ident!("__Out{root}"));

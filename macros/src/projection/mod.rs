@@ -16,7 +16,7 @@ use crate::errors::Errors;
 /// besides that the projection is no resource.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let model = model::Model::new(input, &mut errors);
+    let model = model::ProjectionModel::new(input, &mut errors);
     check::check(&model, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();

@@ -4,12 +4,12 @@
 use proc_macro2::{Ident, Span};
 use syn::{Data, DeriveInput, Fields, Type};
 
-use super::attrs::{Attrs, FieldAttrs};
+use super::attrs::{ProjectionAttrs, ProjectionFieldAttrs};
 use crate::derived::Derived;
 use crate::errors::Errors;
 use crate::keys::WithSpan;
 use crate::names;
-use crate::path::{FieldPath, PathStep, Segment, plain};
+use crate::path::{ParsedPath, PathStep, Segment, plain};
 
 /// The answer to derives of serde.
 const OTHER_DERIVES: &str = "`Projection` implements `Serialize` and `Deserialize` for the struct: remove serde's \
@@ -17,7 +17,7 @@ const OTHER_DERIVES: &str = "`Projection` implements `Serialize` and `Deserializ
 
 /// A struct that shows a part of a kind.
 #[derive(Debug)]
-pub(super) struct Model {
+pub(super) struct ProjectionModel {
     pub(super) ident: Ident,
     pub(super) of: Option<Type>,
     pub(super) has_of: bool,
@@ -26,7 +26,7 @@ pub(super) struct Model {
     /// Path of windlass in generated code; `None`: `::windlass`.
     pub(super) krate: Option<syn::Path>,
     /// All fields, `metadata` included, in order.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<ProjectionField>,
     /// Whether the input is a struct; `false` is a fault that is reported.
     pub(super) is_struct: bool,
     /// Impls of other derives; a fault that is reported.
@@ -35,14 +35,14 @@ pub(super) struct Model {
 
 /// A field of the projection.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct ProjectionField {
     pub(super) ident: Ident,
     pub(super) ty: Type,
     /// Names in JSON from the root to the value. For Rust fields, their names in camelCase:
     /// generated code finds the true names.
     pub(super) path: Vec<String>,
     /// The path, if written as Rust fields, or as the name of this field alone.
-    pub(super) fields: Option<FieldPath>,
+    pub(super) fields: Option<ParsedPath>,
     /// Whether the path is the name of this field.
     pub(super) is_own: bool,
     /// Position of the path, or of the field.
@@ -65,22 +65,22 @@ pub(super) enum Absent {
 
 /// A node of the object below which fields lie.
 #[derive(Debug, Default)]
-pub(super) struct Node {
-    pub(super) members: Vec<(String, Member)>,
+pub(super) struct PathNode {
+    pub(super) members: Vec<(String, NodeMember)>,
 }
 
 /// Member of a node under a name.
 #[derive(Debug)]
-pub(super) enum Member {
+pub(super) enum NodeMember {
     /// The field with this index in the struct.
     Field(usize),
-    Node(Node),
+    Node(PathNode),
 }
 
-impl Model {
+impl ProjectionModel {
     /// Reads attributes and fields of the input.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
-        let attrs = Attrs::read(&input.attrs, errors);
+        let attrs = ProjectionAttrs::read(&input.attrs, errors);
         let (is_struct, fields) = named_fields(input, errors);
         Self {
             ident: input.ident.clone(),
@@ -95,8 +95,8 @@ impl Model {
     }
 
     /// Returns the paths as a tree. The model must have been checked.
-    pub(super) fn tree(&self) -> Node {
-        let mut root = Node::default();
+    pub(super) fn tree(&self) -> PathNode {
+        let mut root = PathNode::default();
         for (place, field) in self.fields.iter().enumerate() {
             // Single labels and annotations are read with the metadata, not as members of the tree.
             if field.pick.is_none() {
@@ -107,43 +107,43 @@ impl Model {
     }
 
     /// Returns the single labels or annotations that fields read.
-    pub(super) fn selected(&self, part: &str) -> Node {
-        let mut node = Node::default();
+    pub(super) fn selected(&self, part: &str) -> PathNode {
+        let mut node = PathNode::default();
         for (place, field) in self.fields.iter().enumerate() {
             if let (Some(pick), Some(key)) = (field.pick, field.path.last())
                 && pick == part
             {
-                node.members.push((key.clone(), Member::Field(place)));
+                node.members.push((key.clone(), NodeMember::Field(place)));
             }
         }
         node
     }
 }
 
-impl Node {
+impl PathNode {
     /// Adds a field below `path`; `place` is the field's index in the struct.
     fn add(&mut self, path: &[String], place: usize) {
         let Some((first, rest)) = path.split_first() else { return };
         if rest.is_empty() {
-            self.members.push((first.clone(), Member::Field(place)));
+            self.members.push((first.clone(), NodeMember::Field(place)));
             return;
         }
         let known = self.members.iter().position(|(name, _)| name == first);
         let at = known.unwrap_or_else(|| {
-            self.members.push((first.clone(), Member::Node(Self::default())));
+            self.members.push((first.clone(), NodeMember::Node(Self::default())));
             self.members.len() - 1
         });
-        if let Member::Node(node) = &mut self.members[at].1 {
+        if let NodeMember::Node(node) = &mut self.members[at].1 {
             node.add(rest, place);
         }
     }
 }
 
-impl Field {
+impl ProjectionField {
     /// Reads a field: the path, and the value for an object without the field.
     fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
-        let attrs = FieldAttrs::read(&field.attrs, errors);
+        let attrs = ProjectionFieldAttrs::read(&field.attrs, errors);
         let name = names::camel(&syn::ext::IdentExt::unraw(&ident).to_string());
         let selected = |part: &str, key: WithSpan<String>| {
             (vec!["metadata".to_owned(), part.to_owned(), key.value], key.span)
@@ -208,13 +208,13 @@ impl Field {
 
 /// Returns the path of a field without `path`. Metadata are read apart; a word of Rust has another
 /// name in types of k8s-openapi.
-fn own(ident: &Ident) -> Option<FieldPath> {
+fn own(ident: &Ident) -> Option<ParsedPath> {
     let is_word = ident.to_string().starts_with("r#");
-    (ident != "metadata" && !is_word).then(|| FieldPath::new(vec![Segment::Field(ident.clone())]))
+    (ident != "metadata" && !is_word).then(|| ParsedPath::new(vec![Segment::Field(ident.clone())]))
 }
 
 /// Returns the names of Rust fields in camelCase: those in JSON for nearly all types.
-fn guessed(path: &FieldPath, errors: &mut Errors) -> Vec<String> {
+fn guessed(path: &ParsedPath, errors: &mut Errors) -> Vec<String> {
     let name = |segment: &Segment| match segment {
         // `type_` is the name of k8s-openapi for `type`.
         Segment::Field(ident) => Some(names::camel(plain(ident).trim_end_matches('_'))),
@@ -237,7 +237,7 @@ fn outer(ty: &Type) -> Option<String> {
 }
 
 /// Returns whether the input is a struct with named fields, and the struct's fields.
-fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
+fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<ProjectionField>) {
     let shape = "a projection is a struct with named fields: \
                  `metadata: ObjectMeta` and those that are read";
     if !input.generics.params.is_empty() {
@@ -247,9 +247,14 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
     }
     match &input.data {
         Data::Struct(data) => match &data.fields {
-            Fields::Named(named) => {
-                (true, named.named.iter().filter_map(|field| Field::new(field, errors)).collect())
-            }
+            Fields::Named(named) => (
+                true,
+                named
+                    .named
+                    .iter()
+                    .filter_map(|field| ProjectionField::new(field, errors))
+                    .collect(),
+            ),
             _ => {
                 errors.at(input.ident.span(), shape);
                 (false, Vec::new())
@@ -268,9 +273,9 @@ mod tests {
 
     use super::*;
 
-    fn model(input: &DeriveInput) -> (Model, Vec<String>) {
+    fn model(input: &DeriveInput) -> (ProjectionModel, Vec<String>) {
         let mut errors = Errors::default();
-        let model = Model::new(input, &mut errors);
+        let model = ProjectionModel::new(input, &mut errors);
         super::super::check::check(&model, &mut errors);
         let texts = errors.texts();
         errors.finish();
@@ -300,7 +305,7 @@ mod tests {
         assert_eq!(model.skip, ["annotations"]);
         let tree = model.tree();
         assert_eq!(tree.members.len(), 4);
-        let (name, Member::Node(spec)) = &tree.members[1] else { panic!("a node") };
+        let (name, NodeMember::Node(spec)) = &tree.members[1] else { panic!("a node") };
         assert_eq!((name.as_str(), spec.members.len()), ("spec", 2));
     }
 

@@ -5,21 +5,26 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::expand::{at, private, private_at};
-use super::model::{Field, Member, Model, Node};
-use crate::path::{Names as Collect, statements};
+use super::model::{NodeMember, PathNode, ProjectionField, ProjectionModel};
+use crate::path::{CollectNames as Collect, statements};
 
 /// The names of a node's members.
-pub(super) struct Names {
+pub(super) struct NodeMemberNames {
     number: usize,
     /// For each member the name, and the field through which a name that is no literal is found.
     members: Vec<(String, Option<usize>)>,
     depth: usize,
 }
 
-impl Names {
+impl NodeMemberNames {
     /// The names of a node that lies `depth` below the root.
-    pub(super) fn of(model: &Model, node: &Node, depth: usize, number: usize) -> Self {
-        let through = |member: &Member| first(model, member);
+    pub(super) fn of(
+        model: &ProjectionModel,
+        node: &PathNode,
+        depth: usize,
+        number: usize,
+    ) -> Self {
+        let through = |member: &NodeMember| first(model, member);
         let members =
             node.members.iter().map(|(name, member)| (name.clone(), through(member))).collect();
         Self { number, members, depth }
@@ -30,7 +35,7 @@ impl Names {
     }
 
     /// Generates the function that finds names which are no literals.
-    pub(super) fn function(&self, model: &Model) -> TokenStream {
+    pub(super) fn function(&self, model: &ProjectionModel) -> TokenStream {
         if self.are_literals() {
             return TokenStream::new();
         }
@@ -83,19 +88,19 @@ impl Names {
 }
 
 /// Returns a field below a member whose path is written as Rust fields.
-fn first(model: &Model, member: &Member) -> Option<usize> {
+fn first(model: &ProjectionModel, member: &NodeMember) -> Option<usize> {
     match member {
-        Member::Field(place) => model.fields[*place].fields.as_ref().map(|_| *place),
-        Member::Node(node) => node.members.iter().find_map(|(_, member)| first(model, member)),
+        NodeMember::Field(place) => model.fields[*place].fields.as_ref().map(|_| *place),
+        NodeMember::Node(node) => node.members.iter().find_map(|(_, member)| first(model, member)),
     }
 }
 
 /// Generates a walk for each path of Rust fields. The compiler checks the segments, and that the
 /// last field can have the type of the projection's field.
-pub(super) fn walks(model: &Model) -> TokenStream {
+pub(super) fn walks(model: &ProjectionModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
-    let walk = |(place, field): (usize, &Field)| {
+    let walk = |(place, field): (usize, &ProjectionField)| {
         let path = field.fields.as_ref()?;
         let (walk, ty) = (format_ident!("__walk{place}"), &field.ty);
         let steps = statements(path, Collect::Collected);
@@ -126,7 +131,10 @@ pub(super) fn walks(model: &Model) -> TokenStream {
 }
 
 /// Generates the list of the paths that are read.
-pub(super) fn projected(model: &Model, paths: &[(Option<usize>, Vec<String>)]) -> TokenStream {
+pub(super) fn projected(
+    model: &ProjectionModel,
+    paths: &[(Option<usize>, Vec<String>)],
+) -> TokenStream {
     let p = private();
     let literals = paths.iter().map(|(_, path)| quote!(&[#(#path),*]));
     if model.fields.iter().all(|field| field.fields.is_none()) {

@@ -10,7 +10,7 @@ use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
 use crate::crate_path;
 use crate::errors::Errors;
-use crate::keys::{self, Key, Known, WithSpan, set};
+use crate::keys::{self, KeyNames, SpannedKey, WithSpan, set};
 use crate::path::PathStep;
 use crate::schema::Rename;
 
@@ -106,13 +106,13 @@ pub(super) const HINTS: &[(&str, &str)] = &[
 
 /// A text that is a literal or a constant expression.
 #[derive(Clone, Debug)]
-pub(super) enum Text {
+pub(super) enum TextExpr {
     Literal(WithSpan<String>),
     /// `GROUP`, `concat!(…)`: known to the compiler, but not to a macro.
     Expr(Box<Expr>),
 }
 
-impl Text {
+impl TextExpr {
     /// Returns the literal.
     pub(super) fn literal(&self) -> Option<&WithSpan<String>> {
         match self {
@@ -122,7 +122,7 @@ impl Text {
     }
 }
 
-impl ToTokens for Text {
+impl ToTokens for TextExpr {
     fn to_tokens(&self, tokens: &mut proc_macro2::TokenStream) {
         match self {
             Self::Literal(text) => text.value.to_tokens(tokens),
@@ -132,17 +132,17 @@ impl ToTokens for Text {
 }
 
 /// A key with a value, as in `label("key" = "value")`.
-pub(super) type Pair = (WithSpan<String>, WithSpan<String>);
+pub(super) type KeyValue = (WithSpan<String>, WithSpan<String>);
 
 /// Keys of the struct's attributes.
 #[derive(Debug, Default)]
-pub(super) struct Attrs {
+pub(super) struct ResourceAttrs {
     /// Whether there is a `#[resource]` at all.
     pub(super) present: bool,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) group: Option<Text>,
-    pub(super) version: Option<Text>,
+    pub(super) group: Option<TextExpr>,
+    pub(super) version: Option<TextExpr>,
     /// The other versions, of the hub.
     pub(super) versions: Vec<syn::Path>,
     /// The hub, of another version.
@@ -162,8 +162,8 @@ pub(super) struct Attrs {
     pub(super) rules: Vec<RuleAttr>,
     /// The warning, if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
-    pub(super) labels: Vec<Pair>,
-    pub(super) annotations: Vec<Pair>,
+    pub(super) labels: Vec<KeyValue>,
+    pub(super) annotations: Vec<KeyValue>,
     pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,
     /// Rule for the names of fields in JSON.
@@ -174,14 +174,14 @@ pub(super) struct Attrs {
 pub(crate) const KUBE_ON_A_TYPE: &str = "`#[kube(…)]` belongs to kube-rs: write `#[resource(group = \
     \"example.dev\", version = \"v1\", namespaced)]` on the struct with `metadata`, `spec` and `status`";
 
-impl Attrs {
+impl ResourceAttrs {
     /// Reads all attributes of the struct.
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self {
             present: attributes.iter().any(|attribute| attribute.path().is_ident("resource")),
             ..Self::default()
         };
-        let known = Known::new(KEYS, HINTS);
+        let known = KeyNames::new(KEYS, HINTS);
         let have_content = keys::attributes(attributes, "resource", errors, |input, errors| {
             let tried = keys::each_item(
                 input,
@@ -220,7 +220,12 @@ impl Attrs {
 
     /// Reads the value of a key; a second value of the same key is a fault, unless the key lists
     /// several.
-    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn key(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         match key.name.as_str() {
             "group" => set(&mut self.group, key, constant(key, input)?, errors),
             "version" => set(&mut self.version, key, constant(key, input)?, errors),
@@ -251,7 +256,12 @@ impl Attrs {
     }
 
     /// Reads the value of a key with parentheses.
-    fn list(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+    fn list(
+        &mut self,
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         match key.name.as_str() {
             "versions" => {
                 let read = |input: ParseStream<'_>| {
@@ -299,7 +309,7 @@ pub(super) fn no_schema(attributes: &[Attribute], instead: &str, errors: &mut Er
 }
 
 /// Whether a key without a value counts: with a value it is a fault, and does not for `false`.
-fn is_set(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<bool> {
+fn is_set(key: &SpannedKey, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<bool> {
     if input.parse::<Option<Token![=]>>()?.is_none() {
         return Ok(true);
     }
@@ -317,20 +327,20 @@ fn is_set(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result
 }
 
 /// Reads `= "text"`, or `= CONSTANT`.
-fn constant(key: &Key, input: ParseStream<'_>) -> syn::Result<Text> {
+fn constant(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<TextExpr> {
     if input.peek(Token![=]) && (input.peek2(LitStr) || input.peek2(syn::Lit)) {
-        return keys::text(key, input).map(Text::Literal);
+        return keys::text(key, input).map(TextExpr::Literal);
     }
     let message = format!("`{}` takes a text or a constant: `{0} = \"…\"`", key.name);
     let expr: Expr = keys::value(key, input, "\"…\"")?;
     match expr {
-        Expr::Path(_) | Expr::Macro(_) => Ok(Text::Expr(Box::new(expr))),
+        Expr::Path(_) | Expr::Macro(_) => Ok(TextExpr::Expr(Box::new(expr))),
         other => Err(syn::Error::new(syn::spanned::Spanned::span(&other), message)),
     }
 }
 
 /// Reads `= v1::Website`.
-fn type_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::Path> {
+fn type_path(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<syn::Path> {
     let expr: Expr = keys::value(key, input, "v1::Website")?;
     match expr {
         Expr::Path(path) if path.qself.is_none() => Ok(path.path),
@@ -342,7 +352,7 @@ fn type_path(key: &Key, input: ParseStream<'_>) -> syn::Result<syn::Path> {
 }
 
 /// Reads `= true` or `= false`.
-fn truth(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<bool>> {
+fn truth(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<WithSpan<bool>> {
     let literal: syn::Lit = keys::value(key, input, "false")?;
     match literal {
         syn::Lit::Bool(literal) => Ok(WithSpan { value: literal.value, span: literal.span }),
@@ -354,7 +364,7 @@ fn truth(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<bool>> {
 }
 
 /// Reads `("key" = "value", …)`.
-fn pairs(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<Pair>> {
+fn pairs(key: &SpannedKey, input: ParseStream<'_>) -> syn::Result<Vec<KeyValue>> {
     let example = format!("{}(\"key\" = \"value\")", key.name);
     let wrong = |fault: syn::Error| {
         syn::Error::new(fault.span(), format_args!("write `{example}`, both as texts"))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use syn::spanned::Spanned;
 
-use super::attrs::Text;
+use super::attrs::TextExpr;
 use super::check_places;
 use super::model::{ResourceModel, is_option};
 use crate::errors::Errors;
@@ -83,7 +83,7 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
             errors.at(name.span, message);
         }
     };
-    if let Text::Literal(version) = &model.version {
+    if let TextExpr::Literal(version) = &model.version {
         label("version", version);
     }
     // The defaults of these two follow from the kind, which has a separate rule.

@@ -5,7 +5,7 @@ use super::model::ResourceModel;
 use super::place::{ColumnAttr, ScaleAttr, USUAL};
 use crate::errors::Errors;
 use crate::keys::{WithSpan, closest, unknown};
-use crate::path::{FieldPath, PathStep, Segment, plain};
+use crate::path::{ParsedPath, PathStep, Segment, plain};
 
 /// Types of columns that API servers accept (`additionalPrinterColumns`).
 pub(crate) const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
@@ -71,7 +71,7 @@ fn check_column(model: &ResourceModel, column: &ColumnAttr, errors: &mut Errors)
 
 /// Checks a single word: a field of the object, as the words of columns that most kinds have are
 /// taken before.
-fn word(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
+fn word(model: &ResourceModel, path: &ParsedPath, errors: &mut Errors) {
     let word = plain(path.root());
     if !model.is_struct || word == "metadata" || model.field(&word).is_some() {
         return;
@@ -227,7 +227,7 @@ fn simple(model: &ResourceModel, place: &PathStep, what: &str, errors: &mut Erro
 
 /// Checks the first field of a path, with a text that is better than that of the compiler, and that
 /// the path has a place in JSON.
-fn fields(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
+fn fields(model: &ResourceModel, path: &ParsedPath, errors: &mut Errors) {
     root(model, path, errors);
     let call = path
         .segments
@@ -242,7 +242,7 @@ fn fields(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
 }
 
 /// Checks the first field of a path.
-fn root(model: &ResourceModel, path: &FieldPath, errors: &mut Errors) {
+fn root(model: &ResourceModel, path: &ParsedPath, errors: &mut Errors) {
     let first = plain(path.root());
     if model.is_struct && first != "metadata" && model.field(&first).is_none() {
         let known = field_names(model);

@@ -23,7 +23,7 @@ use crate::errors::Errors;
 /// `Deserialize` and `Schema`, too.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
+    let attrs = attrs::ResourceAttrs::read(&input.attrs, &mut errors);
     let model = model::ResourceModel::new(input, attrs, &mut errors);
     check::check(&model, &mut errors);
     let keys = errors.take_keys();

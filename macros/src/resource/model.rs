@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, ExprPath, Fields, GenericArgument, PathArguments, Type, Visibility};
 
-use super::attrs::{self, Attrs, Pair, Text};
+use super::attrs::{self, KeyValue, ResourceAttrs, TextExpr};
 use super::index::IndexAttr;
 use super::place::{ColumnAttr, RuleAttr, ScaleAttr};
 use super::serde;
@@ -14,7 +14,7 @@ use crate::derived::Derived;
 use crate::doc_comments::{Doc, docs};
 use crate::errors::Errors;
 use crate::keys::WithSpan;
-use crate::markers::{Subject, markers};
+use crate::markers::{DocumentedItem, markers};
 use crate::names;
 use crate::path::{PathStep, located, plain};
 use crate::schema::{FieldDefault, Rename};
@@ -26,8 +26,8 @@ pub(super) struct ResourceModel {
     pub(super) vis: Visibility,
     /// Text of the doc comment, which becomes the description.
     pub(super) doc: Doc,
-    pub(super) group: Text,
-    pub(super) version: Text,
+    pub(super) group: TextExpr,
+    pub(super) version: TextExpr,
     /// The other versions, of a hub.
     pub(super) versions: Vec<syn::Path>,
     /// The hub, of another version.
@@ -50,15 +50,15 @@ pub(super) struct ResourceModel {
     pub(super) rules: Vec<RuleAttr>,
     /// Whether the kind is deprecated, and the warning if given.
     pub(super) deprecated: Option<Option<WithSpan<String>>>,
-    pub(super) labels: Vec<Pair>,
-    pub(super) annotations: Vec<Pair>,
+    pub(super) labels: Vec<KeyValue>,
+    pub(super) annotations: Vec<KeyValue>,
     /// Path of windlass in generated code; `None`: `::windlass`.
     pub(super) krate: Option<syn::Path>,
     pub(super) indexes: Vec<IndexAttr>,
     /// The field `metadata`; `None` is a fault that is reported.
-    pub(super) metadata: Option<Field>,
+    pub(super) metadata: Option<RootField>,
     /// Every other field, in order.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<RootField>,
     /// Whether the struct can be built and read field by field; `false` is a fault that is
     /// reported.
     pub(super) is_struct: bool,
@@ -70,7 +70,7 @@ pub(super) struct ResourceModel {
 
 /// A field of the root struct.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct RootField {
     pub(super) ident: Ident,
     /// Name in JSON, as written, or as it follows from the field.
     pub(super) json: WithSpan<String>,
@@ -94,7 +94,7 @@ impl ResourceModel {
     }
 
     /// Fills in the defaults; a missing key is a fault, and gets a placeholder.
-    pub(super) fn new(input: &DeriveInput, mut attrs: Attrs, errors: &mut Errors) -> Self {
+    pub(super) fn new(input: &DeriveInput, mut attrs: ResourceAttrs, errors: &mut Errors) -> Self {
         let here = input.ident.span();
         not_itself(&mut attrs, &input.ident, errors);
         let kind =
@@ -115,7 +115,7 @@ impl ResourceModel {
             of_the_hub(&attrs.tried, hub, errors);
         }
         let group = match &attrs.hub {
-            Some(hub) => Some(Text::Expr(Box::new(syn::parse_quote!(
+            Some(hub) => Some(TextExpr::Expr(Box::new(syn::parse_quote!(
                 <#hub as ::windlass::__private::k8s_openapi::Resource>::GROUP
             )))),
             None => attrs.group,
@@ -126,20 +126,20 @@ impl ResourceModel {
             || tried("namespaced")
             || tried("cluster");
         let namespaced = scope(is_silent, attrs.namespaced, attrs.cluster, here, errors);
-        let mut needed = |key: &str, example: &str, value: Option<Text>| {
+        let mut needed = |key: &str, example: &str, value: Option<TextExpr>| {
             if value.is_none() && attrs.present && !tried(key) && (key != "group" || !tried("hub"))
             {
                 let message = format!("missing `{key}`: `#[resource({key} = \"{example}\", …)]`");
                 errors.at(here, message);
             }
             value.unwrap_or_else(|| {
-                Text::Literal(WithSpan { value: example.to_owned(), span: here })
+                TextExpr::Literal(WithSpan { value: example.to_owned(), span: here })
             })
         };
         let group = needed("group", "example.dev", group);
         let version = needed("version", "v1", attrs.version);
         let (is_struct, mut fields) = named_fields(input, attrs.rename_all, errors);
-        markers(&input.attrs, Subject::with_keys(attrs::HINTS), errors);
+        markers(&input.attrs, DocumentedItem::with_keys(attrs::HINTS), errors);
         let metadata = fields
             .iter()
             .position(|field| field.ident == "metadata")
@@ -209,7 +209,7 @@ impl ResourceModel {
     }
 
     /// Returns the field of that name.
-    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+    pub(super) fn field(&self, name: &str) -> Option<&RootField> {
         self.fields.iter().find(|field| plain(&field.ident) == name)
     }
 }
@@ -223,7 +223,7 @@ const REQUIRED: &str =
     "it is required unless it is an `Option` or has `#[serde(default)]`: leave the marker out";
 
 /// Answers to markers on a field of the root, which has no `#[schema(…)]`.
-const OF_FIELD: Subject<'_> = Subject {
+const OF_FIELD: DocumentedItem<'_> = DocumentedItem {
     own: &[
         ("default", "write `#[serde(default)]`"),
         ("optional", "make it an `Option`, or give it `#[serde(default)]`"),
@@ -264,7 +264,7 @@ fn of_the_hub(tried: &[String], hub: &syn::Path, errors: &mut Errors) {
 }
 
 /// Refuses the type itself as hub and among the versions; both keys name other types.
-fn not_itself(attrs: &mut Attrs, ident: &Ident, errors: &mut Errors) {
+fn not_itself(attrs: &mut ResourceAttrs, ident: &Ident, errors: &mut Errors) {
     let is_itself = |path: &syn::Path| path.is_ident(ident) || path.is_ident("Self");
     if let Some(hub) = attrs.hub.take_if(|hub| is_itself(hub)) {
         let message = "this is the type itself: a version names another type as its hub, `hub = v1::Website`; the hub \
@@ -318,7 +318,7 @@ fn scope(
 }
 
 /// Returns whether the input is a struct with named fields, and the struct's fields.
-fn named_fields(input: &DeriveInput, rule: Rename, errors: &mut Errors) -> (bool, Vec<Field>) {
+fn named_fields(input: &DeriveInput, rule: Rename, errors: &mut Errors) -> (bool, Vec<RootField>) {
     let shape = "a resource is a struct with named fields: \
                  `metadata: ObjectMeta, spec: …, status: Option<…>`";
     if !input.generics.params.is_empty() {
@@ -330,7 +330,7 @@ fn named_fields(input: &DeriveInput, rule: Rename, errors: &mut Errors) -> (bool
         Data::Struct(data) => match &data.fields {
             Fields::Named(named) => {
                 let fields = named.named.iter();
-                (true, fields.filter_map(|field| Field::new(field, rule, errors)).collect())
+                (true, fields.filter_map(|field| RootField::new(field, rule, errors)).collect())
             }
             _ => {
                 errors.at(input.ident.span(), shape);
@@ -344,7 +344,7 @@ fn named_fields(input: &DeriveInput, rule: Rename, errors: &mut Errors) -> (bool
     }
 }
 
-impl Field {
+impl RootField {
     /// Reads a field: name in JSON, documentation, and whether the field is optional.
     fn new(field: &syn::Field, rule: Rename, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
@@ -368,7 +368,7 @@ impl Field {
     }
 }
 
-impl Field {
+impl RootField {
     /// Returns the function that makes the value of an absent field, at the position of the type.
     pub(super) fn default_path(&self) -> Option<TokenStream> {
         let (ty, place) = (&self.ty, located(self.ty.span()));

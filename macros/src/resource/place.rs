@@ -7,7 +7,7 @@ use syn::parse::ParseStream;
 use syn::{LitStr, Token};
 
 use crate::errors::Errors;
-use crate::keys::{self, Key, Known, WithSpan, set};
+use crate::keys::{self, KeyNames, SpannedKey, WithSpan, set};
 use crate::path::PathStep;
 
 /// Keys of `column(…)`.
@@ -77,7 +77,7 @@ fn is_place(input: ParseStream<'_>) -> bool {
 /// `column("Host", spec.host)`
 #[derive(Debug)]
 pub(super) struct ColumnAttr {
-    pub(super) key: Key,
+    pub(super) key: SpannedKey,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
     pub(super) name: Option<WithSpan<String>>,
@@ -89,7 +89,7 @@ pub(super) struct ColumnAttr {
 }
 
 impl ColumnAttr {
-    pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
+    pub(super) fn read(key: &SpannedKey, input: ParseStream<'_>, errors: &mut Errors) -> Self {
         let mut column = Self {
             key: key.clone(),
             tried: Vec::new(),
@@ -101,7 +101,7 @@ impl ColumnAttr {
             description: None,
         };
         let mut unnamed = Vec::new();
-        let known = Known::new(COLUMN_KEYS, COLUMN_HINTS);
+        let known = KeyNames::new(COLUMN_KEYS, COLUMN_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
             is_place(input).then(|| PathStep::parse(input).map(|place| unnamed.push(place)))
         };
@@ -181,7 +181,7 @@ fn heading(field: &str) -> String {
 /// `scale(spec.replicas, status.replicas, selector = status.selector)`
 #[derive(Debug)]
 pub(super) struct ScaleAttr {
-    pub(super) key: Key,
+    pub(super) key: SpannedKey,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
     pub(super) spec: Option<PathStep>,
@@ -192,7 +192,7 @@ pub(super) struct ScaleAttr {
 }
 
 impl ScaleAttr {
-    pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Self {
+    pub(super) fn read(key: &SpannedKey, input: ParseStream<'_>, errors: &mut Errors) -> Self {
         let mut scale = Self {
             key: key.clone(),
             tried: Vec::new(),
@@ -203,7 +203,7 @@ impl ScaleAttr {
         };
         // A fault stands for its field.
         let mut unnamed: Vec<Option<PathStep>> = Vec::new();
-        let known = Known::new(SCALE_KEYS, SCALE_HINTS);
+        let known = KeyNames::new(SCALE_KEYS, SCALE_HINTS);
         let other = |input: ParseStream<'_>, _: &mut Errors| {
             is_place(input).then(|| {
                 let place = PathStep::parse(input);
@@ -264,11 +264,15 @@ pub(super) struct RuleAttr {
 
 impl RuleAttr {
     /// Reads a rule; `None` is a fault that is reported.
-    pub(super) fn read(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> Option<Self> {
+    pub(super) fn read(
+        key: &SpannedKey,
+        input: ParseStream<'_>,
+        errors: &mut Errors,
+    ) -> Option<Self> {
         let mut rule = None;
         let (mut message, mut expression, mut reason, mut path, mut old) =
             (None, None, None, None, None);
-        let known = Known::new(RULE_KEYS, RULE_HINTS);
+        let known = KeyNames::new(RULE_KEYS, RULE_HINTS);
         let other = |input: ParseStream<'_>, errors: &mut Errors| {
             input.peek(LitStr).then(|| {
                 let text = WithSpan::text(&input.parse()?);

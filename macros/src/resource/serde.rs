@@ -7,7 +7,7 @@ use syn::parse::ParseStream;
 use syn::{Attribute, ExprPath, LitStr, Token};
 
 use crate::errors::Errors;
-use crate::keys::{self, Key, Known, WithSpan, set};
+use crate::keys::{self, KeyNames, SpannedKey, WithSpan, set};
 use crate::schema::{FieldDefault, Rename};
 
 /// Serde's attributes of a field of the root.
@@ -72,7 +72,7 @@ const OF_FIELD_HINTS: &[(&str, &str)] = &[
 /// Reads the rule for the names of fields, the only attribute of serde that the struct takes.
 pub(super) fn rename_all(attributes: &[Attribute], errors: &mut Errors) -> Rename {
     let mut rule = None;
-    let known = Known { keys: &["rename_all"], hints: OF_STRUCT_HINTS, refusal: REFUSAL };
+    let known = KeyNames { keys: &["rename_all"], hints: OF_STRUCT_HINTS, refusal: REFUSAL };
     keys::attributes(attributes, "serde", errors, |input, errors| {
         keys::each_item(
             input,
@@ -97,7 +97,7 @@ pub(super) fn rename_all(attributes: &[Attribute], errors: &mut Errors) -> Renam
 /// Reads `= "name"`, or `(serialize = "name", deserialize = "name")`; `None` for names that are no
 /// single name, a fault that is reported.
 fn both_ways(
-    key: &Key,
+    key: &SpannedKey,
     input: ParseStream<'_>,
     errors: &mut Errors,
 ) -> syn::Result<Option<WithSpan<String>>> {
@@ -140,7 +140,7 @@ impl OfField {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut read = Self::default();
         let keys = &["rename", "default", "skip_serializing_if"];
-        let known = Known { keys, hints: OF_FIELD_HINTS, refusal: REFUSAL };
+        let known = KeyNames { keys, hints: OF_FIELD_HINTS, refusal: REFUSAL };
         keys::attributes(attributes, "serde", errors, |input, errors| {
             keys::each_item(
                 input,

@@ -2,16 +2,16 @@
 
 use syn::{DeriveInput, parse_quote};
 
-use super::attrs::Attrs;
+use super::attrs::ResourceAttrs;
 use super::check;
-use super::model::{Field, ResourceModel};
+use super::model::{ResourceModel, RootField};
 use crate::doc_comments::Doc;
 use crate::errors::Errors;
 use crate::path::PathStep;
 
 fn model(input: &DeriveInput) -> (ResourceModel, Vec<String>) {
     let mut errors = Errors::default();
-    let attrs = Attrs::read(&input.attrs, &mut errors);
+    let attrs = ResourceAttrs::read(&input.attrs, &mut errors);
     let model = ResourceModel::new(input, attrs, &mut errors);
     check::check(&model, &mut errors);
     let texts = errors.texts();
@@ -129,7 +129,7 @@ fn the_root_takes_the_attributes_of_serde_that_a_definition_can_say() {
     assert_eq!(json("most_of").as_deref(), Some("most_of"));
     let extra = model.field("extra").map(|it| (it.default.is_some(), it.skip_if.is_some()));
     assert_eq!(extra, Some((true, true)));
-    let most = model.field("most_of").and_then(Field::default_path);
+    let most = model.field("most_of").and_then(RootField::default_path);
     assert_eq!(most.map(|path| path.to_string()).as_deref(), Some("more :: most"));
     // What an `Option` says already is left out.
     let status = model.field("status").map(|it| (it.default.is_some(), it.skip_if.is_some()));

@@ -6,7 +6,7 @@ use syn::parse::ParseStream;
 use syn::{Attribute, LitStr, Path, Token};
 
 use super::hints::hint;
-use super::key::{Key, Kind};
+use super::key::{KeyMeaning, SchemaKey};
 use super::values::kinds;
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
@@ -105,13 +105,13 @@ impl AttributeTarget {
 
 /// The attributes of a place.
 #[derive(Debug, Default)]
-pub(super) struct Attrs {
-    pub(super) keys: Vec<Key>,
+pub(super) struct SchemaAttrs {
+    pub(super) keys: Vec<SchemaKey>,
     /// `crate = path`
     pub(super) krate: Option<Path>,
 }
 
-impl Attrs {
+impl SchemaAttrs {
     /// Reads all attributes of a place.
     pub(super) fn read(
         attributes: &[Attribute],
@@ -164,7 +164,7 @@ impl Attrs {
             return Err(syn::Error::new(text.span(), message));
         }
         let ident = input.call(Ident::parse_any)?;
-        let key = keys::Key { name: ident.unraw().to_string(), span: ident.span() };
+        let key = keys::SpannedKey { name: ident.unraw().to_string(), span: ident.span() };
         if !place.keys().contains(&key.name.as_str()) {
             return Err(syn::Error::new(key.span, not_here(&key.name, place)));
         }
@@ -175,19 +175,24 @@ impl Attrs {
             return Ok(());
         }
         for kind in kinds(&key, input, errors)? {
-            self.add(Key { span: key.span, kind }, &key.name, errors);
+            self.add(SchemaKey { span: key.span, kind }, &key.name, errors);
         }
         Ok(())
     }
 
     /// Adds a key; a key that may be given once is a fault the second time.
-    fn add(&mut self, key: Key, name: &str, errors: &mut Errors) {
-        let same = |other: &Key| match (&key.kind, &other.kind) {
-            (Kind::Keyword(a, _), Kind::Keyword(b, _)) | (Kind::Item(a, _), Kind::Item(b, _)) => {
-                a == b
-            }
-            (Kind::Extend(a, _), Kind::Extend(b, _)) => a.value() == b.value(),
-            (Kind::Rule(_) | Kind::OneOf(..) | Kind::Example(_) | Kind::Transform(_), _) => false,
+    fn add(&mut self, key: SchemaKey, name: &str, errors: &mut Errors) {
+        let same = |other: &SchemaKey| match (&key.kind, &other.kind) {
+            (KeyMeaning::Keyword(a, _), KeyMeaning::Keyword(b, _))
+            | (KeyMeaning::Item(a, _), KeyMeaning::Item(b, _)) => a == b,
+            (KeyMeaning::Extend(a, _), KeyMeaning::Extend(b, _)) => a.value() == b.value(),
+            (
+                KeyMeaning::Rule(_)
+                | KeyMeaning::OneOf(..)
+                | KeyMeaning::Example(_)
+                | KeyMeaning::Transform(_),
+                _,
+            ) => false,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         };
         if self.keys.iter().any(same) {

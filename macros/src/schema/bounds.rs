@@ -4,27 +4,27 @@ use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Expr, ExprLit, Lit, Type};
 
-use super::class::{Class, class, element, integers};
-use super::key::Kind;
-use super::model::Field;
+use super::class::{TypeClass, class, element, integers};
+use super::key::KeyMeaning;
+use super::model::SchemaField;
 use crate::errors::Errors;
 
 /// Checks that literal bounds are values of their type and leave a value between them, for the
 /// field and for its items.
-pub(super) fn bounds(field: &Field, errors: &mut Errors) {
-    type Value<'a> = fn(&'a Kind, &str) -> Option<&'a TokenStream>;
+pub(super) fn bounds(field: &SchemaField, errors: &mut Errors) {
+    type Value<'a> = fn(&'a KeyMeaning, &str) -> Option<&'a TokenStream>;
     let of_field: Value<'_> = |kind, wanted| match kind {
-        Kind::Keyword(name, value) if *name == wanted => Some(value),
+        KeyMeaning::Keyword(name, value) if *name == wanted => Some(value),
         _ => None,
     };
     let of_items: Value<'_> = |kind, wanted| match kind {
-        Kind::Item(name, value) if *name == wanted => Some(value),
+        KeyMeaning::Item(name, value) if *name == wanted => Some(value),
         _ => None,
     };
     let keys = &field.remarks.attrs.keys;
     let ty = (!field.is_replaced()).then_some(&field.ty);
     for (of, ty) in [(of_field, ty), (of_items, element(&field.ty))] {
-        let class = ty.map_or(Class::Unknown, class);
+        let class = ty.map_or(TypeClass::Unknown, class);
         let find =
             |wanted: &str| keys.iter().find_map(|key| Bound::new(key.span, of(&key.kind, wanted)?));
         let values = NUMBERS.iter().flat_map(|name| {
@@ -178,10 +178,10 @@ impl Bound {
 }
 
 /// Checks the bounds of numbers.
-fn numbers(class: Class, find: &dyn Fn(&str) -> Option<Bound>, errors: &mut Errors) {
+fn numbers(class: TypeClass, find: &dyn Fn(&str) -> Option<Bound>, errors: &mut Errors) {
     let (least, above) = (find("minimum"), find("exclusiveMinimum"));
     let (most, below) = (find("maximum"), find("exclusiveMaximum"));
-    let is_whole = class == Class::Integer;
+    let is_whole = class == TypeClass::Integer;
     for (low, excludes_low) in [(&least, false), (&above, true)] {
         for (high, excludes_high) in [(&most, false), (&below, true)] {
             let (Some(low), Some(high)) = (low, high) else { continue };

@@ -5,15 +5,15 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::bounds::bounds;
-use super::class::{Class, class, element, is_named, is_option, peeled};
+use super::class::{TypeClass, class, element, is_named, is_option, peeled};
 use super::extend;
-use super::key::{Key, Kind, Many, RulePath};
-use super::model::{Data, Field, Model, Variant};
-use super::rules::{Subject, no_field};
+use super::key::{FieldCount, KeyMeaning, RulePath, SchemaKey};
+use super::model::{Data, SchemaField, SchemaModel, Variant};
+use super::rules::{RuleSubject, no_field};
 use crate::errors::Errors;
 
 /// Checks a type.
-pub(super) fn check(model: &Model, errors: &mut Errors) {
+pub(super) fn check(model: &SchemaModel, errors: &mut Errors) {
     of_type(model, errors);
     extend::of_type(model, errors);
     if let Data::Named(fields) = &model.data {
@@ -49,7 +49,8 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
 
 /// Checks that the form of a content is said, if a function writes or reads the content.
 fn by_a_function(variant: &Variant, errors: &mut Errors) {
-    let with = variant.remarks.attrs.keys.iter().find(|key| matches!(key.kind, Kind::With(_)));
+    let with =
+        variant.remarks.attrs.keys.iter().find(|key| matches!(key.kind, KeyMeaning::With(_)));
     if let (None, Some(key)) = (&variant.serde.by, with) {
         let message = "`with` on a variant is for a content that serde writes or reads by a function \
                        (`#[serde(with = \"…\")]`): leave it out, or write it on the field";
@@ -57,7 +58,9 @@ fn by_a_function(variant: &Variant, errors: &mut Errors) {
         return;
     }
     let Some(by) = variant.serde.by.as_ref().filter(|_| !variant.serde.skipped) else { return };
-    if variant.replaced().is_none() && !variant.data.only_field().is_some_and(Field::is_replaced) {
+    if variant.replaced().is_none()
+        && !variant.data.only_field().is_some_and(SchemaField::is_replaced)
+    {
         let message = format!(
             "serde writes or reads this variant by `{}`, whose form in JSON the derive cannot see: say on the variant \
              which type it looks like, `#[schema(with = String)]`",
@@ -79,19 +82,25 @@ fn plain(ty: &syn::Type) -> String {
 }
 
 /// Checks the keys of the type itself.
-fn of_type(model: &Model, errors: &mut Errors) {
-    let subject = Subject::of_struct(model.named());
+fn of_type(model: &SchemaModel, errors: &mut Errors) {
+    let subject = RuleSubject::of_struct(model.named());
     for key in &model.remarks.attrs.keys {
         match &key.kind {
-            Kind::Rule(rule) => subject.check(rule, errors),
-            Kind::OneOf(many, names) => one_of(model, key, *many, names, errors),
+            KeyMeaning::Rule(rule) => subject.check(rule, errors),
+            KeyMeaning::OneOf(many, names) => one_of(model, key, *many, names, errors),
             _ => {}
         }
     }
 }
 
 /// Checks the fields of a `one_of` group.
-fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &mut Errors) {
+fn one_of(
+    model: &SchemaModel,
+    key: &SchemaKey,
+    many: FieldCount,
+    names: &[syn::Ident],
+    errors: &mut Errors,
+) {
     if matches!(model.data, Data::Enum(_)) {
         errors.at(key.span, "an enum is one of its variants already");
         return;
@@ -120,7 +129,8 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
                 errors.at(name.span(), message);
             }
             Some(field) if is_always_set(field) && model.serde.default.is_none() => {
-                let why = if many == Many::AtLeast { ", and the rule never fails" } else { "" };
+                let why =
+                    if many == FieldCount::AtLeast { ", and the rule never fails" } else { "" };
                 let message =
                     format!("`{name}` is always set{why}: make it an `Option` without a default");
                 errors.at(name.span(), message);
@@ -131,23 +141,23 @@ fn one_of(model: &Model, key: &Key, many: Many, names: &[syn::Ident], errors: &m
 }
 
 /// Whether a field of this spelling is in each object.
-fn is_always_set(field: &Field) -> bool {
-    let is_default = |kind: &Kind| matches!(kind, Kind::Optional);
+fn is_always_set(field: &SchemaField) -> bool {
+    let is_default = |kind: &KeyMeaning| matches!(kind, KeyMeaning::Optional);
     // The server fills in a default that serde writes.
     let is_filled = field.serde.skip_if.is_none()
-        && (field.remarks.has(|kind| matches!(kind, Kind::Default(_)))
+        && (field.remarks.has(|kind| matches!(kind, KeyMeaning::Default(_)))
             || (field.serde.default.is_some() && !is_option(&field.ty)));
-    if is_filled && class(&field.ty) != Class::Unknown {
+    if is_filled && class(&field.ty) != TypeClass::Unknown {
         return true;
     }
     !is_option(&field.ty)
-        && class(&field.ty) != Class::Unknown
+        && class(&field.ty) != TypeClass::Unknown
         && field.serde.default.is_none()
         && !field.remarks.has(is_default)
 }
 
 /// Checks that no two fields share a name in JSON.
-fn names_differ(fields: &[Field], errors: &mut Errors) {
+fn names_differ(fields: &[SchemaField], errors: &mut Errors) {
     let described: Vec<_> =
         fields.iter().filter(|it| it.is_described() && it.serde.flatten.is_none()).collect();
     for (place, field) in described.iter().enumerate() {
@@ -163,14 +173,14 @@ fn names_differ(fields: &[Field], errors: &mut Errors) {
 }
 
 /// Checks the keys of a field.
-fn of_field(field: &Field, errors: &mut Errors) {
+fn of_field(field: &SchemaField, errors: &mut Errors) {
     let keys = &field.remarks.attrs.keys;
     if let (Some(_), Some(key)) = (field.serde.flatten, keys.first()) {
         let message = "a flattened field has no place of its own in JSON: write the keys on the fields of its type";
         errors.at(key.span, message);
         return;
     }
-    let idle = keys.iter().find(|key| !field.is_read() && !matches!(key.kind, Kind::Skip));
+    let idle = keys.iter().find(|key| !field.is_read() && !matches!(key.kind, KeyMeaning::Skip));
     if let Some(key) = idle {
         let message = "the field is skipped, and no part of the schema, so the key has no effect: leave it out";
         errors.at(key.span, message);
@@ -187,45 +197,47 @@ fn of_field(field: &Field, errors: &mut Errors) {
         );
         errors.at(module.span, message);
     }
-    let subject = Subject::of_field(field);
+    let subject = RuleSubject::of_field(field);
     for key in keys {
         match &key.kind {
-            Kind::Rule(rule) => {
+            KeyMeaning::Rule(rule) => {
                 subject.check(rule, errors);
                 if let (
                     Some(RulePath::Json(path)),
-                    Class::Text | Class::Integer | Class::Number | Class::Bool,
+                    TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool,
                 ) = (&rule.path, class(&field.ty))
                 {
                     let message = format!("{} has no fields", class(&field.ty).name());
                     errors.at(path.span(), message);
                 }
             }
-            Kind::Keyword(name, _)
+            KeyMeaning::Keyword(name, _)
                 if !field.is_replaced() && is_bound_of_a_quantity(name, &field.ty) =>
             {
                 errors.at(key.span, BOUND_OF_A_QUANTITY);
             }
-            Kind::Keyword(name, value) if !field.is_replaced() => {
+            KeyMeaning::Keyword(name, value) if !field.is_replaced() => {
                 fits(name, value, class(&field.ty), key, errors)
             }
-            Kind::Item(name, value) => match element(&field.ty) {
+            KeyMeaning::Item(name, value) => match element(&field.ty) {
                 Some(item) if is_bound_of_a_quantity(name, item) => {
                     errors.at(key.span, BOUND_OF_A_QUANTITY);
                 }
-                Some(item) if class(&field.ty) == Class::List => {
+                Some(item) if class(&field.ty) == TypeClass::List => {
                     fits(name, value, class(item), key, errors)
                 }
-                _ if class(&field.ty) == Class::Unknown => {}
+                _ if class(&field.ty) == TypeClass::Unknown => {}
                 _ => errors.at(key.span, not_for("each", "lists", class(&field.ty))),
             },
-            Kind::ListMap(_) if !matches!(class(&field.ty), Class::List | Class::Unknown) => {
+            KeyMeaning::ListMap(_)
+                if !matches!(class(&field.ty), TypeClass::List | TypeClass::Unknown) =>
+            {
                 errors.at(key.span, not_for("list", "lists", class(&field.ty)));
             }
-            Kind::Atomic
+            KeyMeaning::Atomic
                 if matches!(
                     class(&field.ty),
-                    Class::Text | Class::Integer | Class::Number | Class::Bool
+                    TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool
                 ) =>
             {
                 errors.at(key.span, not_for("atomic", "lists, maps and structs", class(&field.ty)));
@@ -240,12 +252,12 @@ fn of_field(field: &Field, errors: &mut Errors) {
 }
 
 /// Checks a field without a name in JSON, which cannot be absent.
-fn without_name(field: &Field, errors: &mut Errors) {
+fn without_name(field: &SchemaField, errors: &mut Errors) {
     for key in &field.remarks.attrs.keys {
         let name = match &key.kind {
-            Kind::Required => "required",
-            Kind::Optional => "optional",
-            Kind::Default(_) => "default",
+            KeyMeaning::Required => "required",
+            KeyMeaning::Optional => "optional",
+            KeyMeaning::Default(_) => "default",
             _ => continue,
         };
         let message = format!(
@@ -257,24 +269,27 @@ fn without_name(field: &Field, errors: &mut Errors) {
 }
 
 /// Checks keys that no value of the field's type could satisfy, and keys without a place.
-fn contradictions(field: &Field, errors: &mut Errors) {
+fn contradictions(field: &SchemaField, errors: &mut Errors) {
     let of_type = class(&field.ty);
-    let is_scalar = matches!(of_type, Class::Text | Class::Integer | Class::Number | Class::Bool);
+    let is_scalar = matches!(
+        of_type,
+        TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool
+    );
     for key in &field.remarks.attrs.keys {
         match &key.kind {
-            Kind::Opaque if is_scalar => {
+            KeyMeaning::Opaque if is_scalar => {
                 errors.at(key.span, not_for("opaque", "objects", of_type));
             }
-            Kind::Full if is_scalar => {
+            KeyMeaning::Full if is_scalar => {
                 errors.at(key.span, not_for("full", "types of Kubernetes", of_type));
             }
-            Kind::Embedded if is_scalar => {
+            KeyMeaning::Embedded if is_scalar => {
                 errors.at(key.span, not_for("embedded", "whole Kubernetes objects", of_type));
             }
-            Kind::IntOrString if of_type == Class::Bool => {
+            KeyMeaning::IntOrString if of_type == TypeClass::Bool => {
                 errors.at(key.span, not_for("int_or_string", "numbers and texts", of_type));
             }
-            Kind::Keyword("x-kubernetes-preserve-unknown-fields", _) if is_scalar => {
+            KeyMeaning::Keyword("x-kubernetes-preserve-unknown-fields", _) if is_scalar => {
                 errors.at(key.span, not_for("preserve", "objects", of_type));
             }
             _ => {}
@@ -296,7 +311,7 @@ fn is_bound_of_a_quantity(keyword: &str, ty: &syn::Type) -> bool {
     is_bound && is_named(peeled(ty), "Quantity")
 }
 
-fn not_for(key: &str, subject: &str, class: Class) -> String {
+fn not_for(key: &str, subject: &str, class: TypeClass) -> String {
     format!("`{key}` is for {subject}, and this field is {}", class.name())
 }
 
@@ -304,60 +319,67 @@ fn not_for(key: &str, subject: &str, class: Class) -> String {
 pub(super) fn fits(
     keyword: &str,
     value: &TokenStream,
-    class: Class,
-    key: &Key,
+    class: TypeClass,
+    key: &SchemaKey,
     errors: &mut Errors,
 ) {
-    let (subject, classes): (&str, &[Class]) = match keyword {
+    let (subject, classes): (&str, &[TypeClass]) = match keyword {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-            ("bounds and multiples are for numbers", &[Class::Integer, Class::Number])
+            ("bounds and multiples are for numbers", &[TypeClass::Integer, TypeClass::Number])
         }
         "minLength" | "maxLength" => {
-            ("a length is for texts and lists", &[Class::Text, Class::List])
+            ("a length is for texts and lists", &[TypeClass::Text, TypeClass::List])
         }
-        "pattern" => ("a pattern is for texts", &[Class::Text]),
+        "pattern" => ("a pattern is for texts", &[TypeClass::Text]),
         "format" => of_format(value),
-        "minItems" | "maxItems" => ("a number of items is for lists", &[Class::List]),
-        "x-kubernetes-list-type" => ("kinds of lists are for lists", &[Class::List]),
-        "minProperties" | "maxProperties" => ("a number of properties is for maps", &[Class::Map]),
-        "x-kubernetes-map-type" => ("kinds of maps are for maps and structs", &[Class::Map]),
+        "minItems" | "maxItems" => ("a number of items is for lists", &[TypeClass::List]),
+        "x-kubernetes-list-type" => ("kinds of lists are for lists", &[TypeClass::List]),
+        "minProperties" | "maxProperties" => {
+            ("a number of properties is for maps", &[TypeClass::Map])
+        }
+        "x-kubernetes-map-type" => ("kinds of maps are for maps and structs", &[TypeClass::Map]),
         "x-windlass-selectable" => (
             "API servers select by texts, whole numbers and booleans",
-            &[Class::Text, Class::Integer, Class::Bool],
+            &[TypeClass::Text, TypeClass::Integer, TypeClass::Bool],
         ),
         _ => return,
     };
-    if class != Class::Unknown && !classes.contains(&class) {
+    if class != TypeClass::Unknown && !classes.contains(&class) {
         errors.at(key.span, format_args!("{subject}, and this field is {}", class.name()));
     }
 }
 
 /// The values that a format is for.
-fn of_format(format: &TokenStream) -> (&'static str, &'static [Class]) {
+fn of_format(format: &TokenStream) -> (&'static str, &'static [TypeClass]) {
     match format.to_string().trim_matches('"') {
         "int32" | "int64" | "float" | "double" => {
-            ("this format is for numbers", &[Class::Integer, Class::Number])
+            ("this format is for numbers", &[TypeClass::Integer, TypeClass::Number])
         }
-        _ => ("this format is for texts", &[Class::Text]),
+        _ => ("this format is for texts", &[TypeClass::Text]),
     }
 }
 
 /// Checks keys that contradict each other.
-fn conflicts(keys: &[Key], errors: &mut Errors) {
-    let second = |is: fn(&Kind) -> bool| keys.iter().filter(|key| is(&key.kind)).nth(1);
+fn conflicts(keys: &[SchemaKey], errors: &mut Errors) {
+    let second = |is: fn(&KeyMeaning) -> bool| keys.iter().filter(|key| is(&key.kind)).nth(1);
     if let Some(key) = second(|kind| {
-        matches!(kind, Kind::ListMap(_) | Kind::Atomic | Kind::Keyword("x-kubernetes-list-type", _))
+        matches!(
+            kind,
+            KeyMeaning::ListMap(_)
+                | KeyMeaning::Atomic
+                | KeyMeaning::Keyword("x-kubernetes-list-type", _)
+        )
     }) {
         errors.at(key.span, "a list has one kind: `list(map, keys(…))`, `set` or `atomic`");
     }
-    if let Some(key) = second(Kind::replaces_schema) {
+    if let Some(key) = second(KeyMeaning::replaces_schema) {
         let message = "a field has one schema: write one of `opaque`, `full`, `embedded`, `int_or_string`, `with` and \
                        `schema_with`";
         errors.at(key.span, message);
     }
-    if let Some(key) =
-        second(|kind| matches!(kind, Kind::Required | Kind::Optional | Kind::Default(_)))
-    {
+    if let Some(key) = second(|kind| {
+        matches!(kind, KeyMeaning::Required | KeyMeaning::Optional | KeyMeaning::Default(_))
+    }) {
         errors.at(key.span, "a field is required, or optional, or has a default");
     }
 }

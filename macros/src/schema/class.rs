@@ -4,7 +4,7 @@ use syn::{GenericArgument, PathArguments, Type};
 
 /// The part of a type that a macro can know: names of std, with options and boxes removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum TypeClass {
     Text,
     Integer,
     Number,
@@ -15,7 +15,7 @@ pub(super) enum Class {
     Unknown,
 }
 
-impl Class {
+impl TypeClass {
     /// The class in a message.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -30,25 +30,25 @@ impl Class {
 }
 
 /// Returns the class of a type.
-pub(super) fn class(ty: &Type) -> Class {
+pub(super) fn class(ty: &Type) -> TypeClass {
     let ty = peeled(ty);
     match last_segment(ty) {
-        Some("String" | "str" | "char" | "PathBuf") => Class::Text,
+        Some("String" | "str" | "char" | "PathBuf") => TypeClass::Text,
         Some(
             "i8" | "i16" | "i32" | "i64" | "isize" | "u8" | "u16" | "u32" | "u64" | "usize"
             | "NonZeroU8" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64",
-        ) => Class::Integer,
-        Some("f32" | "f64") => Class::Number,
-        Some("bool") => Class::Bool,
-        Some("Vec" | "VecDeque" | "BTreeSet" | "HashSet" | "IndexSet") => Class::List,
-        Some("BTreeMap" | "HashMap" | "IndexMap") => Class::Map,
-        _ => Class::Unknown,
+        ) => TypeClass::Integer,
+        Some("f32" | "f64") => TypeClass::Number,
+        Some("bool") => TypeClass::Bool,
+        Some("Vec" | "VecDeque" | "BTreeSet" | "HashSet" | "IndexSet") => TypeClass::List,
+        Some("BTreeMap" | "HashMap" | "IndexMap") => TypeClass::Map,
+        _ => TypeClass::Unknown,
     }
 }
 
 /// Whether the type is written as a text, a number or a bool of std.
 pub(crate) fn is_scalar(ty: &Type) -> bool {
-    matches!(class(ty), Class::Text | Class::Integer | Class::Number | Class::Bool)
+    matches!(class(ty), TypeClass::Text | TypeClass::Integer | TypeClass::Number | TypeClass::Bool)
 }
 
 /// Returns the name, the least and the greatest value of an integer type.
@@ -101,7 +101,7 @@ pub(super) fn is_option(ty: &Type) -> bool {
 
 /// Returns the type of the elements or values of a list or map.
 pub(super) fn element(ty: &Type) -> Option<&Type> {
-    matches!(class(ty), Class::List | Class::Map).then(|| argument(peeled(ty))).flatten()
+    matches!(class(ty), TypeClass::List | TypeClass::Map).then(|| argument(peeled(ty))).flatten()
 }
 
 /// Returns the last type argument.

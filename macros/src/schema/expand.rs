@@ -8,13 +8,13 @@ use syn::{GenericParam, Generics};
 
 use super::attrs;
 use super::fields::{default_of, list_map, named, remarks, shape, shape_of};
-use super::key::{Key, Kind};
-use super::model::{Data, Field, Model, Variant};
+use super::key::{KeyMeaning, SchemaKey};
+use super::model::{Data, SchemaField, SchemaModel, Variant};
 use super::serde::Default;
 use crate::keys::{references, same_tokens};
 
 /// The generated code of a model without faults.
-pub(super) fn all(model: &Model, keys: &[Ident]) -> TokenStream {
+pub(super) fn all(model: &SchemaModel, keys: &[Ident]) -> TokenStream {
     let body = body(model);
     let known: &[&[&str]] = &[
         attrs::FIELD_KEYS,
@@ -27,18 +27,18 @@ pub(super) fn all(model: &Model, keys: &[Ident]) -> TokenStream {
 }
 
 /// The impls of a model with faults, without a body that could cause further faults.
-pub(super) fn fallback(model: &Model) -> TokenStream {
+pub(super) fn fallback(model: &SchemaModel) -> TokenStream {
     items(model, &quote!(::core::unimplemented!()), &TokenStream::new())
 }
 
 /// The path of the framework.
-fn krate(model: &Model) -> TokenStream {
+fn krate(model: &SchemaModel) -> TokenStream {
     let krate = model.remarks.attrs.krate.as_ref();
     krate.map_or_else(|| quote!(::windlass), |path| quote!(#path))
 }
 
 /// Generates the impls.
-fn items(model: &Model, body: &TokenStream, references: &TokenStream) -> TokenStream {
+fn items(model: &SchemaModel, body: &TokenStream, references: &TokenStream) -> TokenStream {
     let krate = krate(model);
     let ident = &model.ident;
     let name = model.name();
@@ -75,7 +75,7 @@ fn items(model: &Model, body: &TokenStream, references: &TokenStream) -> TokenSt
 }
 
 /// Names of the fields of a struct, for code that names them.
-fn field_names(model: &Model) -> TokenStream {
+fn field_names(model: &SchemaModel) -> TokenStream {
     let Data::Named(fields) = &model.data else { return TokenStream::new() };
     let fields = fields.iter().filter(|field| field.is_read()).map(|field| {
         let (rust, json) = (field.rust(), &field.json);
@@ -114,7 +114,7 @@ fn id(name: &str, generics: &Generics) -> TokenStream {
 }
 
 /// The generics, with a bound on each parameter that is the type of a value.
-fn bounded(model: &Model) -> Generics {
+fn bounded(model: &SchemaModel) -> Generics {
     let mut words = BTreeSet::new();
     for field in model.all_fields().filter(|field| field.is_described() && !field.is_replaced()) {
         let ty = &field.ty;
@@ -124,7 +124,7 @@ fn bounded(model: &Model) -> Generics {
     let mut written = BTreeSet::new();
     for field in model.all_fields().filter(|field| field.is_described()) {
         let has_default = field.serde.default.is_some()
-            || field.remarks.has(|kind| matches!(kind, Kind::Default(_)));
+            || field.remarks.has(|kind| matches!(kind, KeyMeaning::Default(_)));
         if has_default || model.serde.default.is_some() {
             let ty = &field.ty;
             collect_words(quote!(#ty), &mut written);
@@ -163,7 +163,7 @@ fn collect_words(tokens: TokenStream, words: &mut BTreeSet<String>) {
 }
 
 /// The expression of the schema.
-fn body(model: &Model) -> TokenStream {
+fn body(model: &SchemaModel) -> TokenStream {
     let keys = remarks(&model.remarks, None, model.named());
     if let Some(from) = &model.serde.from {
         let converted = model.converted_field();
@@ -228,7 +228,7 @@ fn more_names(variants: &[Variant]) -> Option<TokenStream> {
 }
 
 /// A struct with named fields.
-fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> TokenStream {
+fn object(model: &SchemaModel, fields: &[SchemaField], whole: Option<&TokenStream>) -> TokenStream {
     let closed = model.serde.closed;
     let variable = format_ident!("__whole");
     let value = model.serde.default.as_ref().map(|default| match default {
@@ -243,27 +243,28 @@ fn object(model: &Model, fields: &[Field], whole: Option<&TokenStream>) -> Token
 
 /// A use of each field that `one_of(…)` and `rule(…, path = …)` name, for editors: the keys
 /// themselves become texts.
-fn named_in_keys(model: &Model) -> Option<TokenStream> {
+fn named_in_keys(model: &SchemaModel) -> Option<TokenStream> {
     let keys = model.remarks.attrs.keys.iter();
-    let names: Vec<Ident> = keys.flat_map(Key::fields).filter_map(|name| model.at(name)).collect();
+    let names: Vec<Ident> =
+        keys.flat_map(SchemaKey::fields).filter_map(|name| model.at(name)).collect();
     (!names.is_empty()).then(|| quote!(_ = |__it: &Self| { #(_ = __it.#names;)* };))
 }
 
 /// A type that is written as its only field.
-fn newtype(field: &Field, keys: &TokenStream) -> TokenStream {
+fn newtype(field: &SchemaField, keys: &TokenStream) -> TokenStream {
     let shape = shape(field);
     let of_field = keys_of(field);
     quote!(__s::same_as(__generator, #shape) #of_field #keys .finish())
 }
 
 /// The calls for documentation and keys of a field without a name in JSON.
-fn keys_of(field: &Field) -> TokenStream {
+fn keys_of(field: &SchemaField) -> TokenStream {
     let (remarks, list_map) = (remarks(&field.remarks, Some(field), &[]), list_map(field));
     quote!(#remarks #list_map)
 }
 
 /// The values of a tuple; serde reads a list that ends before the first value with a default.
-fn tuple(fields: &[Field], has_default: bool) -> TokenStream {
+fn tuple(fields: &[SchemaField], has_default: bool) -> TokenStream {
     let described = || fields.iter().filter(|field| field.is_described());
     let end = described().position(|field| has_default || field.serde.default.is_some());
     let values = described().enumerate().map(|(place, field)| {
@@ -275,7 +276,7 @@ fn tuple(fields: &[Field], has_default: bool) -> TokenStream {
     values.collect()
 }
 
-fn tagging(model: &Model) -> TokenStream {
+fn tagging(model: &SchemaModel) -> TokenStream {
     match (&model.serde.tag, &model.serde.content) {
         (Some(tag), Some(content)) => quote!(__s::Tagging::Adjacent(#tag, #content)),
         (Some(tag), None) => quote!(__s::Tagging::Internal(#tag)),

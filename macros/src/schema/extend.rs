@@ -9,9 +9,9 @@ use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Token, Type};
 
 use super::bounds::{is_of_numbers, other_literal};
 use super::check::fits;
-use super::class::{Class, class, element, integers, is_option};
-use super::key::{Key, Kind};
-use super::model::{Data, Field, Model};
+use super::class::{TypeClass, class, element, integers, is_option};
+use super::key::{KeyMeaning, SchemaKey};
+use super::model::{Data, SchemaField, SchemaModel};
 use super::serde::OfType;
 use crate::errors::Errors;
 use crate::keys::unknown;
@@ -20,10 +20,10 @@ use crate::keys::unknown;
 const TYPES: &[&str] = &["string", "integer", "number", "boolean", "array", "object"];
 
 /// Keywords that the derive writes itself for values of these classes.
-const OWN: [(&str, &[Class], &str); 3] = [
-    ("properties", &[Class::Map], "the type of the values"),
-    ("required", &[Class::Map], "the type of the values"),
-    ("uniqueItems", &[Class::List], "the list, whose kind is `set` or `list(map, keys(…))`"),
+const OWN: [(&str, &[TypeClass], &str); 3] = [
+    ("properties", &[TypeClass::Map], "the type of the values"),
+    ("required", &[TypeClass::Map], "the type of the values"),
+    ("uniqueItems", &[TypeClass::List], "the list, whose kind is `set` or `list(map, keys(…))`"),
 ];
 
 /// Keywords of elements that stand without a type.
@@ -31,7 +31,7 @@ const WITHOUT_TYPE: &[&str] =
     &["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields", "$ref"];
 
 /// Checks `extend(…)` on a type.
-pub(super) fn of_type(model: &Model, errors: &mut Errors) {
+pub(super) fn of_type(model: &SchemaModel, errors: &mut Errors) {
     let OfType { from, transparent, .. } = &model.serde;
     if !matches!(model.data, Data::Named(_)) || from.is_some() || *transparent {
         return;
@@ -48,28 +48,28 @@ pub(super) fn of_type(model: &Model, errors: &mut Errors) {
 }
 
 /// Checks `extend(…)` on a field.
-pub(super) fn of_field(field: &Field, errors: &mut Errors) {
+pub(super) fn of_field(field: &SchemaField, errors: &mut Errors) {
     if field.is_replaced() {
         return;
     }
     let of_field = class(&field.ty);
     for key in &field.remarks.attrs.keys {
-        let Kind::Extend(name, value) = &key.kind else { continue };
+        let KeyMeaning::Extend(name, value) = &key.kind else { continue };
         let word = name.value();
-        let at = Key { span: name.span(), kind: Kind::Optional };
+        let at = SchemaKey { span: name.span(), kind: KeyMeaning::Optional };
         let own = OWN.iter().find(|(own, classes, _)| *own == word && classes.contains(&of_field));
         match (word.as_str(), own) {
             (_, Some((_, _, source))) => errors.at(name.span(), follows(&word, source)),
             // Takes away the type's own keywords.
             _ if value.to_string() == "null" => {}
-            ("items", _) if of_field == Class::List => elements_fit(field, name, value, errors),
-            ("additionalProperties", _) if of_field == Class::Map => {
+            ("items", _) if of_field == TypeClass::List => elements_fit(field, name, value, errors),
+            ("additionalProperties", _) if of_field == TypeClass::Map => {
                 elements_fit(field, name, value, errors);
             }
             ("type", _) => type_fits(value, types(of_field), of_field.name(), errors),
             ("enum", _) => each_fits(&field.ty, value, errors),
             ("const", _) => value_fits(&field.ty, value, errors),
-            ("nullable", _) if !is_option(&field.ty) && of_field != Class::Unknown => {
+            ("nullable", _) if !is_option(&field.ty) && of_field != TypeClass::Unknown => {
                 let message = format!(
                     "serde refuses null for this field, which is {}: make it an `Option`",
                     of_field.name()
@@ -84,9 +84,9 @@ pub(super) fn of_field(field: &Field, errors: &mut Errors) {
     }
 }
 
-fn extensions(keys: &[Key]) -> impl Iterator<Item = (&LitStr, &TokenStream)> {
+fn extensions(keys: &[SchemaKey]) -> impl Iterator<Item = (&LitStr, &TokenStream)> {
     keys.iter().filter_map(|key| match &key.kind {
-        Kind::Extend(name, value) => Some((name, value)),
+        KeyMeaning::Extend(name, value) => Some((name, value)),
         _ => None,
     })
 }
@@ -101,11 +101,11 @@ fn follows(keyword: &str, source: &str) -> String {
 
 /// Checks the schema of elements, which takes the place of the schema of their type: both must give
 /// the same type.
-fn elements_fit(field: &Field, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
+fn elements_fit(field: &SchemaField, name: &LitStr, value: &TokenStream, errors: &mut Errors) {
     let keywords = keywords(value);
     let find = |wanted: &str| keywords.iter().find(|(keyword, _)| keyword == wanted);
     if let Some((_, ty)) = find("type") {
-        let of_element = element(&field.ty).map_or(Class::Unknown, class);
+        let of_element = element(&field.ty).map_or(TypeClass::Unknown, class);
         type_fits(ty, types(of_element), of_element.name(), errors);
     } else if !keywords.iter().any(|(word, _)| WITHOUT_TYPE.contains(&word.as_str())) {
         let message = format!(
@@ -133,16 +133,16 @@ fn keywords(object: &TokenStream) -> Vec<(String, TokenStream)> {
 }
 
 /// The types of JSON that values of a class have; empty for any.
-fn types(class: Class) -> &'static [&'static str] {
+fn types(class: TypeClass) -> &'static [&'static str] {
     match class {
-        Class::Text => &["string"],
-        Class::Integer => &["integer"],
+        TypeClass::Text => &["string"],
+        TypeClass::Integer => &["integer"],
         // Fewer values than serde reads.
-        Class::Number => &["number", "integer"],
-        Class::Bool => &["boolean"],
-        Class::List => &["array"],
-        Class::Map => &["object"],
-        Class::Unknown => &[],
+        TypeClass::Number => &["number", "integer"],
+        TypeClass::Bool => &["boolean"],
+        TypeClass::List => &["array"],
+        TypeClass::Map => &["object"],
+        TypeClass::Unknown => &[],
     }
 }
 
@@ -175,11 +175,11 @@ fn value_fits(ty: &Type, value: &TokenStream, errors: &mut Errors) {
     let Ok(Expr::Lit(ExprLit { lit, .. })) = syn::parse2::<Expr>(value.clone()) else { return };
     let class = class(ty);
     let is_of_type = match (&lit, class) {
-        (_, Class::Unknown)
-        | (Lit::Str(_), Class::Text)
-        | (Lit::Int(_) | Lit::Float(_), Class::Number)
-        | (Lit::Bool(_), Class::Bool) => true,
-        (Lit::Int(digits), Class::Integer) => {
+        (_, TypeClass::Unknown)
+        | (Lit::Str(_), TypeClass::Text)
+        | (Lit::Int(_) | Lit::Float(_), TypeClass::Number)
+        | (Lit::Bool(_), TypeClass::Bool) => true,
+        (Lit::Int(digits), TypeClass::Integer) => {
             let value = digits.base10_parse::<i128>();
             integers(ty).is_none_or(|(_, least, most)| {
                 value.is_ok_and(|value| (least..=most).contains(&value))

@@ -5,9 +5,9 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Generics, Lit, Member, Type};
 
-use super::class::{Class, argument, class, element, is_option, is_scalar, peeled};
-use super::key::{Key, Kind, Many, Rule, RulePath};
-use super::model::{Field, ItemAttributes};
+use super::class::{TypeClass, argument, class, element, is_option, is_scalar, peeled};
+use super::key::{CelRule, FieldCount, KeyMeaning, RulePath, SchemaKey};
+use super::model::{ItemAttributes, SchemaField};
 use super::serde::Default;
 
 /// A span that shows errors at `place` and resolves names at the derive.
@@ -16,7 +16,11 @@ fn at(place: Span) -> Span {
 }
 
 /// The calls that describe fields with names. `whole` is the variable with the default of the type.
-pub(super) fn named(fields: &[Field], whole: Option<&Ident>, generics: &Generics) -> TokenStream {
+pub(super) fn named(
+    fields: &[SchemaField],
+    whole: Option<&Ident>,
+    generics: &Generics,
+) -> TokenStream {
     fields
         .iter()
         .filter(|field| field.is_described())
@@ -24,7 +28,7 @@ pub(super) fn named(fields: &[Field], whole: Option<&Ident>, generics: &Generics
         .collect()
 }
 
-fn one_named(field: &Field, whole: Option<&Ident>, generics: &Generics) -> TokenStream {
+fn one_named(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) -> TokenStream {
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
         let flat = asked(&field.ty, short, "flat");
@@ -33,7 +37,7 @@ fn one_named(field: &Field, whole: Option<&Ident>, generics: &Generics) -> Token
     let shape = shape(field);
     let json = &field.json;
     let remarks = remarks(&field.remarks, Some(field), &[]);
-    let has_default = field.remarks.has(|kind| matches!(kind, Kind::Default(_)));
+    let has_default = field.remarks.has(|kind| matches!(kind, KeyMeaning::Default(_)));
     let of_schema = (has_default && field.serde.default.is_none() && whole.is_none())
         .then(|| quote!(.default_of_schema()));
     let default = default(field, whole, generics);
@@ -52,7 +56,7 @@ fn one_named(field: &Field, whole: Option<&Ident>, generics: &Generics) -> Token
 }
 
 /// The expression of a field's shape.
-pub(super) fn shape(field: &Field) -> TokenStream {
+pub(super) fn shape(field: &SchemaField) -> TokenStream {
     let place = at(field.ty.span());
     let ty = &field.ty;
     // Serde calls the function for a value only: an absent field is an error, even an `Option`.
@@ -62,20 +66,24 @@ pub(super) fn shape(field: &Field) -> TokenStream {
         let shape = shape_of(ty);
         return quote_spanned!(place=> #shape #never_absent);
     }
-    if field.remarks.has(|kind| matches!(kind, Kind::Full)) {
+    if field.remarks.has(|kind| matches!(kind, KeyMeaning::Full)) {
         return quote_spanned!(place=> __s::full::<#ty>() #never_absent);
     }
     let schema = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
         // The function may read another form than the type's `Deserialize`.
-        Kind::Opaque if field.serde.read_by_function => Some(quote!(.absence().by(__s::unknown))),
-        Kind::Opaque => Some(quote!(.opaque())),
-        Kind::Embedded => Some(kept("embedded", ty)),
-        Kind::IntOrString => Some(kept("int_or_string", ty)),
-        Kind::With(other) => {
+        KeyMeaning::Opaque if field.serde.read_by_function => {
+            Some(quote!(.absence().by(__s::unknown)))
+        }
+        KeyMeaning::Opaque => Some(quote!(.opaque())),
+        KeyMeaning::Embedded => Some(kept("embedded", ty)),
+        KeyMeaning::IntOrString => Some(kept("int_or_string", ty)),
+        KeyMeaning::With(other) => {
             let other = shape_of(other);
             Some(quote!(.absence().with(#other)))
         }
-        Kind::By(function) => Some(quote_spanned!(at(function.span())=> .absence().by(#function))),
+        KeyMeaning::By(function) => {
+            Some(quote_spanned!(at(function.span())=> .absence().by(#function)))
+        }
         _ => None,
     });
     // The type need not have a schema.
@@ -86,10 +94,10 @@ pub(super) fn shape(field: &Field) -> TokenStream {
 /// containers of options or containers, serde tells the form, at run time.
 fn kept(name: &str, ty: &Type) -> TokenStream {
     let is_flat = !element(ty)
-        .is_some_and(|it| is_option(it) || matches!(class(it), Class::List | Class::Map));
+        .is_some_and(|it| is_option(it) || matches!(class(it), TypeClass::List | TypeClass::Map));
     let container = match class(ty) {
-        Class::List if is_flat => format_ident!("{name}_list"),
-        Class::Map if is_flat => format_ident!("{name}_map"),
+        TypeClass::List if is_flat => format_ident!("{name}_list"),
+        TypeClass::Map if is_flat => format_ident!("{name}_map"),
         _ => {
             let name = format_ident!("{name}");
             return quote!(.#name());
@@ -132,8 +140,8 @@ fn innermost(ty: &Type) -> &Type {
 /// The calls for documentation and keys.
 pub(super) fn remarks(
     remarks: &ItemAttributes,
-    field: Option<&Field>,
-    names: &[Field],
+    field: Option<&SchemaField>,
+    names: &[SchemaField],
 ) -> TokenStream {
     let doc = remarks.doc.as_ref().map(|doc| quote!(.doc(#doc)));
     let deprecated = remarks.deprecated.then(|| quote!(.keyword("deprecated", true)));
@@ -142,10 +150,10 @@ pub(super) fn remarks(
 }
 
 /// The call for a key.
-fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
-    let is_list = field.is_some_and(|field| class(&field.ty) == Class::List);
+fn key(key: &SchemaKey, field: Option<&SchemaField>, names: &[SchemaField]) -> TokenStream {
+    let is_list = field.is_some_and(|field| class(&field.ty) == TypeClass::List);
     match &key.kind {
-        Kind::Keyword(name, value) => {
+        KeyMeaning::Keyword(name, value) => {
             let name = match *name {
                 "minLength" if is_list => "minItems",
                 "maxLength" if is_list => "maxItems",
@@ -153,43 +161,43 @@ fn key(key: &Key, field: Option<&Field>, names: &[Field]) -> TokenStream {
             };
             quote!(.keyword(#name, #value))
         }
-        Kind::Item(name, value) => quote!(.item(#name, #value)),
-        Kind::Extend(name, value) => quote!(.keyword(#name, __s::json!(#value))),
-        Kind::Atomic => {
+        KeyMeaning::Item(name, value) => quote!(.item(#name, #value)),
+        KeyMeaning::Extend(name, value) => quote!(.keyword(#name, __s::json!(#value))),
+        KeyMeaning::Atomic => {
             let is_struct = !names.is_empty();
             let keyword = match field.map(|field| class(&field.ty)) {
-                Some(Class::List) => "x-kubernetes-list-type",
-                Some(Class::Map) => "x-kubernetes-map-type",
+                Some(TypeClass::List) => "x-kubernetes-list-type",
+                Some(TypeClass::Map) => "x-kubernetes-map-type",
                 None if is_struct => "x-kubernetes-map-type",
                 // A list or a map: the schema of the type tells.
                 _ => return quote!(.keyword("x-windlass-atomic", "atomic")),
             };
             quote!(.keyword(#keyword, "atomic"))
         }
-        Kind::Rule(rule) => self::rule(rule, names),
-        Kind::OneOf(many, fields) => one_of(*many, fields, names),
-        Kind::Default(value) => {
+        KeyMeaning::Rule(rule) => self::rule(rule, names),
+        KeyMeaning::OneOf(many, fields) => one_of(*many, fields, names),
+        KeyMeaning::Default(value) => {
             field.map_or_else(TokenStream::new, |field| default_key(field, value))
         }
-        Kind::Example(value) => quote!(.example(#value)),
-        Kind::Transform(change) => quote_spanned!(at(change.span())=> .transform(#change)),
-        Kind::Required => quote!(.required()),
-        Kind::Optional => quote!(.optional()),
+        KeyMeaning::Example(value) => quote!(.example(#value)),
+        KeyMeaning::Transform(change) => quote_spanned!(at(change.span())=> .transform(#change)),
+        KeyMeaning::Required => quote!(.required()),
+        KeyMeaning::Optional => quote!(.optional()),
         // Part of the shape, or handled where the fields are.
-        Kind::ListMap(_)
-        | Kind::Opaque
-        | Kind::Full
-        | Kind::Embedded
-        | Kind::IntOrString
-        | Kind::With(_)
-        | Kind::By(_)
-        | Kind::Skip => TokenStream::new(),
+        KeyMeaning::ListMap(_)
+        | KeyMeaning::Opaque
+        | KeyMeaning::Full
+        | KeyMeaning::Embedded
+        | KeyMeaning::IntOrString
+        | KeyMeaning::With(_)
+        | KeyMeaning::By(_)
+        | KeyMeaning::Skip => TokenStream::new(),
     }
 }
 
 /// `default = expression`: of the field's type, or of the type inside the field's option. A text
 /// may stand for any type that is made from a text.
-fn default_key(field: &Field, value: &Expr) -> TokenStream {
+fn default_key(field: &SchemaField, value: &Expr) -> TokenStream {
     let inner = if is_option(&field.ty) && !is_some(value) { peeled(&field.ty) } else { &field.ty };
     let text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
     let value =
@@ -217,9 +225,9 @@ pub(super) fn default_of(ty: &impl ToTokens, generics: &Generics) -> TokenStream
 }
 
 /// The call for the default that serde fills in.
-fn default(field: &Field, whole: Option<&Ident>, generics: &Generics) -> Option<TokenStream> {
+fn default(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) -> Option<TokenStream> {
     let place = at(field.ty.span());
-    if field.remarks.has(|kind| matches!(kind, Kind::Default(_) | Kind::Required)) {
+    if field.remarks.has(|kind| matches!(kind, KeyMeaning::Default(_) | KeyMeaning::Required)) {
         return None;
     }
     let ty = &field.ty;
@@ -248,9 +256,9 @@ fn default(field: &Field, whole: Option<&Ident>, generics: &Generics) -> Option<
 }
 
 /// The call for `list(map, keys(…))`: the compiler looks for the fields in the item's type.
-pub(super) fn list_map(field: &Field) -> Option<TokenStream> {
+pub(super) fn list_map(field: &SchemaField) -> Option<TokenStream> {
     let names = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
-        Kind::ListMap(names) => Some(names),
+        KeyMeaning::ListMap(names) => Some(names),
         _ => None,
     })?;
     let ty = &field.ty;
@@ -263,8 +271,8 @@ pub(super) fn list_map(field: &Field) -> Option<TokenStream> {
 }
 
 /// The call for a rule.
-fn rule(rule: &Rule, names: &[Field]) -> TokenStream {
-    let Rule { rule, message, message_expression, reason, path, optional_old_self } = rule;
+fn rule(rule: &CelRule, names: &[SchemaField]) -> TokenStream {
+    let CelRule { rule, message, message_expression, reason, path, optional_old_self } = rule;
     let path = path.as_ref().map(|path| match path {
         RulePath::Json(path) => path.value(),
         RulePath::Field(name) => json_path(&json(name, names)),
@@ -292,7 +300,7 @@ fn json_path(name: &str) -> String {
 }
 
 /// The rule of fields of which some are set, in kubebuilder's form.
-fn one_of(many: Many, fields: &[Ident], names: &[Field]) -> TokenStream {
+fn one_of(many: FieldCount, fields: &[Ident], names: &[SchemaField]) -> TokenStream {
     let names: Vec<String> = fields.iter().map(|name| json(name, names)).collect();
     let set: Vec<String> = names
         .iter()
@@ -301,16 +309,20 @@ fn one_of(many: Many, fields: &[Ident], names: &[Field]) -> TokenStream {
         .collect();
     let list = names.join(" ");
     let (condition, message) = match many {
-        Many::Exactly => ("== 1", format!("exactly one of the fields in [{list}] must be set")),
-        Many::AtMost => ("<= 1", format!("at most one of the fields in [{list}] may be set")),
-        Many::AtLeast => (">= 1", format!("at least one of the fields in [{list}] must be set")),
+        FieldCount::Exactly => {
+            ("== 1", format!("exactly one of the fields in [{list}] must be set"))
+        }
+        FieldCount::AtMost => ("<= 1", format!("at most one of the fields in [{list}] may be set")),
+        FieldCount::AtLeast => {
+            (">= 1", format!("at least one of the fields in [{list}] must be set"))
+        }
     };
     let rule = format!("[{}].filter(x,x==true).size() {condition}", set.join(","));
     quote!(.rule(#rule, &[("message", #message)]))
 }
 
 /// The name in JSON of a field.
-fn json(name: &Ident, fields: &[Field]) -> String {
+fn json(name: &Ident, fields: &[SchemaField]) -> String {
     let field = fields.iter().find(|field| *name == field.rust().as_str());
     field.map_or_else(|| name.to_string(), |field| field.json.clone())
 }

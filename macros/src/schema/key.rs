@@ -5,14 +5,14 @@ use syn::{Expr, LitStr, Path, Type};
 
 /// A key with its value. An attribute with several parts gives several keys.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct SchemaKey {
     pub(super) span: Span,
-    pub(super) kind: Kind,
+    pub(super) kind: KeyMeaning,
 }
 
 /// Meaning of a key.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum KeyMeaning {
     /// A keyword of the schema.
     Keyword(&'static str, TokenStream),
     /// A keyword of the items of a list.
@@ -23,9 +23,9 @@ pub(super) enum Kind {
     ListMap(Vec<Ident>),
     /// Server-side apply replaces the value as a whole.
     Atomic,
-    Rule(Rule),
+    Rule(CelRule),
     /// The fields of which exactly, at most or at least one is set.
-    OneOf(Many, Vec<Ident>),
+    OneOf(FieldCount, Vec<Ident>),
     Default(Expr),
     Example(Expr),
     Transform(Expr),
@@ -46,12 +46,12 @@ pub(super) enum Kind {
     Skip,
 }
 
-impl Key {
+impl SchemaKey {
     /// The fields of the type that the key names.
     pub(super) fn fields(&self) -> &[Ident] {
         match &self.kind {
-            Kind::OneOf(_, names) => names,
-            Kind::Rule(Rule { path: Some(RulePath::Field(name)), .. }) => {
+            KeyMeaning::OneOf(_, names) => names,
+            KeyMeaning::Rule(CelRule { path: Some(RulePath::Field(name)), .. }) => {
                 std::slice::from_ref(name)
             }
             _ => &[],
@@ -59,7 +59,7 @@ impl Key {
     }
 }
 
-impl Kind {
+impl KeyMeaning {
     /// Whether the key gives the field another schema than the type's.
     pub(super) fn replaces_schema(&self) -> bool {
         matches!(
@@ -76,7 +76,7 @@ impl Kind {
 
 /// Number of fields that are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Many {
+pub(super) enum FieldCount {
     Exactly,
     AtMost,
     AtLeast,
@@ -84,7 +84,7 @@ pub(super) enum Many {
 
 /// `rule("…", message = "…", …)`
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct CelRule {
     pub(super) rule: LitStr,
     pub(super) message: Option<LitStr>,
     pub(super) message_expression: Option<LitStr>,

@@ -34,7 +34,7 @@ use crate::errors::Errors;
 /// Parses, checks, expands. With faults, the type still counts as a type with a schema.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
-    let model = model::Model::new(input, &mut errors);
+    let model = model::SchemaModel::new(input, &mut errors);
     check::check(&model, &mut errors);
     readable::check(&model, &mut errors);
     let keys = errors.take_keys();

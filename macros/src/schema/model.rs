@@ -5,11 +5,11 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{Attribute, DeriveInput, Expr, ExprLit, Generics, Lit, LitStr, Member, Type};
 
-use super::attrs::{AttributeTarget, Attrs};
-use super::key::Kind;
+use super::attrs::{AttributeTarget, SchemaAttrs};
+use super::key::KeyMeaning;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
-use crate::markers::{Subject, markers};
+use crate::markers::{DocumentedItem, markers};
 
 /// Keywords that restrict values. The same as in
 /// `framework/core/src/crd/schema/marks.rs`, which a crate of macros cannot import; rules are keys
@@ -34,7 +34,7 @@ pub(super) const CONDITIONS: &[&str] = &[
 
 /// A type with `#[derive(Schema)]`: its attributes, and its fields or variants.
 #[derive(Debug)]
-pub(super) struct Model {
+pub(super) struct SchemaModel {
     pub(super) ident: Ident,
     pub(super) generics: Generics,
     pub(super) serde: OfType,
@@ -46,8 +46,8 @@ pub(super) struct Model {
 #[derive(Debug)]
 pub(super) enum Data {
     Unit,
-    Tuple(Vec<Field>),
-    Named(Vec<Field>),
+    Tuple(Vec<SchemaField>),
+    Named(Vec<SchemaField>),
     Enum(Vec<Variant>),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct ItemAttributes {
     /// The doc comment, as an expression of type `&str`.
     pub(super) doc: Option<TokenStream>,
     pub(super) deprecated: bool,
-    pub(super) attrs: Attrs,
+    pub(super) attrs: SchemaAttrs,
 }
 
 /// A variant of an enum.
@@ -73,7 +73,7 @@ pub(super) struct Variant {
 
 /// A field of a struct or of a variant.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct SchemaField {
     pub(super) member: Member,
     /// Name in JSON; the position of a field without a name.
     pub(super) json: String,
@@ -84,7 +84,7 @@ pub(super) struct Field {
 
 impl Data {
     /// The fields, with names or without.
-    pub(super) fn fields(&self) -> &[Field] {
+    pub(super) fn fields(&self) -> &[SchemaField] {
         match self {
             Self::Tuple(fields) | Self::Named(fields) => fields,
             _ => &[],
@@ -92,7 +92,7 @@ impl Data {
     }
 
     /// The only field of a value that is written as this field.
-    pub(super) fn only_field(&self) -> Option<&Field> {
+    pub(super) fn only_field(&self) -> Option<&SchemaField> {
         match self {
             Self::Tuple(fields) if fields.len() == 1 => fields.first(),
             _ => None,
@@ -100,7 +100,7 @@ impl Data {
     }
 }
 
-impl Model {
+impl SchemaModel {
     /// Reads the type, its attributes and those of its fields and variants.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
         let serde = OfType::read(&input.attrs, errors);
@@ -135,7 +135,7 @@ impl Model {
     }
 
     /// The fields of a struct with names.
-    pub(super) fn named(&self) -> &[Field] {
+    pub(super) fn named(&self) -> &[SchemaField] {
         match &self.data {
             Data::Named(fields) if self.serde.from.is_none() => fields,
             _ => &[],
@@ -153,7 +153,7 @@ impl Model {
 
     /// The only field of a type that serde converts from that field's type: the keys of the field
     /// describe both.
-    pub(super) fn converted_field(&self) -> Option<&Field> {
+    pub(super) fn converted_field(&self) -> Option<&SchemaField> {
         match (&self.serde.from, &self.data) {
             (Some(from), Data::Tuple(fields)) if fields.len() == 1 => {
                 fields.first().filter(|field| crate::keys::same_tokens(&field.ty, from))
@@ -163,7 +163,7 @@ impl Model {
     }
 
     /// Every field of the type and of the variants.
-    pub(super) fn all_fields(&self) -> impl Iterator<Item = &Field> {
+    pub(super) fn all_fields(&self) -> impl Iterator<Item = &SchemaField> {
         let variants: &[Variant] = match &self.data {
             Data::Enum(variants) => variants,
             _ => &[],
@@ -187,7 +187,7 @@ fn fields(fields: &syn::Fields, rename: Rename, errors: &mut Errors) -> Data {
         fields
             .iter()
             .enumerate()
-            .map(|(place, field)| Field::new(field, place, rename, errors))
+            .map(|(place, field)| SchemaField::new(field, place, rename, errors))
             .collect()
     };
     match fields {
@@ -213,13 +213,13 @@ impl Variant {
     /// The type of which the content has the form, by `#[schema(with = Type)]`.
     pub(super) fn replaced(&self) -> Option<&Type> {
         self.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
-            Kind::With(ty) => Some(ty),
+            KeyMeaning::With(ty) => Some(ty),
             _ => None,
         })
     }
 }
 
-impl Field {
+impl SchemaField {
     fn new(field: &syn::Field, place: usize, rename: Rename, errors: &mut Errors) -> Self {
         let serde = OfField::read(&field.attrs, errors);
         let (member, name) = match &field.ident {
@@ -246,7 +246,7 @@ impl Field {
     /// Whether the field is part of the schema of the read or the written form.
     pub(super) fn is_described(&self) -> bool {
         let is_skipped = self.serde.skipped || (self.serde.not_read && self.serde.not_written);
-        !is_skipped && !self.remarks.has(|kind| matches!(kind, Kind::Skip))
+        !is_skipped && !self.remarks.has(|kind| matches!(kind, KeyMeaning::Skip))
     }
 
     /// Whether the field is part of the schema of a definition.
@@ -256,22 +256,22 @@ impl Field {
 
     /// Whether a key replaces the schema of the type.
     pub(super) fn is_replaced(&self) -> bool {
-        self.remarks.has(Kind::replaces_schema)
+        self.remarks.has(KeyMeaning::replaces_schema)
     }
 }
 
 impl ItemAttributes {
     fn new(attributes: &[Attribute], place: AttributeTarget, errors: &mut Errors) -> Self {
-        markers(attributes, Subject::with_keys(&[]), errors);
+        markers(attributes, DocumentedItem::with_keys(&[]), errors);
         Self {
             doc: doc(attributes),
             deprecated: attributes.iter().any(|it| it.path().is_ident("deprecated")),
-            attrs: Attrs::read(attributes, place, errors),
+            attrs: SchemaAttrs::read(attributes, place, errors),
         }
     }
 
     /// Whether any of the keys is of that kind.
-    pub(super) fn has(&self, is: impl Fn(&Kind) -> bool) -> bool {
+    pub(super) fn has(&self, is: impl Fn(&KeyMeaning) -> bool) -> bool {
         self.attrs.keys.iter().any(|key| is(&key.kind))
     }
 
@@ -279,9 +279,9 @@ impl ItemAttributes {
     /// finished schema can tell.
     pub(super) fn describes_values(&self) -> bool {
         self.has(|kind| match kind {
-            Kind::Keyword(name, _) => CONDITIONS.contains(name),
-            Kind::Extend(name, _) => CONDITIONS.contains(&name.value().as_str()),
-            Kind::Rule(rule) => !rule.rule.value().contains("oldSelf"),
+            KeyMeaning::Keyword(name, _) => CONDITIONS.contains(name),
+            KeyMeaning::Extend(name, _) => CONDITIONS.contains(&name.value().as_str()),
+            KeyMeaning::Rule(rule) => !rule.rule.value().contains("oldSelf"),
             _ => false,
         })
     }

@@ -10,14 +10,14 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Lit, Type};
 
 use super::bounds::number;
-use super::class::{Class, class, element, is_option};
-use super::key::Kind;
-use super::model::{Data, Field, Model, Variant};
+use super::class::{TypeClass, class, element, is_option};
+use super::key::KeyMeaning;
+use super::model::{Data, SchemaField, SchemaModel, Variant};
 use super::serde::Default;
 use crate::errors::Errors;
 
 /// Checks a type.
-pub(super) fn check(model: &Model, errors: &mut Errors) {
+pub(super) fn check(model: &SchemaModel, errors: &mut Errors) {
     closed(model, errors);
     tagged_struct(model, errors);
     let has_default = model.serde.default.is_some();
@@ -68,7 +68,7 @@ fn positions(data: &Data, has_default: bool, errors: &mut Errors) {
 }
 
 /// Serde writes a tag that no field of the struct has, and the server drops the tag.
-fn tagged_struct(model: &Model, errors: &mut Errors) {
+fn tagged_struct(model: &SchemaModel, errors: &mut Errors) {
     if let (Some(tag), false) = (&model.serde.tag, matches!(model.data, Data::Enum(_))) {
         let message = format!(
             "serde writes `{tag}` into the struct, which no field describes, so the API server drops it: add a field of \
@@ -79,12 +79,13 @@ fn tagged_struct(model: &Model, errors: &mut Errors) {
 }
 
 /// Serde refuses the fields that the server would keep.
-fn closed(model: &Model, errors: &mut Errors) {
+fn closed(model: &SchemaModel, errors: &mut Errors) {
     if !model.serde.closed || matches!(model.data, Data::Enum(_)) {
         return;
     }
-    let is_preserved =
-        |kind: &Kind| matches!(kind, Kind::Keyword("x-kubernetes-preserve-unknown-fields", _));
+    let is_preserved = |kind: &KeyMeaning| {
+        matches!(kind, KeyMeaning::Keyword("x-kubernetes-preserve-unknown-fields", _))
+    };
     if let Some(key) = model.remarks.attrs.keys.iter().find(|key| is_preserved(&key.kind)) {
         let message = "`preserve` keeps fields that the type does not list, and `#[serde(deny_unknown_fields)]` refuses \
                        to read them: leave one of them out";
@@ -93,22 +94,22 @@ fn closed(model: &Model, errors: &mut Errors) {
 }
 
 /// A field that is absent from objects, though serde requires the field.
-fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
+fn absent(field: &SchemaField, has_default: bool, errors: &mut Errors) {
     if !is_demanded(field, has_default) {
         return;
     }
     for key in &field.remarks.attrs.keys {
         let message = match &key.kind {
-            Kind::Skip => {
+            KeyMeaning::Skip => {
                 "the server drops a skipped field, and serde demands it, so no object could be read: write \
                  `#[serde(skip)]` for a field that is not part of the object, or give it a `#[serde(default)]`"
             }
-            Kind::Optional if field.serde.read_by_function => {
+            KeyMeaning::Optional if field.serde.read_by_function => {
                 "the server would keep objects without the field, and serde demands a field that a function reads: give \
                  it a `#[serde(default)]`, which makes it optional without this key"
             }
             // A field without a name is answered by a separate text.
-            Kind::Optional if matches!(field.member, syn::Member::Named(_)) => {
+            KeyMeaning::Optional if matches!(field.member, syn::Member::Named(_)) => {
                 "the server would keep objects without the field, and serde demands it: make the field an `Option` or \
                  give it a `#[serde(default)]`, both of which make it optional without this key"
             }
@@ -119,17 +120,18 @@ fn absent(field: &Field, has_default: bool, errors: &mut Errors) {
 }
 
 /// Whether serde refuses an object without the field, as far as the spelling tells.
-fn is_demanded(field: &Field, has_default: bool) -> bool {
+fn is_demanded(field: &SchemaField, has_default: bool) -> bool {
     let has_default = has_default || field.serde.default.is_some();
     if has_default || field.serde.skipped || field.serde.not_read {
         return false;
     }
     // Serde calls the function for a value only.
-    field.serde.read_by_function || (!is_option(&field.ty) && class(&field.ty) != Class::Unknown)
+    field.serde.read_by_function
+        || (!is_option(&field.ty) && class(&field.ty) != TypeClass::Unknown)
 }
 
 /// Keys that permit values which serde does not read as the field's type.
-fn other_values(field: &Field, errors: &mut Errors) {
+fn other_values(field: &SchemaField, errors: &mut Errors) {
     if !field.is_described() || field.serde.not_read {
         return;
     }
@@ -139,12 +141,14 @@ fn other_values(field: &Field, errors: &mut Errors) {
     }
     let of_field = class(&field.ty);
     let value = match of_field {
-        Class::List | Class::Map => element(&field.ty).map_or(Class::Unknown, class),
+        TypeClass::List | TypeClass::Map => element(&field.ty).map_or(TypeClass::Unknown, class),
         one => one,
     };
     for key in &field.remarks.attrs.keys {
         match &key.kind {
-            Kind::IntOrString if matches!(value, Class::Text | Class::Integer | Class::Number) => {
+            KeyMeaning::IntOrString
+                if matches!(value, TypeClass::Text | TypeClass::Integer | TypeClass::Number) =>
+            {
                 let message = format!(
                     "the server would keep numbers and texts, and serde reads {} only: give the field a type that is \
                      made of both, such as Kubernetes' `IntOrString`, which needs no key",
@@ -152,7 +156,9 @@ fn other_values(field: &Field, errors: &mut Errors) {
                 );
                 errors.at(key.span, message);
             }
-            Kind::Keyword("nullable", _) if of_field != Class::Unknown && !is_option(&field.ty) => {
+            KeyMeaning::Keyword("nullable", _)
+                if of_field != TypeClass::Unknown && !is_option(&field.ty) =>
+            {
                 let message = format!(
                     "the server would keep a null, and serde reads {} only: make the field an `Option`, which may be \
                      null without this key, or read it by a function, `#[serde(deserialize_with = \"…\")]`",
@@ -166,7 +172,7 @@ fn other_values(field: &Field, errors: &mut Errors) {
 }
 
 /// A function may read anything. Where a module reads and writes, the rule is in `check`.
-fn by_a_function(field: &Field, errors: &mut Errors) {
+fn by_a_function(field: &SchemaField, errors: &mut Errors) {
     let Some(function) = field.serde.reads.as_ref().filter(|_| field.serde.with.is_none()) else {
         return;
     };
@@ -183,9 +189,9 @@ fn by_a_function(field: &Field, errors: &mut Errors) {
 }
 
 /// A default in the schema beside a default of serde.
-fn two_defaults(field: &Field, errors: &mut Errors) {
+fn two_defaults(field: &SchemaField, errors: &mut Errors) {
     let value = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
-        Kind::Default(value) => Some((key.span, value)),
+        KeyMeaning::Default(value) => Some((key.span, value)),
         _ => None,
     });
     let (Some((place, value)), Some(default)) = (value, &field.serde.default) else { return };
@@ -214,11 +220,11 @@ fn two_defaults(field: &Field, errors: &mut Errors) {
 }
 
 /// `#[serde(default)]` on the type gives each field a default already.
-fn default_beside_that_of_type(field: &Field, has_default: bool, errors: &mut Errors) {
+fn default_beside_that_of_type(field: &SchemaField, has_default: bool, errors: &mut Errors) {
     if !has_default || field.serde.default.is_some() || is_option(&field.ty) {
         return;
     }
-    let is_default = |kind: &Kind| matches!(kind, Kind::Default(_));
+    let is_default = |kind: &KeyMeaning| matches!(kind, KeyMeaning::Default(_));
     if let Some(key) = field.remarks.attrs.keys.iter().find(|key| is_default(&key.kind)) {
         let message = "serde fills in the field from the `Default` of the type, which is the default of the schema by \
                        itself: a second one could differ, so leave this key out, or `#[serde(default)]` on the type";
@@ -227,18 +233,20 @@ fn default_beside_that_of_type(field: &Field, has_default: bool, errors: &mut Er
 }
 
 /// Whether the expression is visibly the `Default` of a type of that class.
-fn is_default_of_its_type(value: &Expr, class: Class) -> bool {
+fn is_default_of_its_type(value: &Expr, class: TypeClass) -> bool {
     match (value, class) {
-        (Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }), Class::Bool) => !value.value,
-        (Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), Class::Text) => text.value().is_empty(),
-        (value, Class::Integer | Class::Number) if number(value) == Some(0.0) => true,
-        (Expr::Macro(call), Class::List) => {
+        (Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }), TypeClass::Bool) => !value.value,
+        (Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), TypeClass::Text) => {
+            text.value().is_empty()
+        }
+        (value, TypeClass::Integer | TypeClass::Number) if number(value) == Some(0.0) => true,
+        (Expr::Macro(call), TypeClass::List) => {
             call.mac.path.is_ident("vec") && call.mac.tokens.is_empty()
         }
         (Expr::Call(call), _) if call.args.is_empty() => match &*call.func {
             Expr::Path(function) => {
                 let segments = &function.path.segments;
-                let is_new = matches!(class, Class::Text | Class::List | Class::Map);
+                let is_new = matches!(class, TypeClass::Text | TypeClass::List | TypeClass::Map);
                 segments.len() > 1
                     && segments
                         .last()
@@ -276,7 +284,7 @@ fn without_fields(ty: &Type) -> Option<(&'static str, Span)> {
         Type::Array(_) | Type::Slice(_) => "a list",
         _ if is_option(ty) => "an `Option`",
         _ => match class(ty) {
-            Class::Map | Class::Unknown => return None,
+            TypeClass::Map | TypeClass::Unknown => return None,
             scalar => scalar.name(),
         },
     };

@@ -13,9 +13,9 @@ use windlass_cel::syntax::Issues;
 use windlass_cel::syntax::identifiers::{escape, unescape};
 use windlass_cel::types::{FieldType, ObjectType, Type};
 
-use super::class::{Class, class, element, is_option};
-use super::key::{Rule, RulePath};
-use super::model::Field;
+use super::class::{TypeClass, class, element, is_option};
+use super::key::{CelRule, RulePath};
+use super::model::SchemaField;
 use crate::errors::Errors;
 use crate::keys;
 
@@ -25,16 +25,16 @@ pub(super) const REASONS: &[&str] =
 
 /// The value that a rule is about, and the fields that the rule may name.
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
+pub(super) struct RuleSubject<'a> {
     ty: Type,
     /// Fields of the type; empty where they are not known.
-    fields: &'a [Field],
+    fields: &'a [SchemaField],
 }
 
-impl<'a> Subject<'a> {
+impl<'a> RuleSubject<'a> {
     /// Returns the subject of a rule on a struct: an object with the fields that are described, or
     /// `dyn` when not all fields are known.
-    pub(super) fn of_struct(fields: &'a [Field]) -> Self {
+    pub(super) fn of_struct(fields: &'a [SchemaField]) -> Self {
         // A flattened field brings fields known to its type only.
         if fields.is_empty() || fields.iter().any(|field| field.serde.flatten.is_some()) {
             return Self { ty: Type::Dyn, fields };
@@ -52,13 +52,13 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the subject of a rule on a field: a value of the field's type, without fields.
-    pub(super) fn of_field(field: &Field) -> Self {
+    pub(super) fn of_field(field: &SchemaField) -> Self {
         let ty = if field.is_replaced() { Type::Dyn } else { cel_type(&field.ty) };
         Self { ty, fields: &[] }
     }
 
     /// Checks the parts of a rule.
-    pub(super) fn check(&self, rule: &Rule, errors: &mut Errors) {
+    pub(super) fn check(&self, rule: &CelRule, errors: &mut Errors) {
         let old = rule.optional_old_self;
         self.compile(&rule.rule, old, &Type::Bool, "a rule must be a bool", errors);
         if let Some(expression) = &rule.message_expression {
@@ -145,7 +145,7 @@ impl<'a> Subject<'a> {
             let Some(name) = issue.message.strip_prefix("undefined field '") else { continue };
             let name = name.trim_end_matches('\'');
             let name = unescape(name).unwrap_or_else(|| name.to_owned());
-            let named = |field: &&Field| field.rust() == name || field.json == name;
+            let named = |field: &&SchemaField| field.rust() == name || field.json == name;
             let by_rust = self.fields.iter().find(named);
             if by_rust.is_some_and(|field| !field.is_read()) {
                 text.push_str(&format!(
@@ -186,8 +186,8 @@ fn list(names: &[&str]) -> String {
 }
 
 /// The answer to a name that is no field in Rust.
-pub(super) fn no_field(name: &str, fields: &[Field]) -> String {
-    let names: Vec<String> = fields.iter().map(Field::rust).collect();
+pub(super) fn no_field(name: &str, fields: &[SchemaField]) -> String {
+    let names: Vec<String> = fields.iter().map(SchemaField::rust).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if let Some(field) = fields.iter().find(|field| field.json == name) {
         return format!("fields are named as in Rust here: `{}`", field.rust());
@@ -211,12 +211,12 @@ fn cel_type(ty: &Spelling) -> Type {
 /// The type of a field in CEL, as if no option were around the type.
 fn type_below_options(ty: &Spelling) -> Type {
     match class(ty) {
-        Class::Text => Type::String,
-        Class::Integer => Type::Int,
-        Class::Number => Type::Double,
-        Class::Bool => Type::Bool,
-        Class::List => Type::list(element(ty).map_or(Type::Dyn, cel_type)),
-        Class::Map => Type::map(Type::String, element(ty).map_or(Type::Dyn, cel_type)),
-        Class::Unknown => Type::Dyn,
+        TypeClass::Text => Type::String,
+        TypeClass::Integer => Type::Int,
+        TypeClass::Number => Type::Double,
+        TypeClass::Bool => Type::Bool,
+        TypeClass::List => Type::list(element(ty).map_or(Type::Dyn, cel_type)),
+        TypeClass::Map => Type::map(Type::String, element(ty).map_or(Type::Dyn, cel_type)),
+        TypeClass::Unknown => Type::Dyn,
     }
 }

@@ -9,7 +9,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Expr, ExprLit, Lit, LitStr, Path, Token, Type, parenthesized};
 
 use super::attrs::{EACH_KEYS, RULE_KEYS};
-use super::key::{Kind, Many, Rule, RulePath};
+use super::key::{CelRule, FieldCount, KeyMeaning, RulePath};
 use crate::errors::Errors;
 use crate::keys::{self, unknown};
 use columns::column;
@@ -27,10 +27,10 @@ const EXTENSIONS: &[&str] = &[
 
 /// Reads the value of a key.
 pub(super) fn kinds(
-    key: &keys::Key,
+    key: &keys::SpannedKey,
     input: ParseStream<'_>,
     errors: &mut Errors,
-) -> syn::Result<Vec<Kind>> {
+) -> syn::Result<Vec<KeyMeaning>> {
     if let Some(found) = validation(key, input, errors)? {
         return Ok(found);
     }
@@ -38,38 +38,38 @@ pub(super) fn kinds(
         "each" => each(key, input, errors)?,
         "extend" => extend(key, input, errors)?,
         name => vec![match name {
-            "atomic" => Kind::Atomic,
+            "atomic" => KeyMeaning::Atomic,
             "list" => list(key, input, errors)?,
             "map" => map(key, input, errors)?,
-            "rule" => Kind::Rule(rule(key, input, errors)?),
-            "immutable" => Kind::Rule(immutable(key.span)),
-            "one_of" => Kind::OneOf(Many::Exactly, names(key, input)?),
-            "at_most_one_of" => Kind::OneOf(Many::AtMost, names(key, input)?),
-            "at_least_one_of" => Kind::OneOf(Many::AtLeast, names(key, input)?),
-            "default" => Kind::Default(keys::value(key, input, "3")?),
-            "example" => Kind::Example(keys::value(key, input, "3")?),
-            "transform" => Kind::Transform(keys::value(key, input, "function")?),
-            "with" => Kind::With(named::<Type>(key, input, "Type")?),
-            "schema_with" => Kind::By(named::<Path>(key, input, "path::to::function")?),
-            "opaque" => Kind::Opaque,
-            "full" => Kind::Full,
-            "embedded" => Kind::Embedded,
-            "int_or_string" => Kind::IntOrString,
-            "required" => Kind::Required,
-            "optional" => Kind::Optional,
+            "rule" => KeyMeaning::Rule(rule(key, input, errors)?),
+            "immutable" => KeyMeaning::Rule(immutable(key.span)),
+            "one_of" => KeyMeaning::OneOf(FieldCount::Exactly, names(key, input)?),
+            "at_most_one_of" => KeyMeaning::OneOf(FieldCount::AtMost, names(key, input)?),
+            "at_least_one_of" => KeyMeaning::OneOf(FieldCount::AtLeast, names(key, input)?),
+            "default" => KeyMeaning::Default(keys::value(key, input, "3")?),
+            "example" => KeyMeaning::Example(keys::value(key, input, "3")?),
+            "transform" => KeyMeaning::Transform(keys::value(key, input, "function")?),
+            "with" => KeyMeaning::With(named::<Type>(key, input, "Type")?),
+            "schema_with" => KeyMeaning::By(named::<Path>(key, input, "path::to::function")?),
+            "opaque" => KeyMeaning::Opaque,
+            "full" => KeyMeaning::Full,
+            "embedded" => KeyMeaning::Embedded,
+            "int_or_string" => KeyMeaning::IntOrString,
+            "required" => KeyMeaning::Required,
+            "optional" => KeyMeaning::Optional,
             // The last of the known keys.
-            _ => Kind::Skip,
+            _ => KeyMeaning::Skip,
         }],
     })
 }
 
 /// Reads a key that is a keyword of the schema.
 fn validation(
-    key: &keys::Key,
+    key: &keys::SpannedKey,
     input: ParseStream<'_>,
     errors: &mut Errors,
-) -> syn::Result<Option<Vec<Kind>>> {
-    let one = |name, value| Ok(Some(vec![Kind::Keyword(name, value)]));
+) -> syn::Result<Option<Vec<KeyMeaning>>> {
+    let one = |name, value| Ok(Some(vec![KeyMeaning::Keyword(name, value)]));
     let mut range = |example, names| bounds(key, input, errors, example, names).map(Some);
     match key.name.as_str() {
         "min" => one("minimum", expression(key, input, "1")?),
@@ -98,20 +98,28 @@ fn validation(
 }
 
 /// Reads `= path`, with quotes as schemars wants them or without.
-fn named<T: Parse>(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
+fn named<T: Parse>(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    example: &str,
+) -> syn::Result<T> {
     if input.peek(Token![=]) && input.peek2(LitStr) {
         return keys::value::<LitStr>(key, input, example)?.parse();
     }
     keys::value(key, input, example)
 }
 
-fn expression(key: &keys::Key, input: ParseStream<'_>, example: &str) -> syn::Result<TokenStream> {
+fn expression(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    example: &str,
+) -> syn::Result<TokenStream> {
     keys::value::<Expr>(key, input, example).map(ToTokens::into_token_stream)
 }
 
 /// Reads `= 0`. In kubebuilder's markers the key is a flag beside the bound.
 fn exclusive(
-    key: &keys::Key,
+    key: &keys::SpannedKey,
     input: ParseStream<'_>,
     example: &str,
     bound: &str,
@@ -130,7 +138,7 @@ fn exclusive(
 
 /// Reads `= "text"` or `= CONSTANT`. A literal of another type would make a schema that cannot be
 /// decoded.
-fn title(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+fn title(key: &keys::SpannedKey, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     if input.peek(Token![=]) && input.peek2(syn::Lit) {
         return Ok(keys::text(key, input)?.value.to_token_stream());
     }
@@ -140,21 +148,21 @@ fn title(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
 
 /// Reads `(min = 1, max = 2)`; `equal` stands for both.
 fn bounds(
-    key: &keys::Key,
+    key: &keys::SpannedKey,
     input: ParseStream<'_>,
     errors: &mut Errors,
     example: &str,
     [least, most]: [&'static str; 2],
-) -> syn::Result<Vec<Kind>> {
+) -> syn::Result<Vec<KeyMeaning>> {
     keys::group(key, input, example, |content| {
-        let mut bounds: Vec<Kind> = Vec::new();
+        let mut bounds: Vec<KeyMeaning> = Vec::new();
         while !content.is_empty() {
             let start = content.span();
             let name = content.call(Ident::parse_any).map_err(|_| {
                 syn::Error::new(start, format!("`{}` is written `{example}`", key.name))
             })?;
             errors.saw(&name);
-            let part = keys::Key { name: name.to_string(), span: name.span() };
+            let part = keys::SpannedKey { name: name.to_string(), span: name.span() };
             let names: &[&str] = match part.name.as_str() {
                 "min" => &[least],
                 "max" => &[most],
@@ -166,13 +174,15 @@ fn bounds(
             };
             let value = expression(&part, content, "1")?;
             let known = |name| [least, most].into_iter().find(|known| *known == name);
-            let is_set = |kind: &Kind| matches!(kind, Kind::Keyword(set, _) if names.contains(set));
+            let is_set = |kind: &KeyMeaning| matches!(kind, KeyMeaning::Keyword(set, _) if names.contains(set));
             if bounds.iter().any(is_set) {
                 let message = "a bound is given once, and `equal` stands for both `min` and `max`";
                 return Err(syn::Error::new(part.span, message));
             }
             bounds.extend(
-                names.iter().filter_map(|name| Some(Kind::Keyword(known(*name)?, value.clone()))),
+                names
+                    .iter()
+                    .filter_map(|name| Some(KeyMeaning::Keyword(known(*name)?, value.clone()))),
             );
             if !content.is_empty() {
                 content.parse::<Token![,]>()?;
@@ -187,12 +197,16 @@ fn bounds(
 }
 
 /// Reads the keys of list items.
-fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+fn each(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Vec<KeyMeaning>> {
     keys::group(key, input, "each(pattern = \"^[a-z]+$\")", |content| {
         let mut found = Vec::new();
         keys::each_key(content, EACH_KEYS, errors, |part, value, errors| {
             found.extend(kinds(part, value, errors)?.into_iter().filter_map(|kind| match kind {
-                Kind::Keyword(name, value) => Some(Kind::Item(name, value)),
+                KeyMeaning::Keyword(name, value) => Some(KeyMeaning::Item(name, value)),
                 _ => None,
             }));
             Ok(())
@@ -202,7 +216,7 @@ fn each(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
 }
 
 /// Reads a pattern, and refuses constructs that the API server's regular expressions lack.
-fn pattern(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+fn pattern(key: &keys::SpannedKey, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
     let Err(error) = windlass_cel::library::regex::Pattern::parse(&text.value) else {
         return Ok(LitStr::new(&text.value, text.span).to_token_stream());
@@ -259,7 +273,7 @@ const FORMATS: &[&str] = &[
     "uuid5",
 ];
 
-fn format(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
+fn format(key: &keys::SpannedKey, input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let text = keys::text(key, input)?;
     if !FORMATS.contains(&text.value.as_str()) {
         let message = unknown("format", &text.value, FORMATS);
@@ -269,7 +283,11 @@ fn format(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<TokenStream> {
 }
 
 /// Reads `list(map, keys(name))`, `list(set)` or `list(atomic)`.
-fn list(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Kind> {
+fn list(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<KeyMeaning> {
     let example = "list(map, keys(name))";
     keys::group(key, input, example, |content| {
         let kind = content.call(Ident::parse_any)?;
@@ -281,7 +299,7 @@ fn list(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
                 );
                 Err(syn::Error::new(content.span(), message))
             }
-            word @ ("set" | "atomic") => Ok(Kind::Keyword(
+            word @ ("set" | "atomic") => Ok(KeyMeaning::Keyword(
                 "x-kubernetes-list-type",
                 LitStr::new(word, kind.span()).to_token_stream(),
             )),
@@ -293,8 +311,8 @@ fn list(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
                 if word != "keys" {
                     return Err(syn::Error::new(word.span(), message));
                 }
-                let key = keys::Key { name: "keys".to_owned(), span: word.span() };
-                names(&key, content).map(Kind::ListMap)
+                let key = keys::SpannedKey { name: "keys".to_owned(), span: word.span() };
+                names(&key, content).map(KeyMeaning::ListMap)
             }
             other => {
                 let message = unknown("kind of list", other, &["map", "set", "atomic"]);
@@ -305,12 +323,16 @@ fn list(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
 }
 
 /// Reads `map(granular)` or `map(atomic)`.
-fn map(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Kind> {
+fn map(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<KeyMeaning> {
     keys::group(key, input, "map(granular)", |content| {
         let kind = content.call(Ident::parse_any)?;
         errors.saw(&kind);
         match kind.to_string().as_str() {
-            word @ ("granular" | "atomic") => Ok(Kind::Keyword(
+            word @ ("granular" | "atomic") => Ok(KeyMeaning::Keyword(
                 "x-kubernetes-map-type",
                 LitStr::new(word, kind.span()).to_token_stream(),
             )),
@@ -323,7 +345,7 @@ fn map(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Res
 }
 
 /// Reads `(a, b)`: fields by their names in Rust.
-fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
+fn names(key: &keys::SpannedKey, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
     let example = format!("{}(a, b)", key.name);
     keys::group(key, input, &example, |content| {
         let mut names = Vec::new();
@@ -369,14 +391,18 @@ fn names(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
 }
 
 /// Reads `("self > 0", message = "…", …)`.
-fn rule(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Rule> {
+fn rule(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<CelRule> {
     keys::group(key, input, "rule(\"self > 0\", message = \"…\")", |content| {
         if !content.peek(LitStr) {
             let message =
                 "a rule begins with its expression: `rule(\"self > 0\", message = \"…\")`";
             return Err(syn::Error::new(content.span(), message));
         }
-        let mut rule = Rule {
+        let mut rule = CelRule {
             rule: content.parse()?,
             message: None,
             message_expression: None,
@@ -409,7 +435,7 @@ fn rule(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Re
     })
 }
 
-fn rule_path(key: &keys::Key, input: ParseStream<'_>) -> syn::Result<RulePath> {
+fn rule_path(key: &keys::SpannedKey, input: ParseStream<'_>) -> syn::Result<RulePath> {
     if input.peek(Token![=]) && input.peek2(LitStr) {
         let text = keys::text(key, input)?;
         return Ok(RulePath::Json(LitStr::new(&text.value, text.span)));
@@ -425,8 +451,8 @@ fn in_code(name: &Ident) -> Ident {
 }
 
 /// The rule of a value that never changes.
-fn immutable(span: Span) -> Rule {
-    Rule {
+fn immutable(span: Span) -> CelRule {
+    CelRule {
         rule: LitStr::new("self == oldSelf", span),
         message: Some(LitStr::new("field is immutable", span)),
         message_expression: None,
@@ -437,7 +463,11 @@ fn immutable(span: Span) -> Rule {
 }
 
 /// Reads `("x-name" = json, …)`.
-fn extend(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Vec<Kind>> {
+fn extend(
+    key: &keys::SpannedKey,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Vec<KeyMeaning>> {
     if !input.peek(syn::token::Paren) {
         let message = "`extend` is written `extend(\"x-kubernetes-map-type\" = \"atomic\")`";
         return Err(syn::Error::new(key.span, message));
@@ -453,7 +483,7 @@ fn extend(key: &keys::Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::
         if text.starts_with("x-kubernetes-") && !EXTENSIONS.contains(&text.as_str()) {
             errors.at(name.span(), unknown("keyword", &text, EXTENSIONS));
         }
-        found.push(Kind::Extend(name, value));
+        found.push(KeyMeaning::Extend(name, value));
         let _ = content.parse::<Option<Token![,]>>();
     }
     Ok(found)

@@ -15,7 +15,7 @@ use criterion::{BatchSize, Criterion, Throughput};
 use k8s_openapi::api::core::v1::Pod;
 use objects::{Kind, Widget};
 use serde::de::IgnoredAny;
-use windlass::__private::cache::{self, Cache};
+use windlass::__private::cache::{self, OfflineCache};
 use windlass::__private::probe;
 use windlass::clock::Clock;
 use windlass::environment::Environment;
@@ -121,8 +121,8 @@ fn frames(body: &[u8], each: &mut dyn FnMut(&[u8])) {
     }
 }
 
-fn empty<K: Resource>(kind: Kind) -> Cache {
-    let cache = Cache::of::<K>();
+fn empty<K: Resource>(kind: Kind) -> OfflineCache {
+    let cache = OfflineCache::of::<K>();
     let (first, second): (&'static [&'static str], &'static [&'static str]) = match kind {
         Kind::Pod => (&["spec", "nodeName"], &["metadata", "ownerReferences", "uid"]),
         Kind::Widget => (&["spec", "maker"], &["spec", "parts", "name"]),
@@ -138,14 +138,14 @@ fn empty<K: Resource>(kind: Kind) -> Cache {
     cache
 }
 
-fn filled<K: Resource>(kind: Kind) -> Cache {
+fn filled<K: Resource>(kind: Kind) -> OfflineCache {
     let mut cache = empty::<K>(kind);
     sync(&mut cache, &kind.list(OBJECTS, 0));
     cache
 }
 
 /// Reads a list without keeping the objects.
-fn scan(cache: &mut Cache, list: &[u8]) {
+fn scan(cache: &mut OfflineCache, list: &[u8]) {
     cache.begin_list();
     for piece in pieces(list) {
         cache.read_list(piece);
@@ -153,7 +153,7 @@ fn scan(cache: &mut Cache, list: &[u8]) {
     }
 }
 
-fn sync(cache: &mut Cache, list: &[u8]) {
+fn sync(cache: &mut OfflineCache, list: &[u8]) {
     cache.begin_list();
     for piece in pieces(list) {
         cache.read_list(piece);

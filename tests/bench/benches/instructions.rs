@@ -13,7 +13,7 @@ use std::hint::black_box;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use objects::{Kind, Widget};
-use windlass::__private::cache::{self, Cache};
+use windlass::__private::cache::{self, OfflineCache};
 use windlass::Projection;
 use windlass::clock::Clock;
 use windlass::environment::Environment;
@@ -111,7 +111,7 @@ fn pieces(body: &[u8]) -> std::slice::Chunks<'_, u8> {
     body.chunks(READ)
 }
 
-fn indexed<K: Resource>(cache: &Cache, kind: Kind) {
+fn indexed<K: Resource>(cache: &OfflineCache, kind: Kind) {
     match kind {
         Kind::Pod => {
             let node: Index<K, String> = Index::on_path("node", &["spec", "nodeName"]);
@@ -141,7 +141,7 @@ fn split(kind: Kind, rounds: usize) -> usize {
 fn list<K: Resource>(kind: Kind, rounds: usize, is_applied: bool) -> usize {
     let body = kind.list(OBJECTS, 1);
     for _ in 0..rounds {
-        let mut cache = Cache::of::<K>();
+        let mut cache = OfflineCache::of::<K>();
         if is_applied {
             indexed::<K>(&cache, kind);
         }
@@ -174,8 +174,8 @@ fn relist<K: Resource>(kind: Kind, rounds: usize) -> usize {
 }
 
 /// Returns a cache after the first list and an update of each object.
-fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> Cache {
-    let mut cache = Cache::of::<K>();
+fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> OfflineCache {
+    let mut cache = OfflineCache::of::<K>();
     if has_indexes {
         indexed::<K>(&cache, kind);
     }

@@ -9,7 +9,8 @@ use loom::thread;
 
 use crate::explore;
 use crate::fifo::{
-    DeltaFifo, EnqueueError, Fifo, Known, ObjectDelta, ProcessOutcome, Queue, RealFifo, Shared,
+    DeltaFifo, EnqueueError, Fifo, KeyListerGetter, ObjectDelta, ProcessOutcome, Queue, RealFifo,
+    Shared,
 };
 use crate::sync::Mutex;
 
@@ -269,7 +270,7 @@ fn a_pop_that_is_given_up() {
 #[derive(Clone)]
 struct Store(Arc<Mutex<std::collections::BTreeMap<&'static str, Pod>>>);
 
-impl Known<&'static str, Pod> for Store {
+impl KeyListerGetter<&'static str, Pod> for Store {
     fn keys(&self) -> Vec<&'static str> {
         self.0.lock().keys().copied().collect()
     }

@@ -15,7 +15,7 @@ use windlass::crd::{StructuralSchema, structural_schema};
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::rng::Rng;
 use windlass::testing::TestCluster;
-use windlass::testing::check::judge::{CheckTarget, ValueTally, judge};
+use windlass::testing::check::judge::{CheckTarget, ValueCounts, judge};
 use windlass::wire::Undecodable;
 
 #[allow(
@@ -211,7 +211,7 @@ async fn store(
 async fn serde_definitions_and_the_server_agree_or_a_warning_names_the_place() {
     let cluster = TestCluster::start().await;
     let shapes = generated::all();
-    let (mut total, mut failures) = (ValueTally::default(), Vec::new());
+    let (mut total, mut failures) = (ValueCounts::default(), Vec::new());
     for (number, shapes) in shapes.chunks(IN_ONE).enumerate() {
         let schemas: Vec<_> =
             shapes.iter().map(|shape| (shape, (shape.schema)().unwrap())).collect();

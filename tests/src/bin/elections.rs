@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use windlass::testing::elections::{Defect, Elections, Tally};
+use windlass::testing::elections::{Defect, ElectionCounts, Elections};
 
 /// Elections in a batch, after which progress is printed.
 const BATCH: u64 = 25_000;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 /// Holds elections in a sound world; returns whether no writes overlapped, nor could have.
 fn hold(name: &str, world: Elections, seed: u64, count: u64, began: Instant) -> bool {
-    let mut sum = Tally::default();
+    let mut sum = ElectionCounts::default();
     let mut batch = 0;
     while sum.elections < count {
         let tally = world.hold(seed ^ (batch << 32), BATCH.min(count - sum.elections));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
-use windlass_apiserver::faults::{Action, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::Stats;
 use super::kinds::NAMES;
@@ -17,7 +17,7 @@ pub(super) async fn strike(server: &ApiServer, dice: &Rng, stats: &Stats) {
     let pick = |count: usize| usize::try_from(dice.below(count as u64)).unwrap_or_default();
     let resource = if dice.below(3) == 0 { "*" } else { NAMES[pick(NAMES.len())] };
     let faults = server.faults();
-    let add = |name: &str, action: Action, verb: &str, more: Option<Action>| {
+    let add = |name: &str, action: FaultAction, verb: &str, more: Option<FaultAction>| {
         stats.count(&format!("server: {name}"));
         let fault = Fault::new(action).on(verb).times(1 + pick(6));
         let fault = if resource == "*" { fault } else { fault.resource(resource) };
@@ -40,9 +40,12 @@ pub(super) async fn strike(server: &ApiServer, dice: &Rng, stats: &Stats) {
             stats.count("server: showed old changes again");
             faults.repeat_watches(resource, 1 + dice.below(200), dice.below(2) == 0);
         }
-        4 => {
-            add("began watches too early", Action::RepeatWatch(1 + dice.below(300)), "watch", None)
-        }
+        4 => add(
+            "began watches too early",
+            FaultAction::RepeatWatch(1 + dice.below(300)),
+            "watch",
+            None,
+        ),
         5 => {
             stats.count("server: compacted");
             server.compact();
@@ -53,23 +56,23 @@ pub(super) async fn strike(server: &ApiServer, dice: &Rng, stats: &Stats) {
         }
         7 => {
             let code = [429, 500, 503, 504, 403, 401][pick(6)];
-            add(&format!("answered {code}"), Action::Answer(code), READS[pick(3)], None);
+            add(&format!("answered {code}"), FaultAction::Answer(code), READS[pick(3)], None);
         }
         8 => {
-            let after = Action::RetryAfter((1 + dice.below(5)).to_string());
-            add("asked to come back later", Action::Answer(429), READS[pick(3)], Some(after));
+            let after = FaultAction::RetryAfter((1 + dice.below(5)).to_string());
+            add("asked to come back later", FaultAction::Answer(429), READS[pick(3)], Some(after));
         }
-        9 => add("dropped requests", Action::Drop, READS[pick(3)], None),
-        10 => add("never answered", Action::Hang, READS[pick(3)], None),
+        9 => add("dropped requests", FaultAction::Drop, READS[pick(3)], None),
+        10 => add("never answered", FaultAction::Hang, READS[pick(3)], None),
         11 => {
             let delay = dice.jitter(Duration::from_secs(20));
-            add("answered late", Action::Delay(delay), READS[pick(3)], None);
+            add("answered late", FaultAction::Delay(delay), READS[pick(3)], None);
         }
         12 => {
             let code = [410, 500, 429][pick(3)];
-            add(&format!("began watches with {code}"), Action::FailWatch(code), "watch", None);
+            add(&format!("began watches with {code}"), FaultAction::FailWatch(code), "watch", None);
         }
-        13 => add("closed watches at once", Action::CloseWatch, "watch", None),
+        13 => add("closed watches at once", FaultAction::CloseWatch, "watch", None),
         14 => {
             stats.count("server: delivered nothing");
             faults.pause_watches(resource);

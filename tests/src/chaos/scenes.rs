@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::sleep;
-use windlass_apiserver::faults::{Action, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::driver::World;
 use super::kinds::{CONFIG_MAPS, GADGETS};
@@ -26,7 +26,9 @@ impl World {
         }
         self.settle().await;
         self.stats.count("kinds that fell ill alone");
-        for (resource, action) in [("gadgets", Action::Hang), ("gizmos", Action::Answer(500))] {
+        for (resource, action) in
+            [("gadgets", FaultAction::Hang), ("gizmos", FaultAction::Answer(500))]
+        {
             let fault = Fault::new(action).on("list|watch").resource(resource).always();
             self.server.faults().add(fault);
             self.server.faults().fail_watches(resource, 410);

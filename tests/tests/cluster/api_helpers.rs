@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
-use windlass::api::{Condition, Patch, Retries, Upserted, retry_on_conflict};
+use windlass::api::{Patch, Retries, Upserted, WaitCondition, retry_on_conflict};
 use windlass::resource::ResourceExt;
 
 use crate::bench::Bench;
@@ -63,7 +63,7 @@ async fn an_upsert_creates_then_changes_then_leaves_alone() {
 async fn a_condition_is_waited_for_from_before_the_object_exists() {
     let bench = Bench::start().await;
     let gadgets = bench.gadgets.clone();
-    let small = Condition::is("Small", "True");
+    let small = WaitCondition::is("Small", "True");
     let waiting =
         tokio::spawn(async move { gadgets.wait_for("home", &small, SOON).await.unwrap() });
     tokio::task::yield_now().await;
@@ -75,7 +75,7 @@ async fn a_condition_is_waited_for_from_before_the_object_exists() {
     let status = Patch::Merge(json!({ "status": { "conditions": [condition] } }));
     let patched = bench.gadgets.patch("home", status).status().await.unwrap();
     assert_eq!(waiting.await.unwrap().resource_version(), patched.resource_version());
-    let blue = Condition::new("blue", |gadget: &Gadget| gadget.spec.color == "blue");
+    let blue = WaitCondition::new("blue", |gadget: &Gadget| gadget.spec.color == "blue");
     let error = bench.gadgets.wait_for("home", &blue, Duration::from_millis(300)).await;
     let error = error.unwrap_err();
     assert!(error.is_timeout() && error.to_string().contains("it is not blue"), "{error}");
@@ -106,7 +106,7 @@ async fn an_object_that_is_deleted_ends_a_wait_for_its_condition() {
     let bench = Bench::start().await;
     bench.gadgets.create(&gadget("home", "red")).await.unwrap();
     let gadgets = bench.gadgets.clone();
-    let never = Condition::is("Small", "True");
+    let never = WaitCondition::is("Small", "True");
     let waiting = tokio::spawn(async move { gadgets.wait_for("home", &never, SOON).await });
     // The object is seen before the deletion, or the wait would be for a new one.
     bench.eventually("the wait has begun", async || waiting_begun(&bench).await).await;

@@ -15,7 +15,7 @@ use windlass::controller::{
 use windlass::manager::{Plan, PlanOptions};
 use windlass::prelude::*;
 use windlass::testing::TestCluster;
-use windlass_apiserver::faults::{Action as FaultAction, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use crate::bench::Bench;
 use crate::gadget::{FINALIZER, Gadget, gadget};

@@ -12,7 +12,7 @@ use windlass::leader::{LeaderElection, Leadership};
 use windlass::manager::Exit;
 use windlass::prelude::*;
 use windlass::testing::{RunningOperator, TestCluster};
-use windlass_apiserver::faults::{Action as Do, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Do};
 use windlass_tests::widget::{self, Widget, widget};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -29,7 +29,8 @@ const SCATTERED: &[(&str, &str)] = &[
     ("Client", "modules above it add their entry points, and a feature the upgrade"),
     ("Context", "the calls of a reconcile, one file per purpose: children, status, expectations"),
     ("ControllerBuilder", "settings, one file per topic, as the book presents them"),
-    ("Core", "of the store and of the informer: one state under one lock, one file per operation"),
+    ("InformerCore", "one state under one lock, one file per operation"),
+    ("StoreCore", "one state under one lock, one file per operation"),
     (
         "Lower",
         "one file per group of keywords; all share the position and the faults of a translation",

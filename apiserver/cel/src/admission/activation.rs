@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::attributes::{Attributes, Prepared};
-use super::compile::{Compiled, Failure};
+use super::compile::{Compiled, ExpressionRefusal};
 use crate::eval::{Definitions, EvalError, Limits, Value, Variables};
 use crate::rules::{OUT_OF_BUDGET, PER_CALL_LIMIT};
 use crate::types::shape::Shape;
@@ -19,7 +19,7 @@ impl OutOfBudget {
 }
 
 /// Value of an expression, or the text of the error; `None` where there is no expression.
-pub(super) type Evaluated<'a> = Option<Result<Value<'a>, String>>;
+pub(super) type EvaluatedExpression<'a> = Option<Result<Value<'a>, String>>;
 
 /// The variables of expressions, and the budget that is left for them.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<'a> Activation<'a> {
     pub(super) fn evaluate_all(
         &mut self,
         expressions: impl Iterator<Item = Option<&'a Compiled>>,
-    ) -> Result<Vec<Evaluated<'a>>, OutOfBudget> {
+    ) -> Result<Vec<EvaluatedExpression<'a>>, OutOfBudget> {
         expressions
             .map(|expression| expression.map(|compiled| self.evaluate(compiled)).transpose())
             .collect()
@@ -80,7 +80,9 @@ impl<'a> Activation<'a> {
     ) -> Result<Result<Value<'a>, String>, OutOfBudget> {
         let program = match &compiled.program {
             Ok(program) => program,
-            Err(Failure { detail, .. }) => return Ok(Err(format!("compilation error: {detail}"))),
+            Err(ExpressionRefusal { detail, .. }) => {
+                return Ok(Err(format!("compilation error: {detail}")));
+            }
         };
         let limits = Limits::new(PER_CALL_LIMIT);
         let limits = Limits { work_limit: limits.work_limit.min(self.work), ..limits };

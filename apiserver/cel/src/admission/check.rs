@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::compile::{Compiled, Compiler, Expected};
+use super::compile::{Compiled, Compiler, ExpectedType};
 use super::constraints;
-use super::environment::Scope;
+use super::environment::AvailableVariables;
 use super::names::is_identifier;
 use crate::library::named_format::NamedFormat;
 use crate::rules::{FieldPath, Reason, Violation, go_json};
@@ -41,7 +41,7 @@ pub fn check_policy(name: &str, spec: &Value) -> Vec<Violation> {
     let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
     let variables = list(spec, "variables");
     let compiler = if variables.is_empty() { Compiler::stateless() } else { Compiler::composing() };
-    let mut check = Check { found: Vec::new(), compiler, has_params };
+    let mut check = PolicyCheck { found: Vec::new(), compiler, has_params };
     let at = FieldPath::root().child("spec");
     if let Some(policy) = member(spec, "failurePolicy")
         && !FAILURE_POLICIES.contains(&policy)
@@ -74,7 +74,7 @@ pub fn check_policy(name: &str, spec: &Value) -> Vec<Violation> {
 /// Checks a list of match conditions, as of a webhook; the paths begin with `at`.
 pub fn check_match_conditions(conditions: &Value, at: &FieldPath) -> Vec<Violation> {
     let compiler = Compiler::stateless();
-    let mut check = Check { found: Vec::new(), compiler, has_params: false };
+    let mut check = PolicyCheck { found: Vec::new(), compiler, has_params: false };
     check.conditions(conditions.as_array().map_or(&[], Vec::as_slice), at);
     check.found
 }
@@ -94,13 +94,13 @@ pub(super) fn list<'a>(json: &'a Value, name: &str) -> &'a [Value] {
     json.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-pub(super) struct Check {
+pub(super) struct PolicyCheck {
     pub(super) found: Vec<Violation>,
     pub(super) compiler: Compiler,
     pub(super) has_params: bool,
 }
 
-impl Check {
+impl PolicyCheck {
     pub(super) fn required(&mut self, path: FieldPath, detail: &str) {
         self.found.push(Violation::without_value(path, Reason::Required, detail));
     }
@@ -109,8 +109,8 @@ impl Check {
         self.found.push(Violation::invalid(path, Value::from(value), detail));
     }
 
-    pub(super) fn scope(&self) -> Scope {
-        Scope { has_params: self.has_params, has_authorizer: true, has_patches: false }
+    pub(super) fn scope(&self) -> AvailableVariables {
+        AvailableVariables { has_params: self.has_params, has_authorizer: true, has_patches: false }
     }
 
     /// Reports an expression that has no program; `shown` is the expression's text in the message.
@@ -142,7 +142,7 @@ impl Check {
             if expression.is_empty() {
                 self.required(at.child("expression"), "");
             } else {
-                let compiled = compiler.compile(expression, Expected::Bool, self.scope());
+                let compiled = compiler.compile(expression, ExpectedType::Bool, self.scope());
                 self.compiled(&compiled, at.child("expression"), expression);
             }
             let (name, path) = (text(condition, "name"), at.child("name"));
@@ -190,14 +190,14 @@ impl Check {
         if expression.trim().is_empty() {
             self.required(at.child("expression"), "expression is not specified");
         } else {
-            let compiled = self.compiler.compile(expression, Expected::Bool, scope);
+            let compiled = self.compiler.compile(expression, ExpectedType::Bool, scope);
             self.compiled(&compiled, at.child("expression"), expression);
         }
         let (computed, path) =
             (text(validation, "messageExpression"), at.child("messageExpression"));
         if !computed.trim().is_empty() {
-            let scope = Scope { has_authorizer: false, ..scope };
-            let compiled = self.compiler.compile(computed, Expected::String, scope);
+            let scope = AvailableVariables { has_authorizer: false, ..scope };
+            let compiled = self.compiler.compile(computed, ExpectedType::String, scope);
             self.compiled(&compiled, path, computed);
         } else if !computed.is_empty() {
             self.invalid(path, computed, "must be non-empty if specified");
@@ -246,7 +246,7 @@ impl Check {
             self.required(path, &detail);
         } else {
             let scope = self.scope();
-            let compiled = self.compiler.compile(trimmed, Expected::StringOrNull, scope);
+            let compiled = self.compiler.compile(trimmed, ExpectedType::StringOrNull, scope);
             self.compiled(&compiled, path, expression);
         }
     }

@@ -1,6 +1,6 @@
 //! Expressions of policies, compiled with the texts of kube-apiserver.
 
-use super::environment::{Scope, VariableTypes, environment, variable_type};
+use super::environment::{AvailableVariables, VariableTypes, environment, variable_type};
 use crate::check::Environment;
 use crate::eval::Program;
 use crate::eval::patches::{OBJECT, OPERATION};
@@ -8,7 +8,7 @@ use crate::types::Type;
 
 /// The reason why an expression is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct ExpressionRefusal {
     /// Whether the server reports an internal error: a constant cannot be made part of the program.
     pub(super) is_internal: bool,
     /// The text.
@@ -20,7 +20,7 @@ pub(super) struct Failure {
 pub(super) struct Compiled {
     /// The expression as it was written.
     pub(super) text: String,
-    pub(super) program: Result<Program, Failure>,
+    pub(super) program: Result<Program, ExpressionRefusal>,
 }
 
 /// A variable of a policy.
@@ -32,7 +32,7 @@ pub(super) struct Variable {
 
 /// The required type of the value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expected {
+pub(super) enum ExpectedType {
     Bool,
     String,
     StringOrNull,
@@ -43,29 +43,29 @@ pub(super) enum Expected {
     Any,
 }
 
-impl Expected {
+impl ExpectedType {
     fn allows(self, ty: &Type) -> bool {
         match self {
-            Expected::Bool => *ty == Type::Bool,
-            Expected::String => *ty == Type::String,
-            Expected::StringOrNull => matches!(ty, Type::String | Type::Null),
-            Expected::Object => is_named(ty, OBJECT),
-            Expected::Operations => match ty {
+            ExpectedType::Bool => *ty == Type::Bool,
+            ExpectedType::String => *ty == Type::String,
+            ExpectedType::StringOrNull => matches!(ty, Type::String | Type::Null),
+            ExpectedType::Object => is_named(ty, OBJECT),
+            ExpectedType::Operations => match ty {
                 Type::List(item) => is_named(item, OPERATION),
                 _ => false,
             },
-            Expected::Any => true,
+            ExpectedType::Any => true,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Expected::Bool => "bool",
-            Expected::String => "string",
-            Expected::StringOrNull => "one of [string null_type]",
-            Expected::Object => "Object",
-            Expected::Operations => "list(JSONPatch)",
-            Expected::Any => "any",
+            ExpectedType::Bool => "bool",
+            ExpectedType::String => "string",
+            ExpectedType::StringOrNull => "one of [string null_type]",
+            ExpectedType::Object => "Object",
+            ExpectedType::Operations => "list(JSONPatch)",
+            ExpectedType::Any => "any",
         }
     }
 }
@@ -80,7 +80,7 @@ fn is_named(ty: &Type, name: &str) -> bool {
 pub(super) struct Compiler {
     /// The variables so far; `None` where expressions know no `variables`.
     variables: Option<VariableTypes>,
-    environments: Vec<(Scope, Environment)>,
+    environments: Vec<(AvailableVariables, Environment)>,
 }
 
 impl Compiler {
@@ -95,14 +95,24 @@ impl Compiler {
     }
 
     /// Compiles an expression.
-    pub(super) fn compile(&mut self, text: &str, expected: Expected, scope: Scope) -> Compiled {
+    pub(super) fn compile(
+        &mut self,
+        text: &str,
+        expected: ExpectedType,
+        scope: AvailableVariables,
+    ) -> Compiled {
         let program = self.program(text, expected, scope).map(|(program, _)| program);
         Compiled { text: text.to_owned(), program }
     }
 
     /// Compiles a variable, which later expressions may read.
-    pub(super) fn variable(&mut self, name: &str, text: &str, scope: Scope) -> Variable {
-        let (ty, program) = match self.program(text, Expected::Any, scope) {
+    pub(super) fn variable(
+        &mut self,
+        name: &str,
+        text: &str,
+        scope: AvailableVariables,
+    ) -> Variable {
+        let (ty, program) = match self.program(text, ExpectedType::Any, scope) {
             Ok((program, ty)) => (variable_type(&ty), Ok(program)),
             Err(failure) => (Type::Dyn, Err(failure)),
         };
@@ -113,7 +123,7 @@ impl Compiler {
         Variable { name: name.to_owned(), compiled: Compiled { text: text.to_owned(), program } }
     }
 
-    fn environment(&mut self, scope: Scope) -> Environment {
+    fn environment(&mut self, scope: AvailableVariables) -> Environment {
         if let Some((_, found)) = self.environments.iter().find(|(known, _)| *known == scope) {
             return found.clone();
         }
@@ -125,10 +135,10 @@ impl Compiler {
     fn program(
         &mut self,
         text: &str,
-        expected: Expected,
-        scope: Scope,
-    ) -> Result<(Program, Type), Failure> {
-        let invalid = |detail: String| Failure { is_internal: false, detail };
+        expected: ExpectedType,
+        scope: AvailableVariables,
+    ) -> Result<(Program, Type), ExpressionRefusal> {
+        let invalid = |detail: String| ExpressionRefusal { is_internal: false, detail };
         let checked = self
             .environment(scope)
             .compile(text)
@@ -138,7 +148,7 @@ impl Compiler {
             let detail = format!("must evaluate to {} but got {}", expected.name(), ty.declared());
             return Err(invalid(detail));
         }
-        let program = Program::new(&checked).map_err(|error| Failure {
+        let program = Program::new(&checked).map_err(|error| ExpressionRefusal {
             is_internal: true,
             detail: format!("program instantiation failed: {error}"),
         })?;

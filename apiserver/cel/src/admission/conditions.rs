@@ -2,11 +2,11 @@
 
 use serde_json::Value as Json;
 
-use super::activation::{Activation, Evaluated};
+use super::activation::{Activation, EvaluatedExpression};
 use super::attributes::{Attributes, Prepared};
 use super::check::text;
-use super::compile::{Compiled, Compiler, Expected};
-use super::environment::Scope;
+use super::compile::{Compiled, Compiler, ExpectedType};
+use super::environment::AvailableVariables;
 use super::policy::FailurePolicy;
 use crate::eval::{Definitions, Value};
 
@@ -37,7 +37,8 @@ impl MatchConditions {
     /// of every request; [`check_match_conditions`](super::check_match_conditions) finds such
     /// conditions before.
     pub fn new(conditions: &[Json], failure_policy: FailurePolicy) -> MatchConditions {
-        let scope = Scope { has_params: false, has_authorizer: true, has_patches: false };
+        let scope =
+            AvailableVariables { has_params: false, has_authorizer: true, has_patches: false };
         MatchConditions::compile(conditions, failure_policy, &mut Compiler::stateless(), scope)
     }
 
@@ -45,10 +46,11 @@ impl MatchConditions {
         conditions: &[Json],
         failure_policy: FailurePolicy,
         compiler: &mut Compiler,
-        scope: Scope,
+        scope: AvailableVariables,
     ) -> MatchConditions {
         let compiled = |condition: &Json| {
-            let compiled = compiler.compile(text(condition, "expression"), Expected::Bool, scope);
+            let compiled =
+                compiler.compile(text(condition, "expression"), ExpectedType::Bool, scope);
             (text(condition, "name").to_owned(), compiled)
         };
         let conditions = conditions.iter().map(compiled).collect();
@@ -76,7 +78,7 @@ impl MatchConditions {
         }
     }
 
-    fn judge(&self, values: Vec<Evaluated<'_>>) -> Match {
+    fn judge(&self, values: Vec<EvaluatedExpression<'_>>) -> Match {
         let mut errors = Vec::new();
         for ((name, _), value) in self.conditions.iter().zip(values.into_iter().flatten()) {
             match value {

@@ -12,7 +12,7 @@ const VARIABLES: &str = "kubernetes.variables";
 /// The variables that an expression may read beside `object`, `oldObject`, `request` and
 /// `namespaceObject`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Scope {
+pub(super) struct AvailableVariables {
     /// `params`
     pub(super) has_params: bool,
     /// `authorizer` and `authorizer.requestResource`
@@ -43,7 +43,10 @@ impl VariableTypes {
 }
 
 /// The environment of an expression; without `variables` there is no such name.
-pub(super) fn environment(scope: Scope, variables: Option<&VariableTypes>) -> Environment {
+pub(super) fn environment(
+    scope: AvailableVariables,
+    variables: Option<&VariableTypes>,
+) -> Environment {
     static BASE: LazyLock<Environment> =
         LazyLock::new(|| Environment::admission().with_literal_validators(LITERALS));
     let mut environment = BASE.clone();

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::check::{Check, FAILURE_POLICIES, list, member, text};
-use super::compile::{Compiler, Expected};
+use super::check::{FAILURE_POLICIES, PolicyCheck, list, member, text};
+use super::compile::{Compiler, ExpectedType};
 use super::constraints;
-use super::environment::Scope;
+use super::environment::AvailableVariables;
 use crate::rules::{FieldPath, Reason, Violation};
 
 /// The types of patches in the order in which messages list them.
@@ -17,7 +17,7 @@ const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
 /// Checks the `spec` of a mutating policy, in the order of the server; the paths begin with `spec`.
 pub fn check_mutating_policy(spec: &Value) -> Vec<Violation> {
     let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
-    let mut check = Check { found: Vec::new(), compiler: Compiler::composing(), has_params };
+    let mut check = PolicyCheck { found: Vec::new(), compiler: Compiler::composing(), has_params };
     let at = FieldPath::root().child("spec");
     if let Some(policy) = member(spec, "failurePolicy")
         && !FAILURE_POLICIES.contains(&policy)
@@ -49,12 +49,12 @@ pub fn check_mutating_policy(spec: &Value) -> Vec<Violation> {
     check.found
 }
 
-impl Check {
+impl PolicyCheck {
     fn mutation(&mut self, mutation: &Value, at: &FieldPath) {
         let kind = text(mutation, "patchType");
         let (own, other, ty) = match kind {
-            "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Expected::Object),
-            "JSONPatch" => ("jsonPatch", "applyConfiguration", Expected::Operations),
+            "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", ExpectedType::Object),
+            "JSONPatch" => ("jsonPatch", "applyConfiguration", ExpectedType::Operations),
             "" => return self.required(at.child("patchType"), ""),
             _ => {
                 let path = at.child("patchType");
@@ -76,11 +76,11 @@ impl Check {
     }
 
     /// Checks the expression of a mutation, which must have a type of patches.
-    fn patch(&mut self, expression: &str, wanted: Expected, path: FieldPath) {
+    fn patch(&mut self, expression: &str, wanted: ExpectedType, path: FieldPath) {
         if expression.is_empty() {
             return self.found.push(Violation::without_value(path, Reason::Required, ""));
         }
-        let scope = Scope { has_patches: true, ..self.scope() };
+        let scope = AvailableVariables { has_patches: true, ..self.scope() };
         if let Err(failure) = self.compiler.compile(expression, wanted, scope).program {
             self.invalid(path, expression, failure.detail);
         }

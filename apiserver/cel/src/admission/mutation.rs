@@ -5,11 +5,11 @@ use serde_json::{Map, Value as Json};
 use super::activation::Activation;
 use super::attributes::{Attributes, Prepared};
 use super::check::{list, member, text};
-use super::compile::{Compiled, Compiler, Expected, Failure};
+use super::compile::{Compiled, Compiler, ExpectedType, ExpressionRefusal};
 use super::conditions::{Match, MatchConditions};
-use super::environment::Scope;
+use super::environment::AvailableVariables;
 use super::policy::FailurePolicy;
-use crate::eval::patches::{Literal, json};
+use crate::eval::patches::{PolicyLiteral, json};
 use crate::eval::{Definitions, Value};
 use crate::rules::OBJECT_BUDGET;
 
@@ -27,7 +27,7 @@ pub enum Patch {
 pub struct MutatingPolicy {
     conditions: Option<MatchConditions>,
     variables: Definitions,
-    mutations: Vec<(Expected, Compiled)>,
+    mutations: Vec<(ExpectedType, Compiled)>,
     is_reinvoked: bool,
 }
 
@@ -41,7 +41,7 @@ impl MutatingPolicy {
             _ => FailurePolicy::Fail,
         };
         let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
-        let scope = Scope { has_params, has_authorizer: true, has_patches: false };
+        let scope = AvailableVariables { has_params, has_authorizer: true, has_patches: false };
         let mut compiler = Compiler::composing();
         let mut variables = Definitions::default();
         for variable in list(spec, "variables") {
@@ -53,11 +53,11 @@ impl MutatingPolicy {
         let conditions = list(spec, "matchConditions");
         let conditions = (!conditions.is_empty())
             .then(|| MatchConditions::compile(conditions, failure_policy, &mut compiler, scope));
-        let scope = Scope { has_patches: true, ..scope };
+        let scope = AvailableVariables { has_patches: true, ..scope };
         let mutation = |json: &Json| {
             let (field, expected) = match text(json, "patchType") {
-                "JSONPatch" => ("jsonPatch", Expected::Operations),
-                _ => ("applyConfiguration", Expected::Object),
+                "JSONPatch" => ("jsonPatch", ExpectedType::Operations),
+                _ => ("applyConfiguration", ExpectedType::Object),
             };
             let expression = json.get(field).map_or("", |patch| text(patch, "expression"));
             (expected, compiler.compile(expression, expected, scope))
@@ -100,7 +100,7 @@ impl MutatingPolicy {
         let Some((expected, compiled)) = self.mutations.get(index) else {
             return (Err("there is no such mutation".to_owned()), 0);
         };
-        if let Err(Failure { detail, .. }) = &compiled.program {
+        if let Err(ExpressionRefusal { detail, .. }) = &compiled.program {
             return (Err(detail.clone()), 0);
         }
         let prepared = Prepared::new(attributes);
@@ -115,7 +115,7 @@ impl MutatingPolicy {
         };
         let patch = value.unwrap_or_else(|| Err("the expression has no value".to_owned()));
         let patch = patch.and_then(|value| match expected {
-            Expected::Operations => operations(&value).map(Patch::JsonPatch),
+            ExpectedType::Operations => operations(&value).map(Patch::JsonPatch),
             _ => configuration(&value).map(Patch::ApplyConfiguration),
         });
         (patch, cost)
@@ -124,7 +124,7 @@ impl MutatingPolicy {
 
 /// The fields of an object that is to be merged.
 fn configuration(value: &Value<'_>) -> Result<Json, String> {
-    let literal = Literal::of(value).ok_or_else(|| {
+    let literal = PolicyLiteral::of(value).ok_or_else(|| {
         format!("unsupported return type from ApplyConfiguration expression: {}", value.type_name())
     })?;
     well_named(literal)?;
@@ -132,7 +132,7 @@ fn configuration(value: &Value<'_>) -> Result<Json, String> {
 }
 
 /// Checks the names of the types of an object's parts.
-fn well_named(literal: &Literal) -> Result<(), String> {
+fn well_named(literal: &PolicyLiteral) -> Result<(), String> {
     let faults = literal.misnamed();
     if faults.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", faults.join("\n"))) }
 }
@@ -144,7 +144,7 @@ fn operations(value: &Value<'_>) -> Result<Json, String> {
     };
     let operation = |item: Result<Value<'_>, _>| {
         let item = item.map_err(|error: crate::eval::EvalError| error.to_string())?;
-        let literal = Literal::of(&item).ok_or_else(|| {
+        let literal = PolicyLiteral::of(&item).ok_or_else(|| {
             let text =
                 "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch";
             format!("{text}, got element of {}", item.type_name())
@@ -155,7 +155,7 @@ fn operations(value: &Value<'_>) -> Result<Json, String> {
 }
 
 /// An operation of a JSON Patch.
-fn operation(literal: &Literal) -> Result<Json, String> {
+fn operation(literal: &PolicyLiteral) -> Result<Json, String> {
     let mut out = Map::new();
     for name in ["op", "path"] {
         out.insert(name.to_owned(), literal.text(name).into());
@@ -164,7 +164,7 @@ fn operation(literal: &Literal) -> Result<Json, String> {
         out.insert("from".to_owned(), literal.text("from").into());
     }
     if let Some(value) = literal.field("value") {
-        if let Some(object) = Literal::of(value) {
+        if let Some(object) = PolicyLiteral::of(value) {
             // The place of the object is not known: the path of the operation decides.
             well_named(object)?;
         }

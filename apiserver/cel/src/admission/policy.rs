@@ -2,12 +2,12 @@
 
 use serde_json::Value as Json;
 
-use super::activation::{Activation, Evaluated, OutOfBudget};
+use super::activation::{Activation, EvaluatedExpression, OutOfBudget};
 use super::attributes::{Attributes, Prepared};
 use super::check::{list, member, text};
-use super::compile::{Compiled, Compiler, Expected};
+use super::compile::{Compiled, Compiler, ExpectedType};
 use super::conditions::{Match, MatchConditions};
-use super::environment::Scope;
+use super::environment::AvailableVariables;
 use crate::eval::{Definitions, Value};
 use crate::rules::{OBJECT_BUDGET, OUT_OF_BUDGET, message};
 
@@ -101,7 +101,7 @@ impl Policy {
             _ => FailurePolicy::Fail,
         };
         let has_params = spec.get("paramKind").is_some_and(|kind| !kind.is_null());
-        let scope = Scope { has_params, has_authorizer: true, has_patches: false };
+        let scope = AvailableVariables { has_params, has_authorizer: true, has_patches: false };
         let mut compiler = Compiler::composing();
         let mut variables = Definitions::default();
         for variable in list(spec, "variables") {
@@ -118,7 +118,7 @@ impl Policy {
             validations.map(|json| Validation::compile(json, &mut compiler, scope)).collect();
         let annotation = |json: &Json| {
             let expression = text(json, "valueExpression");
-            let compiled = compiler.compile(expression, Expected::StringOrNull, scope);
+            let compiled = compiler.compile(expression, ExpectedType::StringOrNull, scope);
             (text(json, "key").to_owned(), compiled)
         };
         let annotations = list(spec, "auditAnnotations").iter().map(annotation).collect();
@@ -194,7 +194,7 @@ impl Policy {
             Activation::new(&attributes, prepared, namespace, Some(&self.variables), left);
         let expressions = self.validations.iter().map(|one| one.message_expression.as_ref());
         let messages = activation.evaluate_all(expressions);
-        let decide = |(index, value): (usize, Evaluated<'_>)| {
+        let decide = |(index, value): (usize, EvaluatedExpression<'_>)| {
             let message = messages.as_ref().map(|all| all.get(index).and_then(Option::as_ref));
             self.decision(index, value, message)
         };
@@ -205,7 +205,7 @@ impl Policy {
     fn decision(
         &self,
         index: usize,
-        value: Evaluated<'_>,
+        value: EvaluatedExpression<'_>,
         message: Result<Option<&Result<Value<'_>, String>>, &OutOfBudget>,
     ) -> Option<PolicyDecision> {
         let validation = self.validations.get(index)?;
@@ -261,14 +261,14 @@ impl Policy {
 }
 
 impl Validation {
-    fn compile(json: &Json, compiler: &mut Compiler, scope: Scope) -> Validation {
+    fn compile(json: &Json, compiler: &mut Compiler, scope: AvailableVariables) -> Validation {
         let message_expression = text(json, "messageExpression");
-        let without_authorizer = Scope { has_authorizer: false, ..scope };
+        let without_authorizer = AvailableVariables { has_authorizer: false, ..scope };
         Validation {
-            condition: compiler.compile(text(json, "expression"), Expected::Bool, scope),
+            condition: compiler.compile(text(json, "expression"), ExpectedType::Bool, scope),
             message: text(json, "message").trim().to_owned(),
             message_expression: (!message_expression.is_empty()).then(|| {
-                compiler.compile(message_expression, Expected::String, without_authorizer)
+                compiler.compile(message_expression, ExpectedType::String, without_authorizer)
             }),
             reason: member(json, "reason").unwrap_or("Invalid").to_owned(),
         }

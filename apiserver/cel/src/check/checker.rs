@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bindings::Bindings;
-use super::environment::{Environment, Field};
+use super::environment::{Environment, FieldLookup};
 use super::well_known;
 use super::{Checked, Reference};
 use crate::syntax::ast::{OffsetRange, Select};
@@ -143,7 +143,7 @@ impl Checker<'_> {
             Type::Object(object) => {
                 let found = match self.environment.field(&object.name, field) {
                     // An object type that holds the fields need not be declared by name as well.
-                    Field::UnknownObject if !object.fields.is_empty() => {
+                    FieldLookup::UnknownObject if !object.fields.is_empty() => {
                         self.environment.field_of(object, field)
                     }
                     found => found,
@@ -152,7 +152,7 @@ impl Checker<'_> {
             }
             // Types of Kubernetes' libraries are objects without a declaration to cel-go's checker.
             Type::Opaque(name, _) if name.starts_with("kubernetes.") => {
-                self.field_or_report(id, Field::UnknownObject, name, field)
+                self.field_or_report(id, FieldLookup::UnknownObject, name, field)
             }
             Type::Param(_) => {
                 self.bindings.assign(&[Type::Dyn], std::slice::from_ref(target));
@@ -170,14 +170,14 @@ impl Checker<'_> {
     pub(super) fn field_or_report(
         &mut self,
         id: ExprId,
-        found: Field,
+        found: FieldLookup,
         object: &str,
         field: &str,
     ) -> Type {
         match found {
-            Field::Found(ty) => return ty,
-            Field::Undefined => self.report(id, format_args!("undefined field '{field}'")),
-            Field::UnknownObject => {
+            FieldLookup::Found(ty) => return ty,
+            FieldLookup::Undefined => self.report(id, format_args!("undefined field '{field}'")),
+            FieldLookup::UnknownObject => {
                 self.report(id, format_args!("unexpected failed resolution of '{object}'"))
             }
         }

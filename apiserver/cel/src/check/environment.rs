@@ -24,7 +24,7 @@ pub struct Environment {
 
 /// Result of a look-up of an object's field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Field {
+pub(super) enum FieldLookup {
     /// Type of the field.
     Found(Type),
     /// The object has no such field.
@@ -220,18 +220,18 @@ impl Environment {
     }
 
     /// Type of an object's field.
-    pub(super) fn field(&self, object: &str, field: &str) -> Field {
+    pub(super) fn field(&self, object: &str, field: &str) -> FieldLookup {
         match self.object(object) {
             Some(Type::Object(object)) => self.field_of(&object, field),
-            Some(_) => Field::Undefined,
+            Some(_) => FieldLookup::Undefined,
             None => well_known::field(object, field, self.is_kubernetes),
         }
     }
 
     /// Type of a field of an object type, which need not be registered in the environment.
-    pub(super) fn field_of(&self, object: &ObjectType, name: &str) -> Field {
+    pub(super) fn field_of(&self, object: &ObjectType, name: &str) -> FieldLookup {
         if self.has_patches && is_open(&object.name) {
-            return Field::Found(Type::Dyn);
+            return FieldLookup::Found(Type::Dyn);
         }
         let find = |name: &str| {
             let index = object.fields.binary_search_by(|(field, _)| (**field).cmp(name)).ok()?;
@@ -239,7 +239,7 @@ impl Environment {
         };
         // Properties with the name of a keyword are declared as `__keyword__`.
         let escaped = || RESERVED.contains(&name).then(|| find(&format!("__{name}__"))).flatten();
-        find(name).or_else(escaped).map_or(Field::Undefined, Field::Found)
+        find(name).or_else(escaped).map_or(FieldLookup::Undefined, FieldLookup::Found)
     }
 
     /// An object type, or another type that a struct literal may name.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::environment::Field;
+use super::environment::FieldLookup;
 use crate::syntax::Literal;
 use crate::types::{ObjectType, Type};
 
@@ -41,23 +41,23 @@ pub(super) fn constant(name: &str) -> Option<Literal> {
 
 /// Type of a field of a protobuf message. In Kubernetes, the names of scalar types count as
 /// objects, too: those without fields.
-pub(super) fn field(object: &str, field: &str, is_kubernetes: bool) -> Field {
+pub(super) fn field(object: &str, field: &str, is_kubernetes: bool) -> FieldLookup {
     let Some(message) = object.strip_prefix("google.protobuf.") else {
-        return if is_kubernetes { scalar_field(object) } else { Field::UnknownObject };
+        return if is_kubernetes { scalar_field(object) } else { FieldLookup::UnknownObject };
     };
     match message_field(message, field).or_else(|| wrapped(object).filter(|_| field == "value")) {
-        Some(ty) => Field::Found(ty),
-        None if named(object).is_some() => Field::Undefined,
-        None => Field::UnknownObject,
+        Some(ty) => FieldLookup::Found(ty),
+        None if named(object).is_some() => FieldLookup::Undefined,
+        None => FieldLookup::UnknownObject,
     }
 }
 
-fn scalar_field(object: &str) -> Field {
+fn scalar_field(object: &str) -> FieldLookup {
     match object {
-        "map" => Field::Found(Type::Dyn),
+        "map" => FieldLookup::Found(Type::Dyn),
         "bool" | "bytes" | "double" | "duration" | "int" | "list" | "null_type" | "string"
-        | "timestamp" | "uint" => Field::Undefined,
-        _ => Field::UnknownObject,
+        | "timestamp" | "uint" => FieldLookup::Undefined,
+        _ => FieldLookup::UnknownObject,
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Arg<'e> {
 }
 
 /// A call with the known facts about its arguments.
-pub(super) struct Call<'c> {
+pub(super) struct CostedCall<'c> {
     pub(super) function: &'c str,
     pub(super) overload: &'static str,
     pub(super) target: Option<&'c Arg<'c>>,
@@ -45,7 +45,7 @@ impl Arg<'_> {
     }
 }
 
-impl Call<'_> {
+impl CostedCall<'_> {
     /// The estimate with the costs of the arguments.
     pub(super) fn estimate(&self, estimator: &Estimator<'_>) -> Estimate {
         if let Some(cost) = self.logical() {

@@ -149,7 +149,7 @@ impl<'a> Estimator<'a> {
         });
         let (mut cost, mut result) = (EMPTY, None);
         for overload in overloads {
-            let one = calls::Call {
+            let one = calls::CostedCall {
                 function: &call.function,
                 overload,
                 target: target.as_ref(),
@@ -194,10 +194,10 @@ impl<'a> Estimator<'a> {
         let depth = self.locals.len();
         match &fold.second_variable {
             Some(second) => {
-                self.push_part(&fold.variable, &fold.range, Part::Key);
-                self.push_part(second, &fold.range, Part::Value);
+                self.push_part(&fold.variable, &fold.range, RangePart::Key);
+                self.push_part(second, &fold.range, RangePart::Value);
             }
-            None => self.push_part(&fold.variable, &fold.range, Part::Single),
+            None => self.push_part(&fold.variable, &fold.range, RangePart::Single),
         }
         let round = self.cost(&fold.condition);
         let round = self.cost(&fold.step).add(round);
@@ -235,15 +235,15 @@ impl<'a> Estimator<'a> {
         self.locals.push(Local { name: name.to_owned(), path, size, entries });
     }
 
-    fn push_part(&mut self, name: &str, range: &Expr, part: Part) {
+    fn push_part(&mut self, name: &str, range: &Expr, part: RangePart) {
         let entries = self.entry_sizes(range);
         let by_type = || matches!(self.checked.type_of(range.id), Type::List(_));
         let is_list = entries.map_or_else(by_type, |entries| entries.is_list);
         let (step, is_key) = match (part, is_list) {
-            (Part::Key, true) => ("@indices", true),
-            (Part::Key | Part::Single, false) => ("@keys", true),
-            (Part::Value | Part::Single, true) => ("@items", false),
-            (Part::Value, false) => ("@values", false),
+            (RangePart::Key, true) => ("@indices", true),
+            (RangePart::Key | RangePart::Single, false) => ("@keys", true),
+            (RangePart::Value | RangePart::Single, true) => ("@items", false),
+            (RangePart::Value, false) => ("@values", false),
         };
         let size = entries.map(|entries| if is_key { entries.key } else { entries.value });
         let path = [self.path(range), vec![step.to_owned()]].concat();
@@ -327,7 +327,7 @@ impl<'a> Estimator<'a> {
 
 /// The part of a range that a variable has.
 #[derive(Clone, Copy)]
-enum Part {
+enum RangePart {
     /// Index or key.
     Key,
     /// Element or value.

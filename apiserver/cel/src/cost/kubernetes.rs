@@ -1,6 +1,6 @@
 //! Costs of the functions of Kubernetes' libraries: the figures of the estimator there.
 
-use super::calls::{Arg, Call, Estimate, ONE};
+use super::calls::{Arg, CostedCall, Estimate, ONE};
 use super::estimator::Estimator;
 use super::range::{CostEstimate, REGEX, TRAVERSAL, UNKNOWN};
 use crate::syntax::{ExprKind, Literal};
@@ -21,7 +21,7 @@ const FORMAT_NAME: u64 = 64;
 
 /// The estimate of a call, without its arguments; `None` leaves the call to the estimate of the
 /// language.
-pub(super) fn estimate(call: &Call<'_>, estimator: &Estimator<'_>) -> Option<Estimate> {
+pub(super) fn estimate(call: &CostedCall<'_>, estimator: &Estimator<'_>) -> Option<Estimate> {
     let size = |arg: &Arg<'_>| size_of(arg, estimator);
     let read = |arg: &Arg<'_>| size(arg).times(TRAVERSAL);
     Some(match (call.function, call.target, call.args) {

@@ -15,15 +15,15 @@ use crate::types::shape::{ListKind, ListShape, Shape};
 
 /// The place within the values that are compared.
 #[derive(Clone, Copy)]
-struct Level<'w> {
+struct ComparisonDepth<'w> {
     depth: usize,
     work: &'w WorkBudget,
 }
 
-impl Level<'_> {
+impl ComparisonDepth<'_> {
     fn below(self) -> Result<Self, EvalError> {
         self.work.take(1)?;
-        Ok(Level { depth: deeper(self.depth)?, ..self })
+        Ok(ComparisonDepth { depth: deeper(self.depth)?, ..self })
     }
 }
 
@@ -53,11 +53,15 @@ pub fn equals<'a>(
     right: &Value<'a>,
     work: &WorkBudget,
 ) -> Result<bool, EvalError> {
-    equals_at(left, right, Level { depth: 0, work })
+    equals_at(left, right, ComparisonDepth { depth: 0, work })
 }
 
 /// Equality of values that lie this deep in those that are compared.
-fn equals_at<'a>(left: &Value<'a>, right: &Value<'a>, level: Level<'_>) -> Result<bool, EvalError> {
+fn equals_at<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    level: ComparisonDepth<'_>,
+) -> Result<bool, EvalError> {
     let level = level.below()?;
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
@@ -129,7 +133,11 @@ fn compare_double_to(left: f64, right: i128) -> Result<Ordering, EvalError> {
     compare_doubles(left, right as f64)
 }
 
-fn lists_equal<'a>(left: &List<'a>, right: &List<'a>, level: Level<'_>) -> Result<bool, EvalError> {
+fn lists_equal<'a>(
+    left: &List<'a>,
+    right: &List<'a>,
+    level: ComparisonDepth<'_>,
+) -> Result<bool, EvalError> {
     if left.len() != right.len() {
         return Ok(false);
     }
@@ -168,7 +176,7 @@ fn keyed_lists_equal<'a>(
     left: &List<'a>,
     right: &List<'a>,
     shape: &ListShape,
-    level: Level<'_>,
+    level: ComparisonDepth<'_>,
 ) -> Result<bool, EvalError> {
     // Each element has a key, which is a text.
     level.work.elements(left.len().saturating_add(right.len()))?;
@@ -220,7 +228,11 @@ fn scalar_key(value: &Value<'_>) -> Result<String, EvalError> {
     })
 }
 
-fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>, level: Level<'_>) -> Result<bool, EvalError> {
+fn maps_equal<'a>(
+    left: &Map<'a>,
+    right: &Map<'a>,
+    level: ComparisonDepth<'_>,
+) -> Result<bool, EvalError> {
     if left.len() != right.len() {
         return Ok(false);
     }

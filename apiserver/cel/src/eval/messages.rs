@@ -40,13 +40,13 @@ pub(super) fn construct<'a>(
     let unknown = || EvalError::new(format!("unknown type '{type_name}'"));
     let message = type_name.strip_prefix(PACKAGE).ok_or_else(unknown)?;
     match message {
-        "Value" => Message { message, fields }.json_value(work),
-        "Struct" => Message { message, fields }.one(
+        "Value" => MessageFields { message, fields }.json_value(work),
+        "Struct" => MessageFields { message, fields }.one(
             "fields",
             |value| json_struct(value, 0, work),
             empty_map(),
         ),
-        "ListValue" => Message { message, fields }.one(
+        "ListValue" => MessageFields { message, fields }.one(
             "values",
             |value| json_list(value, 0, work),
             empty_list(),
@@ -54,12 +54,12 @@ pub(super) fn construct<'a>(
         // The server has no value for the message, whatever the content.
         "Any" => Err(EvalError::Static("unsupported conversion to ref.Val: (*dynamicpb.Message)")),
         "Empty" if fields.is_empty() => Ok(Value::Opaque(Arc::new(Empty))),
-        "Duration" => Message { message, fields }.duration(),
-        "Timestamp" => Message { message, fields }.timestamp(),
+        "Duration" => MessageFields { message, fields }.duration(),
+        "Timestamp" => MessageFields { message, fields }.timestamp(),
         _ => {
             let (scalar, default) = wrapped(message).ok_or_else(unknown)?;
             let convert = |value| scalar.convert(value);
-            Message { message, fields }.one("value", convert, default)
+            MessageFields { message, fields }.one("value", convert, default)
         }
     }
 }
@@ -92,7 +92,7 @@ fn empty_list() -> Value<'static> {
 
 /// A protobuf type of a field.
 #[derive(Debug, Clone, Copy)]
-enum Scalar {
+enum ProtobufScalar {
     Bool,
     Bytes,
     Double,
@@ -106,58 +106,62 @@ enum Scalar {
 }
 
 /// The field of a wrapper and the value of an unset field.
-fn wrapped(message: &str) -> Option<(Scalar, Value<'static>)> {
+fn wrapped(message: &str) -> Option<(ProtobufScalar, Value<'static>)> {
     Some(match message {
-        "BoolValue" => (Scalar::Bool, Value::Bool(false)),
-        "BytesValue" => (Scalar::Bytes, Value::Bytes(Arc::from([]))),
-        "DoubleValue" => (Scalar::Double, Value::Double(0.0)),
-        "FloatValue" => (Scalar::Float, Value::Double(0.0)),
-        "Int32Value" => (Scalar::Int32, Value::Int(0)),
-        "Int64Value" => (Scalar::Int64, Value::Int(0)),
-        "StringValue" => (Scalar::String, Value::text("")),
-        "UInt32Value" => (Scalar::Uint32, Value::Uint(0)),
-        "UInt64Value" => (Scalar::Uint64, Value::Uint(0)),
+        "BoolValue" => (ProtobufScalar::Bool, Value::Bool(false)),
+        "BytesValue" => (ProtobufScalar::Bytes, Value::Bytes(Arc::from([]))),
+        "DoubleValue" => (ProtobufScalar::Double, Value::Double(0.0)),
+        "FloatValue" => (ProtobufScalar::Float, Value::Double(0.0)),
+        "Int32Value" => (ProtobufScalar::Int32, Value::Int(0)),
+        "Int64Value" => (ProtobufScalar::Int64, Value::Int(0)),
+        "StringValue" => (ProtobufScalar::String, Value::text("")),
+        "UInt32Value" => (ProtobufScalar::Uint32, Value::Uint(0)),
+        "UInt64Value" => (ProtobufScalar::Uint64, Value::Uint(0)),
         _ => return None,
     })
 }
 
-impl Scalar {
+impl ProtobufScalar {
     /// Name of the Go type, for messages.
     fn go_type(self) -> &'static str {
         match self {
-            Scalar::Bool => "bool",
-            Scalar::Bytes => "[]uint8",
-            Scalar::Double => "float64",
-            Scalar::Float => "float32",
-            Scalar::Int32 => "int32",
-            Scalar::Int64 => "int64",
-            Scalar::Null => "structpb.NullValue",
-            Scalar::String => "string",
-            Scalar::Uint32 => "uint32",
-            Scalar::Uint64 => "uint64",
+            ProtobufScalar::Bool => "bool",
+            ProtobufScalar::Bytes => "[]uint8",
+            ProtobufScalar::Double => "float64",
+            ProtobufScalar::Float => "float32",
+            ProtobufScalar::Int32 => "int32",
+            ProtobufScalar::Int64 => "int64",
+            ProtobufScalar::Null => "structpb.NullValue",
+            ProtobufScalar::String => "string",
+            ProtobufScalar::Uint32 => "uint32",
+            ProtobufScalar::Uint64 => "uint64",
         }
     }
 
     /// The value in the form that the field stores.
     fn convert<'a>(self, value: Value<'a>) -> Converted<'a> {
         match (self, value) {
-            (Scalar::Int32 | Scalar::Null, Value::Int(value)) => match i32::try_from(value) {
-                Ok(_) if matches!(self, Scalar::Null) => Ok(Value::Null),
-                Ok(value) => Ok(Value::Int(value.into())),
-                Err(_) => Err(EvalError::Static("integer overflow")),
-            },
-            (Scalar::Null, Value::Null) => Ok(Value::Null),
-            (Scalar::Uint32, Value::Uint(value)) => match u32::try_from(value) {
+            (ProtobufScalar::Int32 | ProtobufScalar::Null, Value::Int(value)) => {
+                match i32::try_from(value) {
+                    Ok(_) if matches!(self, ProtobufScalar::Null) => Ok(Value::Null),
+                    Ok(value) => Ok(Value::Int(value.into())),
+                    Err(_) => Err(EvalError::Static("integer overflow")),
+                }
+            }
+            (ProtobufScalar::Null, Value::Null) => Ok(Value::Null),
+            (ProtobufScalar::Uint32, Value::Uint(value)) => match u32::try_from(value) {
                 Ok(value) => Ok(Value::Uint(value.into())),
                 Err(_) => Err(EvalError::Static("unsigned integer overflow")),
             },
-            (Scalar::Float, Value::Double(value)) => Ok(Value::Double(f64::from(value as f32))),
-            (Scalar::Bool, value @ Value::Bool(_))
-            | (Scalar::Bytes, value @ Value::Bytes(_))
-            | (Scalar::Double, value @ Value::Double(_))
-            | (Scalar::Int64, value @ Value::Int(_))
-            | (Scalar::String, value @ Value::String(_))
-            | (Scalar::Uint64, value @ Value::Uint(_)) => Ok(value),
+            (ProtobufScalar::Float, Value::Double(value)) => {
+                Ok(Value::Double(f64::from(value as f32)))
+            }
+            (ProtobufScalar::Bool, value @ Value::Bool(_))
+            | (ProtobufScalar::Bytes, value @ Value::Bytes(_))
+            | (ProtobufScalar::Double, value @ Value::Double(_))
+            | (ProtobufScalar::Int64, value @ Value::Int(_))
+            | (ProtobufScalar::String, value @ Value::String(_))
+            | (ProtobufScalar::Uint64, value @ Value::Uint(_)) => Ok(value),
             (_, value) => Err(unsupported(&value, self.go_type())),
         }
     }
@@ -179,12 +183,12 @@ fn unsupported(value: &Value<'_>, target: &str) -> EvalError {
 }
 
 /// The fields of a literal under the name of the message.
-struct Message<'m, 'a> {
+struct MessageFields<'m, 'a> {
     message: &'m str,
     fields: Vec<(&'m str, Value<'a>)>,
 }
 
-impl<'a> Message<'_, 'a> {
+impl<'a> MessageFields<'_, 'a> {
     /// The value of a message with a single field.
     fn one(
         self,
@@ -213,10 +217,10 @@ impl<'a> Message<'_, 'a> {
         let mut result = Value::Null;
         for (name, value) in self.fields {
             result = match name {
-                "bool_value" => Scalar::Bool.convert(value),
-                "number_value" => Scalar::Double.convert(value),
-                "string_value" => Scalar::String.convert(value),
-                "null_value" => Scalar::Null.convert(value),
+                "bool_value" => ProtobufScalar::Bool.convert(value),
+                "number_value" => ProtobufScalar::Double.convert(value),
+                "string_value" => ProtobufScalar::String.convert(value),
+                "null_value" => ProtobufScalar::Null.convert(value),
                 "list_value" => json_list(value, 0, work),
                 "struct_value" => json_struct(value, 0, work),
                 other => return Err(no_such_field(other)),
@@ -231,8 +235,8 @@ impl<'a> Message<'_, 'a> {
         let (mut seconds, mut nanos) = (0, 0);
         for (name, value) in self.fields {
             let (target, scalar) = match name {
-                "seconds" => (&mut seconds, Scalar::Int64),
-                "nanos" => (&mut nanos, Scalar::Int32),
+                "seconds" => (&mut seconds, ProtobufScalar::Int64),
+                "nanos" => (&mut nanos, ProtobufScalar::Int32),
                 other => return Err(no_such_field(other)),
             };
             let converted = scalar.convert(value);
@@ -297,7 +301,7 @@ fn json_struct<'a>(value: Value<'a>, depth: usize, work: &WorkBudget) -> Convert
         // An entry has a key, and a place in the index.
         work.elements(ENTRY)?;
         let value = map.find(&key)?.unwrap_or(Value::Null);
-        entries.set(Scalar::String.convert(key)?, json(value, depth, work)?)?;
+        entries.set(ProtobufScalar::String.convert(key)?, json(value, depth, work)?)?;
     }
     Ok(Value::Map(Map::Entries(Arc::new(entries))))
 }

@@ -25,7 +25,7 @@ const DEEPEST: usize = 512;
 
 /// A literal of a mutating policy.
 #[derive(Debug)]
-pub(crate) struct Literal {
+pub(crate) struct PolicyLiteral {
     name: Arc<str>,
     fields: Vec<(Arc<str>, Value<'static>)>,
 }
@@ -63,7 +63,7 @@ pub(super) fn construct<'a>(
         held.retain(|(known, _)| **known != *field);
         held.push((field.into(), value));
     }
-    Ok(Value::Opaque(Arc::new(Literal { name: name.into(), fields: held })))
+    Ok(Value::Opaque(Arc::new(PolicyLiteral { name: name.into(), fields: held })))
 }
 
 /// A value that borrows nothing.
@@ -102,11 +102,11 @@ fn owned(value: &Value<'_>, depth: usize, work: &WorkBudget) -> Result<Value<'st
     })
 }
 
-impl Literal {
+impl PolicyLiteral {
     /// The literal that a value is.
-    pub(crate) fn of<'v>(value: &'v Value<'_>) -> Option<&'v Literal> {
+    pub(crate) fn of<'v>(value: &'v Value<'_>) -> Option<&'v PolicyLiteral> {
         match value {
-            Value::Opaque(value) => value.as_any().downcast_ref::<Literal>(),
+            Value::Opaque(value) => value.as_any().downcast_ref::<PolicyLiteral>(),
             _ => None,
         }
     }
@@ -150,8 +150,8 @@ impl Literal {
         found
     }
 
-    fn copy(&self) -> Literal {
-        Literal { name: self.name.clone(), fields: self.fields.clone() }
+    fn copy(&self) -> PolicyLiteral {
+        PolicyLiteral { name: self.name.clone(), fields: self.fields.clone() }
     }
 }
 
@@ -160,7 +160,7 @@ fn named(value: &Value<'_>, place: &str, depth: usize, found: &mut Vec<String>) 
     if depth > DEEPEST {
         return;
     }
-    if let Some(literal) = Literal::of(value) {
+    if let Some(literal) = PolicyLiteral::of(value) {
         if *literal.name != *place {
             found.push(format!(
                 "unexpected type name {:?}, expected {place:?}, which matches field name path from root Object type",
@@ -212,7 +212,7 @@ pub(crate) fn json(value: &Value<'_>, depth: usize) -> Result<Json, String> {
             Json::Array(list.iter().map(item).collect::<Result<_, _>>()?)
         }
         Value::Map(map) => json_map(map, depth)?,
-        other => match Literal::of(other) {
+        other => match PolicyLiteral::of(other) {
             Some(literal) => literal.json_at(depth)?,
             None => return Err(format!("unsupported type {}", other.type_name())),
         },
@@ -233,13 +233,13 @@ fn json_map(map: &Map<'_>, depth: usize) -> Result<Json, String> {
     Ok(Json::Object(out))
 }
 
-impl Opaque for Literal {
+impl Opaque for PolicyLiteral {
     fn type_name(&self) -> &str {
         &self.name
     }
 
     fn equals(&self, other: &dyn Opaque) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Literal>() else { return false };
+        let Some(other) = other.as_any().downcast_ref::<PolicyLiteral>() else { return false };
         self.name == other.name && self.json().is_ok_and(|json| other.json() == Ok(json))
     }
 
@@ -316,6 +316,6 @@ mod tests {
         let value = program.evaluate(&variables, Limits::new(10_000)).result.unwrap();
         let expected = "unexpected type name \"Object.c\", expected \"Object.a.b\", which matches \
                         field name path from root Object type";
-        assert_eq!(Literal::of(&value).unwrap().misnamed(), [expected]);
+        assert_eq!(PolicyLiteral::of(&value).unwrap().misnamed(), [expected]);
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::error::EvalError;
-use super::plan::{self, Node};
-use super::run::Run;
+use super::plan::{self, PlanNode};
+use super::run::Evaluation;
 use super::run::composed::{Composed, Definitions};
 use super::value::Value;
 use super::work::WorkBudget;
@@ -16,7 +16,7 @@ const STEPS_PER_COST: u64 = 16;
 /// An expression that is planned for evaluation.
 #[derive(Debug)]
 pub struct Program {
-    root: Node,
+    root: PlanNode,
     slots: usize,
     depth: usize,
 }
@@ -69,7 +69,7 @@ impl Program {
     /// [`Program::evaluate_composed`].
     pub fn evaluate<'a>(&'a self, variables: &Variables<'a>, limits: Limits) -> Outcome<'a> {
         let work = WorkBudget::new(limits.work_limit);
-        let mut run = Run::new(self, &variables.values, limits.cost_limit, &work);
+        let mut run = Evaluation::new(self, &variables.values, limits.cost_limit, &work);
         let result = run.eval(&self.root);
         Outcome { result, cost: run.cost(), work: limits.work_limit.saturating_sub(work.left()) }
     }
@@ -100,7 +100,7 @@ impl Program {
         let mut stack: Vec<(usize, &'a Program)> = Vec::new();
         loop {
             let program = stack.last().map_or(self, |(_, program)| program);
-            let mut run = Run::new(program, &variables.values, cost_limit, work);
+            let mut run = Evaluation::new(program, &variables.values, cost_limit, work);
             run.composed = variables.composed.take();
             let result = run.eval(&program.root);
             let (cost, pending) = (run.cost(), run.pending);
@@ -123,7 +123,7 @@ impl Program {
     }
 
     /// The plan.
-    pub(super) fn root(&self) -> &Node {
+    pub(super) fn root(&self) -> &PlanNode {
         &self.root
     }
 

@@ -54,7 +54,7 @@ pub fn decode(text: &str, alphabet: Alphabet) -> Result<Vec<u8>, String> {
 }
 
 /// Up to three decoded bytes.
-struct Group {
+struct DecodedGroup {
     bytes: [u8; 3],
     len: usize,
 }
@@ -65,7 +65,7 @@ fn quantum(
     input: &[u8],
     mut at: usize,
     alphabet: Alphabet,
-) -> Result<(Option<Group>, usize), usize> {
+) -> Result<(Option<DecodedGroup>, usize), usize> {
     let mut bits = 0u32;
     let mut count = 0usize;
     while count < 4 {
@@ -82,13 +82,13 @@ fn quantum(
             }
             at = end_of_padding(input, at, count)?;
             let [_, bytes @ ..] = (bits << (6 * (4 - count))).to_be_bytes();
-            return Ok((Some(Group { bytes, len: count - 1 }), at));
+            return Ok((Some(DecodedGroup { bytes, len: count - 1 }), at));
         } else if !is_line_break(byte) {
             return Err(at - 1);
         }
     }
     let [_, bytes @ ..] = bits.to_be_bytes();
-    Ok((Some(Group { bytes, len: 3 }), at))
+    Ok((Some(DecodedGroup { bytes, len: 3 }), at))
 }
 
 /// The end of the input after the first `=`: a second `=` where two characters came before, then

@@ -7,7 +7,7 @@ use super::number::{self, format_double};
 use super::text::go_quote;
 use super::timestamp::Timestamp;
 
-mod verbs;
+mod clauses;
 
 /// A value to be formatted; the caller adapts values to this form.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ pub fn format<'a>(
         if clause.is_empty() {
             return Err("unexpected end of string".to_owned());
         }
-        let (verb, after) = verbs::Verb::parse(clause)
+        let (verb, after) = clauses::FormatClause::parse(clause)
             .map_err(|cause| format!("could not parse formatting clause: {cause}"))?;
         let text =
             verb.apply(&value).map_err(|cause| format!("error during formatting: {cause}"))?;

@@ -104,7 +104,7 @@ pub(super) fn is_mapped(address: IpAddr) -> bool {
 }
 
 /// A failure: the reason and the rest of the text where known.
-type Failure<'t> = (&'static str, &'t [u8]);
+type ParseFailure<'t> = (&'static str, &'t [u8]);
 
 /// An address, and whether there is a zone, with the error text of `netip.ParseAddr`.
 pub(super) fn parse_address(text: &[u8]) -> Result<(IpAddr, bool), String> {
@@ -137,7 +137,7 @@ pub(super) fn quote_bytes(bytes: &[u8]) -> String {
     quoted
 }
 
-fn parse_v4(text: &[u8]) -> Result<[u8; 4], Failure<'_>> {
+fn parse_v4(text: &[u8]) -> Result<[u8; 4], ParseFailure<'_>> {
     let mut octets = [0; 4];
     let (mut value, mut digits, mut place) = (0_u16, 0, 0);
     for (index, &byte) in text.iter().enumerate() {
@@ -180,7 +180,7 @@ fn set(bytes: &mut [u8], index: usize, value: u8) {
     }
 }
 
-fn parse_v6(text: &[u8]) -> Result<(IpAddr, bool), Failure<'_>> {
+fn parse_v6(text: &[u8]) -> Result<(IpAddr, bool), ParseFailure<'_>> {
     let (address, zone) = match text.iter().position(|&byte| byte == b'%') {
         Some(percent) => {
             (text.get(..percent).unwrap_or_default(), text.get(percent + 1..).or(Some(&b""[..])))
@@ -190,7 +190,7 @@ fn parse_v6(text: &[u8]) -> Result<(IpAddr, bool), Failure<'_>> {
     if zone.is_some_and(<[u8]>::is_empty) {
         return Err(("zone must be a non-empty string", b""));
     }
-    let mut fields = Fields { bytes: Vec::with_capacity(16), ellipsis: None, rest: address };
+    let mut fields = Ipv6Fields { bytes: Vec::with_capacity(16), ellipsis: None, rest: address };
     if let [b':', b':', rest @ ..] = address {
         fields.ellipsis = Some(0);
         fields.rest = rest;
@@ -203,16 +203,16 @@ fn parse_v6(text: &[u8]) -> Result<(IpAddr, bool), Failure<'_>> {
 }
 
 /// The fields of an IPv6 address that are read so far.
-struct Fields<'t> {
+struct Ipv6Fields<'t> {
     bytes: Vec<u8>,
     /// Place of `::` among the bytes.
     ellipsis: Option<usize>,
     rest: &'t [u8],
 }
 
-impl<'t> Fields<'t> {
+impl<'t> Ipv6Fields<'t> {
     /// Reads a field and the separator behind it; false at the end of the address.
-    fn next(&mut self) -> Result<bool, Failure<'t>> {
+    fn next(&mut self) -> Result<bool, ParseFailure<'t>> {
         let start = self.rest;
         let field = self.hex_field()?;
         if self.rest.first() == Some(&b'.') {
@@ -235,7 +235,7 @@ impl<'t> Fields<'t> {
         Ok(!self.rest.is_empty())
     }
 
-    fn hex_field(&mut self) -> Result<u16, Failure<'t>> {
+    fn hex_field(&mut self) -> Result<u16, ParseFailure<'t>> {
         let start = self.rest;
         let mut field = 0_u16;
         let mut digits = 0;
@@ -254,7 +254,7 @@ impl<'t> Fields<'t> {
         Ok(field)
     }
 
-    fn embedded_v4(&mut self, text: &'t [u8]) -> Result<bool, Failure<'t>> {
+    fn embedded_v4(&mut self, text: &'t [u8]) -> Result<bool, ParseFailure<'t>> {
         if self.ellipsis.is_none() && self.bytes.len() != 12 {
             let reason = "embedded IPv4 address must replace the final 2 fields of the address";
             return Err((reason, text));
@@ -268,7 +268,7 @@ impl<'t> Fields<'t> {
         Ok(false)
     }
 
-    fn expand(mut self) -> Result<[u8; 16], Failure<'t>> {
+    fn expand(mut self) -> Result<[u8; 16], ParseFailure<'t>> {
         if !self.rest.is_empty() {
             return Err(("trailing garbage after address", self.rest));
         }

@@ -4,7 +4,7 @@ mod escape;
 
 use std::fmt;
 
-use self::escape::{Part, escape, escaped_form, lossy, unescape};
+use self::escape::{UrlPart, escape, escaped_form, lossy, unescape};
 use super::ip::parse_address;
 use super::text::go_quote;
 
@@ -42,7 +42,7 @@ impl Url {
         let (url, fragment) = raw.split_once('#').unwrap_or((raw, ""));
         let mut parsed = parse(url, false).map_err(|error| failed(url, error))?;
         parsed.escaped_fragment =
-            escaped_form(fragment, Part::Fragment).map_err(|error| failed(raw, error))?;
+            escaped_form(fragment, UrlPart::Fragment).map_err(|error| failed(raw, error))?;
         Ok(parsed)
     }
 
@@ -101,7 +101,7 @@ impl Url {
             return Vec::new();
         }
         let decode =
-            |text: &str| unescape(text.as_bytes(), Part::QueryComponent).ok().map(|b| lossy(&b));
+            |text: &str| unescape(text.as_bytes(), UrlPart::QueryComponent).ok().map(|b| lossy(&b));
         self.query
             .split('&')
             .filter(|parameter| !parameter.is_empty() && !parameter.contains(';'))
@@ -119,14 +119,14 @@ impl Url {
             out.push_str("//");
         }
         if let Some((name, password)) = &self.user {
-            out.push_str(&escape(name, Part::UserPassword));
+            out.push_str(&escape(name, UrlPart::UserPassword));
             if let Some(password) = password {
                 out.push(':');
-                out.push_str(&escape(password, Part::UserPassword));
+                out.push_str(&escape(password, UrlPart::UserPassword));
             }
             out.push('@');
         }
-        out.push_str(&escape(&self.host, Part::Host));
+        out.push_str(&escape(&self.host, UrlPart::Host));
         out
     }
 }
@@ -203,7 +203,7 @@ fn parse(raw: &str, is_request: bool) -> Result<Url, String> {
         }
         None => url.omits_host = !url.scheme.is_empty(),
     }
-    url.escaped_path = escaped_form(path, Part::Path)?;
+    url.escaped_path = escaped_form(path, UrlPart::Path)?;
     Ok(url)
 }
 
@@ -227,7 +227,7 @@ fn parse_authority(url: &mut Url, authority: &str) -> Result<(), String> {
     if !user.chars().all(is_allowed) {
         return Err("net/url: invalid userinfo".to_owned());
     }
-    let decode = |text: &str| unescape(text.as_bytes(), Part::UserPassword);
+    let decode = |text: &str| unescape(text.as_bytes(), UrlPart::UserPassword);
     url.user = Some(match user.split_once(':') {
         Some((name, password)) => (decode(name)?, Some(decode(password)?)),
         None => (decode(user)?, None),
@@ -246,7 +246,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
     if let Some(colon) = if is_strict { host.find(':') } else { host.rfind(':') } {
         check_port(host.get(colon..).unwrap_or_default())?;
     }
-    unescape(host.as_bytes(), Part::Host)
+    unescape(host.as_bytes(), UrlPart::Host)
 }
 
 fn parse_ip_literal(host: &str) -> Result<Vec<u8>, String> {
@@ -257,8 +257,8 @@ fn parse_ip_literal(host: &str) -> Result<Vec<u8>, String> {
     check_port(port)?;
     let zone = name.find("%25").unwrap_or(name.len());
     let (address, zone) = name.split_at_checked(zone).unwrap_or((name, ""));
-    let mut address = unescape(address.as_bytes(), Part::Host)?;
-    address.extend(unescape(zone.as_bytes(), Part::Zone)?);
+    let mut address = unescape(address.as_bytes(), UrlPart::Host)?;
+    address.extend(unescape(zone.as_bytes(), UrlPart::Zone)?);
     let (ip, _) = parse_address(&address).map_err(|error| format!("invalid host: {error}"))?;
     if ip.is_ipv4() {
         return Err("invalid IP-literal".to_owned());

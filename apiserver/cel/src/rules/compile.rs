@@ -61,8 +61,12 @@ impl<'a> Compiler<'a> {
             if rule.optional_old_self == Some(true) { &self.optional } else { &self.plain };
         let checked = match check(environment, &rule.rule, &Type::Bool) {
             Ok(checked) => checked,
-            Err(Failure::Issues(text)) => return failed(format!("compilation failed: {text}")),
-            Err(Failure::Type) => return failed("cel expression must evaluate to a bool".into()),
+            Err(CompileFailure::Issues(text)) => {
+                return failed(format!("compilation failed: {text}"));
+            }
+            Err(CompileFailure::Type) => {
+                return failed("cel expression must evaluate to a bool".into());
+            }
         };
         compiled.uses_old_self = uses_old_self(&checked);
         let instantiated = Program::new(&checked);
@@ -91,10 +95,10 @@ impl<'a> Compiler<'a> {
     fn message(&self, environment: &Environment, text: &str) -> (Result<Program, String>, u64) {
         let checked = match check(environment, text, &Type::String) {
             Ok(checked) => checked,
-            Err(Failure::Issues(text)) => {
+            Err(CompileFailure::Issues(text)) => {
                 return (Err(format!("messageExpression compilation failed: {text}")), 0);
             }
-            Err(Failure::Type) => {
+            Err(CompileFailure::Type) => {
                 return (Err("messageExpression must evaluate to a string".to_owned()), 0);
             }
         };
@@ -127,15 +131,15 @@ impl SizeEstimator for Compiler<'_> {
 }
 
 /// The reason why an expression is not compiled.
-enum Failure {
+enum CompileFailure {
     Issues(String),
     Type,
 }
 
-fn check(environment: &Environment, text: &str, wanted: &Type) -> Result<Checked, Failure> {
+fn check(environment: &Environment, text: &str, wanted: &Type) -> Result<Checked, CompileFailure> {
     let checked =
-        environment.compile(text).map_err(|issues| Failure::Issues(issues.to_string()))?;
-    if checked.output_type() == wanted { Ok(checked) } else { Err(Failure::Type) }
+        environment.compile(text).map_err(|issues| CompileFailure::Issues(issues.to_string()))?;
+    if checked.output_type() == wanted { Ok(checked) } else { Err(CompileFailure::Type) }
 }
 
 fn failed(error: String) -> CompiledRule {

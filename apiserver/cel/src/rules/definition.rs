@@ -33,8 +33,8 @@ pub fn check_definition(schema: &Value) -> Vec<Violation> {
     if is_too_deep(schema) {
         return vec![Violation::without_value(FieldPath::root(), Reason::Invalid, TOO_DEEP)];
     }
-    let mut check = Check::default();
-    let root = Scope { path: FieldPath::root(), cardinality: Some(1), uncorrelatable: None };
+    let mut check = DefinitionCheck::default();
+    let root = SchemaScope { path: FieldPath::root(), cardinality: Some(1), uncorrelatable: None };
     let declaration = Declaration::of_schema(schema, true);
     check.node(schema, declaration.as_ref(), &root);
     check.finish()
@@ -42,7 +42,7 @@ pub fn check_definition(schema: &Value) -> Vec<Violation> {
 
 /// A schema node on the way down.
 #[derive(Clone)]
-struct Scope {
+struct SchemaScope {
     path: FieldPath,
     /// Largest number of such values in an object; `None` without a bound.
     cardinality: Option<u64>,
@@ -50,15 +50,15 @@ struct Scope {
     uncorrelatable: Option<FieldPath>,
 }
 
-impl Scope {
-    fn below(&self, schema: &Value, path: FieldPath, is_correlatable: bool) -> Scope {
+impl SchemaScope {
+    fn below(&self, schema: &Value, path: FieldPath, is_correlatable: bool) -> SchemaScope {
         let elements = max_elements(schema);
         let cardinality =
             self.cardinality.zip(elements).map(|(count, elements)| count.saturating_mul(elements));
         let own = || (!is_correlatable).then(|| self.path.clone());
         // kube-apiserver names the innermost such node.
         let uncorrelatable = own().or_else(|| self.uncorrelatable.clone());
-        Scope { path, cardinality, uncorrelatable }
+        SchemaScope { path, cardinality, uncorrelatable }
     }
 }
 
@@ -74,16 +74,16 @@ fn max_elements(schema: &Value) -> Option<u64> {
 
 /// The errors that were found, and the cost of the rules so far.
 #[derive(Default)]
-struct Check {
+struct DefinitionCheck {
     texts: Vec<Violation>,
     found: Vec<Violation>,
     total: u64,
     most_expensive: Vec<(FieldPath, u64)>,
 }
 
-impl Check {
+impl DefinitionCheck {
     /// Checks the parts of a node, then its own rules.
-    fn node(&mut self, schema: &Value, declaration: Option<&Declaration>, scope: &Scope) {
+    fn node(&mut self, schema: &Value, declaration: Option<&Declaration>, scope: &SchemaScope) {
         if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object())
         {
             let inner = scope.below(schema, scope.path.child("additionalProperties"), true);
@@ -105,7 +105,7 @@ impl Check {
         self.rules(schema, declaration, scope);
     }
 
-    fn part(&mut self, schema: &Value, declaration: Option<&Declaration>, scope: &Scope) {
+    fn part(&mut self, schema: &Value, declaration: Option<&Declaration>, scope: &SchemaScope) {
         if declaration.is_some() {
             return self.node(schema, declaration, scope);
         }
@@ -115,7 +115,7 @@ impl Check {
         self.node(schema, own.as_ref(), scope);
     }
 
-    fn rules(&mut self, schema: &Value, declaration: Option<&Declaration>, scope: &Scope) {
+    fn rules(&mut self, schema: &Value, declaration: Option<&Declaration>, scope: &SchemaScope) {
         let rules = Rule::of_schema(schema);
         let at = scope.path.child("x-kubernetes-validations");
         let before = self.texts.len();
@@ -144,7 +144,7 @@ impl Check {
         rule: &Rule,
         compiled: &CompiledRule,
         at: &FieldPath,
-        bounds: (&Scope, u64),
+        bounds: (&SchemaScope, u64),
     ) {
         let (scope, max_cardinality) = bounds;
         let cardinality = scope.cardinality.unwrap_or(max_cardinality);

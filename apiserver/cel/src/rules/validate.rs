@@ -6,7 +6,7 @@ use super::compile::CompiledRule;
 use super::correlation::{Correlated, MapList};
 use super::field_path::FieldPath;
 use super::rule::Rule;
-use super::validator::Node;
+use super::validator::NodeRules;
 use super::violation::{self, Reason, Violation};
 use crate::eval::{EvalError, Limits, Outcome, Program, Value, Variables};
 
@@ -32,7 +32,7 @@ pub struct Report {
 }
 
 /// Rules were cut off: the budget is used up, or a fault allows no further rules.
-struct Stop;
+struct RulesCutOff;
 
 /// The old values that belong to a node: those of the node, or those of the nearest node above with
 /// old values.
@@ -68,24 +68,24 @@ impl<'r, 'a> Ratchet<'r, 'a> {
 
 /// The values at a node of the object.
 #[derive(Clone, Copy)]
-struct At<'r, 'a> {
+struct NodeValues<'r, 'a> {
     new: &'a Json,
     old: Option<&'a Json>,
     ratchet: Ratchet<'r, 'a>,
 }
 
 /// A run over an object.
-pub(super) struct Run {
+pub(super) struct RuleRun {
     pub(super) report: Report,
     budget: u64,
     /// Steps that are left for all rules.
     work: u64,
 }
 
-impl Run {
-    pub(super) fn new(budget: u64) -> Run {
+impl RuleRun {
+    pub(super) fn new(budget: u64) -> RuleRun {
         let work = Limits::new(budget).work_limit;
-        Run { report: Report::default(), budget, work }
+        RuleRun { report: Report::default(), budget, work }
     }
 
     /// Evaluates an expression with the steps that are left.
@@ -98,27 +98,38 @@ impl Run {
     }
 
     /// Runs all rules of an object; `old` is the object before an update, and `schema` its schema.
-    pub(super) fn object(&mut self, node: &Node, new: &Json, old: Option<&Json>, schema: &Json) {
+    pub(super) fn object(
+        &mut self,
+        node: &NodeRules,
+        new: &Json,
+        old: Option<&Json>,
+        schema: &Json,
+    ) {
         let correlated = old.map(|old| Correlated::new(new, old, schema));
         let ratchet = Ratchet { own: correlated.as_ref(), above: None };
         // A stop is in the report already.
-        let _ = self.node(node, &FieldPath::root(), At { new, old, ratchet });
+        let _ = self.node(node, &FieldPath::root(), NodeValues { new, old, ratchet });
     }
 
     /// Runs the rules of a node, of its `allOf`, and of the nodes below. The recursion is as deep
     /// as the schema.
-    fn node(&mut self, node: &Node, path: &FieldPath, at: At<'_, '_>) -> Result<(), Stop> {
+    fn node(
+        &mut self,
+        node: &NodeRules,
+        path: &FieldPath,
+        at: NodeValues<'_, '_>,
+    ) -> Result<(), RulesCutOff> {
         // Rules about null stand at the node above, which may ask for null.
         if at.new.is_null() {
             return Ok(());
         }
-        let at = At { old: at.old.filter(|old| !old.is_null()), ..at };
+        let at = NodeValues { old: at.old.filter(|old| !old.is_null()), ..at };
         self.rules(node, path, at)?;
         for branch in &node.all_of {
             // Branches of allOf are tolerated only with the node above, as the schema's own checks
             // are.
             let ratchet = Ratchet { own: None, above: at.ratchet.above };
-            self.node(branch, path, At { ratchet, ..at })?;
+            self.node(branch, path, NodeValues { ratchet, ..at })?;
         }
         match at.new {
             Json::Array(items) => self.items(node, path, items, at),
@@ -129,11 +140,11 @@ impl Run {
 
     fn items<'a>(
         &mut self,
-        node: &Node,
+        node: &NodeRules,
         path: &FieldPath,
         items: &'a [Json],
-        at: At<'_, 'a>,
-    ) -> Result<(), Stop> {
+        at: NodeValues<'_, 'a>,
+    ) -> Result<(), RulesCutOff> {
         let Some(inner) = &node.items else { return Ok(()) };
         let old_items = at.old.and_then(Json::as_array);
         let old_items =
@@ -142,27 +153,27 @@ impl Run {
             let old = old_items.as_ref().and_then(|list| list.get(new));
             let own = at.ratchet.own.and_then(|own| own.index(index));
             let ratchet = at.ratchet.below(own.as_ref());
-            self.node(inner, &path.index(index), At { new, old, ratchet })?;
+            self.node(inner, &path.index(index), NodeValues { new, old, ratchet })?;
         }
         Ok(())
     }
 
     fn entries<'a>(
         &mut self,
-        node: &Node,
+        node: &NodeRules,
         path: &FieldPath,
         entries: &'a serde_json::Map<String, Json>,
-        at: At<'_, 'a>,
-    ) -> Result<(), Stop> {
+        at: NodeValues<'_, 'a>,
+    ) -> Result<(), RulesCutOff> {
         let old_entries = at.old.and_then(Json::as_object).filter(|_| node.is_correlatable_map);
-        let mut run = |inner: &Node, path: FieldPath, key: &str, new| {
+        let mut run = |inner: &NodeRules, path: FieldPath, key: &str, new| {
             let old = old_entries.and_then(|old| old.get(key));
             let own = at.ratchet.key(key);
             // The ratchet ends at type and version: not even the object above counts for them.
             let is_converted = at.ratchet.above.is_none() && matches!(key, "apiVersion" | "kind");
             let below = at.ratchet.below(own.as_ref());
             let ratchet = if is_converted { Ratchet::default() } else { below };
-            self.node(inner, &path, At { new, old, ratchet })
+            self.node(inner, &path, NodeValues { new, old, ratchet })
         };
         if let Some(inner) = &node.additional {
             for (key, new) in entries {
@@ -178,7 +189,12 @@ impl Run {
         Ok(())
     }
 
-    fn rules(&mut self, node: &Node, path: &FieldPath, at: At<'_, '_>) -> Result<(), Stop> {
+    fn rules(
+        &mut self,
+        node: &NodeRules,
+        path: &FieldPath,
+        at: NodeValues<'_, '_>,
+    ) -> Result<(), RulesCutOff> {
         if node.rules.is_empty() {
             return Ok(());
         }
@@ -218,7 +234,7 @@ impl Run {
     }
 
     /// Takes the cost of an expression from the budget.
-    fn charge(&mut self, path: &FieldPath, node: &Node, cost: u64) -> Result<(), Stop> {
+    fn charge(&mut self, path: &FieldPath, node: &NodeRules, cost: u64) -> Result<(), RulesCutOff> {
         self.report.cost = self.report.cost.saturating_add(cost);
         match self.budget.checked_sub(cost) {
             Some(left) => {
@@ -233,10 +249,10 @@ impl Run {
     fn holds(
         &mut self,
         path: &FieldPath,
-        node: &Node,
+        node: &NodeRules,
         rule: &Rule,
         result: Result<Value<'_>, EvalError>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, RulesCutOff> {
         let error = match result {
             Ok(value) => return Ok(matches!(value, Value::Bool(true))),
             Err(error) => error.to_string(),
@@ -262,11 +278,11 @@ impl Run {
     fn fail(
         &mut self,
         path: &FieldPath,
-        node: &Node,
+        node: &NodeRules,
         (rule, compiled): (&Rule, &CompiledRule),
-        at: At<'_, '_>,
+        at: NodeValues<'_, '_>,
         variables: &Variables<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), RulesCutOff> {
         let path = &compiled
             .field_path
             .iter()
@@ -290,7 +306,7 @@ impl Run {
             if let Some(text) = stopped {
                 let value = Json::from(node.type_name.clone());
                 self.add(is_tolerated, Violation::invalid(path.clone(), value, text));
-                return Err(Stop);
+                return Err(RulesCutOff);
             }
             self.budget = left.unwrap_or_default();
             detail = outcome.result.ok().as_ref().and_then(message);
@@ -319,14 +335,19 @@ impl Run {
         list.push(violation);
     }
 
-    fn refuse(&mut self, path: &FieldPath, node: &Node, detail: impl Into<String>) {
+    fn refuse(&mut self, path: &FieldPath, node: &NodeRules, detail: impl Into<String>) {
         let value = Json::from(node.type_name.clone());
         self.report.violations.push(Violation::invalid(path.clone(), value, detail));
     }
 
-    fn stop(&mut self, path: &FieldPath, node: &Node, detail: &str) -> Result<(), Stop> {
+    fn stop(
+        &mut self,
+        path: &FieldPath,
+        node: &NodeRules,
+        detail: &str,
+    ) -> Result<(), RulesCutOff> {
         self.refuse(path, node, detail);
-        Err(Stop)
+        Err(RulesCutOff)
     }
 }
 
@@ -353,7 +374,7 @@ struct Bindings<'a> {
 
 impl<'a> Bindings<'a> {
     fn new(
-        node: &'a Node,
+        node: &'a NodeRules,
         new: &'a Json,
         old: Option<&'a Json>,
     ) -> Result<Bindings<'a>, EvalError> {

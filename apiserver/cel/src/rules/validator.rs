@@ -7,7 +7,7 @@ use super::correlation::{is_correlatable_map, map_keys};
 use super::definition::TOO_DEEP;
 use super::field_path::FieldPath;
 use super::rule::Rule;
-use super::validate::{OBJECT_BUDGET, Report, Run};
+use super::validate::{OBJECT_BUDGET, Report, RuleRun};
 use super::violation::{Reason, Violation};
 use crate::schema::{Declaration, is_set, is_too_deep, text};
 use crate::syntax::identifiers::escape;
@@ -16,25 +16,25 @@ use crate::types::shape::Shape;
 /// The rules of a schema, ready to judge objects. Compile once, use for every object.
 #[derive(Debug)]
 pub struct Validator {
-    root: Option<Node>,
+    root: Option<NodeRules>,
     schema: Value,
     is_too_deep: bool,
 }
 
 /// The compiled rules of a schema node and of the nodes below.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct NodeRules {
     pub(super) rules: Vec<(Rule, CompiledRule)>,
     /// Name of the type that messages show instead of a value: `object`.
     pub(super) type_name: String,
     pub(super) shape: Shape,
     pub(super) map_keys: Option<Vec<String>>,
     pub(super) is_correlatable_map: bool,
-    pub(super) items: Option<Box<Node>>,
+    pub(super) items: Option<Box<NodeRules>>,
     /// The properties with rules, sorted by name.
-    pub(super) properties: Vec<(String, Node)>,
-    pub(super) additional: Option<Box<Node>>,
-    pub(super) all_of: Vec<Node>,
+    pub(super) properties: Vec<(String, NodeRules)>,
+    pub(super) additional: Option<Box<NodeRules>>,
+    pub(super) all_of: Vec<NodeRules>,
 }
 
 impl Validator {
@@ -60,18 +60,18 @@ impl Validator {
     ///
     /// The object is read in place, and no part of it is copied but values that messages show.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Report {
-        let mut run = Run::new(OBJECT_BUDGET);
+        let mut run = RuleRun::new(OBJECT_BUDGET);
         self.run_rules(&mut run, new, old);
         run.report
     }
 
     /// Runs the rules on a new object with a budget that is given.
     #[cfg(test)]
-    pub(super) fn run(&self, run: &mut Run, new: &Value) {
+    pub(super) fn run(&self, run: &mut RuleRun, new: &Value) {
         self.run_rules(run, new, None);
     }
 
-    fn run_rules(&self, run: &mut Run, new: &Value, old: Option<&Value>) {
+    fn run_rules(&self, run: &mut RuleRun, new: &Value, old: Option<&Value>) {
         if self.is_too_deep {
             let path = FieldPath::root();
             run.report.violations.push(Violation::without_value(path, Reason::Invalid, TOO_DEEP));
@@ -84,7 +84,7 @@ impl Validator {
 
 /// The node of a schema; `None` if no rule is inside. `rules` is the schema that has the rules:
 /// another schema within `allOf`, where types are those of the schema around.
-fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Option<Node> {
+fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Option<NodeRules> {
     let own = Rule::of_schema(rules);
     let compiled = declaration.map(|declaration| {
         let compiler = Compiler::new(declaration);
@@ -103,7 +103,7 @@ fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Opt
     let additional = additional.and_then(|(rules, schema)| node(rules, schema, element));
     let properties = properties(rules, schema, declaration);
     let branches = rules.get("allOf").and_then(Value::as_array);
-    let all_of: Vec<Node> = branches
+    let all_of: Vec<NodeRules> = branches
         .into_iter()
         .flatten()
         .filter_map(|branch| node(branch, schema, declaration))
@@ -113,7 +113,7 @@ fn node(rules: &Value, schema: &Value, declaration: Option<&Declaration>) -> Opt
         || additional.is_some()
         || !properties.is_empty()
         || !all_of.is_empty();
-    has_rules.then(|| Node {
+    has_rules.then(|| NodeRules {
         rules: rules_of_node,
         type_name: text(schema, "type").to_owned(),
         shape: declaration
@@ -131,7 +131,7 @@ fn properties(
     rules: &Value,
     schema: &Value,
     declaration: Option<&Declaration>,
-) -> Vec<(String, Node)> {
+) -> Vec<(String, NodeRules)> {
     let mut found = Vec::new();
     let all = rules.get("properties").and_then(Value::as_object);
     for (name, rules) in all.into_iter().flatten() {

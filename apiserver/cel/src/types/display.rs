@@ -32,7 +32,7 @@ impl Type {
 
     /// The type in the notation of declarations: `list(google.protobuf.Timestamp)`, `null_type`.
     pub fn declared(&self) -> impl fmt::Display + '_ {
-        Declared(self)
+        DeclarationNotation(self)
     }
 
     fn write_with(&self, f: &mut fmt::Formatter<'_>, leaf: fn(&Type) -> &str) -> fmt::Result {
@@ -55,9 +55,9 @@ impl Type {
 }
 
 /// Writes a type in the notation of declarations.
-struct Declared<'t>(&'t Type);
+struct DeclarationNotation<'t>(&'t Type);
 
-impl fmt::Display for Declared<'_> {
+impl fmt::Display for DeclarationNotation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.write_with(f, Type::name)
     }

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::Done;
-use super::objects::{self, CRONJOBS, JOBS, Note};
+use super::WorkResult;
+use super::objects::{self, CRONJOBS, JOBS, ObjectEvent};
 use super::reconcile::WorkloadReconcile;
 use super::schedule::Schedule;
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
 /// Creates the Job whose time has come, and forgets those that have ended.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, CRONJOBS, namespace, name) else { return Ok(None) };
     let cron = &held.value;
     if meta::terminating(cron) {
@@ -48,7 +48,7 @@ fn ended(job: &Value) -> Option<(bool, String)> {
 }
 
 /// Returns the references to Jobs that still run, and notes those that have ended.
-fn still_active(core: &Core, cron: &Value, jobs: &[Value], status: &mut Value) -> Vec<Value> {
+fn still_active(core: &ServerCore, cron: &Value, jobs: &[Value], status: &mut Value) -> Vec<Value> {
     let mut active = Vec::new();
     for held in objects::items(&cron["status"], "active") {
         let Some(job) = jobs.iter().find(|job| job["metadata"]["uid"] == held["uid"]) else {
@@ -73,7 +73,7 @@ fn still_active(core: &Core, cron: &Value, jobs: &[Value], status: &mut Value) -
 }
 
 /// Deletes Jobs that ended long ago, beyond the limits of the history.
-fn tidy(core: &Core, cron: &Value, jobs: &[Value]) -> Result<(), ApiError> {
+fn tidy(core: &ServerCore, cron: &Value, jobs: &[Value]) -> Result<(), ApiError> {
     for (succeeds, limit) in [
         (true, objects::number(cron, "successfulJobsHistoryLimit", 3)),
         (false, objects::number(cron, "failedJobsHistoryLimit", 1)),
@@ -92,7 +92,7 @@ fn tidy(core: &Core, cron: &Value, jobs: &[Value]) -> Result<(), ApiError> {
 }
 
 /// Deletes a Job.
-fn delete_job(core: &Core, cron: &Value, job: &Value) -> Result<(), ApiError> {
+fn delete_job(core: &ServerCore, cron: &Value, job: &Value) -> Result<(), ApiError> {
     objects::remove(core, JOBS, job, None)?;
     let text = format!("Deleted job {}", meta::text(job, "name"));
     note(core, cron, "Normal", "SuccessfulDelete", &text);
@@ -106,7 +106,7 @@ fn run_due(
     jobs: &[Value],
     active: &mut Vec<Value>,
     status: &mut Value,
-) -> Done {
+) -> WorkResult {
     let zone = cron["spec"]["timeZone"].as_str();
     let text = cron["spec"]["schedule"].as_str().unwrap_or_default();
     // The server checks schedules: an unreadable schedule has a zone that this machine does not
@@ -192,12 +192,12 @@ fn start(turn: &WorkloadReconcile<'_>, cron: &Value, at: i64) -> Result<Value, A
 }
 
 /// Writes an event about a `CronJob`.
-fn note(core: &Core, cron: &Value, level: &str, reason: &str, text: &str) {
+fn note(core: &ServerCore, cron: &Value, level: &str, reason: &str, text: &str) {
     objects::note(core, cron, about(level, reason), text);
 }
 
 /// Returns an event of the controller.
-fn about<'a>(level: &'a str, reason: &'a str) -> Note<'a> {
+fn about<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
     let (from, api_version, kind) = ("cronjob-controller", "batch/v1", "CronJob");
-    Note { from, api_version, kind, level, reason }
+    ObjectEvent { from, api_version, kind, level, reason }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::objects::{self, DAEMONSETS, NODES, Note, PODS};
+use super::objects::{self, DAEMONSETS, NODES, ObjectEvent, PODS};
 use super::reconcile::WorkloadReconcile;
 use super::revisions::{self, HASH};
-use super::{Done, pods};
-use crate::core::Core;
+use super::{WorkResult, pods};
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
@@ -21,7 +21,7 @@ const TOLERATED: [(&str, &str); 6] = [
 ];
 
 /// Creates and deletes Pods of a `DaemonSet`, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, DAEMONSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     if meta::terminating(set) {
@@ -100,7 +100,7 @@ fn place(turn: &WorkloadReconcile<'_>, set: &Value, nodes: &[String]) -> Result<
 }
 
 /// Deletes a Pod.
-fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
+fn delete(core: &ServerCore, set: &Value, pod: &Value) -> Result<(), ApiError> {
     if meta::terminating(pod) {
         return Ok(());
     }
@@ -144,13 +144,13 @@ fn create(
 }
 
 /// Returns an event of the controller.
-fn note(reason: &str) -> Note<'_> {
+fn note(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("daemonset-controller", "apps/v1");
-    Note { from, api_version, kind: "DaemonSet", level: "Normal", reason }
+    ObjectEvent { from, api_version, kind: "DaemonSet", level: "Normal", reason }
 }
 
 /// Writes the status; returns when a Pod becomes available next.
-fn report(core: &Core, set: &Value, nodes: &[String]) -> Done {
+fn report(core: &ServerCore, set: &Value, nodes: &[String]) -> WorkResult {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
     let hash = objects::hash(&set["spec"]["template"]);
     let held = objects::owned(core, PODS, set);

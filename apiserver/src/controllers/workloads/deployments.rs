@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Done;
-use super::objects::{self, DEPLOYMENTS, Note, PODS, REPLICASETS};
+use super::WorkResult;
+use super::objects::{self, DEPLOYMENTS, ObjectEvent, PODS, REPLICASETS};
 use super::reconcile::WorkloadReconcile;
 use super::replicasets::FAILURE;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
@@ -15,7 +15,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
 /// Scales the `ReplicaSets` of a Deployment, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, DEPLOYMENTS, namespace, name) else { return Ok(None) };
     let deployment = &held.value;
     if meta::terminating(deployment) {
@@ -58,7 +58,7 @@ fn replicas(set: &Value) -> i64 {
 }
 
 /// Returns the number of Pods that a `ReplicaSet` has.
-fn held_by(core: &Core, set: &Value) -> usize {
+fn held_by(core: &ServerCore, set: &Value) -> usize {
     objects::owned(core, PODS, set).iter().filter(|pod| !super::pods::is_finished(pod)).count()
 }
 
@@ -164,7 +164,7 @@ fn revision(set: &Value) -> i64 {
 }
 
 /// Moves Pods from the old `ReplicaSets` to the new `ReplicaSet`, within the limits.
-fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(), ApiError> {
+fn roll(core: &ServerCore, deployment: &Value, new: &Value, old: &[Value]) -> Result<(), ApiError> {
     let (surge, missing) = limits(deployment);
     let wanted = wanted(deployment);
     let total: i64 = old.iter().map(replicas).sum::<i64>() + replicas(new);
@@ -185,7 +185,7 @@ fn roll(core: &Core, deployment: &Value, new: &Value, old: &[Value]) -> Result<(
 }
 
 /// Scales a `ReplicaSet`.
-fn scale(core: &Core, deployment: &Value, set: &Value, to: i64) -> Result<(), ApiError> {
+fn scale(core: &ServerCore, deployment: &Value, set: &Value, to: i64) -> Result<(), ApiError> {
     let from = replicas(set);
     if from == to {
         return Ok(());
@@ -196,7 +196,7 @@ fn scale(core: &Core, deployment: &Value, set: &Value, to: i64) -> Result<(), Ap
 }
 
 /// Writes the event about a scaled `ReplicaSet`.
-fn note_scaled(core: &Core, deployment: &Value, set: &Value, from: i64, to: i64) {
+fn note_scaled(core: &ServerCore, deployment: &Value, set: &Value, from: i64, to: i64) {
     let direction = if to >= from { "up" } else { "down" };
     let name = meta::text(set, "name");
     let text = format!("Scaled {direction} replica set {name} from {from} to {to}");
@@ -204,9 +204,9 @@ fn note_scaled(core: &Core, deployment: &Value, set: &Value, from: i64, to: i64)
 }
 
 /// Returns an event of the controller.
-fn about(reason: &str) -> Note<'_> {
+fn about(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("deployment-controller", "apps/v1");
-    Note { from, api_version, kind: "Deployment", level: "Normal", reason }
+    ObjectEvent { from, api_version, kind: "Deployment", level: "Normal", reason }
 }
 
 /// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old `ReplicaSet`,
@@ -219,7 +219,7 @@ fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
 }
 
 /// Writes the status.
-fn report(core: &Core, deployment: &Value, new: Option<&Value>, old: &[Value]) -> Done {
+fn report(core: &ServerCore, deployment: &Value, new: Option<&Value>, old: &[Value]) -> WorkResult {
     let sum = |field: &str| -> i64 { old.iter().chain(new).map(|set| count(set, field)).sum() };
     let updated = new.map_or(0, |set| count(set, "replicas"));
     let (total, available) = (sum("replicas"), sum("availableReplicas"));

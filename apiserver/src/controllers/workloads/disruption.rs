@@ -6,21 +6,21 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::objects::{self, BUDGETS, DEPLOYMENTS, PODS, REPLICASETS, Resource, STATEFULSETS};
-use super::{Done, pods};
+use super::{WorkResult, pods};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::selectors::selects;
-use crate::storage::{self, Object};
+use crate::storage::{self, StoredObject};
 
 /// Seconds in which an evicted Pod has to go: until then the Pod counts as gone.
 const TIMEOUT: i64 = 120;
 
 /// Returns the names of the budgets that count any of the states of a Pod.
 pub(super) fn budgets_of<'a>(
-    core: &Core,
+    core: &ServerCore,
     namespace: &str,
-    states: impl Iterator<Item = &'a Arc<Object>> + Clone,
+    states: impl Iterator<Item = &'a Arc<StoredObject>> + Clone,
 ) -> Vec<String> {
     let all = objects::list(core, BUDGETS, namespace).into_iter();
     all.filter(|held| states.clone().any(|state| counts(&held.value, &state.value)))
@@ -35,11 +35,11 @@ fn counts(budget: &Value, pod: &Value) -> bool {
 }
 
 /// Writes the status of a budget; returns when an evicted Pod that is still there counts again.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(core, BUDGETS, namespace, name) else { return Ok(None) };
     let budget = &held.value;
     let all = objects::list(core, PODS, namespace).into_iter();
-    let own: Vec<Arc<Object>> = all.filter(|pod| counts(budget, &pod.value)).collect();
+    let own: Vec<Arc<StoredObject>> = all.filter(|pod| counts(budget, &pod.value)).collect();
     let own: Vec<&Value> = own.iter().map(|pod| &pod.value).collect();
     let now = core.clock.seconds();
     let (disrupted, again) = disrupted(budget, &own, now);
@@ -98,7 +98,7 @@ fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Valu
 }
 
 /// Returns the number of expected Pods and of those that have to be healthy.
-fn expected(core: &Core, budget: &Value, own: &[&Value]) -> Result<(i64, i64), String> {
+fn expected(core: &ServerCore, budget: &Value, own: &[&Value]) -> Result<(i64, i64), String> {
     let spec = &budget["spec"];
     if !spec["maxUnavailable"].is_null() {
         let expected = scale(core, own)?;
@@ -121,7 +121,7 @@ fn scaled(value: &Value, of: i64) -> i64 {
 }
 
 /// Returns the sum of the replicas that the controllers of some Pods want.
-fn scale(core: &Core, own: &[&Value]) -> Result<i64, String> {
+fn scale(core: &ServerCore, own: &[&Value]) -> Result<i64, String> {
     let mut scales: BTreeMap<String, i64> = BTreeMap::new();
     for pod in own {
         // Those without a controller are not expected.
@@ -136,7 +136,7 @@ fn scale(core: &Core, own: &[&Value]) -> Result<i64, String> {
 
 /// Returns the uid and the replicas of the object that counts for a Pod: for a `ReplicaSet` the
 /// Deployment.
-fn controller(core: &Core, namespace: &str, owner: &Value) -> Option<(String, i64)> {
+fn controller(core: &ServerCore, namespace: &str, owner: &Value) -> Option<(String, i64)> {
     let find = |resource: Resource, owner: &Value| {
         let held = objects::get(core, resource, namespace, owner["name"].as_str()?)?;
         (held.value["metadata"]["uid"] == owner["uid"]).then_some(held)
@@ -159,7 +159,7 @@ fn controller(core: &Core, namespace: &str, owner: &Value) -> Option<(String, i6
 }
 
 /// Returns the uid and the replicas of a custom resource that can be scaled.
-fn custom_scale(core: &Core, namespace: &str, owner: &Value) -> Option<(String, i64)> {
+fn custom_scale(core: &ServerCore, namespace: &str, owner: &Value) -> Option<(String, i64)> {
     let group = owner["apiVersion"].as_str()?.split_once('/')?.0;
     let kinds = core.registry.table().stored();
     let kind = kinds.into_iter().find(|one| {
@@ -175,7 +175,7 @@ fn custom_scale(core: &Core, namespace: &str, owner: &Value) -> Option<(String, 
 }
 
 /// Returns the conditions of a budget; the time stays as long as the status does.
-fn conditions(core: &Core, budget: &Value, status: &Value, failed: Option<&str>) -> Value {
+fn conditions(core: &ServerCore, budget: &Value, status: &Value, failed: Option<&str>) -> Value {
     let is_allowed = failed.is_none() && status["disruptionsAllowed"].as_i64().unwrap_or(0) > 0;
     let text = if is_allowed { "True" } else { "False" };
     let reason = match (failed, is_allowed) {

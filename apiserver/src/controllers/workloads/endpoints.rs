@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::objects::{self, ENDPOINTS, PODS, SERVICES, SLICES};
-use super::{Done, pods};
-use crate::core::Core;
+use super::{WorkResult, pods};
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::selectors::selects;
-use crate::storage::Object;
+use crate::storage::StoredObject;
 
 /// Annotation with the time of the last change.
 const CHANGED: &str = "endpoints.kubernetes.io/last-change-trigger-time";
@@ -31,9 +31,9 @@ struct Address {
 
 /// Returns the names of the Services that select any of the states of a Pod.
 pub(super) fn services_of<'a>(
-    core: &Core,
+    core: &ServerCore,
     namespace: &str,
-    states: impl Iterator<Item = &'a Arc<Object>> + Clone,
+    states: impl Iterator<Item = &'a Arc<StoredObject>> + Clone,
 ) -> Vec<String> {
     let all = objects::list(core, SERVICES, namespace).into_iter();
     all.filter(|held| states.clone().any(|state| chooses(&held.value, &state.value)))
@@ -49,7 +49,7 @@ fn chooses(service: &Value, pod: &Value) -> bool {
 }
 
 /// Returns a Service whose addresses are to be written.
-fn service(core: &Core, namespace: &str, name: &str) -> Option<Arc<Object>> {
+fn service(core: &ServerCore, namespace: &str, name: &str) -> Option<Arc<StoredObject>> {
     let held = objects::get(core, SERVICES, namespace, name)?;
     let spec = &held.value["spec"];
     let selects = spec["selector"].as_object().is_some_and(|all| !all.is_empty());
@@ -58,7 +58,7 @@ fn service(core: &Core, namespace: &str, name: &str) -> Option<Arc<Object>> {
 }
 
 /// Returns the addresses of a Service, in order of the Pods' names.
-fn addresses(core: &Core, service: &Value) -> Vec<Address> {
+fn addresses(core: &ServerCore, service: &Value) -> Vec<Address> {
     let takes_all = service["spec"]["publishNotReadyAddresses"] == true;
     let all = objects::list(core, PODS, meta::text(service, "namespace")).into_iter();
     let chosen = all.filter(|pod| chooses(service, &pod.value) && !pods::is_finished(&pod.value));
@@ -117,7 +117,7 @@ fn labels(service: &Value, more: &[(&str, &str)]) -> Value {
 }
 
 /// Writes the Endpoints of a Service.
-pub(super) fn sync_endpoints(core: &Core, namespace: &str, name: &str) -> Done {
+pub(super) fn sync_endpoints(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     let held = objects::get(core, ENDPOINTS, namespace, name);
     let Some(service) = service(core, namespace, name) else {
         // The Service is gone; endpoints of a Service without a selector belong to others.
@@ -190,7 +190,7 @@ fn subsets(addresses: &[Address]) -> Value {
 
 /// Writes the `EndpointSlice` of a Service: a single slice, for the family of the Service's
 /// address.
-pub(super) fn sync_slice(core: &Core, namespace: &str, name: &str) -> Done {
+pub(super) fn sync_slice(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     // When the Service goes, garbage collection deletes the slice.
     let Some(service) = service(core, namespace, name) else { return Ok(None) };
     let service = &service.value;

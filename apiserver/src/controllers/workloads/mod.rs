@@ -32,14 +32,14 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::changes::Event;
+use super::changes::ChangedObject;
 use super::selection::{Controller, ControllerSet};
-use crate::core::Core;
-use crate::hooks::Session;
+use crate::core::ServerCore;
+use crate::hooks::WebhookSession;
 use crate::kinds::meta;
-use crate::verbs::suspend::run::Run;
+use crate::verbs::suspend::run::WebhookRounds;
 use objects::{Resource, controller_of};
-use reconcile::{Answered, WorkloadReconcile};
+use reconcile::{WebhookAnswers, WorkloadReconcile};
 
 /// Seconds until work that failed is tried again; they double with each failure in a row.
 const RETRY: i64 = 5;
@@ -50,33 +50,33 @@ const ASKED: usize = 16;
 
 /// An object that a controller has to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct WorkloadKey {
     controller: Controller,
     namespace: String,
     name: String,
 }
 
 /// The result of work on a key: the time at which to look again, in seconds since 1970.
-type Done = Result<Option<i64>, crate::status::ApiError>;
+type WorkResult = Result<Option<i64>, crate::status::ApiError>;
 
 /// State of the stand-ins.
 #[derive(Debug)]
 pub(super) struct Workloads {
     set: ControllerSet,
     /// Keys that are to be worked off.
-    queue: BTreeSet<Key>,
+    queue: BTreeSet<WorkloadKey>,
     /// Keys that are to be looked at later, with the time in seconds since 1970.
-    later: BTreeMap<Key, i64>,
+    later: BTreeMap<WorkloadKey, i64>,
     /// The same in the order of the times.
-    times: BTreeSet<(i64, Key)>,
+    times: BTreeSet<(i64, WorkloadKey)>,
     /// Failures in a row of keys whose work failed.
-    failures: BTreeMap<Key, u32>,
+    failures: BTreeMap<WorkloadKey, u32>,
     /// Keys whose creations wait for webhooks; at most one task of `calls` each.
-    asked: BTreeSet<Key>,
+    asked: BTreeSet<WorkloadKey>,
     /// Answers for the next look at a key.
-    answered: BTreeMap<Key, Answered>,
+    answered: BTreeMap<WorkloadKey, WebhookAnswers>,
     /// Calls of webhooks.
-    calls: JoinSet<(Key, Answered)>,
+    calls: JoinSet<(WorkloadKey, WebhookAnswers)>,
     /// Right to call webhooks.
     slots: Arc<Semaphore>,
 }
@@ -97,7 +97,7 @@ impl Workloads {
     }
 
     /// Makes the objects that the stand-ins need before the first object.
-    pub(super) fn begin(&mut self, core: &Core) {
+    pub(super) fn begin(&mut self, core: &ServerCore) {
         if self.set.has(Controller::Kubelet) {
             kubelet::register(core);
             // Without a namespace the key is that of the node.
@@ -106,7 +106,7 @@ impl Workloads {
     }
 
     /// Queues the keys that an event concerns.
-    pub(super) fn observe(&mut self, core: &Core, event: &Event) {
+    pub(super) fn observe(&mut self, core: &ServerCore, event: &ChangedObject) {
         if !self.set.has_stand_ins() {
             return;
         }
@@ -160,7 +160,7 @@ impl Workloads {
     }
 
     /// Queues all objects of a resource.
-    fn add_all(&mut self, core: &Core, controller: Controller, resource: Resource) {
+    fn add_all(&mut self, core: &ServerCore, controller: Controller, resource: Resource) {
         if self.set.has(controller) {
             for held in objects::list(core, resource, "") {
                 let namespace = meta::text(&held.value, "namespace");
@@ -175,7 +175,7 @@ impl Workloads {
         let needed = controller == Controller::Deployments;
         if self.set.has(controller) && (!needed || self.set.has(Controller::ReplicaSets)) {
             let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            self.queue.insert(Key { controller, namespace, name });
+            self.queue.insert(WorkloadKey { controller, namespace, name });
         }
     }
 
@@ -185,7 +185,7 @@ impl Workloads {
     }
 
     /// Works off a key; returns whether any was queued.
-    pub(super) fn work(&mut self, core: &Arc<Core>) -> bool {
+    pub(super) fn work(&mut self, core: &Arc<ServerCore>) -> bool {
         let now = core.clock.seconds();
         while let Some(done) = self.calls.try_join_next() {
             self.take(done.ok());
@@ -223,8 +223,8 @@ impl Workloads {
     }
 
     /// Notes the failure of work, and returns the seconds until the next try.
-    fn failed(&mut self, key: &Key, error: &crate::status::ApiError) -> i64 {
-        let Key { controller, namespace, name } = key;
+    fn failed(&mut self, key: &WorkloadKey, error: &crate::status::ApiError) -> i64 {
+        let WorkloadKey { controller, namespace, name } = key;
         tracing::debug!(?controller, namespace, name, %error, "a stand-in could not do its work");
         let before = self.failures.entry(key.clone()).or_default();
         let pause = RETRY << (*before).min(DOUBLINGS);
@@ -233,13 +233,13 @@ impl Workloads {
     }
 
     /// Puts the questions of a creation to their webhooks.
-    fn ask(&mut self, core: &Arc<Core>, key: Key, session: Arc<Session>) {
+    fn ask(&mut self, core: &Arc<ServerCore>, key: WorkloadKey, session: Arc<WebhookSession>) {
         self.asked.insert(key.clone());
         let (core, slots) = (core.clone(), self.slots.clone());
         self.calls.spawn(async move {
             // Never closed.
             let _slot = slots.acquire_owned().await;
-            let failure = Run::new(session.clone(), None).goes_on(&core).await.err();
+            let failure = WebhookRounds::new(session.clone(), None).goes_on(&core).await.err();
             (key, (session, failure))
         });
     }
@@ -254,7 +254,7 @@ impl Workloads {
     }
 
     /// Queues a key whose webhooks have answered; `None` if the call panicked.
-    fn take(&mut self, done: Option<(Key, Answered)>) {
+    fn take(&mut self, done: Option<(WorkloadKey, WebhookAnswers)>) {
         let Some((key, answered)) = done else { return };
         self.asked.remove(&key);
         self.answered.insert(key.clone(), answered);
@@ -262,7 +262,7 @@ impl Workloads {
     }
 
     /// Forgets the time of a key.
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &WorkloadKey) {
         if let Some(at) = self.later.remove(key) {
             self.times.remove(&(at, key.clone()));
         }
@@ -288,8 +288,8 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
 }
 
 /// Works off a key.
-fn sync(turn: &WorkloadReconcile<'_>, key: &Key) -> Done {
-    let Key { controller, namespace, name } = key;
+fn sync(turn: &WorkloadReconcile<'_>, key: &WorkloadKey) -> WorkResult {
+    let WorkloadKey { controller, namespace, name } = key;
     match controller {
         Controller::Deployments => deployments::sync(turn, namespace, name),
         Controller::ReplicaSets => replicasets::sync(turn, namespace, name),

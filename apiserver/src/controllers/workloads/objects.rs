@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
-use crate::storage::{self, Object};
+use crate::storage::{self, StoredObject};
 use crate::verbs::options::{DeleteOptions, Propagation};
 use crate::verbs::update::{self, NextState};
-use crate::verbs::{Call, create, delete};
+use crate::verbs::{VerbCall, create, delete};
 
 /// Longest message of an event, in characters.
 const LONGEST_MESSAGE: usize = 1024;
@@ -37,18 +37,22 @@ pub(super) const VOLUMES: Resource = ("", "persistentvolumes");
 
 /// Returns a call about an object.
 pub(super) fn call(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     namespace: &str,
     name: &str,
-) -> Result<Call, ApiError> {
+) -> Result<VerbCall, ApiError> {
     let kind = core.kind(resource.0, resource.1).ok_or_else(ApiError::no_resource)?;
     super::super::call(core, &kind, namespace, name).ok_or_else(ApiError::no_resource)
 }
 
 /// Returns the objects of a namespace, or of all namespaces if the name is empty, in order of
 /// names.
-pub(super) fn list(core: &Core, resource: Resource, namespace: &str) -> Vec<Arc<Object>> {
+pub(super) fn list(
+    core: &ServerCore,
+    resource: Resource,
+    namespace: &str,
+) -> Vec<Arc<StoredObject>> {
     let Some(kind) = core.kind(resource.0, resource.1) else { return Vec::new() };
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     storage::in_namespace(&snapshot, namespace).map(|(_, held)| held.clone()).collect()
@@ -56,18 +60,18 @@ pub(super) fn list(core: &Core, resource: Resource, namespace: &str) -> Vec<Arc<
 
 /// Returns an object.
 pub(super) fn get(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     namespace: &str,
     name: &str,
-) -> Option<Arc<Object>> {
+) -> Option<Arc<StoredObject>> {
     let kind = core.kind(resource.0, resource.1)?;
     core.store.get(&kind.storage, &storage::key(namespace, name))
 }
 
 /// Creates an object.
 pub(super) fn create(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     namespace: &str,
     object: Value,
@@ -78,7 +82,7 @@ pub(super) fn create(
 
 /// Creates an object, unless the name is taken.
 pub(super) fn create_if_absent(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     namespace: &str,
     object: Value,
@@ -91,7 +95,7 @@ pub(super) fn create_if_absent(
 
 /// Deletes an object, if still the given object; `grace` is the grace period of a Pod.
 pub(super) fn remove(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     object: &Value,
     grace: Option<i64>,
@@ -111,7 +115,7 @@ pub(super) fn remove(
 /// Changes an object, if still the given object. A change to the stored state itself writes
 /// nothing.
 pub(super) fn change(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     object: &Value,
     subresource: &str,
@@ -135,7 +139,7 @@ pub(super) fn change(
 
 /// Writes the status of an object.
 pub(super) fn set_status(
-    core: &Core,
+    core: &ServerCore,
     resource: Resource,
     object: &Value,
     status: &Value,
@@ -153,7 +157,7 @@ pub(super) fn controller_of(object: &Value) -> Option<&Value> {
 }
 
 /// Returns the objects of a resource that an object controls.
-pub(super) fn owned(core: &Core, resource: Resource, owner: &Value) -> Vec<Value> {
+pub(super) fn owned(core: &ServerCore, resource: Resource, owner: &Value) -> Vec<Value> {
     let uid = &owner["metadata"]["uid"];
     let all = list(core, resource, meta::text(owner, "namespace")).into_iter();
     all.filter(|held| controller_of(&held.value).is_some_and(|owner| owner["uid"] == *uid))
@@ -171,7 +175,7 @@ pub(super) fn owner(api_version: &str, kind: &str, object: &Value) -> Value {
 
 /// An event about an object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Note<'a> {
+pub(super) struct ObjectEvent<'a> {
     /// Controller that reports the event.
     pub(super) from: &'a str,
     /// `apiVersion` of the object.
@@ -185,14 +189,14 @@ pub(super) struct Note<'a> {
 }
 
 /// Writes an event. A failure changes nothing: events are for people.
-pub(super) fn note(core: &Core, about: &Value, note: Note<'_>, message: &str) {
+pub(super) fn note(core: &ServerCore, about: &Value, note: ObjectEvent<'_>, message: &str) {
     let suffix: String = core.rng.bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     write_note(core, about, note, message, &suffix);
 }
 
 /// Writes an event that may happen again and again: repetitions are counted, with the last message,
 /// in a single event. Messages differ: they name an object that has a new name each time.
-pub(super) fn note_again(core: &Core, about: &Value, note: Note<'_>, message: &str) {
+pub(super) fn note_again(core: &ServerCore, about: &Value, note: ObjectEvent<'_>, message: &str) {
     let suffix = hash(&json!([about["metadata"]["uid"], note.reason]));
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
     let Some(held) = get(core, EVENTS, namespace, &format!("{name}.{suffix}")) else {
@@ -215,7 +219,13 @@ fn shortened(message: &str) -> String {
 }
 
 /// Writes an event whose name ends with a suffix.
-fn write_note(core: &Core, about: &Value, note: Note<'_>, message: &str, suffix: &str) {
+fn write_note(
+    core: &ServerCore,
+    about: &Value,
+    note: ObjectEvent<'_>,
+    message: &str,
+    suffix: &str,
+) {
     let metadata = &about["metadata"];
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
     let now = core.clock.rfc3339();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::objects::{self, Note};
+use super::objects::{self, ObjectEvent};
 use super::reconcile::WorkloadReconcile;
 use crate::clock;
 use crate::kinds::meta;
@@ -29,7 +29,7 @@ pub(super) fn from_template(template: &Value, owner: Value) -> Value {
 pub(super) fn create(
     turn: &WorkloadReconcile<'_>,
     owner: &Value,
-    note: Note<'_>,
+    note: ObjectEvent<'_>,
     namespace: &str,
     pod: Value,
 ) -> Result<Value, ApiError> {

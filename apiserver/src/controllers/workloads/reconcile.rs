@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Key;
-use super::objects::{self, Note, Resource};
+use super::WorkloadKey;
+use super::objects::{self, ObjectEvent, Resource};
 use crate::auth::User;
 use crate::controllers::selection::Controller;
-use crate::core::Core;
-use crate::hooks::Session;
+use crate::core::ServerCore;
+use crate::hooks::WebhookSession;
 use crate::status::ApiError;
 use crate::verbs::create;
 
@@ -27,30 +27,34 @@ const ACCOUNTS: &str = "system:serviceaccounts";
 /// A reconcile of a key.
 #[derive(Debug)]
 pub(super) struct WorkloadReconcile<'a> {
-    core: &'a Core,
+    core: &'a ServerCore,
     /// Account of the controller.
     user: User,
     /// Questions and answers of the next creation.
-    session: RefCell<Arc<Session>>,
+    session: RefCell<Arc<WebhookSession>>,
     /// Failure of the next creation, which ran out of time.
     failure: RefCell<Option<ApiError>>,
 }
 
 impl Deref for WorkloadReconcile<'_> {
-    type Target = Core;
+    type Target = ServerCore;
 
-    fn deref(&self) -> &Core {
+    fn deref(&self) -> &ServerCore {
         self.core
     }
 }
 
 /// The answers for the first creation of a turn, and the failure if answers did not come in time.
-pub(super) type Answered = (Arc<Session>, Option<ApiError>);
+pub(super) type WebhookAnswers = (Arc<WebhookSession>, Option<ApiError>);
 
 impl<'a> WorkloadReconcile<'a> {
     /// Returns a look at a key; `answered` after a wait for webhooks.
-    pub(super) fn new(core: &'a Core, key: &Key, answered: Option<Answered>) -> Self {
-        let (session, failure) = answered.unwrap_or_else(|| (Session::open(), None));
+    pub(super) fn new(
+        core: &'a ServerCore,
+        key: &WorkloadKey,
+        answered: Option<WebhookAnswers>,
+    ) -> Self {
+        let (session, failure) = answered.unwrap_or_else(|| (WebhookSession::open(), None));
         let name = format!("system:serviceaccount:kube-system:{}", account(key.controller));
         let groups = [ACCOUNTS, "system:serviceaccounts:kube-system"];
         let user = User::new(name, &groups).authenticated();
@@ -73,17 +77,23 @@ impl<'a> WorkloadReconcile<'a> {
         };
         if !call.session.is_waiting() {
             // The next object has a uid and a name of its own, and needs separate answers.
-            *self.session.borrow_mut() = Session::open();
+            *self.session.borrow_mut() = WebhookSession::open();
         }
         made.map(|answer| answer.value)
     }
 
     /// Writes the event about an object that could not be created: not while webhooks are asked,
     /// nor in a namespace that is about to go.
-    pub(super) fn note_failure(&self, about: &Value, note: Note<'_>, error: &ApiError, text: &str) {
+    pub(super) fn note_failure(
+        &self,
+        about: &Value,
+        note: ObjectEvent<'_>,
+        error: &ApiError,
+        text: &str,
+    ) {
         let is_ending = error.causes().iter().any(|cause| cause.reason == "NamespaceTerminating");
         if !self.is_waiting() && !is_ending {
-            let note = Note { level: "Warning", ..note };
+            let note = ObjectEvent { level: "Warning", ..note };
             objects::note_again(self, about, note, text);
         }
     }
@@ -94,7 +104,7 @@ impl<'a> WorkloadReconcile<'a> {
     }
 
     /// Returns the session of a creation that waits for webhooks.
-    pub(super) fn into_waiting(self) -> Option<Arc<Session>> {
+    pub(super) fn into_waiting(self) -> Option<Arc<WebhookSession>> {
         Some(self.session.into_inner()).filter(|session| session.is_waiting())
     }
 }

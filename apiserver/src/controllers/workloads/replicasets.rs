@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::objects::{self, Note, PODS, REPLICASETS};
+use super::objects::{self, ObjectEvent, PODS, REPLICASETS};
 use super::reconcile::WorkloadReconcile;
-use super::{Done, pods};
-use crate::core::Core;
+use super::{WorkResult, pods};
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::selectors::selects;
 use crate::status::ApiError;
@@ -14,7 +14,7 @@ use crate::status::ApiError;
 pub(super) const FAILURE: &str = "ReplicaFailure";
 
 /// Creates and deletes Pods of a `ReplicaSet`, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, REPLICASETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     let all = objects::owned(turn, PODS, set);
@@ -60,9 +60,9 @@ fn scale(
 }
 
 /// Returns an event of the controller.
-fn note(reason: &str) -> Note<'_> {
+fn note(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("replicaset-controller", "apps/v1");
-    Note { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
+    ObjectEvent { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
 }
 
 /// Returns the condition of a set whose Pods cannot be created or deleted. The first text stays
@@ -89,12 +89,12 @@ fn failure(
 
 /// Writes the status; returns when a Pod becomes available next.
 fn report(
-    core: &Core,
+    core: &ServerCore,
     set: &Value,
     active: &[Value],
     terminating: usize,
     failure: Option<Value>,
-) -> Done {
+) -> WorkResult {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
     let labels = json!({"matchLabels": set["spec"]["template"]["metadata"]["labels"]});
     let mut status = json!({

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::objects::{self, REVISIONS};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
@@ -20,7 +20,7 @@ fn number(revision: &Value) -> i64 {
 /// Stores the revision of the present template, as the newest; returns the revision's name. A
 /// template that comes back, as by `kubectl rollout undo`, takes the old revision with a new
 /// number.
-pub(super) fn record(core: &Core, kind: &str, set: &Value) -> Result<String, ApiError> {
+pub(super) fn record(core: &ServerCore, kind: &str, set: &Value) -> Result<String, ApiError> {
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let hash = objects::hash(&set["spec"]["template"]);
     let own = format!("{name}-{hash}");
@@ -55,7 +55,7 @@ pub(super) fn record(core: &Core, kind: &str, set: &Value) -> Result<String, Api
 }
 
 /// Deletes the oldest revisions beyond the limit, except those in use: names, or hashes of Pods.
-pub(super) fn prune(core: &Core, set: &Value, used: &BTreeSet<&str>) -> Result<(), ApiError> {
+pub(super) fn prune(core: &ServerCore, set: &Value, used: &BTreeSet<&str>) -> Result<(), ApiError> {
     let mut held = objects::owned(core, REVISIONS, set);
     held.sort_by_key(number);
     // The newest revision is that of the present template.

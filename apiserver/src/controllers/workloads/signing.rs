@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::objects::{self, Resource};
-use super::{Done, RETRY};
-use crate::auth::signer::{Grant, Request};
-use crate::core::Core;
+use super::{RETRY, WorkResult};
+use crate::auth::signer::{Grant, SigningRequest};
+use crate::core::ServerCore;
 
 const REQUESTS: Resource = ("certificates.k8s.io", "certificatesigningrequests");
 
@@ -25,7 +25,7 @@ const BACKDATE: i64 = 300;
 const SHORT: i64 = 8 * 3600;
 
 /// Signs a request, or gives the reason of a refusal in a condition.
-pub(super) fn sync(core: &Core, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, name: &str) -> WorkResult {
     let Some(held) = objects::get(core, REQUESTS, "", name) else { return Ok(None) };
     let request = &held.value;
     let signer = request["spec"]["signerName"].as_str().unwrap_or_default();
@@ -60,13 +60,13 @@ pub(super) fn sync(core: &Core, name: &str) -> Done {
 }
 
 /// Issues the certificate of a request; `None` without an authority.
-fn issue(core: &Core, object: &Value, signer: &str) -> Option<Result<String, String>> {
+fn issue(core: &ServerCore, object: &Value, signer: &str) -> Option<Result<String, String>> {
     let authority = core.signer.lock().clone()?;
     let spec = &object["spec"];
     let usages: Vec<&str> =
         objects::items(spec, "usages").iter().filter_map(Value::as_str).collect();
     let pem = STANDARD.decode(spec["request"].as_str().unwrap_or_default()).unwrap_or_default();
-    let request = match Request::read(&pem) {
+    let request = match SigningRequest::read(&pem) {
         Ok(request) => request,
         Err(why) => return Some(Err(why)),
     };
@@ -87,7 +87,7 @@ fn issue(core: &Core, object: &Value, signer: &str) -> Option<Result<String, Str
 }
 
 /// Fails if a signer does not issue such a certificate.
-fn check(request: &Request, usages: &[&str], signer: &str) -> Result<(), String> {
+fn check(request: &SigningRequest, usages: &[&str], signer: &str) -> Result<(), String> {
     if signer == CLIENT {
         let known = ["digital signature", "key encipherment", "client auth"];
         if let Some(usage) = usages.iter().find(|usage| !known.contains(usage)) {

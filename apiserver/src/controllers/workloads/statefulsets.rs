@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::objects::{self, CLAIMS, Note, PODS, REVISIONS, STATEFULSETS};
+use super::objects::{self, CLAIMS, ObjectEvent, PODS, REVISIONS, STATEFULSETS};
 use super::reconcile::WorkloadReconcile;
 use super::revisions::{self, HASH as REVISION};
-use super::{Done, pods};
-use crate::core::Core;
+use super::{WorkResult, pods};
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
@@ -22,7 +22,7 @@ struct Revisions {
 }
 
 /// Creates and deletes Pods of a `StatefulSet`, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(turn, STATEFULSETS, namespace, name) else { return Ok(None) };
     let set = &held.value;
     if meta::terminating(set) {
@@ -40,7 +40,7 @@ pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) ->
 }
 
 /// Returns the revisions; a new present revision is stored.
-fn revisions(core: &Core, set: &Value) -> Result<Revisions, ApiError> {
+fn revisions(core: &ServerCore, set: &Value) -> Result<Revisions, ApiError> {
     let update = revisions::record(core, "StatefulSet", set)?;
     let current = set["status"]["currentRevision"].as_str().filter(|name| !name.is_empty());
     let current = current.unwrap_or(&update).to_owned();
@@ -96,7 +96,12 @@ fn step(turn: &WorkloadReconcile<'_>, set: &Value, revisions: &Revisions) -> Res
 }
 
 /// Replaces a Pod of an older revision, the highest ordinal first.
-fn update(core: &Core, set: &Value, revisions: &Revisions, held: &[Value]) -> Result<(), ApiError> {
+fn update(
+    core: &ServerCore,
+    set: &Value,
+    revisions: &Revisions,
+    held: &[Value],
+) -> Result<(), ApiError> {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
     }
@@ -121,7 +126,7 @@ fn partition(set: &Value) -> i64 {
 }
 
 /// Deletes a Pod.
-fn delete(core: &Core, set: &Value, pod: &Value) -> Result<(), ApiError> {
+fn delete(core: &ServerCore, set: &Value, pod: &Value) -> Result<(), ApiError> {
     if meta::terminating(pod) {
         return Ok(());
     }
@@ -230,13 +235,13 @@ fn create_claim(
 }
 
 /// Returns an event of the controller.
-fn note(reason: &str) -> Note<'_> {
+fn note(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("statefulset-controller", "apps/v1");
-    Note { from, api_version, kind: "StatefulSet", level: "Normal", reason }
+    ObjectEvent { from, api_version, kind: "StatefulSet", level: "Normal", reason }
 }
 
 /// Writes the status; returns when a Pod becomes available next.
-fn report(core: &Core, set: &Value, revisions: &Revisions) -> Done {
+fn report(core: &ServerCore, set: &Value, revisions: &Revisions) -> WorkResult {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
     let held = objects::owned(core, PODS, set);
     let count = |is: &dyn Fn(&Value) -> bool| held.iter().filter(|pod| is(pod)).count();

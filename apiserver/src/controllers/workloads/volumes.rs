@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::Done;
+use super::WorkResult;
 use super::objects::{self, CLAIMS, PODS, VOLUMES};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::kinds::quantity::Quantity;
 use crate::status::ApiError;
@@ -22,7 +22,7 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const PROVISIONER: &str = "windlass.dev/provisioner";
 
 /// Binds a claim, or releases it and its volume.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     let Some(held) = objects::get(core, CLAIMS, namespace, name) else {
         return release(core, namespace, name).map(|()| None);
     };
@@ -60,7 +60,7 @@ fn size(text: &Value) -> Option<Quantity> {
 }
 
 /// Finds the smallest volume that fits a claim.
-fn find(core: &Core, claim: &Value) -> Option<Value> {
+fn find(core: &ServerCore, claim: &Value) -> Option<Value> {
     let all = objects::list(core, VOLUMES, "");
     if let Some(own) = all.iter().find(|volume| is_for(&volume.value, claim)) {
         return Some(own.value.clone());
@@ -86,7 +86,7 @@ fn find(core: &Core, claim: &Value) -> Option<Value> {
 }
 
 /// Makes a volume for a claim.
-fn provision(core: &Core, claim: &Value) -> Result<Value, ApiError> {
+fn provision(core: &ServerCore, claim: &Value) -> Result<Value, ApiError> {
     let spec = &claim["spec"];
     let uid = meta::text(claim, "uid");
     let name = format!("pvc-{uid}");
@@ -119,7 +119,7 @@ fn reference(claim: &Value) -> Value {
 }
 
 /// Binds a volume and a claim to each other.
-fn bind(core: &Core, claim: &Value, volume: &Value) -> Result<(), ApiError> {
+fn bind(core: &ServerCore, claim: &Value, volume: &Value) -> Result<(), ApiError> {
     if !volume["spec"]["claimRef"].is_null() && !is_for(volume, claim) {
         return Ok(());
     }
@@ -153,7 +153,7 @@ fn annotate(object: &mut Value, name: &str) {
 }
 
 /// Writes the phase of a volume.
-fn set_phase(core: &Core, volume: &Value, phase: &str) -> Result<(), ApiError> {
+fn set_phase(core: &ServerCore, volume: &Value, phase: &str) -> Result<(), ApiError> {
     let name = meta::text(volume, "name");
     let Some(held) = objects::get(core, VOLUMES, "", name) else { return Ok(()) };
     if held.value["status"]["phase"] == phase {
@@ -166,7 +166,7 @@ fn set_phase(core: &Core, volume: &Value, phase: &str) -> Result<(), ApiError> {
 }
 
 /// Lets the volumes of a claim go that no longer exists.
-fn release(core: &Core, namespace: &str, name: &str) -> Result<(), ApiError> {
+fn release(core: &ServerCore, namespace: &str, name: &str) -> Result<(), ApiError> {
     let gone = json!({"metadata": {"namespace": namespace, "name": name}});
     for held in objects::list(core, VOLUMES, "") {
         let volume = &held.value;
@@ -188,7 +188,7 @@ fn release(core: &Core, namespace: &str, name: &str) -> Result<(), ApiError> {
 }
 
 /// Lets a claim go that no Pod uses.
-fn unprotect(core: &Core, claim: &Value) -> Result<(), ApiError> {
+fn unprotect(core: &ServerCore, claim: &Value) -> Result<(), ApiError> {
     let name = meta::text(claim, "name");
     let uses = |pod: &Value| {
         !super::pods::is_finished(pod)
@@ -205,7 +205,7 @@ fn unprotect(core: &Core, claim: &Value) -> Result<(), ApiError> {
 
 /// Removes a finalizer from an object, if present.
 fn drop_finalizer(
-    core: &Core,
+    core: &ServerCore,
     resource: objects::Resource,
     object: &Value,
     finalizer: &str,

@@ -112,7 +112,7 @@ impl Emitter {
 
     /// Writes a text; a key has no line breaks.
     fn text(&mut self, text: &str, is_key: bool, indent: usize) {
-        let form = Form::of(text);
+        let form = ScalarStyles::of(text);
         let is_plain = is_text(text);
         if form.has_lines && form.block && !is_key {
             self.literal(text, indent);
@@ -247,17 +247,17 @@ impl Emitter {
     }
 }
 
-/// Forms in which a text can be written.
-struct Form {
+/// Styles in which a text can be written.
+struct ScalarStyles {
     has_lines: bool,
     plain: bool,
     single: bool,
     block: bool,
 }
 
-impl Form {
+impl ScalarStyles {
     /// Returns the forms of a text.
-    fn of(text: &str) -> Form {
+    fn of(text: &str) -> ScalarStyles {
         let chars: Vec<char> = text.chars().collect();
         let is_blank = |c: Option<&char>| matches!(c, None | Some(' ' | '\t' | '\n'));
         let mut has_marks = text.starts_with("---") || text.starts_with("...");
@@ -280,7 +280,7 @@ impl Form {
         let has_lines = chars.iter().any(|c| is_break(*c));
         let ends = |c: Option<&char>| c.is_some_and(|c| *c == ' ' || is_break(*c));
         let at_ends = ends(chars.first()) || ends(chars.last());
-        Form {
+        ScalarStyles {
             has_lines,
             plain: !(has_marks || special || break_space || has_lines || at_ends),
             single: !(special || break_space),

@@ -35,7 +35,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Body, String> {
     let found = RefCell::default();
     let parsed =
         serde_saphyr::with_deserializer_from_str_with_options(document, options, |reader| {
-            Any(&found).deserialize(reader)
+            AnyYaml(&found).deserialize(reader)
         });
     let value = parsed.map_err(|why| reason(&why.to_string(), document))?;
     // The start of a body that is no object is shown as sent.
@@ -76,18 +76,18 @@ fn reason(why: &str, text: &str) -> String {
 
 /// Deserializer of any YAML value, which notes the repeated keys.
 #[derive(Clone, Copy)]
-struct Any<'a>(&'a RefCell<Vec<String>>);
+struct AnyYaml<'a>(&'a RefCell<Vec<String>>);
 
 /// A key with the place in the text.
-struct Key(Value);
+struct YamlKey(Value);
 
-impl<'de> serde::Deserialize<'de> for Key {
+impl<'de> serde::Deserialize<'de> for YamlKey {
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        Any(&RefCell::default()).deserialize(reader).map(Self)
+        AnyYaml(&RefCell::default()).deserialize(reader).map(Self)
     }
 }
 
-impl Key {
+impl YamlKey {
     /// Returns the key as a text: Go turns keys of other types into texts.
     fn text(self) -> String {
         match self.0 {
@@ -97,7 +97,7 @@ impl Key {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Any<'_> {
+impl<'de> DeserializeSeed<'de> for AnyYaml<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -105,7 +105,7 @@ impl<'de> DeserializeSeed<'de> for Any<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Any<'_> {
+impl<'de> Visitor<'de> for AnyYaml<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -154,7 +154,7 @@ impl<'de> Visitor<'de> for Any<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut out = Map::new();
-        while let Some(key) = fields.next_key::<serde_saphyr::Spanned<Key>>()? {
+        while let Some(key) = fields.next_key::<serde_saphyr::Spanned<YamlKey>>()? {
             let line = key.referenced.line();
             let value = fields.next_value_seed(self)?;
             let shown = key.value.0.to_string();

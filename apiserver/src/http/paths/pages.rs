@@ -4,8 +4,8 @@ use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::core::Core;
-use crate::http::codec::{self, Entry, Format};
+use crate::core::ServerCore;
+use crate::http::codec::{self, AcceptEntry, Format};
 use crate::http::exchange::{DecodedRequest, Reply};
 use crate::status::ApiError;
 
@@ -20,14 +20,14 @@ const WARNING: &str = "Warning: This endpoint is not meant to be machine parseab
 
 /// A page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum ServerPage {
     /// The flags of the server.
     Flags,
     /// Versions, age and paths of the server.
     State,
 }
 
-impl Page {
+impl ServerPage {
     /// Returns the name of the page in paths and texts, and the kind of the versioned forms.
     fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -38,7 +38,11 @@ impl Page {
 }
 
 /// Answers a page in the form that the client accepts.
-pub(super) fn serve(core: &Core, asked: &DecodedRequest, page: Page) -> Result<Reply, ApiError> {
+pub(super) fn serve(
+    core: &ServerCore,
+    asked: &DecodedRequest,
+    page: ServerPage,
+) -> Result<Reply, ApiError> {
     let entries = codec::entries(&asked.parts.headers);
     let chosen = match entries.as_slice() {
         [] => Some((None, String::new())),
@@ -135,7 +139,7 @@ fn failure_format(headers: &HeaderMap) -> Format {
 
 /// Returns the format that an entry accepts, `None` for the text, and the version; no value if the
 /// page has no such form.
-fn form(entry: &Entry, page: Page) -> Option<(Option<Format>, String)> {
+fn form(entry: &AcceptEntry, page: ServerPage) -> Option<(Option<Format>, String)> {
     let [kind, group, version] = ["as", "g", "v"].map(|name| entry.parameter(name));
     if [kind, group, version].iter().all(|part| part.is_empty()) {
         return matches!(entry.media(), "text/plain" | "text/*" | "*/*")
@@ -148,10 +152,12 @@ fn form(entry: &Entry, page: Page) -> Option<(Option<Format>, String)> {
 }
 
 /// Returns the fields of a page besides kind and metadata.
-fn content(core: &Core, page: Page) -> Value {
+fn content(core: &ServerCore, page: ServerPage) -> Value {
     match page {
-        Page::Flags => json!({"flags": flags(core).into_iter().collect::<serde_json::Map<_, _>>()}),
-        Page::State => {
+        ServerPage::Flags => {
+            json!({"flags": flags(core).into_iter().collect::<serde_json::Map<_, _>>()})
+        }
+        ServerPage::State => {
             let elapsed = core.clock.elapsed().as_secs();
             let since = i64::try_from(elapsed).unwrap_or(0).saturating_neg();
             json!({
@@ -168,7 +174,7 @@ const PATHS: [&str; 7] =
     ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
 
 /// Returns the flags of kube-apiserver that say the same of this server, sorted.
-fn flags(core: &Core) -> Vec<(String, Value)> {
+fn flags(core: &ServerCore) -> Vec<(String, Value)> {
     let issuer = format!("[{}]", core.issuer.url());
     [
         ("allow-privileged", "true"),
@@ -184,15 +190,15 @@ fn flags(core: &Core) -> Vec<(String, Value)> {
 }
 
 /// Returns a page as a text.
-fn text(core: &Core, page: Page) -> String {
+fn text(core: &ServerCore, page: ServerPage) -> String {
     let mut text = format!("\n{COMPONENT} {}\n{WARNING}\n", page.names().0);
     match page {
-        Page::Flags => {
+        ServerPage::Flags => {
             for (name, value) in flags(core) {
                 text.push_str(&format!("{name}={}\n", value.as_str().unwrap_or_default()));
             }
         }
-        Page::State => {
+        ServerPage::State => {
             let content = content(core, page);
             let field = |name: &str| content[name].as_str().unwrap_or_default().to_owned();
             let up = core.clock.elapsed().as_secs();

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::super::body::Payload;
 use super::super::exchange::Reply;
-use super::Session;
+use super::SocketSession;
 
 /// Version of the protocol.
 const VERSION: &str = "13";
@@ -46,7 +46,7 @@ pub(super) fn offered(request: &Parts) -> Vec<&str> {
 }
 
 /// Answers the handshake of a watch, which needs an origin, and takes any single subprotocol.
-pub(super) fn answer_watch(request: &Parts, session: Session) -> Reply {
+pub(super) fn answer_watch(request: &Parts, session: SocketSession) -> Reply {
     if let Some(refused) = fault(request) {
         return refused;
     }
@@ -65,7 +65,7 @@ pub(super) fn answer_watch(request: &Parts, session: Session) -> Reply {
 pub(super) fn answer_channels(
     request: &Parts,
     known: &[&str],
-    session: impl FnOnce(&str) -> Session,
+    session: impl FnOnce(&str) -> SocketSession,
 ) -> Reply {
     if let Some(refused) = fault(request) {
         return refused;
@@ -104,7 +104,7 @@ fn refusal(code: u16, text: &'static str) -> Reply {
 }
 
 /// Returns the answer that turns the connection into a WebSocket; `protocol` is empty for none.
-fn accept(request: &Parts, protocol: &str, session: Session) -> Reply {
+fn accept(request: &Parts, protocol: &str, session: SocketSession) -> Reply {
     let key = first(&request.headers, &SEC_WEBSOCKET_KEY);
     let mut headers = vec![
         ("upgrade", "websocket".to_owned()),

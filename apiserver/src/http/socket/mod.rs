@@ -32,7 +32,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSoc
 use tokio_tungstenite::tungstenite::{Error, Utf8Bytes};
 
 use super::body::{Payload, Stream};
-use super::connection::Running;
+use super::connection::ActiveRequest;
 use super::exchange::{DecodedRequest, Reply};
 use crate::status::ApiError;
 use crate::verbs::subresources::connect::PodSession;
@@ -56,7 +56,7 @@ const CLOSE: Duration = Duration::from_secs(1);
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// The content of a WebSocket.
-pub(crate) enum Session {
+pub(crate) enum SocketSession {
     /// The events of a watch, each in a message; in text messages if `is_text`.
     Watch { stream: Stream, is_text: bool },
     /// A session with a Pod.
@@ -65,10 +65,10 @@ pub(crate) enum Session {
 
 /// A session and the connection that will carry it.
 pub(super) struct Upgrading {
-    pub(super) session: Session,
+    pub(super) session: SocketSession,
     pub(super) upgrade: OnUpgrade,
     /// The request, which runs as long as the session.
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<ActiveRequest>,
 }
 
 /// Reason why the server ends a session.
@@ -103,7 +103,7 @@ pub(super) fn upgrade(asked: &DecodedRequest, mut reply: Reply) -> Reply {
     match std::mem::replace(&mut reply.payload, Payload::Whole(None)) {
         Payload::Stream(stream) => {
             let is_text = !reply.media.contains("protobuf");
-            handshake::answer_watch(&asked.parts, Session::Watch { stream, is_text })
+            handshake::answer_watch(&asked.parts, SocketSession::Watch { stream, is_text })
         }
         payload => Reply { payload, ..reply },
     }
@@ -118,7 +118,7 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
     let offered = handshake::offered(request);
     let is_newest = is_wanted(request) && offered.contains(&NEWEST);
     let is_spdy = !is_wanted(request);
-    let (known, talk): (&[&str], Talk) = match session {
+    let (known, talk): (&[&str], SessionFn) = match session {
         PodSession::Unreachable { inside: Some((command, error)), .. } if is_newest => {
             let mut status = error.body();
             if let Some(fields) = status.as_object_mut() {
@@ -142,7 +142,7 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
         }
     };
     Ok(handshake::answer_channels(request, known, |protocol| {
-        Session::Pod(talk(Channels::of(protocol)))
+        SocketSession::Pod(talk(Channels::of(protocol)))
     }))
 }
 
@@ -151,7 +151,7 @@ const SPDY: &str = "the stand-in for a kubelet speaks SPDY within a WebSocket on
                     does, such as kubectl 1.31 or later";
 
 /// A session that waits for the subprotocol.
-type Talk = Box<dyn FnOnce(Channels) -> PodTalk>;
+type SessionFn = Box<dyn FnOnce(Channels) -> PodTalk>;
 
 impl Upgrading {
     /// Runs the session to the end, and closes the connection.
@@ -170,8 +170,10 @@ impl Upgrading {
         let io = TokioIo::new(upgraded);
         let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
         let end = match session {
-            Session::Watch { stream, is_text } => watch::run(&mut socket, stream, is_text).await,
-            Session::Pod(talk) => pods::run(&mut socket, talk).await,
+            SocketSession::Watch { stream, is_text } => {
+                watch::run(&mut socket, stream, is_text).await
+            }
+            SocketSession::Pod(talk) => pods::run(&mut socket, talk).await,
         };
         close(&mut socket, end).await;
         drop(running);

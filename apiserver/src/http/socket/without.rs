@@ -5,19 +5,19 @@
 use http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 
-use crate::http::connection::Running;
+use crate::http::connection::ActiveRequest;
 use crate::http::exchange::{DecodedRequest, Reply};
 use crate::status::ApiError;
 use crate::verbs::subresources::connect::PodSession;
 
 /// The content of a WebSocket: there is none.
-pub(crate) enum Session {}
+pub(crate) enum SocketSession {}
 
 /// A session and the connection that will carry it.
 pub(super) struct Upgrading {
-    pub(super) session: Session,
+    pub(super) session: SocketSession,
     pub(super) upgrade: OnUpgrade,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<ActiveRequest>,
 }
 
 impl Upgrading {

@@ -3,18 +3,18 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::ApiServer;
-use crate::faults::{Action, Fault, ObservedChange, ObservedRequest, Observer};
+use crate::faults::{Fault, FaultAction, ObservedChange, ObservedRequest, Observer};
 use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_request_can_fail_before_or_after_it_was_executed() {
     let (server, mut client) = start().await;
-    server.faults().add(Fault::new(Action::Answer(500)).on("create").resource("configmaps"));
+    server.faults().add(Fault::new(FaultAction::Answer(500)).on("create").resource("configmaps"));
     assert_eq!(client.post(MAPS, map("a")).await.code, 500);
     assert!(server.get_object("", "configmaps", "default", "a").is_none());
     server
         .faults()
-        .add(Fault::new(Action::ExecuteThenAnswer(504)).on("create").resource("configmaps"));
+        .add(Fault::new(FaultAction::ExecuteThenAnswer(504)).on("create").resource("configmaps"));
     assert_eq!(client.post(MAPS, map("a")).await.code, 504);
     assert!(server.get_object("", "configmaps", "default", "a").is_some());
     let codes: Vec<u16> = server.requests().iter().map(|request| request.code).collect();
@@ -24,7 +24,7 @@ async fn a_request_can_fail_before_or_after_it_was_executed() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_can_drop_after_the_work_was_done() {
     let (server, mut client) = start().await;
-    server.faults().add(Fault::new(Action::ExecuteThenDrop).on("create"));
+    server.faults().add(Fault::new(FaultAction::ExecuteThenDrop).on("create"));
     let body = map("a").to_string();
     assert!(client.open("POST", MAPS, &[], body).await.is_err());
     assert!(server.get_object("", "configmaps", "default", "a").is_some());
@@ -35,11 +35,11 @@ async fn a_connection_can_drop_after_the_work_was_done() {
 #[tokio::test(start_paused = true)]
 async fn a_request_can_hang_or_be_late() {
     let (server, mut client) = start().await;
-    server.faults().add(Fault::new(Action::Delay(Duration::from_secs(5))).on("get"));
+    server.faults().add(Fault::new(FaultAction::Delay(Duration::from_secs(5))).on("get"));
     let started = tokio::time::Instant::now();
     client.get(&format!("{MAPS}/a")).await;
     assert_eq!(started.elapsed().as_secs(), 5);
-    server.faults().add(Fault::new(Action::Hang).on("list"));
+    server.faults().add(Fault::new(FaultAction::Hang).on("list"));
     let waited = tokio::time::timeout(Duration::from_secs(3600), client.get(MAPS)).await;
     assert!(waited.is_err());
 }
@@ -47,7 +47,8 @@ async fn a_request_can_hang_or_be_late() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_can_ask_to_come_back_much_later() {
     let (server, mut client) = start().await;
-    let fault = Fault::new(Action::Answer(429)).then(Action::RetryAfter("86400".to_owned()));
+    let fault =
+        Fault::new(FaultAction::Answer(429)).then(FaultAction::RetryAfter("86400".to_owned()));
     let handle = server.faults().add(fault.on("list"));
     let reply = client.get(MAPS).await;
     assert_eq!((reply.code, reply.headers["retry-after"].to_str().unwrap()), (429, "86400"));
@@ -57,7 +58,7 @@ async fn an_answer_can_ask_to_come_back_much_later() {
 #[tokio::test(start_paused = true)]
 async fn watches_can_close_at_once_and_for_ever() {
     let (server, _client) = start().await;
-    let handle = server.faults().add(Fault::new(Action::CloseWatch).on("watch").always());
+    let handle = server.faults().add(Fault::new(FaultAction::CloseWatch).on("watch").always());
     for _ in 0..3 {
         let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
         assert_eq!((watch.code, watch.brief().await), (200, "END".to_owned()));
@@ -135,7 +136,7 @@ async fn one_item_can_be_undecodable_in_lists_and_watches() {
     for name in ["a", "b"] {
         client.post(DEPLOYMENTS, deployment(name, 1)).await;
     }
-    server.faults().add(Fault::new(Action::Garble("b".to_owned())).on("list|watch").always());
+    server.faults().add(Fault::new(FaultAction::Garble("b".to_owned())).on("list|watch").always());
     let list = client.get(DEPLOYMENTS).await;
     assert!(list.value["items"][0]["spec"].is_object());
     assert_eq!(list.value["items"][1]["spec"], "garbled");
@@ -149,7 +150,7 @@ async fn one_item_can_be_undecodable_in_lists_and_watches() {
 #[tokio::test(start_paused = true)]
 async fn faults_can_mean_one_client_only() {
     let (server, mut client) = start().await;
-    server.faults().add(Fault::new(Action::Answer(503)).agent("flaky").always());
+    server.faults().add(Fault::new(FaultAction::Answer(503)).agent("flaky").always());
     assert_eq!(client.send("GET", MAPS, &[("user-agent", "flaky/1")], "").await.code, 503);
     assert_eq!(client.send("GET", MAPS, &[("user-agent", "solid/1")], "").await.code, 200);
 }
@@ -170,7 +171,7 @@ async fn a_watch_can_show_again_what_it_has_shown() {
     assert_eq!(watch.brief().await, "ADDED a");
     assert!(watch.is_silent().await);
     let from = server.revision();
-    server.faults().add(Fault::new(Action::RepeatWatch(1)).on("watch"));
+    server.faults().add(Fault::new(FaultAction::RepeatWatch(1)).on("watch"));
     let mut watch = Watch::open(&server, &format!("{url}&resourceVersion={from}")).await;
     assert_eq!(watch.brief().await, "ADDED c");
 }
@@ -182,7 +183,7 @@ async fn a_watch_can_begin_on_a_server_that_lags_behind() {
     let old = server.revision();
     client.post(MAPS, map("b")).await;
     let time = Duration::from_secs(20);
-    server.faults().add(Fault::new(Action::Behind(old, time)).on("watch"));
+    server.faults().add(Fault::new(FaultAction::Behind(old, time)).on("watch"));
     let began = tokio::time::Instant::now();
     let url = format!("{MAPS}?watch=1&allowWatchBookmarks=1");
     let mut watch = Watch::open(&server, &url).await;
@@ -197,7 +198,7 @@ async fn a_watch_can_begin_on_a_server_that_lags_behind() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_can_come_late_though_its_request_was_executed_at_once() {
     let (server, mut client) = start().await;
-    let late = Action::ExecuteThenDelay(Duration::from_secs(7));
+    let late = FaultAction::ExecuteThenDelay(Duration::from_secs(7));
     server.faults().add(Fault::new(late).on("create"));
     let began = tokio::time::Instant::now();
     let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
@@ -288,12 +289,12 @@ struct Refusing {
 }
 
 impl Observer for Refusing {
-    fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
+    fn request(&self, request: &ObservedRequest<'_>) -> Vec<FaultAction> {
         if (request.verb, request.resource) != ("create", "configmaps") {
             return Vec::new();
         }
         let before = self.created.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if before == 1 { vec![Action::Answer(503)] } else { Vec::new() }
+        if before == 1 { vec![FaultAction::Answer(503)] } else { Vec::new() }
     }
 
     fn changed(&self, change: &ObservedChange<'_>) {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
-use crate::faults::{Action, Fault};
+use crate::faults::{Fault, FaultAction};
 use crate::http::test_support::*;
 use crate::{ApiServer, Builder};
 
@@ -154,10 +154,10 @@ async fn a_message_of_two_megabytes_ends_the_watch() {
 #[tokio::test(start_paused = true)]
 async fn faults_and_restarts_reach_watches_over_sockets() {
     let (server, _client) = start().await;
-    server.faults().add(Fault::new(Action::Answer(503)).on("watch"));
+    server.faults().add(Fault::new(FaultAction::Answer(503)).on("watch"));
     let refused = Socket::open(&server, &from_now(&server), &[]).await.err().unwrap();
     assert_eq!(refused.0, 503);
-    server.faults().add(Fault::new(Action::RawFrame("\u{0}no JSON\n".into())).on("watch"));
+    server.faults().add(Fault::new(FaultAction::RawFrame("\u{0}no JSON\n".into())).on("watch"));
     let mut socket = Socket::open(&server, &from_now(&server), &[]).await.unwrap();
     assert_eq!(socket.next().await, Some(Message::text("\u{0}no JSON\n")));
     server.faults().close_watches("configmaps");

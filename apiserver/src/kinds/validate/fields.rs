@@ -9,7 +9,7 @@ use crate::status::{cause, forbidden_field, invalid_value, required, unsupported
 
 /// A check, with arguments.
 #[derive(Debug)]
-pub(super) enum Check {
+pub(super) enum FieldCheck {
     /// The field has a value; the detail of the fault.
     Required(&'static str),
     /// A text is among these.
@@ -52,7 +52,7 @@ pub(super) enum Check {
     PortName,
 }
 
-impl Check {
+impl FieldCheck {
     /// Returns the check with a name; `None` for an unknown name or a bad argument.
     pub(super) fn parse(name: &str, arguments: &'static str) -> Option<Self> {
         let words = || arguments.split(' ').collect::<Vec<_>>();
@@ -151,43 +151,49 @@ pub(super) fn is_empty(value: &Value) -> bool {
 }
 
 /// Appends the faults of a field.
-pub(super) fn judge(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+pub(super) fn judge(check: &FieldCheck, value: &Value, at: &str, causes: &mut Vec<Cause>) {
     let text = value.as_str().unwrap_or_default();
     match check {
-        Check::Required(detail) => {
+        FieldCheck::Required(detail) => {
             // An empty structure behind a pointer exists; its own fields are judged.
             let is_there = value.is_object() && (at.ends_with("matchConstraints") || at == "data");
             if is_empty(value) && !is_there {
                 causes.push(required(at, detail));
             }
         }
-        Check::OneOf(known) if text.is_empty() || known.contains(&text) => {}
-        Check::SetOneOf(_) if !value.is_string() => {}
-        Check::SetOneOf(known) | Check::NeededOneOf(known) if known.contains(&text) => {}
-        Check::OneOf(known) | Check::SetOneOf(known) | Check::NeededOneOf(known) => {
+        FieldCheck::OneOf(known) if text.is_empty() || known.contains(&text) => {}
+        FieldCheck::SetOneOf(_) if !value.is_string() => {}
+        FieldCheck::SetOneOf(known) | FieldCheck::NeededOneOf(known) if known.contains(&text) => {}
+        FieldCheck::OneOf(known) | FieldCheck::SetOneOf(known) | FieldCheck::NeededOneOf(known) => {
             causes.push(unsupported(at, text, known));
         }
-        Check::Min(_) | Check::Above(..) | Check::Range(..) => number(check, value, at, causes),
-        Check::Port | Check::OptionalPort => port(check, value, at, causes),
-        Check::Label if !text.is_empty() => named(names::label(text), value, at, causes),
-        Check::Subdomain if !text.is_empty() => named(names::subdomain(text), value, at, causes),
-        Check::NeededSubdomain => {
+        FieldCheck::Min(_) | FieldCheck::Above(..) | FieldCheck::Range(..) => {
+            number(check, value, at, causes)
+        }
+        FieldCheck::Port | FieldCheck::OptionalPort => port(check, value, at, causes),
+        FieldCheck::Label if !text.is_empty() => named(names::label(text), value, at, causes),
+        FieldCheck::Subdomain if !text.is_empty() => {
+            named(names::subdomain(text), value, at, causes)
+        }
+        FieldCheck::NeededSubdomain => {
             named(names::subdomain(text), &Value::from(text), at, causes);
         }
-        Check::Label | Check::Subdomain => {}
-        Check::Labels => labels(value, at, causes),
-        Check::Selector => selector(value, at, causes),
-        Check::Address => named(cluster::ip_faults(text), value, at, causes),
-        Check::Amount => amount(value, at, causes),
-        Check::Line if text.contains(['\n', '\r']) => {
+        FieldCheck::Label | FieldCheck::Subdomain => {}
+        FieldCheck::Labels => labels(value, at, causes),
+        FieldCheck::Selector => selector(value, at, causes),
+        FieldCheck::Address => named(cluster::ip_faults(text), value, at, causes),
+        FieldCheck::Amount => amount(value, at, causes),
+        FieldCheck::Line if text.contains(['\n', '\r']) => {
             causes.push(invalid_value(at, value, "must not contain line breaks"));
         }
-        Check::Line => {}
-        Check::Segment if !text.is_empty() => named(names::path(text), value, at, causes),
-        Check::Qualified if !text.is_empty() => named(names::qualified(text), value, at, causes),
-        Check::Segment | Check::Qualified => {}
-        Check::PortName if value.is_string() => named(pod::port_name(text), value, at, causes),
-        Check::PortName => {}
+        FieldCheck::Line => {}
+        FieldCheck::Segment if !text.is_empty() => named(names::path(text), value, at, causes),
+        FieldCheck::Qualified if !text.is_empty() => {
+            named(names::qualified(text), value, at, causes)
+        }
+        FieldCheck::Segment | FieldCheck::Qualified => {}
+        FieldCheck::PortName if value.is_string() => named(pod::port_name(text), value, at, causes),
+        FieldCheck::PortName => {}
     }
 }
 
@@ -197,17 +203,19 @@ pub(super) fn named(faults: Vec<String>, value: &Value, at: &str, causes: &mut V
 }
 
 /// Appends the fault of a number outside the range.
-fn number(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+fn number(check: &FieldCheck, value: &Value, at: &str, causes: &mut Vec<Cause>) {
     let held = match (check, value.as_i64()) {
         (_, Some(number)) => number,
         // "zero" marks numbers that are not behind a pointer: absent numbers are 0.
-        (Check::Above(_, "zero"), None) if value.is_null() => 0,
+        (FieldCheck::Above(_, "zero"), None) if value.is_null() => 0,
         _ => return,
     };
     let detail = match check {
-        Check::Min(least) if held < *least => format!("must be greater than or equal to {least}"),
-        Check::Above(least, word) if held <= *least => format!("must be greater than {word}"),
-        Check::Range(least, most) if !(*least..=*most).contains(&held) => {
+        FieldCheck::Min(least) if held < *least => {
+            format!("must be greater than or equal to {least}")
+        }
+        FieldCheck::Above(least, word) if held <= *least => format!("must be greater than {word}"),
+        FieldCheck::Range(least, most) if !(*least..=*most).contains(&held) => {
             format!("must be between {least} and {most}, inclusive")
         }
         _ => return,
@@ -216,8 +224,8 @@ fn number(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Appends the fault of a port number.
-fn port(check: &Check, value: &Value, at: &str, causes: &mut Vec<Cause>) {
-    let is_needed = matches!(check, Check::Port);
+fn port(check: &FieldCheck, value: &Value, at: &str, causes: &mut Vec<Cause>) {
+    let is_needed = matches!(check, FieldCheck::Port);
     let held = match value {
         Value::Null if is_needed => 0,
         Value::Number(number) => number.as_i64().unwrap_or_default(),

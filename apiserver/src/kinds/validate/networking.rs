@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::fields::{self, Check, is_empty, named};
+use super::fields::{self, FieldCheck, is_empty, named};
 use super::{cluster, content, pod};
 use crate::names;
 use crate::served::Cause;
@@ -166,7 +166,7 @@ fn service_backend(service: &Value, at: &str, causes: &mut Vec<Cause>) {
         (true, true) => causes.push(required(at, "port name or number is required")),
         (false, true) => {
             let at = format!("{at}.service.port.number");
-            fields::judge(&Check::Port, number, &at, causes);
+            fields::judge(&FieldCheck::Port, number, &at, causes);
         }
         (true, false) => {
             let faults = pod::port_name(name.as_str().unwrap_or_default());
@@ -270,12 +270,12 @@ fn policy_port(port: &Value, at: &str, causes: &mut Vec<Cause>) {
     match held {
         Value::Number(number) => {
             let number = number.as_i64().unwrap_or_default();
-            fields::judge(&Check::Port, held, &format!("{at}.port"), causes);
+            fields::judge(&FieldCheck::Port, held, &format!("{at}.port"), causes);
             if end.as_i64().is_some_and(|end| end < number) {
                 let why = "must be greater than or equal to `port`";
                 causes.push(invalid_value(&at_end, held, why));
             } else if end.is_i64() {
-                fields::judge(&Check::Port, end, &at_end, causes);
+                fields::judge(&FieldCheck::Port, end, &at_end, causes);
             }
         }
         Value::String(name) => {
@@ -299,7 +299,7 @@ fn peer(peer: &Value, at: &str, causes: &mut Vec<Cause>) {
     let mut count = 0;
     for field in selectors.into_iter().filter(|field| peer[*field].is_object()) {
         count += 1;
-        fields::judge(&Check::Selector, &peer[field], &format!("{at}.{field}"), causes);
+        fields::judge(&FieldCheck::Selector, &peer[field], &format!("{at}.{field}"), causes);
     }
     let has_block = peer["ipBlock"].is_object();
     if has_block {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_cel::admission::{check_mutating_policy, check_policy};
 use windlass_cel::rules::Violation;
 
-use super::fields::{self, Check, is_empty};
+use super::fields::{self, FieldCheck, is_empty};
 use super::webhooks;
 use crate::kinds::meta::text;
 use crate::names;
@@ -44,7 +44,7 @@ fn resources(matched: &Value, causes: &mut Vec<Cause>) {
         causes.push(unsupported(&format!("{at}.matchPolicy"), policy, &known));
     }
     for field in ["namespaceSelector", "objectSelector"] {
-        fields::judge(&Check::Selector, &matched[field], &format!("{at}.{field}"), causes);
+        fields::judge(&FieldCheck::Selector, &matched[field], &format!("{at}.{field}"), causes);
     }
     for list in ["resourceRules", "excludeResourceRules"] {
         for (index, rule) in matched[list].as_array().into_iter().flatten().enumerate() {

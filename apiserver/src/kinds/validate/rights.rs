@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{self, Check, is_empty};
+use super::fields::{self, FieldCheck, is_empty};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{invalid_value, required, unsupported};
@@ -16,7 +16,7 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
     let selectors = object["aggregationRule"]["clusterRoleSelectors"].as_array();
     for (index, selector) in selectors.into_iter().flatten().enumerate() {
         let at = format!("aggregationRule.clusterRoleSelectors[{index}]");
-        fields::judge(&Check::Selector, selector, &at, causes);
+        fields::judge(&FieldCheck::Selector, selector, &at, causes);
         if !fields::is_selector(selector) {
             causes.push(invalid_value(&at, &Value::Null, "invalid label selector."));
         }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::fields::{self, Check};
+use super::fields::{self, FieldCheck};
 use crate::served::Cause;
 
 /// The text of the table.
@@ -13,16 +13,16 @@ const TEXT: &str = include_str!("rules.txt");
 
 /// A rule of a section.
 #[derive(Debug)]
-enum Rule {
+enum FieldRule {
     /// Check of the fields at a path.
-    Field(Vec<Step>, Check),
+    Field(Vec<FieldStep>, FieldCheck),
     /// All rules of a named section, below a path.
-    Use(Vec<Step>, &'static str),
+    Use(Vec<FieldStep>, &'static str),
 }
 
 /// A step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Step {
+struct FieldStep {
     name: &'static str,
     /// Whether every item of the list is visited.
     each: bool,
@@ -31,11 +31,11 @@ struct Step {
 }
 
 /// Rules by section: a group and a kind, or `@` and a name.
-static RULES: LazyLock<BTreeMap<String, Vec<Rule>>> = LazyLock::new(parse);
+static RULES: LazyLock<BTreeMap<String, Vec<FieldRule>>> = LazyLock::new(parse);
 
 /// Returns the sections of the table.
-fn parse() -> BTreeMap<String, Vec<Rule>> {
-    let mut sections: BTreeMap<String, Vec<Rule>> = BTreeMap::new();
+fn parse() -> BTreeMap<String, Vec<FieldRule>> {
+    let mut sections: BTreeMap<String, Vec<FieldRule>> = BTreeMap::new();
     let mut names: Vec<String> = Vec::new();
     for line in TEXT.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
@@ -58,22 +58,22 @@ fn parse() -> BTreeMap<String, Vec<Rule>> {
 }
 
 /// Returns the rule of a line.
-fn rule(line: &'static str) -> Option<Rule> {
+fn rule(line: &'static str) -> Option<FieldRule> {
     let (path, rest) = line.split_once(' ')?;
     let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
     let steps = path.split('.').map(step).collect();
     match name {
-        "use" => Some(Rule::Use(steps, arguments)),
-        _ => Some(Rule::Field(steps, Check::parse(name, arguments)?)),
+        "use" => Some(FieldRule::Use(steps, arguments)),
+        _ => Some(FieldRule::Field(steps, FieldCheck::parse(name, arguments)?)),
     }
 }
 
 /// Returns a step of a path.
-fn step(text: &'static str) -> Step {
+fn step(text: &'static str) -> FieldStep {
     let optional = text.ends_with('?');
     let text = text.trim_end_matches('?');
     let each = text.ends_with("[]");
-    Step { name: text.trim_end_matches("[]"), each, optional }
+    FieldStep { name: text.trim_end_matches("[]"), each, optional }
 }
 
 /// Returns the faults of an object's fields.
@@ -93,10 +93,10 @@ pub(super) fn pod(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
 fn section(name: &str, value: &Value, at: &str, causes: &mut Vec<Cause>) {
     for rule in RULES.get(name).into_iter().flatten() {
         match rule {
-            Rule::Field(steps, check) => {
+            FieldRule::Field(steps, check) => {
                 visit(steps, value, at, &mut |value, at| fields::judge(check, value, at, causes));
             }
-            Rule::Use(steps, included) => visit(steps, value, at, &mut |value, at| {
+            FieldRule::Use(steps, included) => visit(steps, value, at, &mut |value, at| {
                 section(&format!("@{included}"), value, at, causes);
             }),
         }
@@ -104,7 +104,7 @@ fn section(name: &str, value: &Value, at: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Calls `found` with each value at a path; absent fields are null.
-fn visit(steps: &[Step], value: &Value, at: &str, found: &mut dyn FnMut(&Value, &str)) {
+fn visit(steps: &[FieldStep], value: &Value, at: &str, found: &mut dyn FnMut(&Value, &str)) {
     let Some((step, rest)) = steps.split_first() else {
         return found(value, at);
     };
@@ -135,7 +135,7 @@ mod tests {
             }
         }
         for rule in RULES.values().flatten() {
-            if let Rule::Use(_, name) = rule {
+            if let FieldRule::Use(_, name) = rule {
                 assert!(RULES.contains_key(&format!("@{name}")), "{name}");
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::fields::{self, Check, is_empty, named};
+use super::fields::{self, FieldCheck, is_empty, named};
 use super::pod;
 use crate::kinds::quantity::Quantity;
 use crate::names;
@@ -22,7 +22,7 @@ pub(super) fn claim(spec: &Value, at: &str, causes: &mut Vec<Cause>) {
         causes.push(required(&format!("{at}.accessModes"), why));
     }
     if spec["selector"].is_object() {
-        fields::judge(&Check::Selector, &spec["selector"], &format!("{at}.selector"), causes);
+        fields::judge(&FieldCheck::Selector, &spec["selector"], &format!("{at}.selector"), causes);
     }
     modes(&spec["accessModes"], &format!("{at}.accessModes"), causes);
     let at_storage = format!("{at}.resources[storage]");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_cel::admission::check_match_conditions;
 use windlass_cel::rules::FieldPath;
 
-use super::fields::{self, Check};
+use super::fields::{self, FieldCheck};
 use super::policies::broken;
 use crate::crd_schema::client_config;
 use crate::names;
@@ -75,7 +75,7 @@ fn choices(hook: &Value, is_mutating: bool, at: &str, causes: &mut Vec<Cause>) {
         causes.push(invalid_value(&format!("{at}.timeoutSeconds"), &seconds.into(), detail));
     }
     for field in ["namespaceSelector", "objectSelector"] {
-        fields::judge(&Check::Selector, &hook[field], &format!("{at}.{field}"), causes);
+        fields::judge(&FieldCheck::Selector, &hook[field], &format!("{at}.{field}"), causes);
     }
     let known = ["IfNeeded", "Never"];
     let policy = hook["reinvocationPolicy"].as_str().filter(|_| is_mutating);

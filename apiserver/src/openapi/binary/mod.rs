@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::protobuf::wire::{put_bytes, put_double, put_inner, put_number};
 
-/// Form of a field.
+/// Type of a field.
 #[derive(Clone, Copy)]
-enum Form {
+enum GnosticType {
     /// A text.
     Text,
     /// A boolean.
@@ -26,25 +26,25 @@ enum Form {
     /// A scalar, in a message with a field per type.
     Scalar,
     /// A message.
-    One(&'static Shape),
+    One(&'static GnosticMessage),
     /// Each item of a list.
-    Each(&'static Form),
+    Each(&'static GnosticType),
     /// A message that has the value in a field.
-    Inner(u32, &'static Form),
+    Inner(u32, &'static GnosticType),
     /// A message that has each key of the object with the value in a field.
-    Entries(u32, &'static Form),
+    Entries(u32, &'static GnosticType),
     /// A message that has the value or a reference.
-    Either(&'static Form),
+    Either(&'static GnosticType),
     /// A message that has the type of further keys, or whether there may be some.
-    Additional(&'static Form),
+    Additional(&'static GnosticType),
     /// A parameter of `openapi.v2`, whose message depends on the place.
     Parameter,
 }
 
 /// A message.
-struct Shape {
+struct GnosticMessage {
     /// Key in the document, number and form.
-    fields: &'static [(&'static str, u32, Form)],
+    fields: &'static [(&'static str, u32, GnosticType)],
     /// Number of the field for keys that start with `x-`.
     extensions: u32,
 }
@@ -64,7 +64,7 @@ pub(super) fn v3(document: &Value) -> Vec<u8> {
 }
 
 /// Appends the fields of a message.
-fn write(out: &mut Vec<u8>, shape: &Shape, object: &Value) {
+fn write(out: &mut Vec<u8>, shape: &GnosticMessage, object: &Value) {
     for (key, number, form) in shape.fields {
         if let Some(value) = object.get(*key) {
             write_field(out, *number, *form, value);
@@ -74,33 +74,35 @@ fn write(out: &mut Vec<u8>, shape: &Shape, object: &Value) {
         if key.starts_with("x-") {
             put_inner(out, shape.extensions, |out| {
                 put_text(out, 1, key);
-                write_field(out, 2, Form::Any, value);
+                write_field(out, 2, GnosticType::Any, value);
             });
         }
     }
 }
 
 /// Appends a field.
-fn write_field(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
+fn write_field(out: &mut Vec<u8>, number: u32, form: GnosticType, value: &Value) {
     match form {
-        Form::Text => put_text(out, number, value.as_str().unwrap_or_default()),
-        Form::Flag | Form::Whole | Form::Double => write_number(out, number, form, value),
-        Form::Any => {
+        GnosticType::Text => put_text(out, number, value.as_str().unwrap_or_default()),
+        GnosticType::Flag | GnosticType::Whole | GnosticType::Double => {
+            write_number(out, number, form, value)
+        }
+        GnosticType::Any => {
             // JSON is YAML.
             let text = serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string());
             put_inner(out, number, |out| put_text(out, 2, &text));
         }
-        Form::Scalar => put_inner(out, number, |out| write_scalar(out, value)),
-        Form::One(shape) => put_inner(out, number, |out| write(out, shape, value)),
-        Form::Each(form) => {
+        GnosticType::Scalar => put_inner(out, number, |out| write_scalar(out, value)),
+        GnosticType::One(shape) => put_inner(out, number, |out| write(out, shape, value)),
+        GnosticType::Each(form) => {
             for item in value.as_array().into_iter().flatten() {
                 write_field(out, number, *form, item);
             }
         }
-        Form::Inner(inner, form) => {
+        GnosticType::Inner(inner, form) => {
             put_inner(out, number, |out| write_field(out, inner, *form, value));
         }
-        Form::Entries(inner, form) => put_inner(out, number, |out| {
+        GnosticType::Entries(inner, form) => put_inner(out, number, |out| {
             for (key, value) in value.as_object().into_iter().flatten() {
                 put_inner(out, inner, |out| {
                     put_text(out, 1, key);
@@ -108,29 +110,29 @@ fn write_field(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
                 });
             }
         }),
-        Form::Either(form) => {
+        GnosticType::Either(form) => {
             put_inner(out, number, |out| match value.get("$ref").and_then(Value::as_str) {
                 Some(target) => put_inner(out, 2, |out| put_text(out, 1, target)),
                 None => write_field(out, 1, *form, value),
             })
         }
-        Form::Additional(form) => put_inner(out, number, |out| match value {
+        GnosticType::Additional(form) => put_inner(out, number, |out| match value {
             // Written even if false, as a choice between two fields is.
             Value::Bool(value) => put_number(out, 2, (*value).into()),
             _ => write_field(out, 1, *form, value),
         }),
-        Form::Parameter => put_inner(out, number, |out| v2::write_parameter(out, value)),
+        GnosticType::Parameter => put_inner(out, number, |out| v2::write_parameter(out, value)),
     }
 }
 
 /// Appends a number or a boolean, unless zero.
-fn write_number(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
+fn write_number(out: &mut Vec<u8>, number: u32, form: GnosticType, value: &Value) {
     let double = value.as_f64().unwrap_or_default();
     let whole = match form {
-        Form::Flag => value.as_bool().unwrap_or_default().into(),
+        GnosticType::Flag => value.as_bool().unwrap_or_default().into(),
         _ => value.as_i64().unwrap_or_default(),
     };
-    if matches!(form, Form::Double) {
+    if matches!(form, GnosticType::Double) {
         if double != 0.0 {
             put_double(out, number, double);
         }

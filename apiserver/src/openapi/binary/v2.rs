@@ -2,129 +2,142 @@
 
 use serde_json::Value;
 
-use super::{Form, Shape, put_inner, write_field};
+use super::{GnosticMessage, GnosticType, put_inner, write_field};
 
-pub(super) static DOCUMENT: Shape = Shape {
+pub(super) static DOCUMENT: GnosticMessage = GnosticMessage {
     fields: &[
-        ("swagger", 1, Form::Text),
-        ("info", 2, Form::One(&INFO)),
-        ("paths", 8, Form::Entries(2, &Form::One(&PATH))),
-        ("definitions", 9, Form::Entries(1, &Form::One(&SCHEMA))),
+        ("swagger", 1, GnosticType::Text),
+        ("info", 2, GnosticType::One(&INFO)),
+        ("paths", 8, GnosticType::Entries(2, &GnosticType::One(&PATH))),
+        ("definitions", 9, GnosticType::Entries(1, &GnosticType::One(&SCHEMA))),
     ],
     extensions: 16,
 };
 
-static INFO: Shape =
-    Shape { fields: &[("title", 1, Form::Text), ("version", 2, Form::Text)], extensions: 7 };
+static INFO: GnosticMessage = GnosticMessage {
+    fields: &[("title", 1, GnosticType::Text), ("version", 2, GnosticType::Text)],
+    extensions: 7,
+};
 
-static PATH: Shape = Shape {
+static PATH: GnosticMessage = GnosticMessage {
     fields: &[
-        ("get", 2, Form::One(&OPERATION)),
-        ("put", 3, Form::One(&OPERATION)),
-        ("post", 4, Form::One(&OPERATION)),
-        ("delete", 5, Form::One(&OPERATION)),
-        ("patch", 8, Form::One(&OPERATION)),
-        ("parameters", 9, Form::Each(&Form::Inner(1, &Form::Parameter))),
+        ("get", 2, GnosticType::One(&OPERATION)),
+        ("put", 3, GnosticType::One(&OPERATION)),
+        ("post", 4, GnosticType::One(&OPERATION)),
+        ("delete", 5, GnosticType::One(&OPERATION)),
+        ("patch", 8, GnosticType::One(&OPERATION)),
+        ("parameters", 9, GnosticType::Each(&GnosticType::Inner(1, &GnosticType::Parameter))),
     ],
     extensions: 10,
 };
 
-static OPERATION: Shape = Shape {
+static OPERATION: GnosticMessage = GnosticMessage {
     fields: &[
-        ("tags", 1, Form::Each(&Form::Text)),
-        ("description", 3, Form::Text),
-        ("operationId", 5, Form::Text),
-        ("produces", 6, Form::Each(&Form::Text)),
-        ("consumes", 7, Form::Each(&Form::Text)),
-        ("parameters", 8, Form::Each(&Form::Inner(1, &Form::Parameter))),
-        ("responses", 9, Form::Entries(1, &Form::Inner(1, &Form::One(&RESPONSE)))),
-        ("schemes", 10, Form::Each(&Form::Text)),
+        ("tags", 1, GnosticType::Each(&GnosticType::Text)),
+        ("description", 3, GnosticType::Text),
+        ("operationId", 5, GnosticType::Text),
+        ("produces", 6, GnosticType::Each(&GnosticType::Text)),
+        ("consumes", 7, GnosticType::Each(&GnosticType::Text)),
+        ("parameters", 8, GnosticType::Each(&GnosticType::Inner(1, &GnosticType::Parameter))),
+        (
+            "responses",
+            9,
+            GnosticType::Entries(1, &GnosticType::Inner(1, &GnosticType::One(&RESPONSE))),
+        ),
+        ("schemes", 10, GnosticType::Each(&GnosticType::Text)),
     ],
     extensions: 13,
 };
 
-static BODY: Shape = Shape {
+static BODY: GnosticMessage = GnosticMessage {
     fields: &[
-        ("description", 1, Form::Text),
-        ("name", 2, Form::Text),
-        ("in", 3, Form::Text),
-        ("required", 4, Form::Flag),
-        ("schema", 5, Form::One(&SCHEMA)),
+        ("description", 1, GnosticType::Text),
+        ("name", 2, GnosticType::Text),
+        ("in", 3, GnosticType::Text),
+        ("required", 4, GnosticType::Flag),
+        ("schema", 5, GnosticType::One(&SCHEMA)),
     ],
     extensions: 6,
 };
 
-static QUERY: Shape = Shape {
+static QUERY: GnosticMessage = GnosticMessage {
     fields: &[
-        ("required", 1, Form::Flag),
-        ("in", 2, Form::Text),
-        ("description", 3, Form::Text),
-        ("name", 4, Form::Text),
-        ("type", 6, Form::Text),
-        ("uniqueItems", 20, Form::Flag),
+        ("required", 1, GnosticType::Flag),
+        ("in", 2, GnosticType::Text),
+        ("description", 3, GnosticType::Text),
+        ("name", 4, GnosticType::Text),
+        ("type", 6, GnosticType::Text),
+        ("uniqueItems", 20, GnosticType::Flag),
     ],
     extensions: 23,
 };
 
-static IN_PATH: Shape = Shape {
+static IN_PATH: GnosticMessage = GnosticMessage {
     fields: &[
-        ("required", 1, Form::Flag),
-        ("in", 2, Form::Text),
-        ("description", 3, Form::Text),
-        ("name", 4, Form::Text),
-        ("type", 5, Form::Text),
-        ("uniqueItems", 19, Form::Flag),
+        ("required", 1, GnosticType::Flag),
+        ("in", 2, GnosticType::Text),
+        ("description", 3, GnosticType::Text),
+        ("name", 4, GnosticType::Text),
+        ("type", 5, GnosticType::Text),
+        ("uniqueItems", 19, GnosticType::Flag),
     ],
     extensions: 22,
 };
 
-static RESPONSE: Shape = Shape {
-    fields: &[("description", 1, Form::Text), ("schema", 2, Form::Inner(1, &Form::One(&SCHEMA)))],
+static RESPONSE: GnosticMessage = GnosticMessage {
+    fields: &[
+        ("description", 1, GnosticType::Text),
+        ("schema", 2, GnosticType::Inner(1, &GnosticType::One(&SCHEMA))),
+    ],
     extensions: 5,
 };
 
-static SCHEMA: Shape = Shape {
+static SCHEMA: GnosticMessage = GnosticMessage {
     fields: &[
-        ("$ref", 1, Form::Text),
-        ("format", 2, Form::Text),
-        ("title", 3, Form::Text),
-        ("description", 4, Form::Text),
-        ("default", 5, Form::Any),
-        ("multipleOf", 6, Form::Double),
-        ("maximum", 7, Form::Double),
-        ("exclusiveMaximum", 8, Form::Flag),
-        ("minimum", 9, Form::Double),
-        ("exclusiveMinimum", 10, Form::Flag),
-        ("maxLength", 11, Form::Whole),
-        ("minLength", 12, Form::Whole),
-        ("pattern", 13, Form::Text),
-        ("maxItems", 14, Form::Whole),
-        ("minItems", 15, Form::Whole),
-        ("uniqueItems", 16, Form::Flag),
-        ("maxProperties", 17, Form::Whole),
-        ("minProperties", 18, Form::Whole),
-        ("required", 19, Form::Each(&Form::Text)),
-        ("enum", 20, Form::Each(&Form::Any)),
-        ("additionalProperties", 21, Form::Additional(&Form::One(&SCHEMA))),
-        ("type", 22, Form::Inner(1, &Form::Text)),
-        ("items", 23, Form::Inner(1, &Form::One(&SCHEMA))),
-        ("allOf", 24, Form::Each(&Form::One(&SCHEMA))),
-        ("properties", 25, Form::Entries(1, &Form::One(&SCHEMA))),
-        ("readOnly", 27, Form::Flag),
-        ("externalDocs", 29, Form::One(&DOCUMENTATION)),
-        ("example", 30, Form::Any),
+        ("$ref", 1, GnosticType::Text),
+        ("format", 2, GnosticType::Text),
+        ("title", 3, GnosticType::Text),
+        ("description", 4, GnosticType::Text),
+        ("default", 5, GnosticType::Any),
+        ("multipleOf", 6, GnosticType::Double),
+        ("maximum", 7, GnosticType::Double),
+        ("exclusiveMaximum", 8, GnosticType::Flag),
+        ("minimum", 9, GnosticType::Double),
+        ("exclusiveMinimum", 10, GnosticType::Flag),
+        ("maxLength", 11, GnosticType::Whole),
+        ("minLength", 12, GnosticType::Whole),
+        ("pattern", 13, GnosticType::Text),
+        ("maxItems", 14, GnosticType::Whole),
+        ("minItems", 15, GnosticType::Whole),
+        ("uniqueItems", 16, GnosticType::Flag),
+        ("maxProperties", 17, GnosticType::Whole),
+        ("minProperties", 18, GnosticType::Whole),
+        ("required", 19, GnosticType::Each(&GnosticType::Text)),
+        ("enum", 20, GnosticType::Each(&GnosticType::Any)),
+        ("additionalProperties", 21, GnosticType::Additional(&GnosticType::One(&SCHEMA))),
+        ("type", 22, GnosticType::Inner(1, &GnosticType::Text)),
+        ("items", 23, GnosticType::Inner(1, &GnosticType::One(&SCHEMA))),
+        ("allOf", 24, GnosticType::Each(&GnosticType::One(&SCHEMA))),
+        ("properties", 25, GnosticType::Entries(1, &GnosticType::One(&SCHEMA))),
+        ("readOnly", 27, GnosticType::Flag),
+        ("externalDocs", 29, GnosticType::One(&DOCUMENTATION)),
+        ("example", 30, GnosticType::Any),
     ],
     extensions: 31,
 };
 
-static DOCUMENTATION: Shape =
-    Shape { fields: &[("description", 1, Form::Text), ("url", 2, Form::Text)], extensions: 3 };
+static DOCUMENTATION: GnosticMessage = GnosticMessage {
+    fields: &[("description", 1, GnosticType::Text), ("url", 2, GnosticType::Text)],
+    extensions: 3,
+};
 
 /// Appends the message for a parameter's place.
 pub(super) fn write_parameter(out: &mut Vec<u8>, value: &Value) {
     match value["in"].as_str() {
-        Some("body") => write_field(out, 1, Form::One(&BODY), value),
-        Some("path") => put_inner(out, 2, |out| write_field(out, 4, Form::One(&IN_PATH), value)),
-        _ => put_inner(out, 2, |out| write_field(out, 3, Form::One(&QUERY), value)),
+        Some("body") => write_field(out, 1, GnosticType::One(&BODY), value),
+        Some("path") => {
+            put_inner(out, 2, |out| write_field(out, 4, GnosticType::One(&IN_PATH), value))
+        }
+        _ => put_inner(out, 2, |out| write_field(out, 3, GnosticType::One(&QUERY), value)),
     }
 }

@@ -1,115 +1,140 @@
 //! The messages of `openapi.v3`.
 
-use super::{Form, Shape};
+use super::{GnosticMessage, GnosticType};
 
-pub(super) static DOCUMENT: Shape = Shape {
+pub(super) static DOCUMENT: GnosticMessage = GnosticMessage {
     fields: &[
-        ("openapi", 1, Form::Text),
-        ("info", 2, Form::One(&INFO)),
-        ("paths", 4, Form::Entries(1, &Form::One(&PATH))),
-        ("components", 5, Form::One(&COMPONENTS)),
+        ("openapi", 1, GnosticType::Text),
+        ("info", 2, GnosticType::One(&INFO)),
+        ("paths", 4, GnosticType::Entries(1, &GnosticType::One(&PATH))),
+        ("components", 5, GnosticType::One(&COMPONENTS)),
     ],
     extensions: 9,
 };
 
-static INFO: Shape =
-    Shape { fields: &[("title", 1, Form::Text), ("version", 6, Form::Text)], extensions: 7 };
+static INFO: GnosticMessage = GnosticMessage {
+    fields: &[("title", 1, GnosticType::Text), ("version", 6, GnosticType::Text)],
+    extensions: 7,
+};
 
-static COMPONENTS: Shape = Shape {
-    fields: &[("schemas", 1, Form::Entries(1, &Form::Either(&Form::One(&SCHEMA))))],
+static COMPONENTS: GnosticMessage = GnosticMessage {
+    fields: &[(
+        "schemas",
+        1,
+        GnosticType::Entries(1, &GnosticType::Either(&GnosticType::One(&SCHEMA))),
+    )],
     extensions: 10,
 };
 
-static PATH: Shape = Shape {
+static PATH: GnosticMessage = GnosticMessage {
     fields: &[
-        ("get", 4, Form::One(&OPERATION)),
-        ("put", 5, Form::One(&OPERATION)),
-        ("post", 6, Form::One(&OPERATION)),
-        ("delete", 7, Form::One(&OPERATION)),
-        ("patch", 10, Form::One(&OPERATION)),
-        ("parameters", 13, Form::Each(&Form::Either(&Form::One(&PARAMETER)))),
+        ("get", 4, GnosticType::One(&OPERATION)),
+        ("put", 5, GnosticType::One(&OPERATION)),
+        ("post", 6, GnosticType::One(&OPERATION)),
+        ("delete", 7, GnosticType::One(&OPERATION)),
+        ("patch", 10, GnosticType::One(&OPERATION)),
+        ("parameters", 13, GnosticType::Each(&GnosticType::Either(&GnosticType::One(&PARAMETER)))),
     ],
     extensions: 14,
 };
 
-static OPERATION: Shape = Shape {
+static OPERATION: GnosticMessage = GnosticMessage {
     fields: &[
-        ("tags", 1, Form::Each(&Form::Text)),
-        ("description", 3, Form::Text),
-        ("operationId", 5, Form::Text),
-        ("parameters", 6, Form::Each(&Form::Either(&Form::One(&PARAMETER)))),
-        ("requestBody", 7, Form::Either(&Form::One(&BODY))),
-        ("responses", 8, Form::Entries(2, &Form::Either(&Form::One(&RESPONSE)))),
+        ("tags", 1, GnosticType::Each(&GnosticType::Text)),
+        ("description", 3, GnosticType::Text),
+        ("operationId", 5, GnosticType::Text),
+        ("parameters", 6, GnosticType::Each(&GnosticType::Either(&GnosticType::One(&PARAMETER)))),
+        ("requestBody", 7, GnosticType::Either(&GnosticType::One(&BODY))),
+        (
+            "responses",
+            8,
+            GnosticType::Entries(2, &GnosticType::Either(&GnosticType::One(&RESPONSE))),
+        ),
     ],
     extensions: 13,
 };
 
-static PARAMETER: Shape = Shape {
+static PARAMETER: GnosticMessage = GnosticMessage {
     fields: &[
-        ("name", 1, Form::Text),
-        ("in", 2, Form::Text),
-        ("description", 3, Form::Text),
-        ("required", 4, Form::Flag),
-        ("schema", 10, Form::Either(&Form::One(&SCHEMA))),
+        ("name", 1, GnosticType::Text),
+        ("in", 2, GnosticType::Text),
+        ("description", 3, GnosticType::Text),
+        ("required", 4, GnosticType::Flag),
+        ("schema", 10, GnosticType::Either(&GnosticType::One(&SCHEMA))),
     ],
     extensions: 14,
 };
 
-static BODY: Shape = Shape {
+static BODY: GnosticMessage = GnosticMessage {
     fields: &[
-        ("description", 1, Form::Text),
-        ("content", 2, Form::Entries(1, &Form::One(&MEDIA))),
-        ("required", 3, Form::Flag),
+        ("description", 1, GnosticType::Text),
+        ("content", 2, GnosticType::Entries(1, &GnosticType::One(&MEDIA))),
+        ("required", 3, GnosticType::Flag),
     ],
     extensions: 4,
 };
 
-static RESPONSE: Shape = Shape {
-    fields: &[("description", 1, Form::Text), ("content", 3, Form::Entries(1, &Form::One(&MEDIA)))],
+static RESPONSE: GnosticMessage = GnosticMessage {
+    fields: &[
+        ("description", 1, GnosticType::Text),
+        ("content", 3, GnosticType::Entries(1, &GnosticType::One(&MEDIA))),
+    ],
     extensions: 5,
 };
 
-static MEDIA: Shape =
-    Shape { fields: &[("schema", 1, Form::Either(&Form::One(&SCHEMA)))], extensions: 5 };
+static MEDIA: GnosticMessage = GnosticMessage {
+    fields: &[("schema", 1, GnosticType::Either(&GnosticType::One(&SCHEMA)))],
+    extensions: 5,
+};
 
-pub(super) static SCHEMA: Shape = Shape {
+pub(super) static SCHEMA: GnosticMessage = GnosticMessage {
     fields: &[
-        ("nullable", 1, Form::Flag),
-        ("readOnly", 3, Form::Flag),
-        ("writeOnly", 4, Form::Flag),
-        ("externalDocs", 6, Form::One(&DOCUMENTATION)),
-        ("example", 7, Form::Any),
-        ("deprecated", 8, Form::Flag),
-        ("title", 9, Form::Text),
-        ("multipleOf", 10, Form::Double),
-        ("maximum", 11, Form::Double),
-        ("exclusiveMaximum", 12, Form::Flag),
-        ("minimum", 13, Form::Double),
-        ("exclusiveMinimum", 14, Form::Flag),
-        ("maxLength", 15, Form::Whole),
-        ("minLength", 16, Form::Whole),
-        ("pattern", 17, Form::Text),
-        ("maxItems", 18, Form::Whole),
-        ("minItems", 19, Form::Whole),
-        ("uniqueItems", 20, Form::Flag),
-        ("maxProperties", 21, Form::Whole),
-        ("minProperties", 22, Form::Whole),
-        ("required", 23, Form::Each(&Form::Text)),
-        ("enum", 24, Form::Each(&Form::Any)),
-        ("type", 25, Form::Text),
-        ("allOf", 26, Form::Each(&Form::Either(&Form::One(&SCHEMA)))),
-        ("oneOf", 27, Form::Each(&Form::Either(&Form::One(&SCHEMA)))),
-        ("anyOf", 28, Form::Each(&Form::Either(&Form::One(&SCHEMA)))),
-        ("not", 29, Form::One(&SCHEMA)),
-        ("items", 30, Form::Inner(1, &Form::Either(&Form::One(&SCHEMA)))),
-        ("properties", 31, Form::Entries(1, &Form::Either(&Form::One(&SCHEMA)))),
-        ("additionalProperties", 32, Form::Additional(&Form::Either(&Form::One(&SCHEMA)))),
-        ("default", 33, Form::Scalar),
-        ("description", 34, Form::Text),
-        ("format", 35, Form::Text),
+        ("nullable", 1, GnosticType::Flag),
+        ("readOnly", 3, GnosticType::Flag),
+        ("writeOnly", 4, GnosticType::Flag),
+        ("externalDocs", 6, GnosticType::One(&DOCUMENTATION)),
+        ("example", 7, GnosticType::Any),
+        ("deprecated", 8, GnosticType::Flag),
+        ("title", 9, GnosticType::Text),
+        ("multipleOf", 10, GnosticType::Double),
+        ("maximum", 11, GnosticType::Double),
+        ("exclusiveMaximum", 12, GnosticType::Flag),
+        ("minimum", 13, GnosticType::Double),
+        ("exclusiveMinimum", 14, GnosticType::Flag),
+        ("maxLength", 15, GnosticType::Whole),
+        ("minLength", 16, GnosticType::Whole),
+        ("pattern", 17, GnosticType::Text),
+        ("maxItems", 18, GnosticType::Whole),
+        ("minItems", 19, GnosticType::Whole),
+        ("uniqueItems", 20, GnosticType::Flag),
+        ("maxProperties", 21, GnosticType::Whole),
+        ("minProperties", 22, GnosticType::Whole),
+        ("required", 23, GnosticType::Each(&GnosticType::Text)),
+        ("enum", 24, GnosticType::Each(&GnosticType::Any)),
+        ("type", 25, GnosticType::Text),
+        ("allOf", 26, GnosticType::Each(&GnosticType::Either(&GnosticType::One(&SCHEMA)))),
+        ("oneOf", 27, GnosticType::Each(&GnosticType::Either(&GnosticType::One(&SCHEMA)))),
+        ("anyOf", 28, GnosticType::Each(&GnosticType::Either(&GnosticType::One(&SCHEMA)))),
+        ("not", 29, GnosticType::One(&SCHEMA)),
+        ("items", 30, GnosticType::Inner(1, &GnosticType::Either(&GnosticType::One(&SCHEMA)))),
+        (
+            "properties",
+            31,
+            GnosticType::Entries(1, &GnosticType::Either(&GnosticType::One(&SCHEMA))),
+        ),
+        (
+            "additionalProperties",
+            32,
+            GnosticType::Additional(&GnosticType::Either(&GnosticType::One(&SCHEMA))),
+        ),
+        ("default", 33, GnosticType::Scalar),
+        ("description", 34, GnosticType::Text),
+        ("format", 35, GnosticType::Text),
     ],
     extensions: 36,
 };
 
-pub(super) static DOCUMENTATION: Shape =
-    Shape { fields: &[("description", 1, Form::Text), ("url", 2, Form::Text)], extensions: 3 };
+pub(super) static DOCUMENTATION: GnosticMessage = GnosticMessage {
+    fields: &[("description", 1, GnosticType::Text), ("url", 2, GnosticType::Text)],
+    extensions: 3,
+};

@@ -6,21 +6,21 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::{is_map, is_zero, zero};
-use crate::typed::table::{Field, Id, Object, Scalar, Table, TypeShape};
+use crate::typed::table::{Id, ObjectType, ScalarType, TypeShape, TypeTable, TypedField};
 use crate::typed::{TypeSchema, quantity};
 
 /// The form that Go has in the place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum GoPlace {
     /// The value itself, which is zero if there is none.
     Plain,
     /// A pointer: none is another value than zero.
     Pointer,
 }
 
-impl Place {
+impl GoPlace {
     /// Returns the place of a field.
-    fn of(field: &Field) -> Self {
+    fn of(field: &TypedField) -> Self {
         if field.wire.contains('*') { Self::Pointer } else { Self::Plain }
     }
 }
@@ -28,32 +28,32 @@ impl Place {
 /// Whether two values at a path, such as `spec.template` or `spec.containers[]`, are equal.
 pub(in crate::typed) fn same(schema: &TypeSchema, path: &str, a: &Value, b: &Value) -> bool {
     let table = schema.table();
-    let (mut id, mut place) = (schema.root(), Place::Plain);
+    let (mut id, mut place) = (schema.root(), GoPlace::Plain);
     for name in path.split('.').filter(|name| !name.is_empty()) {
         let (name, is_item) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
         let field = table.object(id).and_then(|object| object.fields.get(name));
         // A value without a type is compared as it is.
         let Some(field) = field else { return a == b };
-        (id, place) = (field.node, Place::of(field));
+        (id, place) = (field.node, GoPlace::of(field));
         if let (true, TypeShape::List(_, items)) = (is_item, table.shape(id)) {
-            (id, place) = (*items, Place::Plain);
+            (id, place) = (*items, GoPlace::Plain);
         }
     }
     equal(table, id, place, a, b)
 }
 
 /// Whether two values of a type are equal; null is none.
-fn equal(table: &Table, id: Id, place: Place, a: &Value, b: &Value) -> bool {
+fn equal(table: &TypeTable, id: Id, place: GoPlace, a: &Value, b: &Value) -> bool {
     if a == b {
         return true;
     }
-    if place == Place::Pointer && a.is_null() != b.is_null() {
+    if place == GoPlace::Pointer && a.is_null() != b.is_null() {
         return false;
     }
     match table.shape(id) {
         TypeShape::Any => false,
-        TypeShape::Scalar(Scalar::Quantity, _) => amount(a) == amount(b),
-        TypeShape::Scalar(..) if place == Place::Pointer => false,
+        TypeShape::Scalar(ScalarType::Quantity, _) => amount(a) == amount(b),
+        TypeShape::Scalar(..) if place == GoPlace::Pointer => false,
         // Fields that are always written have zeros, and others none.
         TypeShape::Scalar(..) => [a, b].iter().all(|value| value.is_null() || is_zero(value)),
         TypeShape::List(_, items) => lists(table, *items, a, b),
@@ -72,15 +72,15 @@ fn amount(value: &Value) -> Result<i128, &Value> {
 }
 
 /// Whether two lists are equal.
-fn lists(table: &Table, items: Id, a: &Value, b: &Value) -> bool {
+fn lists(table: &TypeTable, items: Id, a: &Value, b: &Value) -> bool {
     let is_same = |(a, b): (&Value, &Value)| {
         let filled = |value: &Value| match value {
             Value::Null => zero(table.shape(items)),
             value => value.clone(),
         };
         match a.is_null() || b.is_null() {
-            true => equal(table, items, Place::Plain, &filled(a), &filled(b)),
-            false => equal(table, items, Place::Plain, a, b),
+            true => equal(table, items, GoPlace::Plain, &filled(a), &filled(b)),
+            false => equal(table, items, GoPlace::Plain, a, b),
         }
     };
     match (list_of(a), list_of(b)) {
@@ -109,13 +109,13 @@ fn map_of(value: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// Whether two maps or structures are equal.
-fn maps(table: &Table, object: &Object, a: &Value, b: &Value) -> bool {
+fn maps(table: &TypeTable, object: &ObjectType, a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (map_of(a), map_of(b)) else { return false };
     // The keys of a map count, those of a structure are fields with or without a value.
     if object.fields.is_empty() && is_map(table, object) {
         let Some(element) = object.element else { return a == b };
         let is_same = |(key, value): (&String, &Value)| {
-            b.get(key).is_some_and(|other| equal(table, element, Place::Plain, value, other))
+            b.get(key).is_some_and(|other| equal(table, element, GoPlace::Plain, value, other))
         };
         return a.len() == b.len() && a.iter().all(is_same);
     }
@@ -123,7 +123,7 @@ fn maps(table: &Table, object: &Object, a: &Value, b: &Value) -> bool {
     names.into_iter().all(|name| {
         let [a, b] = [a, b].map(|map| map.get(name).unwrap_or(&Value::Null));
         match object.fields.get(name.as_str()) {
-            Some(field) => equal(table, field.node, Place::of(field), a, b),
+            Some(field) => equal(table, field.node, GoPlace::of(field), a, b),
             None => a == b,
         }
     })

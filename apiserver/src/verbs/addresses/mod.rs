@@ -16,12 +16,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::Call;
-use crate::core::{Core, ReservedAddresses};
+use super::VerbCall;
+use crate::core::{ReservedAddresses, ServerCore};
 use crate::kinds::{defaults, meta};
 use crate::names;
 use crate::served::Cause;
-use crate::status::{About, ApiError, invalid_value};
+use crate::status::{ApiError, FailureSubject, invalid_value};
 
 pub(crate) use change::check;
 use ranges::Range;
@@ -35,7 +35,7 @@ pub(crate) const RANGE: &str = "10.0.0.0/24";
 /// The reservation of a Service's addresses, which ends on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation<'c> {
-    core: &'c Core,
+    core: &'c ServerCore,
     number: u64,
     /// Addresses whose objects go again unless the Service is stored.
     made: Vec<String>,
@@ -65,8 +65,8 @@ impl Drop for Reservation<'_> {
 /// The caller keeps the reservation until the Service is stored: otherwise a second Service could
 /// take the same free address. No lock is held meanwhile, since admission may take long.
 pub(crate) fn assign<'c>(
-    core: &'c Core,
-    call: &Call,
+    core: &'c ServerCore,
+    call: &VerbCall,
     old: Option<&Value>,
     service: &mut Value,
 ) -> Result<Option<Reservation<'c>>, ApiError> {
@@ -93,13 +93,14 @@ pub(crate) fn assign<'c>(
 
 /// Chooses the addresses of a Service among those that are not taken.
 fn choose(
-    call: &Call,
+    call: &VerbCall,
     taken: AllocatedAddresses,
     old: Option<&Value>,
     service: &mut Value,
 ) -> Result<(), ApiError> {
     let name = meta::text(service, "name").to_owned();
-    let invalid = |causes| Err(ApiError::invalid(About::kind(&call.kind.served, &name), causes));
+    let invalid =
+        |causes| Err(ApiError::invalid(FailureSubject::kind(&call.kind.served, &name), causes));
     let spec = defaults::child(service, "spec");
     let before = old.map(|old| &old["spec"]);
     change::carry_over(before, spec);
@@ -117,8 +118,8 @@ fn choose(
     }
     if let Err(fault) = ports::assign(call, taken.ports, before, spec) {
         return match fault {
-            Fault::Invalid(cause) => invalid(vec![cause]),
-            Fault::Other(error) => Err(error),
+            AllocationError::Invalid(cause) => invalid(vec![cause]),
+            AllocationError::Other(error) => Err(error),
         };
     }
     if let Some(before) = before {
@@ -133,7 +134,7 @@ fn choose(
 
 /// A refused allocation.
 #[derive(Debug)]
-enum Fault {
+enum AllocationError {
     /// A field has a value that cannot be allocated.
     Invalid(Cause),
     /// The request failed otherwise.
@@ -142,7 +143,7 @@ enum Fault {
 
 /// Allocates the address that a Service asks for, or a free address.
 fn cluster_ip(
-    call: &Call,
+    call: &VerbCall,
     taken: &AllocatedAddresses,
     name: &str,
     spec: &mut Value,
@@ -160,7 +161,7 @@ fn cluster_ip(
     };
     if let Some(why) = why {
         let cause = invalid_value("spec.clusterIPs", &json!([asked]), &why);
-        return Err(ApiError::invalid(About::kind(&call.kind.served, name), vec![cause]));
+        return Err(ApiError::invalid(FailureSubject::kind(&call.kind.served, name), vec![cause]));
     }
     let address = if asked.is_empty() { taken.free_address(name)? } else { asked };
     spec["clusterIP"] = json!(address);
@@ -190,7 +191,7 @@ struct AllocatedAddresses {
 
 impl AllocatedAddresses {
     /// Returns the addresses of all Services except that with this uid.
-    fn of(core: &Core, uid: &str) -> Self {
+    fn of(core: &ServerCore, uid: &str) -> Self {
         let mut taken =
             Self { addresses: objects::all(core), ranges: ranges::ready(core), ..Self::default() };
         let (services, _) = core.store.snapshot("services");

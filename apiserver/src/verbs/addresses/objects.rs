@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
-use crate::storage::{self, Object};
+use crate::storage::{self, StoredObject};
 use crate::verbs::options::DeleteOptions;
-use crate::verbs::{Call, bootstrap, delete};
+use crate::verbs::{VerbCall, bootstrap, delete};
 
 const GROUP: &str = "networking.k8s.io";
 const PLURAL: &str = "ipaddresses";
@@ -22,12 +22,12 @@ const PLURAL: &str = "ipaddresses";
 const STORAGE: &str = "ipaddresses.networking.k8s.io";
 
 /// Returns the addresses that have an object.
-pub(super) fn all(core: &Core) -> BTreeSet<String> {
+pub(super) fn all(core: &ServerCore) -> BTreeSet<String> {
     core.store.snapshot(STORAGE).0.keys().map(ToString::to_string).collect()
 }
 
 /// Creates the objects of Services that have none, such as those of an older data file.
-pub(crate) fn seed(core: &Core) {
+pub(crate) fn seed(core: &ServerCore) {
     let (services, _) = core.store.snapshot("services");
     for (_, held) in &services {
         addresses(&held.value).iter().for_each(|address| create(core, &held.value, address));
@@ -35,7 +35,7 @@ pub(crate) fn seed(core: &Core) {
 }
 
 /// Creates the objects of a Service's addresses that have none, and returns these addresses.
-pub(super) fn announce(core: &Core, service: &Value) -> Vec<String> {
+pub(super) fn announce(core: &ServerCore, service: &Value) -> Vec<String> {
     let held = |address: &String| core.store.get(STORAGE, address).is_some();
     let new: Vec<String> =
         addresses(service).into_iter().filter(|address| !held(address)).collect();
@@ -44,16 +44,16 @@ pub(super) fn announce(core: &Core, service: &Value) -> Vec<String> {
 }
 
 /// Deletes the objects of addresses whose Service has not been stored.
-pub(super) fn withdraw(core: &Core, addresses: &[String]) {
+pub(super) fn withdraw(core: &ServerCore, addresses: &[String]) {
     storage::by_server(|| addresses.iter().for_each(|address| release(core, address)));
 }
 
 /// Acts on a write of a Service: addresses without an object get one, others lose theirs.
 pub(crate) fn observe(
-    core: &Core,
+    core: &ServerCore,
     kind: &Kind,
-    before: Option<&Arc<Object>>,
-    after: Option<&Arc<Object>>,
+    before: Option<&Arc<StoredObject>>,
+    after: Option<&Arc<StoredObject>>,
 ) {
     if !kind.is("", "services") {
         return;
@@ -76,7 +76,7 @@ fn addresses(service: &Value) -> BTreeSet<String> {
 }
 
 /// Creates the object of an address of a Service.
-fn create(core: &Core, service: &Value, address: &str) {
+fn create(core: &ServerCore, service: &Value, address: &str) {
     let family = if address.contains(':') { "IPv6" } else { "IPv4" };
     let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
     let object = json!({
@@ -90,9 +90,9 @@ fn create(core: &Core, service: &Value, address: &str) {
 }
 
 /// Deletes the object of an address.
-fn release(core: &Core, address: &str) {
-    let deleted = Call::by_server(core, GROUP, PLURAL, "", address).and_then(|call| {
-        let asked = delete::Asked::Other;
+fn release(core: &ServerCore, address: &str) {
+    let deleted = VerbCall::by_server(core, GROUP, PLURAL, "", address).and_then(|call| {
+        let asked = delete::DeletionRequest::Other;
         delete::delete_as(core, &call, &DeleteOptions::default(), asked, &mut Vec::new())
     });
     if let Err(error) = deleted {

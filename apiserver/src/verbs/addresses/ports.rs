@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::AllocationError;
 use crate::kinds::defaults;
 use crate::status::{ApiError, invalid_value};
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// First and last node port.
 const FIRST: i64 = 30_000;
@@ -74,9 +74,11 @@ impl Allocation {
     }
 
     /// Allocates a free port.
-    fn next(&mut self) -> Result<i64, Fault> {
+    fn next(&mut self) -> Result<i64, AllocationError> {
         let free = (FIRST..=LAST).find(|port| !self.taken.contains(port)).ok_or_else(|| {
-            Fault::Other(ApiError::internal("failed to allocate a nodePort: range is full"))
+            AllocationError::Other(ApiError::internal(
+                "failed to allocate a nodePort: range is full",
+            ))
         })?;
         self.taken.insert(free);
         self.own.insert(free);
@@ -86,11 +88,11 @@ impl Allocation {
 
 /// Allocates the node ports of a Service; `taken` are those of others.
 pub(super) fn assign(
-    call: &Call,
+    call: &VerbCall,
     taken: BTreeSet<i64>,
     before: Option<&Value>,
     spec: &mut Value,
-) -> Result<(), Fault> {
+) -> Result<(), AllocationError> {
     let mut allocation = Allocation { taken, own: BTreeSet::new(), dry_run: call.options.dry_run };
     let held = before.map(of).unwrap_or_default();
     if has(spec) {
@@ -107,13 +109,17 @@ pub(super) fn assign(
 }
 
 /// Returns the refusal of the node port of a port.
-fn refused(index: usize, port: i64, why: &str) -> Fault {
-    Fault::Invalid(invalid_value(&format!("spec.ports[{index}].nodePort"), &json!(port), why))
+fn refused(index: usize, port: i64, why: &str) -> AllocationError {
+    AllocationError::Invalid(invalid_value(
+        &format!("spec.ports[{index}].nodePort"),
+        &json!(port),
+        why,
+    ))
 }
 
 /// Allocates the ports of a new Service: ports of equal number, which differ in protocol, share a
 /// node port.
-fn create(allocation: &mut Allocation, spec: &mut Value) -> Result<(), Fault> {
+fn create(allocation: &mut Allocation, spec: &mut Value) -> Result<(), AllocationError> {
     let allocates = needs(spec);
     let mut asked: BTreeMap<i64, i64> = BTreeMap::new();
     for port in defaults::items(spec, "ports").filter(|port| number(port) != 0) {
@@ -152,7 +158,7 @@ fn update(
     before: &[i64],
     held: &[i64],
     spec: &mut Value,
-) -> Result<(), Fault> {
+) -> Result<(), AllocationError> {
     let allocates = needs(spec);
     let mut seen: BTreeSet<(String, i64)> = BTreeSet::new();
     for (index, port) in defaults::items(spec, "ports").enumerate() {
@@ -171,14 +177,14 @@ fn update(
         let protocol = port["protocol"].as_str().unwrap_or_default().to_owned();
         if !seen.insert((protocol.clone(), node)) {
             let text = format!("duplicate nodePort: {{{protocol} {node}}}");
-            return Err(Fault::Other(ApiError::unclassified(text)));
+            return Err(AllocationError::Other(ApiError::unclassified(text)));
         }
     }
     Ok(())
 }
 
 /// Allocates the port of the health check.
-fn health(allocation: &mut Allocation, spec: &mut Value) -> Result<(), Fault> {
+fn health(allocation: &mut Allocation, spec: &mut Value) -> Result<(), AllocationError> {
     let asked = spec["healthCheckNodePort"].as_i64().unwrap_or(0);
     if asked == 0 {
         spec["healthCheckNodePort"] = json!(allocation.next()?);
@@ -186,6 +192,6 @@ fn health(allocation: &mut Allocation, spec: &mut Value) -> Result<(), Fault> {
     }
     allocation.take(asked).map_err(|why| {
         let text = format!("failed to allocate requested HealthCheck NodePort {asked}: {why}");
-        Fault::Other(ApiError::internal(&text))
+        AllocationError::Other(ApiError::internal(&text))
     })
 }

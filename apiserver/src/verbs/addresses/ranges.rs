@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 
 /// Store resource of the ranges.
@@ -57,7 +57,7 @@ impl Range {
 }
 
 /// Returns the ranges that are ready, in the order of their names.
-pub(super) fn ready(core: &Core) -> Vec<Range> {
+pub(super) fn ready(core: &ServerCore) -> Vec<Range> {
     let (held, _) = core.store.snapshot(STORAGE);
     let is_ready = |range: &Value| {
         let conditions = range["status"]["conditions"].as_array().into_iter().flatten();

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::kinds::quantity::Quantity;
-use crate::status::{About, ApiError};
-use crate::verbs::Call;
+use crate::status::{ApiError, FailureSubject};
+use crate::verbs::VerbCall;
 
 /// Resource of storage classes in the store.
 const STORAGE: &str = "storageclasses.storage.k8s.io";
@@ -16,7 +16,7 @@ const INGRESS: &str = "ingressclasses.networking.k8s.io";
 const OLDER: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// Gives a new claim or Ingress without a class the default class, if there is one.
-pub(crate) fn fill_in(core: &Core, call: &Call, object: &mut Value) {
+pub(crate) fn fill_in(core: &ServerCore, call: &VerbCall, object: &mut Value) {
     if !call.subresource.is_empty() {
         return;
     }
@@ -43,7 +43,7 @@ pub(crate) fn fill_in(core: &Core, call: &Call, object: &mut Value) {
 }
 
 /// Returns the name of the default class: the newest, and of equally old the first by name.
-fn default_class(core: &Core, classes: &str, marks: &[&str]) -> Option<String> {
+fn default_class(core: &ServerCore, classes: &str, marks: &[&str]) -> Option<String> {
     let (snapshot, _) = core.store.snapshot(classes);
     let is_default =
         |class: &Value| marks.iter().any(|mark| class["metadata"]["annotations"][*mark] == "true");
@@ -57,14 +57,14 @@ fn default_class(core: &Core, classes: &str, marks: &[&str]) -> Option<String> {
 }
 
 /// Whether a call is about claims.
-fn is_claim(call: &Call) -> bool {
+fn is_claim(call: &VerbCall) -> bool {
     call.kind.is("", "persistentvolumeclaims")
 }
 
 /// Checks that a claim that grows is bound, and that its class lets claims grow.
 pub(crate) fn check_growth(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     old: &Value,
     new: &Value,
 ) -> Result<(), ApiError> {
@@ -76,8 +76,9 @@ pub(crate) fn check_growth(
     if !grows {
         return Ok(());
     }
-    let refused =
-        |why: &str| Err(ApiError::forbidden(About::resource(&call.kind.served, &call.name), why));
+    let refused = |why: &str| {
+        Err(ApiError::forbidden(FailureSubject::resource(&call.kind.served, &call.name), why))
+    };
     if old["status"]["phase"] != "Bound" {
         return refused("Only bound persistent volume claims can be expanded");
     }

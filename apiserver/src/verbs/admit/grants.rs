@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::auth::Attributes;
 use crate::auth::rights::{self, Right};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Group of all resources about rights.
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -24,8 +24,8 @@ const MASTERS: &str = "system:masters";
 /// Checks that a write of a role or binding grants no more than the user has; `old` is the present
 /// object of a change.
 pub(crate) fn check(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     old: Option<&Value>,
     new: &Value,
 ) -> Result<(), ApiError> {
@@ -53,11 +53,16 @@ fn bare(object: &Value) -> Value {
 }
 
 /// Checks the rules of a role.
-fn role(core: &Core, call: &Call, old: Option<&Value>, new: &Value) -> Result<(), ApiError> {
+fn role(
+    core: &ServerCore,
+    call: &VerbCall,
+    old: Option<&Value>,
+    new: &Value,
+) -> Result<(), ApiError> {
     if may(core, call, "escalate", &call.kind.served.plural, &call.name) {
         return Ok(());
     }
-    let about = About::resource(&call.kind.served, meta::text(new, "name"));
+    let about = FailureSubject::resource(&call.kind.served, meta::text(new, "name"));
     covered(core, call, &new["rules"]).map_err(|why| ApiError::forbidden(about, &why))?;
     let gathers = |role: &Value| {
         let selectors = &role["aggregationRule"]["clusterRoleSelectors"];
@@ -78,7 +83,7 @@ fn role(core: &Core, call: &Call, old: Option<&Value>, new: &Value) -> Result<()
 }
 
 /// Checks the rules of the role that a binding names.
-fn binding(core: &Core, call: &Call, new: &Value) -> Result<(), ApiError> {
+fn binding(core: &ServerCore, call: &VerbCall, new: &Value) -> Result<(), ApiError> {
     let text = |field: &str| new["roleRef"][field].as_str().unwrap_or_default();
     let (name, namespace) = (text("name"), call.namespace.as_str());
     let (resource, key) = match text("kind") {
@@ -91,14 +96,14 @@ fn binding(core: &Core, call: &Call, new: &Value) -> Result<(), ApiError> {
         return Ok(());
     }
     let Some(held) = core.store.get(&format!("{resource}.{GROUP}"), &key) else {
-        return Err(ApiError::not_found(About::resource(&call.kind.served, name)));
+        return Err(ApiError::not_found(FailureSubject::resource(&call.kind.served, name)));
     };
-    let about = About::resource(&call.kind.served, meta::text(new, "name"));
+    let about = FailureSubject::resource(&call.kind.served, meta::text(new, "name"));
     covered(core, call, &held.value["rules"]).map_err(|why| ApiError::forbidden(about, &why))
 }
 
 /// Returns whether the user has a verb on a role.
-fn may(core: &Core, call: &Call, verb: &str, resource: &str, name: &str) -> bool {
+fn may(core: &ServerCore, call: &VerbCall, verb: &str, resource: &str, name: &str) -> bool {
     let wanted = Attributes {
         verb: verb.to_owned(),
         group: GROUP.to_owned(),
@@ -116,7 +121,7 @@ fn may(core: &Core, call: &Call, verb: &str, resource: &str, name: &str) -> bool
 const MOST_RIGHTS: usize = 10_000;
 
 /// Returns the sentence about the rights of rules that the user lacks.
-fn covered(core: &Core, call: &Call, granted: &Value) -> Result<(), String> {
+fn covered(core: &ServerCore, call: &VerbCall, granted: &Value) -> Result<(), String> {
     let own = core.authorizer().rules(&call.user, &call.namespace);
     let granted = granted.as_array().map_or(&[][..], Vec::as_slice);
     // Before they are made: the product of four short lists has billions of rights.

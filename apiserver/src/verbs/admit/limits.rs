@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::quota;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::defaults::child;
 use crate::kinds::meta;
 use crate::kinds::quantity::Quantity;
-use crate::status::{About, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Annotation of Pods whose containers got defaults.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -17,7 +17,7 @@ const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 const CLAIM: &str = "PersistentVolumeClaim";
 
 /// Fills in what the limits of a namespace give to the containers of a new Pod.
-pub(crate) fn fill_in(core: &Core, call: &Call, object: &mut Value) {
+pub(crate) fn fill_in(core: &ServerCore, call: &VerbCall, object: &mut Value) {
     if !call.kind.is("", "pods") || !call.subresource.is_empty() {
         return;
     }
@@ -38,8 +38,8 @@ pub(crate) fn fill_in(core: &Core, call: &Call, object: &mut Value) {
 
 /// Checks the bounds of a namespace: of a new Pod, of a Pod whose resources change, and of a claim.
 pub(crate) fn check(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     old: Option<&Value>,
     object: &Value,
 ) -> Result<(), ApiError> {
@@ -85,7 +85,7 @@ pub(crate) fn check(
             many => format!("[{}]", many.join(", ")),
         };
         let name = meta::text(object, "name");
-        return Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why));
+        return Err(ApiError::forbidden(FailureSubject::resource(&call.kind.served, name), &why));
     }
     Ok(())
 }

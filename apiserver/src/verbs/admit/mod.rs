@@ -14,10 +14,10 @@ pub(crate) mod webhooks;
 
 use serde_json::Value;
 
-use super::Call;
-use crate::core::Core;
+use super::VerbCall;
+use crate::core::ServerCore;
 use crate::kinds::meta;
-use crate::status::{About, ApiError, cause};
+use crate::status::{ApiError, FailureSubject, cause};
 
 const NAMESPACE: &str = "namespaces";
 
@@ -26,13 +26,17 @@ const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
 /// Checks that the namespace of a write exists, and is not terminating if a `new` object is
 /// created.
-pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result<(), ApiError> {
+pub(crate) fn namespace(
+    core: &ServerCore,
+    call: &VerbCall,
+    new: Option<&Value>,
+) -> Result<(), ApiError> {
     if !call.kind.served.namespaced || call.namespace.is_empty() {
         return Ok(());
     }
     let name = call.namespace.as_str();
     let Some(held) = core.store.get(NAMESPACE, name) else {
-        return Err(ApiError::not_found(About { group: "", kind: NAMESPACE, name }));
+        return Err(ApiError::not_found(FailureSubject { group: "", kind: NAMESPACE, name }));
     };
     // Changes of present objects are allowed: finalizers must be removable.
     if new.is_some() && held.value["status"]["phase"] == "Terminating" {
@@ -42,14 +46,18 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
         let detail = format!("namespace {name} is being terminated");
         let cause = cause("NamespaceTerminating", "metadata.namespace", detail);
         let created = new.map(|object| meta::text(object, "name")).unwrap_or_default();
-        let about = About::resource(&call.kind.served, created);
+        let about = FailureSubject::resource(&call.kind.served, created);
         return Err(ApiError::forbidden(about, &why).because(cause));
     }
     Ok(())
 }
 
 /// Adds the decisions of the server's own plugins to a new object.
-pub(crate) fn defaults(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn defaults(
+    core: &ServerCore,
+    call: &VerbCall,
+    object: &mut Value,
+) -> Result<(), ApiError> {
     limits::fill_in(core, call, object);
     classes::fill_in(core, call, object);
     priority::apply(core, call, object)?;
@@ -64,8 +72,8 @@ pub(crate) fn defaults(core: &Core, call: &Call, object: &mut Value) -> Result<(
 /// Lets the limits of the namespace, policies and then webhooks judge a request, and returns the
 /// warnings of the policies. Those of webhooks are in the session of the call.
 pub(crate) fn judge(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     operation: policies::Operation<'_>,
 ) -> Result<Vec<String>, ApiError> {
     match operation {
@@ -84,8 +92,8 @@ pub(crate) fn judge(
 /// Lets the mutating webhooks see a request whose object they cannot change, and then judges the
 /// request.
 pub(crate) fn observe(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     operation: policies::Operation<'_>,
 ) -> Result<Vec<String>, ApiError> {
     webhooks::mutate(core, call, operation)?;
@@ -93,7 +101,7 @@ pub(crate) fn observe(
 }
 
 /// Refuses to delete namespaces and priority classes that must stay.
-pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
+pub(crate) fn deletion(call: &VerbCall) -> Result<(), ApiError> {
     if call.kind.is("", NAMESPACE) && IMMORTAL.contains(&call.name.as_str()) {
         return Err(ApiError::forbidden(call.about(), "this namespace may not be deleted"));
     }
@@ -106,14 +114,14 @@ pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
 }
 
 /// Refuses new instances of a definition that is being deleted.
-pub(crate) fn definition(core: &Core, call: &Call, new: &Value) -> Result<(), ApiError> {
+pub(crate) fn definition(core: &ServerCore, call: &VerbCall, new: &Value) -> Result<(), ApiError> {
     let Some(custom) = &call.kind.custom else { return Ok(()) };
     let Some(held) = core.store.get(crate::crds::STORAGE, &custom.definition) else {
         return Ok(());
     };
     if meta::terminating(&held.value) {
         let why = "create not allowed while custom resource definition is terminating";
-        let about = About::resource(&call.kind.served, meta::text(new, "name"));
+        let about = FailureSubject::resource(&call.kind.served, meta::text(new, "name"));
         return Err(ApiError::forbidden(about, why));
     }
     Ok(())
@@ -121,7 +129,7 @@ pub(crate) fn definition(core: &Core, call: &Call, new: &Value) -> Result<(), Ap
 
 /// Checks that a body's namespace is that of the URL. An absent namespace is filled in; the
 /// namespace of a cluster-wide object is dropped.
-pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn match_namespace(call: &VerbCall, object: &mut Value) -> Result<(), ApiError> {
     let given = meta::text(object, "namespace");
     let wanted = if call.kind.served.namespaced { call.namespace.as_str() } else { "" };
     if given == wanted {
@@ -141,7 +149,7 @@ pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), Api
 }
 
 /// Checks that a body's name is that of the URL.
-pub(crate) fn match_name(call: &Call, object: &Value) -> Result<(), ApiError> {
+pub(crate) fn match_name(call: &VerbCall, object: &Value) -> Result<(), ApiError> {
     let given = meta::text(object, "name");
     if given.is_empty() {
         let why = format!(

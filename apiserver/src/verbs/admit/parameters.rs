@@ -8,10 +8,10 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::auth::{Attributes, User};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::served::Cause;
 use crate::status::forbidden_field;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Group of admission policies.
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -20,7 +20,12 @@ const MASTERS: &str = "system:masters";
 
 /// Returns the fault of a sound policy or binding whose parameters the user may not read; `old` is
 /// the present object of a change.
-pub(crate) fn check(core: &Core, call: &Call, old: Option<&Value>, new: &Value) -> Option<Cause> {
+pub(crate) fn check(
+    core: &ServerCore,
+    call: &VerbCall,
+    old: Option<&Value>,
+    new: &Value,
+) -> Option<Cause> {
     let served = &call.kind.served;
     if served.group != GROUP || call.user.groups.iter().any(|group| group == MASTERS) {
         return None;
@@ -44,7 +49,7 @@ pub(crate) fn check(core: &Core, call: &Call, old: Option<&Value>, new: &Value) 
 
 /// Returns the fault of a policy whose writer may not get all objects of the policy's kind of
 /// parameters.
-fn policy(core: &Core, call: &Call, kind: &Value) -> Option<Cause> {
+fn policy(core: &ServerCore, call: &VerbCall, kind: &Value) -> Option<Cause> {
     let wanted = Attributes {
         verb: "get".to_owned(),
         namespace: "*".to_owned(),
@@ -63,7 +68,7 @@ fn policy(core: &Core, call: &Call, kind: &Value) -> Option<Cause> {
 }
 
 /// Returns the fault of a binding whose writer may not read the objects that the binding names.
-fn binding(core: &Core, call: &Call, spec: &Value) -> Option<Cause> {
+fn binding(core: &ServerCore, call: &VerbCall, spec: &Value) -> Option<Cause> {
     let text = |field: &str| spec["paramRef"][field].as_str().filter(|text| !text.is_empty());
     let name = spec["policyName"].as_str().unwrap_or_default();
     let policies = call.kind.served.plural.replace("policybindings", "policies");
@@ -106,7 +111,7 @@ fn binding(core: &Core, call: &Call, spec: &Value) -> Option<Cause> {
 
 /// Returns the resource of a kind of parameters, and whether that resource is served; an unknown
 /// kind stands for every resource.
-fn resource(core: &Core, kind: &Value) -> (Attributes, bool) {
+fn resource(core: &ServerCore, kind: &Value) -> (Attributes, bool) {
     let star = || "*".to_owned();
     let all =
         Attributes { group: star(), version: star(), resource: star(), ..Attributes::default() };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
-use crate::status::{About, ApiError};
-use crate::storage::Object;
-use crate::verbs::Call;
+use crate::status::{ApiError, FailureSubject};
+use crate::storage::StoredObject;
+use crate::verbs::VerbCall;
 
 /// Resource of priority classes in the store.
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
@@ -20,7 +20,11 @@ pub(crate) const SYSTEM: [(&str, i64); 2] =
 
 /// Sets the priority of a new Pod from its class, or from the class that is the default of the
 /// cluster. Pods that set a priority are refused.
-pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn apply(
+    core: &ServerCore,
+    call: &VerbCall,
+    object: &mut Value,
+) -> Result<(), ApiError> {
     if !call.kind.is("", "pods") {
         return Ok(());
     }
@@ -54,7 +58,7 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
 
 /// Returns the name of a Pod's class, which may be the default class or none, the priority and the
 /// preemption policy; the error is the reason of a refusal.
-fn found(core: &Core, spec: &Value) -> Result<(String, i64, String), String> {
+fn found(core: &ServerCore, spec: &Value) -> Result<(String, i64, String), String> {
     let of = |class: &Value| {
         let policy = class["preemptionPolicy"].as_str().unwrap_or(PREEMPTS).to_owned();
         let value = class["value"].as_i64().unwrap_or_default();
@@ -77,7 +81,7 @@ fn found(core: &Core, spec: &Value) -> Result<(String, i64, String), String> {
 
 /// Returns the default class of the cluster, if there is a class other than `but`. Among several
 /// the lowest counts.
-fn default_class(core: &Core, but: &str) -> Option<Arc<Object>> {
+fn default_class(core: &ServerCore, but: &str) -> Option<Arc<StoredObject>> {
     let (snapshot, _) = core.store.snapshot(CLASSES);
     let all = snapshot.iter().map(|(_, class)| class);
     let all = all.filter(|class| class.value["globalDefault"] == true);
@@ -86,7 +90,11 @@ fn default_class(core: &Core, but: &str) -> Option<Arc<Object>> {
 }
 
 /// Refuses a second class that is the default of the cluster.
-pub(crate) fn check_class(core: &Core, call: &Call, object: &Value) -> Result<(), ApiError> {
+pub(crate) fn check_class(
+    core: &ServerCore,
+    call: &VerbCall,
+    object: &Value,
+) -> Result<(), ApiError> {
     let is_default = object["globalDefault"] == true;
     if !is_default || !call.kind.is("scheduling.k8s.io", "priorityclasses") {
         return Ok(());
@@ -97,12 +105,12 @@ pub(crate) fn check_class(core: &Core, call: &Call, object: &Value) -> Result<()
         "PriorityClass {} is already marked as default. Only one default can exist",
         meta::text(&other.value, "name")
     );
-    Err(ApiError::forbidden(About::resource(&call.kind.served, name), &why))
+    Err(ApiError::forbidden(FailureSubject::resource(&call.kind.served, name), &why))
 }
 
 /// Returns the 403 for a Pod.
-fn refused(call: &Call, object: &Value, why: &str) -> ApiError {
+fn refused(call: &VerbCall, object: &Value, why: &str) -> ApiError {
     let names = ["name", "generateName"].map(|field| meta::text(object, field));
     let pod = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
-    ApiError::forbidden(About::resource(&call.kind.served, pod), why)
+    ApiError::forbidden(FailureSubject::resource(&call.kind.served, pod), why)
 }

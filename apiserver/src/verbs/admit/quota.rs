@@ -16,11 +16,11 @@ use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
 use crate::apply;
-use crate::core::Core;
-use crate::status::{About, ApiError};
+use crate::core::ServerCore;
+use crate::status::{FailureSubject, ApiError};
 use crate::storage;
 use crate::typed::TypeSchema;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 use usage::{Amounts, amounts};
 
 /// Name under which the server writes the use.
@@ -29,7 +29,7 @@ const MANAGER: &str = "kube-apiserver";
 const QUOTAS: &str = "resourcequotas";
 
 /// Whether quotas can count the objects of a call.
-fn is_counted(call: &Call) -> bool {
+fn is_counted(call: &VerbCall) -> bool {
     call.kind.served.namespaced && !call.kind.is("", "events")
 }
 
@@ -38,7 +38,7 @@ fn is_counted(call: &Call) -> bool {
 ///
 /// The caller holds the lock until the object is stored: otherwise two requests could each find
 /// room for an object, and both use that room.
-pub(crate) fn lock<'c>(core: &'c Core, call: &Call) -> Option<MutexGuard<'c, ()>> {
+pub(crate) fn lock<'c>(core: &'c Core, call: &VerbCall) -> Option<MutexGuard<'c, ()>> {
     let (quotas, _) = core.store.snapshot(QUOTAS);
     let has_quota = storage::in_namespace(&quotas, &call.namespace).next().is_some();
     (is_counted(call) && has_quota).then(|| core.quotas.lock())
@@ -51,7 +51,7 @@ pub(crate) fn total(spec: &Value, part: &str) -> Value {
 }
 
 /// Whether a change of a kind may use more of what quotas limit.
-fn grows(call: &Call) -> bool {
+fn grows(call: &VerbCall) -> bool {
     match call.subresource.as_str() {
         "" => call.kind.is("", "services") || call.kind.is("", "persistentvolumeclaims"),
         "resize" => call.kind.is("", "pods"),
@@ -61,8 +61,8 @@ fn grows(call: &Call) -> bool {
 
 /// Checks that the quotas of the namespace allow a new object, or a change of the `old` one.
 pub(crate) fn check(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     old: Option<&Value>,
     object: &Value,
 ) -> Result<(), ApiError> {
@@ -82,7 +82,7 @@ pub(crate) fn check(
         }
         let limits = limits(core, &quota.value);
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let about = About::resource(&call.kind.served, name);
+        let about = FailureSubject::resource(&call.kind.served, name);
         let quota_name = quota.value["metadata"]["name"].as_str().unwrap_or_default();
         if let Some(missing) = usage::unspecified(call, object, &limits) {
             let why = format!("failed quota: {quota_name}: must specify {missing}");
@@ -102,7 +102,7 @@ pub(crate) fn check(
 }
 
 /// Returns what a new object uses, or a change of the `old` one uses more.
-fn added(core: &Core, call: &Call, old: Option<&Value>, object: &Value) -> Amounts {
+fn added(core: &ServerCore, call: &VerbCall, old: Option<&Value>, object: &Value) -> Amounts {
     let now = core.clock.seconds();
     let mut added = usage::of(call, object, now);
     for (name, amount) in old.map(|old| usage::of(call, old, now)).into_iter().flatten() {
@@ -112,24 +112,24 @@ fn added(core: &Core, call: &Call, old: Option<&Value>, object: &Value) -> Amoun
 }
 
 /// Whether the use is counted from the stored objects.
-fn is_counting(core: &Core) -> bool {
+fn is_counting(core: &ServerCore) -> bool {
     core.counts_quotas.load(Ordering::Relaxed)
 }
 
 /// Returns the limits that are in force.
-fn limits(core: &Core, quota: &Value) -> Amounts {
+fn limits(core: &ServerCore, quota: &Value) -> Amounts {
     amounts(if is_counting(core) { &quota["spec"]["hard"] } else { &quota["status"]["hard"] })
 }
 
 /// Returns the names of the call's resources that are limited and that nobody has counted yet.
-fn uncounted(call: &Call, limits: &Amounts, used: &Amounts) -> Option<String> {
+fn uncounted(call: &VerbCall, limits: &Amounts, used: &Amounts) -> Option<String> {
     let unknown = |name: &&String| usage::covers(call, name) && !used.contains_key(*name);
     let unknown: Vec<&str> = limits.keys().filter(unknown).map(String::as_str).collect();
     (!unknown.is_empty()).then(|| unknown.join(","))
 }
 
 /// Writes the use of a namespace to the status of all quotas, after an object has been stored.
-pub(crate) fn record(core: &Core, call: &Call, old: Option<&Value>, object: &Value) {
+pub(crate) fn record(core: &ServerCore, call: &VerbCall, old: Option<&Value>, object: &Value) {
     if !is_counted(call) || old.is_some() && (is_counting(core) || !grows(call)) {
         return;
     }
@@ -171,7 +171,7 @@ pub(crate) fn record(core: &Core, call: &Call, old: Option<&Value>, object: &Val
 
 /// Returns the use of a quota's limited resources: by the stored objects of the call's kind, or, if
 /// nothing counts them, as the status has it.
-fn used(core: &Core, call: &Call, quota: &Value, limits: &Amounts) -> Amounts {
+fn used(core: &ServerCore, call: &VerbCall, quota: &Value, limits: &Amounts) -> Amounts {
     if !is_counting(core) {
         let mut used = amounts(&quota["status"]["used"]);
         used.retain(|name, _| limits.contains_key(name));

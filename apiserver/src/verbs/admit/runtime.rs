@@ -2,16 +2,20 @@
 
 use serde_json::Value;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
-use crate::status::{About, ApiError};
-use crate::verbs::Call;
+use crate::status::{ApiError, FailureSubject};
+use crate::verbs::VerbCall;
 
 /// Resource of runtime classes in the store.
 const CLASSES: &str = "runtimeclasses.node.k8s.io";
 
 /// Completes a new Pod by the runtime class.
-pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn apply(
+    core: &ServerCore,
+    call: &VerbCall,
+    object: &mut Value,
+) -> Result<(), ApiError> {
     if !call.kind.is("", "pods") {
         return Ok(());
     }
@@ -19,12 +23,12 @@ pub(crate) fn apply(core: &Core, call: &Call, object: &mut Value) -> Result<(), 
         let pod = meta::text(object, "name");
         let prefix = if why.starts_with("conflict:") { "" } else { "pod rejected: " };
         let why = format!("{prefix}{why}");
-        ApiError::forbidden(About::resource(&call.kind.served, pod), &why)
+        ApiError::forbidden(FailureSubject::resource(&call.kind.served, pod), &why)
     })
 }
 
 /// Completes the spec of a Pod; the error is the reason of a refusal.
-fn completed(core: &Core, kind: &Kind, spec: &mut Value) -> Result<(), String> {
+fn completed(core: &ServerCore, kind: &Kind, spec: &mut Value) -> Result<(), String> {
     let name = spec["runtimeClassName"].as_str().map(str::to_owned);
     let class = match &name {
         None => Value::Null,

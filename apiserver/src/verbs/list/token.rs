@@ -18,14 +18,14 @@ const LENIENT: GeneralPurpose =
 
 /// Continue token: the beginning of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct ContinueToken {
     /// Revision of the list; negative for a list that continues with the present state.
     pub(super) revision: i64,
     /// First key that was not shown yet, without the namespace of the list.
     pub(super) start: String,
 }
 
-impl Token {
+impl ContinueToken {
     /// Returns the token in upstream's encoding.
     pub(super) fn encode(&self) -> String {
         let text = json!({"v": VERSION, "rv": self.revision, "start": self.start});
@@ -129,19 +129,19 @@ mod tests {
 
     #[test]
     fn a_token_survives_its_encoding() {
-        let token = Token { revision: 7, start: "ns/a\0".to_owned() };
-        assert_eq!(Token::decode(&token.encode()).unwrap(), token);
+        let token = ContinueToken { revision: 7, start: "ns/a\0".to_owned() };
+        assert_eq!(ContinueToken::decode(&token.encode()).unwrap(), token);
     }
 
     #[test]
     fn a_token_that_names_another_level_of_the_tree_is_refused() {
         for start in ["../x", "a/../b", ".", "a/", "//a", "a//b"] {
-            let bad = Token { revision: 7, start: start.to_owned() };
-            let error = Token::decode(&bad.encode()).unwrap_err();
+            let bad = ContinueToken { revision: 7, start: start.to_owned() };
+            let error = ContinueToken::decode(&bad.encode()).unwrap_err();
             let wanted = format!("invalid continue token: continue key is not valid: {start}");
             assert_eq!((error.code(), error.message()), (400, wanted.as_str()));
         }
-        let error = Token::decode("!!").unwrap_err();
+        let error = ContinueToken::decode("!!").unwrap_err();
         assert!(error.message().starts_with("invalid continue token: continue key is not valid: "));
     }
 
@@ -157,7 +157,7 @@ mod tests {
             ("xxx", "invalid character '\u{c7}' looking for beginning of value"),
             ("a\nb", "invalid character 'i' looking for beginning of value"),
         ] {
-            let error = Token::decode(text).unwrap_err();
+            let error = ContinueToken::decode(text).unwrap_err();
             let begin = "invalid continue token: continue key is not valid: ";
             assert_eq!(error.message(), format!("{begin}{wanted}"), "{text:?}");
         }
@@ -171,7 +171,7 @@ mod tests {
             (r#"{"rv":1.5}"#, "number 1.5 into Go struct field continueToken.rv of type int64"),
             (r#"{"start":1}"#, "number into Go struct field continueToken.start of type string"),
         ] {
-            let error = Token::decode(&URL_SAFE_NO_PAD.encode(text)).unwrap_err();
+            let error = ContinueToken::decode(&URL_SAFE_NO_PAD.encode(text)).unwrap_err();
             let begin = "invalid continue token: continue key is not valid: json: cannot unmarshal";
             assert_eq!(error.message(), format!("{begin} {wanted}"));
         }

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::Form;
-use crate::typed::{Id, Table, TypeSchema, TypeShape};
-use crate::verbs::{Call, fields};
+use super::PatchType;
+use crate::typed::{Id, TypeSchema, TypeShape, TypeTable};
+use crate::verbs::{VerbCall, fields};
 
 /// Fields of the Go structures whose fields stand in another order than the numbers in protobuf,
 /// by the end of the type's name.
@@ -22,13 +22,13 @@ static ORDER: LazyLock<Vec<(String, Vec<&'static str>)>> = LazyLock::new(|| {
 
 /// The objects that a patch reaches, by key.
 #[derive(Debug, Default)]
-struct Reached {
-    inner: BTreeMap<String, Reached>,
+struct ReachedObjects {
+    inner: BTreeMap<String, ReachedObjects>,
     /// Whether all objects below are reached, too.
     whole: bool,
 }
 
-impl Reached {
+impl ReachedObjects {
     /// Returns the objects that a merge patch reaches: all of those in its lists.
     fn by_merge(patch: &Value) -> Self {
         let fields = patch.as_object().into_iter().flatten();
@@ -63,21 +63,21 @@ impl Reached {
 
 /// Returns a patched object as text.
 pub(super) fn patched(
-    call: &Call,
-    form: Form,
+    call: &VerbCall,
+    form: PatchType,
     patch: &Value,
     held: &Value,
     object: &Value,
 ) -> String {
     let reached = match form {
         _ if call.kind.custom.is_some() => return object.to_string(),
-        Form::Merge => Reached::by_merge(patch),
-        Form::Json => Reached::by_operations(patch),
-        Form::Strategic => {
+        PatchType::Merge => ReachedObjects::by_merge(patch),
+        PatchType::Json => ReachedObjects::by_operations(patch),
+        PatchType::Strategic => {
             let types = fields::types(call);
             return as_go(&used(types.table(), Some(types.root()), patch, held));
         }
-        Form::Apply => return object.to_string(),
+        PatchType::Apply => return object.to_string(),
     };
     let types = fields::types(call);
     let mut out = String::new();
@@ -88,7 +88,7 @@ pub(super) fn patched(
 /// Returns a strategic merge patch in the state after its use: the merge takes directives, and the
 /// lists whose order they give, out of the maps that the object has; nulls out of maps that the
 /// object lacks; and merges items of one key that the object does not have into the first of them.
-fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
+fn used(table: &TypeTable, id: Option<Id>, patch: &Value, held: &Value) -> Value {
     const ORDER: &str = "$setElementOrder/";
     let (Value::Object(map), Value::Object(_)) = (patch, held) else { return patch.clone() };
     let is_taken = |key: &str| {
@@ -97,7 +97,7 @@ fn used(table: &Table, id: Option<Id>, patch: &Value, held: &Value) -> Value {
     let object = id.and_then(|id| table.object(id));
     let left = map.iter().filter(|(key, _)| !is_taken(key));
     let left = left.map(|(key, value)| {
-        let child = object.and_then(|object| Table::child(object, key));
+        let child = object.and_then(|object| TypeTable::child(object, key));
         let strategy = object.and_then(|object| Some(&object.fields.get(key.as_str())?.strategy));
         let by = strategy.filter(|it| it.merge).and_then(|it| it.key.as_deref());
         let value = match (held.get(key), value, by) {
@@ -125,7 +125,7 @@ fn without_nulls(value: &Value) -> Value {
 }
 
 /// Returns the type of the items of a list.
-fn element(table: &Table, list: Id) -> Option<Id> {
+fn element(table: &TypeTable, list: Id) -> Option<Id> {
     match table.shape(list) {
         TypeShape::List(_, items) => Some(*items),
         _ => None,
@@ -134,7 +134,7 @@ fn element(table: &Table, list: Id) -> Option<Id> {
 
 /// Returns the items of a list after their use, in which new items have got the fields of later
 /// items with the same key.
-fn joined(types: (&Table, Option<Id>), items: &[Value], held: &[Value], by: &str) -> Value {
+fn joined(types: (&TypeTable, Option<Id>), items: &[Value], held: &[Value], by: &str) -> Value {
     let mut all: Vec<Value> = items.to_vec();
     for (at, item) in items.iter().enumerate() {
         let has_key = |other: &Value| other.is_object() && other[by] == item[by];
@@ -158,7 +158,7 @@ fn joined(types: (&Table, Option<Id>), items: &[Value], held: &[Value], by: &str
 /// Returns the metadata of an object with fields in the order of the Go structure.
 pub(in crate::verbs) fn metadata(types: &TypeSchema, object: &Value) -> String {
     let table = types.table();
-    let id = table.object(types.root()).and_then(|root| Table::child(root, "metadata"));
+    let id = table.object(types.root()).and_then(|root| TypeTable::child(root, "metadata"));
     let mut out = String::new();
     print(table, id, &object["metadata"], None, &mut out);
     out
@@ -184,10 +184,10 @@ fn as_go(value: &Value) -> String {
 
 /// Appends a value.
 fn print(
-    table: &Table,
+    table: &TypeTable,
     id: Option<Id>,
     value: &Value,
-    reached: Option<&Reached>,
+    reached: Option<&ReachedObjects>,
     out: &mut String,
 ) {
     match value {
@@ -203,7 +203,7 @@ fn print(
                 }
                 out.push_str(&Value::from(key.as_str()).to_string());
                 out.push(':');
-                let child = id.and_then(|id| Table::child(table.object(id)?, key));
+                let child = id.and_then(|id| TypeTable::child(table.object(id)?, key));
                 let reached = reached.and_then(|reached| reached.below(key));
                 print(table, child, value, reached, out);
             }
@@ -229,7 +229,7 @@ fn print(
 }
 
 /// Returns the place of a field in the Go structure, which follows the field's number in protobuf.
-fn position(table: &Table, id: Option<Id>, key: &str) -> u64 {
+fn position(table: &TypeTable, id: Option<Id>, key: &str) -> u64 {
     let field = id.and_then(|id| table.object(id)?.fields.get(key));
     let number = field.map_or("", |field| field.wire);
     let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::auth::accounts::{Claims, ObjectId};
-use crate::auth::{INVALID_TOKEN, Identified};
+use crate::auth::{INVALID_TOKEN, TokenUser};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{builtin, meta};
 use crate::served::Cause;
-use crate::status::{About, ApiError, invalid_value};
-use crate::storage::{self, Object};
+use crate::status::{ApiError, FailureSubject, invalid_value};
+use crate::storage::{self, StoredObject};
 use crate::verbs::decode::{self, Body};
-use crate::verbs::{Call, ObjectResponse, admit, fields};
+use crate::verbs::{ObjectResponse, VerbCall, admit, fields};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -29,20 +29,20 @@ const LONGEST: i64 = 1 << 32;
 const LEEWAY: i64 = 60;
 
 /// Returns the subject of failures about a request.
-fn about(name: &str) -> About<'_> {
-    About { group: GROUP, kind: KIND, name }
+fn about(name: &str) -> FailureSubject<'_> {
+    FailureSubject { group: GROUP, kind: KIND, name }
 }
 
 /// Reads a request with defaults and owners.
 fn read(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let mut kind = builtin::body_kind("authentication.k8s.io/v1", KIND);
     kind.served.namespaced = true;
-    let asked = Call { kind: Arc::new(kind), ..call.clone() };
+    let asked = VerbCall { kind: Arc::new(kind), ..call.clone() };
     let decoded = decode::object(&asked, body, false, warnings);
     let mut object = decoded.map_err(|fault| fault.of_body(&asked))?;
     admit::match_namespace(&asked, &mut object)?;
@@ -62,8 +62,8 @@ fn read(
 
 /// Issues a token for the account that a call names.
 pub(crate) fn request(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
@@ -89,7 +89,11 @@ pub(crate) fn request(
 }
 
 /// Returns the account of a request, whose metadata may name it.
-fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiError> {
+fn account(
+    core: &ServerCore,
+    call: &VerbCall,
+    object: &Value,
+) -> Result<Arc<StoredObject>, ApiError> {
     let name = meta::text(object, "name");
     if !name.is_empty() && name != call.name {
         let why = "must match the service account name if specified";
@@ -108,7 +112,12 @@ fn account(core: &Core, call: &Call, object: &Value) -> Result<Arc<Object>, ApiE
 }
 
 /// Fills in the fields that a request leaves to the server, and checks the rest.
-fn complete(core: &Core, call: &Call, account: &Value, object: &mut Value) -> Result<(), ApiError> {
+fn complete(
+    core: &ServerCore,
+    call: &VerbCall,
+    account: &Value,
+    object: &mut Value,
+) -> Result<(), ApiError> {
     if texts(&object["spec"]["audiences"]).is_empty() {
         object["spec"]["audiences"] = json!(core.issuer.audiences());
     }
@@ -134,7 +143,12 @@ fn complete(core: &Core, call: &Call, account: &Value, object: &mut Value) -> Re
 }
 
 /// Adds the object that a token is bound to, and the node of a Pod.
-fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result<(), ApiError> {
+fn bind(
+    core: &ServerCore,
+    call: &VerbCall,
+    wanted: &Value,
+    claims: &mut Claims,
+) -> Result<(), ApiError> {
     if !wanted.is_object() {
         return Ok(());
     }
@@ -152,8 +166,8 @@ fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result
     };
     let namespace = if resource == "nodes" { "" } else { call.namespace.as_str() };
     let held = core.store.get(resource, &storage::key(namespace, name));
-    let held =
-        held.ok_or_else(|| ApiError::not_found(About { group: "", kind: resource, name }))?;
+    let held = held
+        .ok_or_else(|| ApiError::not_found(FailureSubject { group: "", kind: resource, name }))?;
     let spec = &held.value["spec"];
     if resource == "pods" && spec["serviceAccountName"] != call.name.as_str() {
         let text = format!(
@@ -167,7 +181,7 @@ fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result
         let why = format!(
             "the UID in the bound object reference ({asked}) does not match the UID in record. The object might have been deleted and then recreated"
         );
-        return Err(ApiError::conflict(About { group: "", kind, name }, &why));
+        return Err(ApiError::conflict(FailureSubject { group: "", kind, name }, &why));
     }
     *slot = Some(id);
     if resource == "pods" {
@@ -177,7 +191,7 @@ fn bind(core: &Core, call: &Call, wanted: &Value, claims: &mut Claims) -> Result
 }
 
 /// Returns the node of a Pod, without a uid if there is no such node.
-fn node_of(core: &Core, spec: &Value) -> Option<ObjectId> {
+fn node_of(core: &ServerCore, spec: &Value) -> Option<ObjectId> {
     let name = spec["nodeName"].as_str().filter(|name| !name.is_empty())?;
     let known = core.store.get("nodes", name).map(|node| id_of(&node.value));
     Some(known.unwrap_or_else(|| ObjectId { name: name.to_owned(), uid: String::new() }))
@@ -188,10 +202,10 @@ fn node_of(core: &Core, spec: &Value) -> Option<ObjectId> {
 /// # Errors
 /// The reason why the token does not count, in the words of token reviews.
 pub(crate) fn identify(
-    core: &Core,
+    core: &ServerCore,
     token: &str,
     audiences: &[String],
-) -> Result<Option<Identified>, String> {
+) -> Result<Option<TokenUser>, String> {
     // Upstream asks several authenticators, one of which does not know the token at all.
     let listed = |why: String| format!("[{INVALID_TOKEN}, {why}]");
     let read = core.issuer.read(token, audiences, core.clock.seconds()).map_err(listed)?;
@@ -199,11 +213,11 @@ pub(crate) fn identify(
     check(core, &claims).map_err(listed)?;
     let meant = claims.audiences.iter().filter(|own| audiences.contains(own));
     let audiences = meant.cloned().collect();
-    Ok(Some(Identified { user: claims.user().authenticated(), audiences }))
+    Ok(Some(TokenUser { user: claims.user().authenticated(), audiences }))
 }
 
 /// Checks that the account of a token and the bound object still exist.
-fn check(core: &Core, claims: &Claims) -> Result<(), String> {
+fn check(core: &ServerCore, claims: &Claims) -> Result<(), String> {
     let (namespace, account) = (claims.namespace.as_str(), &claims.account);
     let name = &account.name;
     let Some(held) = core.store.get("serviceaccounts", &storage::key(namespace, name)) else {
@@ -239,7 +253,7 @@ fn check(core: &Core, claims: &Claims) -> Result<(), String> {
 }
 
 /// Whether an object has been terminating for so long that the object's tokens count no more.
-fn has_ended(core: &Core, object: &Value) -> bool {
+fn has_ended(core: &ServerCore, object: &Value) -> bool {
     let since = clock::parse(meta::text(object, "deletionTimestamp"));
     since.is_some_and(|since| since < core.clock.seconds().saturating_sub(LEEWAY))
 }

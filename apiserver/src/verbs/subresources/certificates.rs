@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::auth::Attributes;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::defaults::child;
 use crate::served::Cause;
 use crate::status::{ApiError, cause, forbidden_field, invalid_value, required, unsupported};
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 const GROUP: &str = "certificates.k8s.io";
 /// Types of the conditions that decide about a request.
@@ -18,12 +18,12 @@ const VERDICTS: [&str; 2] = ["Approved", "Denied"];
 const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
 
 /// Whether a call is about certificate requests.
-fn is_request(call: &Call) -> bool {
+fn is_request(call: &VerbCall) -> bool {
     call.kind.is(GROUP, "certificatesigningrequests")
 }
 
 /// Writes the user of a new request into the request, in place of the client's values.
-pub(crate) fn enter(call: &Call, object: &mut Value) {
+pub(crate) fn enter(call: &VerbCall, object: &mut Value) {
     if !is_request(call) {
         return;
     }
@@ -45,7 +45,7 @@ pub(crate) fn enter(call: &Call, object: &mut Value) {
 }
 
 /// Checks the right to approve requests for the signer of the stored request.
-pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
+pub(crate) fn may_approve(core: &ServerCore, call: &VerbCall) -> Result<(), ApiError> {
     if !is_request(call) || call.subresource != "approval" {
         return Ok(());
     }
@@ -58,7 +58,12 @@ pub(crate) fn may_approve(core: &Core, call: &Call) -> Result<(), ApiError> {
 
 /// Checks the right to sign for the signer of the stored request, which writes of the certificate
 /// and of conditions need.
-pub(crate) fn may_sign(core: &Core, call: &Call, old: &Value, new: &Value) -> Result<(), ApiError> {
+pub(crate) fn may_sign(
+    core: &ServerCore,
+    call: &VerbCall,
+    old: &Value,
+    new: &Value,
+) -> Result<(), ApiError> {
     let same = |field: &str| old["status"][field] == new["status"][field];
     if !is_request(call)
         || call.subresource != "status"
@@ -73,7 +78,7 @@ pub(crate) fn may_sign(core: &Core, call: &Call, old: &Value, new: &Value) -> Re
 }
 
 /// Whether the user has a right on a signer, or on all signers of the signer's domain.
-fn may_act(core: &Core, call: &Call, verb: &str, signer: &str) -> bool {
+fn may_act(core: &ServerCore, call: &VerbCall, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
         let wanted = Attributes {
@@ -100,7 +105,7 @@ fn of_type<'a>(object: &'a Value, kind: &str) -> Vec<&'a Value> {
 
 /// Returns the status after a write to a subresource: approval writes the conditions alone, and
 /// `/status` leaves the verdicts as they are.
-pub(crate) fn confined(call: &Call, old: &Value, new: &Value, now: &str) -> Option<Value> {
+pub(crate) fn confined(call: &VerbCall, old: &Value, new: &Value, now: &str) -> Option<Value> {
     if !is_request(call) || !matches!(call.subresource.as_str(), "approval" | "status") {
         return None;
     }
@@ -157,7 +162,7 @@ fn date(condition: &mut Value, held: Option<Value>, now: &str) {
 }
 
 /// Returns the faults of a change of a request.
-pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+pub(crate) fn check_change(call: &VerbCall, old: &Value, new: &Value) -> Vec<Cause> {
     let field = "status.conditions";
     let mut causes = check_conditions(old, new);
     for kind in FINAL {

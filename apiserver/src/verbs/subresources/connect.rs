@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::kubelet::{self, Command};
 
 use crate::auth::{self, Attributes};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::hooks;
-use crate::status::{About, ApiError, forbidden_field, invalid_value};
+use crate::status::{ApiError, FailureSubject, forbidden_field, invalid_value};
 use crate::verbs::admit::policies::Operation;
 use crate::verbs::options::Query;
-use crate::verbs::{Call, admit};
+use crate::verbs::{VerbCall, admit};
 
 /// Port of a kubelet that reports none.
 const PORT: i64 = 10250;
@@ -27,7 +27,7 @@ const WORD: &AsciiSet =
     &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Whether a subresource of a kind connects to something outside of the server.
-pub(crate) fn is_connection(call: &Call) -> bool {
+pub(crate) fn is_connection(call: &VerbCall) -> bool {
     let names = ["attach", "exec", "log", "portforward", "proxy"];
     let others = call.kind.is("", "nodes") || call.kind.is("", "services");
     call.kind.is("", "pods") && names.contains(&call.subresource.as_str())
@@ -36,7 +36,7 @@ pub(crate) fn is_connection(call: &Call) -> bool {
 
 /// The answer to a connection.
 #[derive(Debug)]
-pub(crate) enum Connection {
+pub(crate) enum ConnectAnswer {
     /// The log of a Pod that is on no node.
     NoLog,
     /// A log.
@@ -63,7 +63,11 @@ pub(crate) enum PodSession {
 }
 
 /// Answers a connection.
-pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<Connection, ApiError> {
+pub(crate) fn connect(
+    core: &ServerCore,
+    call: &VerbCall,
+    query: &Query,
+) -> Result<ConnectAnswer, ApiError> {
     let name = call.subresource.as_str();
     let ports = if name == "portforward" { kubelet::ports(query)? } else { Vec::new() };
     if matches!(name, "attach" | "exec" | "portforward") {
@@ -88,7 +92,7 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<Connect
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
         if name == "log" {
-            return Ok(Connection::NoLog);
+            return Ok(ConnectAnswer::NoLog);
         }
         let text = format!("pod {} does not have a host assigned", call.name);
         return Err(ApiError::bad_request(text));
@@ -97,12 +101,12 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<Connect
     let is_served = core.has_kubelet.load(Ordering::Relaxed);
     match (name, is_served) {
         ("log", true) => {
-            kubelet::log(pod, &chosen, query, core.clock.seconds()).map(Connection::Log)
+            kubelet::log(pod, &chosen, query, core.clock.seconds()).map(ConnectAnswer::Log)
         }
-        ("portforward", true) => Ok(Connection::Session(PodSession::Ports(ports))),
+        ("portforward", true) => Ok(ConnectAnswer::Session(PodSession::Ports(ports))),
         (_, true) => {
             let command = kubelet::command(call, pod, &chosen, query);
-            Ok(Connection::Session(PodSession::Command(command)))
+            Ok(ConnectAnswer::Session(PodSession::Command(command)))
         }
         (_, false) => unreachable(call, query, &address, &chosen),
     }
@@ -110,11 +114,11 @@ pub(crate) fn connect(core: &Core, call: &Call, query: &Query) -> Result<Connect
 
 /// Returns the failure to reach the kubelet of an address.
 fn unreachable(
-    call: &Call,
+    call: &VerbCall,
     query: &Query,
     address: &str,
     container: &str,
-) -> Result<Connection, ApiError> {
+) -> Result<ConnectAnswer, ApiError> {
     let name = call.subresource.as_str();
     let refused = format!("dial tcp {address}: connect: connection refused");
     let path = format!("{}/{}/{container}", call.namespace, call.name);
@@ -132,7 +136,7 @@ fn unreachable(
         );
         (Command::of(query), ApiError::internal(&text))
     });
-    Ok(Connection::Session(PodSession::Unreachable { error, inside }))
+    Ok(ConnectAnswer::Session(PodSession::Unreachable { error, inside }))
 }
 
 /// Returns the query of a kubelet for a log.
@@ -163,7 +167,7 @@ fn log_query(query: &Query) -> String {
 }
 
 /// Returns the query of a kubelet for a command.
-fn command_query(call: &Call, query: &Query) -> String {
+fn command_query(call: &VerbCall, query: &Query) -> String {
     let mut parts = Vec::new();
     if call.subresource == "exec" {
         let encode = |word| percent_encoding::utf8_percent_encode(word, WORD);
@@ -182,7 +186,7 @@ fn command_query(call: &Call, query: &Query) -> String {
 }
 
 /// Returns the options of a connection as admission sees them; a log is read, and not connected to.
-fn options(call: &Call, query: &Query) -> Option<Value> {
+fn options(call: &VerbCall, query: &Query) -> Option<Value> {
     let kind = match call.subresource.as_str() {
         "attach" => "PodAttachOptions",
         "exec" => "PodExecOptions",
@@ -213,7 +217,7 @@ fn options(call: &Call, query: &Query) -> Option<Value> {
 }
 
 /// Checks the right to create, which a connection needs with each method.
-fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
+fn may_create(core: &ServerCore, call: &VerbCall) -> Result<(), ApiError> {
     let wanted = Attributes {
         verb: "create".to_owned(),
         version: "v1".to_owned(),
@@ -228,7 +232,7 @@ fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
 }
 
 /// Checks the options of a request for a log.
-fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
+fn check_log(call: &VerbCall, query: &Query) -> Result<(), ApiError> {
     // Read before anything is judged: a request with a text in place of a number is invalid.
     for key in ["limitBytes", "sinceSeconds", "tailLines"] {
         query.integer(key)?;
@@ -256,11 +260,14 @@ fn check_log(call: &Call, query: &Query) -> Result<(), ApiError> {
     if causes.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid(About { group: "", kind: "PodLogOptions", name: &call.name }, causes))
+    Err(ApiError::invalid(
+        FailureSubject { group: "", kind: "PodLogOptions", name: &call.name },
+        causes,
+    ))
 }
 
 /// Returns the container that is named, or the only container.
-fn container(call: &Call, pod: &Value, wanted: &str) -> Result<String, ApiError> {
+fn container(call: &VerbCall, pod: &Value, wanted: &str) -> Result<String, ApiError> {
     let name = &call.name;
     let names = |lists: &[&str]| -> Vec<String> {
         let all = lists.iter().flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten());
@@ -281,9 +288,9 @@ fn container(call: &Call, pod: &Value, wanted: &str) -> Result<String, ApiError>
 }
 
 /// Returns the address of a node's kubelet.
-fn address(core: &Core, name: &str) -> Result<String, ApiError> {
+fn address(core: &ServerCore, name: &str) -> Result<String, ApiError> {
     // Upstream names the resource of the request, and not that of the missing object.
-    let unknown = || ApiError::not_found(About { group: "", kind: "pods", name });
+    let unknown = || ApiError::not_found(FailureSubject { group: "", kind: "pods", name });
     let node = core.store.get("nodes", name).ok_or_else(unknown)?;
     let status = &node.value["status"];
     let held = status["addresses"].as_array().map_or(&[][..], Vec::as_slice);
@@ -299,7 +306,7 @@ fn address(core: &Core, name: &str) -> Result<String, ApiError> {
 }
 
 /// Returns the refusal of the proxy: no Pod of this server has an address for a connection.
-fn proxy(core: &Core, call: &Call) -> ApiError {
+fn proxy(core: &ServerCore, call: &VerbCall) -> ApiError {
     // The name may carry a scheme and a port: `https:name:8080`.
     let parts: Vec<&str> = call.name.split(':').collect();
     let name = match parts.as_slice() {
@@ -309,7 +316,7 @@ fn proxy(core: &Core, call: &Call) -> ApiError {
             return ApiError::bad_request(format!("invalid {kind} request {:?}", call.name));
         }
     };
-    let held = match (Call { name: name.to_owned(), ..call.clone() }).find(core) {
+    let held = match (VerbCall { name: name.to_owned(), ..call.clone() }).find(core) {
         Ok(held) => held,
         Err(error) => return error,
     };

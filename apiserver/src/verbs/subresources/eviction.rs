@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::defaults::child;
 use crate::kinds::meta;
 use crate::selectors;
-use crate::status::{self, About, ApiError, cause};
-use crate::storage::{self, Object};
-use crate::verbs::delete::{self, Asked};
+use crate::status::{self, ApiError, FailureSubject, cause};
+use crate::storage::{self, StoredObject};
+use crate::verbs::delete::{self, DeletionRequest};
 use crate::verbs::options::{self, DeleteOptions};
-use crate::verbs::{Call, ObjectResponse, fields};
+use crate::verbs::{ObjectResponse, VerbCall, fields};
 
 /// Name of the disruption budgets in the store.
 const BUDGETS: &str = "poddisruptionbudgets.policy";
@@ -35,11 +35,11 @@ enum Permission {
 
 /// Evicts a Pod.
 pub(crate) fn evict(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     eviction: &Value,
 ) -> Result<ObjectResponse, ApiError> {
-    let main = Call { subresource: String::new(), ..call.clone() };
+    let main = VerbCall { subresource: String::new(), ..call.clone() };
     let mut options = options::delete(&options::Query::default(), &lenient(eviction))?;
     // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
@@ -65,9 +65,9 @@ pub(crate) fn evict(
 
 /// Marks and deletes a Pod; `None` if no longer in the judged state.
 fn remove(
-    core: &Core,
-    main: &Call,
-    judged: &Arc<Object>,
+    core: &ServerCore,
+    main: &VerbCall,
+    judged: &Arc<StoredObject>,
     mut options: DeleteOptions,
 ) -> Result<Option<ObjectResponse>, ApiError> {
     if !options.dry_run {
@@ -77,7 +77,7 @@ fn remove(
         // The mark has made another version of the Pod.
         options.version = options.version.and(marked);
     }
-    match delete::delete_as(core, main, &options, Asked::Other, &mut Vec::new()) {
+    match delete::delete_as(core, main, &options, DeletionRequest::Other, &mut Vec::new()) {
         Err(error) if error.code() == 409 && options.version.is_some() => Ok(None),
         other => other.map(|_| Some(ObjectResponse::created(status::accepted()))),
     }
@@ -86,9 +86,9 @@ fn remove(
 /// Sets the condition of a Pod that is being evicted, and returns the Pod's version; `None` if the
 /// Pod has changed and had to be in the judged state.
 fn mark(
-    core: &Core,
-    main: &Call,
-    judged: &Arc<Object>,
+    core: &ServerCore,
+    main: &VerbCall,
+    judged: &Arc<StoredObject>,
     same: bool,
 ) -> Result<Option<Option<String>>, ApiError> {
     let now = core.clock.rfc3339();
@@ -122,7 +122,7 @@ pub(crate) fn set_condition(object: &mut Value, condition: Value) {
 }
 
 /// Returns the permission for a Pod, from phase, readiness and budget.
-fn permission(core: &Core, call: &Call, pod: &Value) -> Result<Permission, ApiError> {
+fn permission(core: &ServerCore, call: &VerbCall, pod: &Value) -> Result<Permission, ApiError> {
     match pod["status"]["phase"].as_str() {
         // They have ended, or are about to: no budget counts them.
         Some("Succeeded" | "Failed") => return Ok(Permission::Free),
@@ -177,7 +177,7 @@ fn is_ready(pod: &Value) -> bool {
 
 /// Takes a disruption from a budget. A concurrent write makes `put` fail: the take is then
 /// repeated.
-fn spend(core: &Core, call: &Call, key: &str, dry_run: bool) -> Result<(), ApiError> {
+fn spend(core: &ServerCore, call: &VerbCall, key: &str, dry_run: bool) -> Result<(), ApiError> {
     for _ in 0..ATTEMPTS {
         // The budget is gone, and forbids nothing.
         let Some(held) = core.store.get(BUDGETS, key) else { return Ok(()) };
@@ -195,8 +195,9 @@ fn spend(core: &Core, call: &Call, key: &str, dry_run: bool) -> Result<(), ApiEr
             exhaust(&mut budget, &now);
         }
         let name = meta::text(&held.value, "name");
-        let own = Call::by_server(core, "policy", "poddisruptionbudgets", &call.namespace, name)?;
-        let own = Call { subresource: "status".to_owned(), ..own };
+        let own =
+            VerbCall::by_server(core, "policy", "poddisruptionbudgets", &call.namespace, name)?;
+        let own = VerbCall { subresource: "status".to_owned(), ..own };
         fields::track(core, &own, Some(&held.value), &mut budget);
         if core.store.put(BUDGETS, key, Some(&held), budget).is_ok() {
             return Ok(());
@@ -236,7 +237,7 @@ fn check(budget: &Value) -> Result<(), ApiError> {
     let status = &budget["status"];
     let count = |field: &str| status[field].as_i64().unwrap_or(0);
     let forbidden = |why: &str| {
-        let about = About { group: "policy", kind: "poddisruptionbudget", name };
+        let about = FailureSubject { group: "policy", kind: "poddisruptionbudget", name };
         Err(ApiError::forbidden(about, why))
     };
     // The budget's status describes an earlier spec: the status's numbers cannot be trusted yet.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::clock;
 use crate::status::ApiError;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 use crate::verbs::options::Query;
 
 /// Annotation of a Pod with the log of all containers; `…/log.NAME` is the log of a single
@@ -64,7 +64,7 @@ impl Command {
 }
 
 /// Returns the command of an `exec` or `attach`.
-pub(crate) fn command(call: &Call, pod: &Value, container: &str, query: &Query) -> Command {
+pub(crate) fn command(call: &VerbCall, pod: &Value, container: &str, query: &Query) -> Command {
     let output = if call.subresource == "exec" {
         let words: Vec<&str> = query.all("command").collect();
         format!("{}\n", words.join(" "))

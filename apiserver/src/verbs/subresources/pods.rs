@@ -9,7 +9,7 @@ use crate::kinds::pods::{qos, qos_of};
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 use crate::typed::{internal, line_diff};
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Annotation of Pods that mirror a file of their node.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -43,7 +43,7 @@ fn put(object: &mut Value, field: &str, value: Option<&Value>) {
 }
 
 /// Returns the spec of a Pod after a write to a subresource, which changes only a part of the spec.
-pub(crate) fn confined(call: &Call, old: &Value, new: &Value) -> Value {
+pub(crate) fn confined(call: &VerbCall, old: &Value, new: &Value) -> Value {
     let mut spec = old.clone();
     if call.subresource == "ephemeralcontainers" {
         put(&mut spec, "ephemeralContainers", new.get("ephemeralContainers"));
@@ -72,14 +72,14 @@ fn refused(old: &Value, text: &str) -> Option<Vec<Cause>> {
 }
 
 /// Returns the fault of a new Pod that has ephemeral containers already.
-pub(crate) fn check_new(call: &Call, pod: &Value) -> Option<Cause> {
+pub(crate) fn check_new(call: &VerbCall, pod: &Value) -> Option<Cause> {
     let field = "ephemeralContainers";
     let has = call.kind.is("", "pods") && !list(&pod["spec"], field).is_empty();
     has.then(|| forbidden_field(&format!("spec.{field}"), "cannot be set on create"))
 }
 
 /// Returns the faults of a change through a subresource.
-pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+pub(crate) fn check_change(call: &VerbCall, old: &Value, new: &Value) -> Vec<Cause> {
     match call.subresource.as_str() {
         "ephemeralcontainers" => check_ephemeral(&call.kind, old, new),
         "resize" => check_resize(&call.kind, old, new),

@@ -11,29 +11,29 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::run::Run;
-use crate::core::Core;
-use crate::hooks::{CallFailure, HookResponse, Question, Session};
+use super::run::WebhookRounds;
+use crate::core::ServerCore;
+use crate::hooks::{CallFailure, HookResponse, Question, WebhookSession};
 use crate::kinds::Kind;
-use crate::kinds::conversion::{self, Conversion};
+use crate::kinds::conversion::{self, ConversionWebhook};
 use crate::kinds::meta;
 use crate::status::ApiError;
 use crate::storage;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Longest time for a conversion, as in kube-apiserver.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns a stored object in the call's version.
-pub(crate) fn shown(core: &Core, call: &Call, stored: &Value) -> Result<Value, ApiError> {
+pub(crate) fn shown(core: &ServerCore, call: &VerbCall, stored: &Value) -> Result<Value, ApiError> {
     let mut all = shown_all(core, &call.session, &call.kind, vec![stored])?;
     Ok(all.pop().unwrap_or_default())
 }
 
 /// Returns stored objects in a version; a single call of the webhook converts all objects.
 pub(crate) fn shown_all(
-    core: &Core,
-    session: &Session,
+    core: &ServerCore,
+    session: &WebhookSession,
     kind: &Kind,
     stored: Vec<&Value>,
 ) -> Result<Vec<Value>, ApiError> {
@@ -61,7 +61,7 @@ pub(crate) fn check_version(kind: &Kind, stored: &Value) -> Result<(), ApiError>
 }
 
 /// Returns an object of the call's version in the stored form.
-pub(crate) fn stored(core: &Core, call: &Call, object: Value) -> Result<Value, ApiError> {
+pub(crate) fn stored(core: &ServerCore, call: &VerbCall, object: Value) -> Result<Value, ApiError> {
     let kind = &call.kind;
     let Some(conversion) = converter(&call.session, kind) else { return Ok(kind.store(object)) };
     let mut all = converted(core, &call.session, conversion, vec![&object], &kind.stored_as)?;
@@ -79,7 +79,7 @@ fn pruned(kind: &Kind, mut object: Value) -> Value {
 }
 
 /// Removes the fields that the schema of the stored version does not know.
-fn prune(core: &Core, kind: &Kind, stored: &mut Value) {
+fn prune(core: &ServerCore, kind: &Kind, stored: &mut Value) {
     let (group, version) = kind.stored_as.split_once('/').unwrap_or(("", &kind.stored_as));
     let own = core.registry.table().of_type(group, version, kind.name());
     if let Some(custom) = own.as_ref().and_then(|own| own.custom.as_ref()) {
@@ -88,7 +88,7 @@ fn prune(core: &Core, kind: &Kind, stored: &mut Value) {
 }
 
 /// Returns the answer to a write: the object after the conversion back, with the stored version.
-pub(crate) fn answer(call: &Call, back: Option<Value>, stored: &Value) -> Value {
+pub(crate) fn answer(call: &VerbCall, back: Option<Value>, stored: &Value) -> Value {
     match back {
         Some(mut back) => {
             meta::copy(stored, &mut back, "resourceVersion");
@@ -100,8 +100,8 @@ pub(crate) fn answer(call: &Call, back: Option<Value>, stored: &Value) -> Value 
 
 /// Converts the stored form of an object back, for the answer; `None` if no webhook is needed.
 pub(crate) fn back_again(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     stored: &Value,
 ) -> Result<Option<Value>, ApiError> {
     if converter(&call.session, &call.kind).is_none() {
@@ -112,7 +112,7 @@ pub(crate) fn back_again(
 
 /// Returns a later state of a stored object that has been shown before, which differs in metadata
 /// only.
-pub(crate) fn restated(call: &Call, shown: &Value, stored: &Value) -> Value {
+pub(crate) fn restated(call: &VerbCall, shown: &Value, stored: &Value) -> Value {
     if converter(&call.session, &call.kind).is_none() {
         return call.kind.present(stored);
     }
@@ -127,8 +127,8 @@ pub(crate) fn restated(call: &Call, shown: &Value, stored: &Value) -> Value {
 
 /// Returns an object of the call's version in another version, if there is an object.
 pub(crate) fn optional<'v>(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     object: Option<&'v Value>,
     kind: &Arc<Kind>,
 ) -> Result<Option<Cow<'v, Value>>, ApiError> {
@@ -141,8 +141,8 @@ pub(crate) fn optional<'v>(
 
 /// Returns an object of another version in the version of the call.
 pub(crate) fn back(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     object: Value,
     kind: &Arc<Kind>,
 ) -> Result<Value, ApiError> {
@@ -153,15 +153,15 @@ pub(crate) fn back(
 }
 
 /// Whether the objects at the call's subresource have a type that is the same for all versions.
-fn has_own_type(call: &Call) -> bool {
+fn has_own_type(call: &VerbCall) -> bool {
     let sub = call.kind.subresource(&call.subresource);
     sub.is_some_and(|sub| !sub.kind.is_empty() && sub.kind != call.kind.name())
 }
 
 /// Converts an object between two served versions.
 fn between(
-    core: &Core,
-    session: &Session,
+    core: &ServerCore,
+    session: &WebhookSession,
     object: &Value,
     from: &Kind,
     to: &Kind,
@@ -176,12 +176,12 @@ fn between(
 
 /// Converts stored objects for a watch, whose events are not part of a verb.
 pub(crate) async fn wait(
-    core: &Arc<Core>,
+    core: &Arc<ServerCore>,
     kind: &Kind,
     stored: &[Value],
 ) -> Result<Vec<Value>, ApiError> {
-    let session = Session::open();
-    let mut run = Run::new(session.clone(), None);
+    let session = WebhookSession::open();
+    let mut run = WebhookRounds::new(session.clone(), None);
     loop {
         let size = stored.iter().map(storage::size).sum();
         let show = || shown_all(core, &session, kind, stored.iter().collect());
@@ -193,20 +193,20 @@ pub(crate) async fn wait(
 }
 
 /// Whether a webhook converts the objects of a kind.
-pub(crate) fn is_by_webhook(session: &Session, kind: &Kind) -> bool {
+pub(crate) fn is_by_webhook(session: &WebhookSession, kind: &Kind) -> bool {
     converter(session, kind).is_some()
 }
 
 /// Returns the conversion of a kind, if a webhook converts.
-fn converter<'k>(session: &Session, kind: &'k Kind) -> Option<&'k Conversion> {
+fn converter<'k>(session: &WebhookSession, kind: &'k Kind) -> Option<&'k ConversionWebhook> {
     kind.custom.as_ref()?.conversion.as_ref().filter(|_| session.is_open())
 }
 
 /// Converts objects by webhook. Those of the wanted version stay as they are.
 fn converted(
-    core: &Core,
-    session: &Session,
-    conversion: &Conversion,
+    core: &ServerCore,
+    session: &WebhookSession,
+    conversion: &ConversionWebhook,
     objects: Vec<&Value>,
     wanted: &str,
 ) -> Result<Vec<Value>, ApiError> {
@@ -241,7 +241,11 @@ fn converted(
 }
 
 /// Returns the review that asks for a conversion.
-fn review(conversion: &Conversion, objects: &[&Value], wanted: &str) -> Result<Value, ApiError> {
+fn review(
+    conversion: &ConversionWebhook,
+    objects: &[&Value],
+    wanted: &str,
+) -> Result<Value, ApiError> {
     let mut versions = conversion.versions.iter().map(String::as_str);
     let Some(version) = versions.find(|version| matches!(*version, "v1" | "v1beta1")) else {
         return Err(ApiError::unclassified("no supported conversion review versions"));
@@ -262,7 +266,7 @@ fn review(conversion: &Conversion, objects: &[&Value], wanted: &str) -> Result<V
 
 /// Returns the objects of an answer, checked and with the metadata of the originals.
 fn read(
-    conversion: &Conversion,
+    conversion: &ConversionWebhook,
     answer: &HookResponse,
     objects: &[&Value],
     wanted: &str,

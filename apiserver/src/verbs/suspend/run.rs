@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::core::Core;
-use crate::hooks::{CallFailure, HookResponse, Session};
+use crate::core::ServerCore;
+use crate::hooks::{CallFailure, HookResponse, WebhookSession};
 use crate::status::ApiError;
 
 /// Most runs of a verb. Each but the last ends with a question that has not been asked before; a
@@ -18,17 +18,17 @@ const LONGEST: Duration = Duration::from_secs(34);
 
 /// The calls that a request may still make.
 #[derive(Debug)]
-pub(crate) struct Run {
-    session: Arc<Session>,
+pub(crate) struct WebhookRounds {
+    session: Arc<WebhookSession>,
     deadline: Instant,
     /// Whether the client has set the deadline.
     is_own: bool,
     runs: usize,
 }
 
-impl Run {
+impl WebhookRounds {
     /// Returns the run of a request that may take `limit`, and no longer than upstream allows.
-    pub(crate) fn new(session: Arc<Session>, limit: Option<Duration>) -> Self {
+    pub(crate) fn new(session: Arc<WebhookSession>, limit: Option<Duration>) -> Self {
         let own = limit.filter(|limit| !limit.is_zero() && *limit < LONGEST);
         let deadline = Instant::now() + own.unwrap_or(LONGEST);
         Self { session, deadline, is_own: own.is_some(), runs: 0 }
@@ -36,7 +36,7 @@ impl Run {
 
     /// Puts the open questions of a suspended verb to their webhooks, all at once. False if there
     /// are none: the verb has ended.
-    pub(crate) async fn goes_on(&mut self, core: &Arc<Core>) -> Result<bool, ApiError> {
+    pub(crate) async fn goes_on(&mut self, core: &Arc<ServerCore>) -> Result<bool, ApiError> {
         let pending = self.session.take_pending();
         if pending.is_empty() {
             return Ok(false);

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::kinds::{Generation, Kind, admission, meta};
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Sets the fields that the server decides, and the generation.
-pub(super) fn decide(call: &Call, old: &Value, new: &mut Value) {
+pub(super) fn decide(call: &VerbCall, old: &Value, new: &mut Value) {
     // Counted before the server drops fields that slices no longer have.
     let grows_first = call.kind.is("discovery.k8s.io", "endpointslices");
     if grows_first {

@@ -94,7 +94,7 @@ pub enum Delta<T, M> {
 /// ```
 pub struct DeltaQueue<T, M> {
     /// The slots, oldest first.
-    order: VecDeque<Slot<T, M>>,
+    order: VecDeque<QueueSlot<T, M>>,
     /// Number of the first slot in `order`; slots are numbered from the queue's beginning.
     first: u64,
     /// The numbers of the slots with a key, by the key's hash. Never iterated.
@@ -108,7 +108,7 @@ pub struct DeltaQueue<T, M> {
 }
 
 /// A place in the order: the deltas of a key, or a mark.
-enum Slot<T, M> {
+enum QueueSlot<T, M> {
     /// The deltas of a key, with its hash.
     Key {
         hash: u64,
@@ -192,7 +192,7 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
             Delta::Put(state) => self.put(state),
             Delta::Delete(last) => self.delete(last),
             Delta::StreamMark(mark) => {
-                self.order.push_back(Slot::StreamMark(mark));
+                self.order.push_back(QueueSlot::StreamMark(mark));
                 self.deltas += 1;
             }
         }
@@ -240,7 +240,7 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
 
     fn enter(&mut self, hash: u64, pending: Pending<T>) {
         let number = self.first + self.order.len() as u64;
-        self.order.push_back(Slot::Key { hash, pending });
+        self.order.push_back(QueueSlot::Key { hash, pending });
         let (order, first) = (&self.order, self.first);
         self.by_key.insert_unique(hash, number, |number| slot_hash(order, first, *number));
         self.deltas += 1;
@@ -254,8 +254,8 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
             pending.and_then(Pending::newest).is_some_and(|state| state.key() == key)
         })?;
         match self.order.get_mut(usize::try_from(number - self.first).ok()?)? {
-            Slot::Key { pending, .. } => Some(pending),
-            Slot::StreamMark(_) => None,
+            QueueSlot::Key { pending, .. } => Some(pending),
+            QueueSlot::StreamMark(_) => None,
         }
     }
 
@@ -268,8 +268,8 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
             let number = self.first;
             self.first += 1;
             match slot {
-                Slot::StreamMark(mark) => taken.push(Delta::StreamMark(mark)),
-                Slot::Key { hash, pending } => {
+                QueueSlot::StreamMark(mark) => taken.push(Delta::StreamMark(mark)),
+                QueueSlot::Key { hash, pending } => {
                     // Merging ends here: a later delta of the key gets a new slot.
                     if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == number) {
                         entry.remove();
@@ -301,16 +301,16 @@ impl<T: DeltaItem, M> DeltaQueue<T, M> {
     }
 }
 
-fn slot<T, M>(order: &VecDeque<Slot<T, M>>, first: u64, number: u64) -> Option<&Pending<T>> {
+fn slot<T, M>(order: &VecDeque<QueueSlot<T, M>>, first: u64, number: u64) -> Option<&Pending<T>> {
     match order.get(usize::try_from(number - first).ok()?)? {
-        Slot::Key { pending, .. } => Some(pending),
-        Slot::StreamMark(_) => None,
+        QueueSlot::Key { pending, .. } => Some(pending),
+        QueueSlot::StreamMark(_) => None,
     }
 }
 
-fn slot_hash<T, M>(order: &VecDeque<Slot<T, M>>, first: u64, number: u64) -> u64 {
+fn slot_hash<T, M>(order: &VecDeque<QueueSlot<T, M>>, first: u64, number: u64) -> u64 {
     match usize::try_from(number - first).ok().and_then(|at| order.get(at)) {
-        Some(Slot::Key { hash, .. }) => *hash,
+        Some(QueueSlot::Key { hash, .. }) => *hash,
         _ => 0,
     }
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::core::Core;
+use super::core::InformerCore;
 use super::listener::Listener;
 use super::meter::Measurement;
 use super::progress::Synced;
 use crate::reflector::{BatchSink, StoreApplyQueue, StoreDelta};
-use crate::store::{BatchOutcome, Event};
+use crate::store::{BatchOutcome, StoreEvent};
 
 /// Most deltas applied under a single lock.
 const BATCH: usize = 128;
@@ -26,7 +26,7 @@ const SLOW: Duration = Duration::from_millis(100);
 /// See `SLOW`.
 const SLOW_DEPTH: usize = 10;
 
-impl BatchSink for Core {
+impl BatchSink for InformerCore {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
         match self.apply_queue.try_permit() {
             // Nothing is queued: the batch is applied here, which saves a hop to another task.
@@ -49,7 +49,7 @@ impl BatchSink for Core {
     }
 }
 
-impl Core {
+impl InformerCore {
     /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
     /// deltas. Returns whether there may be more.
     pub(super) fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
@@ -98,7 +98,7 @@ impl Core {
 
     /// Logs a batch that took long. The time is that of the store and of the framework's own short
     /// mappings: listeners of users have tasks of their own.
-    fn report_slow(&self, took: Duration, depth: usize, first: Option<&Event>) {
+    fn report_slow(&self, took: Duration, depth: usize, first: Option<&StoreEvent>) {
         tracing::info!(
             cache = self.name,
             object = first.map(|event| tracing::field::display(event.key())),
@@ -132,8 +132,8 @@ impl Core {
             }
             let is_synced = self.progress.now() == Synced::Done;
             let content = self.store.content();
-            let added = |object| Event::Added { new: object, is_initial: true };
-            let content: Vec<Event> = content.into_iter().map(added).collect();
+            let added = |object| StoreEvent::Added { new: object, is_initial: true };
+            let content: Vec<StoreEvent> = content.into_iter().map(added).collect();
             for new_listener in pending {
                 new_listener.notify(&content);
                 if is_synced {
@@ -189,7 +189,7 @@ mod tests {
     use windlass_client::client::test_support::Captured;
     use windlass_core::wire::MetadataScan;
 
-    fn put(core: &Core, name: &str) -> Vec<StoreDelta> {
+    fn put(core: &InformerCore, name: &str) -> Vec<StoreDelta> {
         let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"u","resourceVersion":"1"}}}}"#);
         let object = core.store.object(&MetadataScan::of(text.as_bytes()).expect("an object"));
         vec![Delta::Put(Observed { object, run: ListGeneration::default(), is_initial: false })]

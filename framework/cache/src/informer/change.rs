@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::{Cached, Event};
+use crate::store::{Cached, StoreEvent};
 use windlass_core::resource::{ObjectKey, Resource};
 
 /// A change of an object, with the old and the new state.
@@ -44,16 +44,16 @@ pub enum Change<K> {
 
 impl<K> Change<K> {
     #[doc(hidden)]
-    pub fn of(event: &Event) -> Self {
+    pub fn of(event: &StoreEvent) -> Self {
         match event {
-            Event::Added { new, is_initial } => {
+            StoreEvent::Added { new, is_initial } => {
                 Self::Added { new: Cached::new(Arc::clone(new)), is_initial: *is_initial }
             }
-            Event::Updated { old, new } => Self::Updated {
+            StoreEvent::Updated { old, new } => Self::Updated {
                 old: Cached::new(Arc::clone(old)),
                 new: Cached::new(Arc::clone(new)),
             },
-            Event::Deleted { last, final_state_unknown } => Self::Deleted {
+            StoreEvent::Deleted { last, final_state_unknown } => Self::Deleted {
                 last: Cached::new(Arc::clone(last)),
                 final_state_unknown: *final_state_unknown,
             },

@@ -17,8 +17,8 @@ use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{SyncProgress, Synced};
 use crate::reflector::{
-    DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
-    StoreApplyQueue,
+    DeltaWriter, ListWatch, Reflector, ReflectorDeps, ReflectorState, ReflectorStatus,
+    ServerCapabilities, StoreApplyQueue,
 };
 use crate::store;
 use windlass_core::environment::Environment;
@@ -27,28 +27,28 @@ use windlass_core::environment::Environment;
 const MEASURED_EVERY: Duration = Duration::from_secs(5);
 
 /// A scope of an informer.
-pub(super) struct Scope {
+pub(super) struct InformerScope {
     pub(super) namespace: Option<Arc<str>>,
     /// The API of the kind in this scope.
     source: Arc<dyn ListWatch>,
     /// State of this scope's reflector.
-    pub(super) status: Arc<Status>,
+    pub(super) status: Arc<ReflectorStatus>,
     /// Clock and randomness of this scope.
     environment: Environment,
 }
 
 /// The shared part of an informer.
-pub(crate) struct Core {
+pub(crate) struct InformerCore {
     /// Name in logs, probes and metrics.
     pub(super) name: String,
     /// Options from the creation; they do not change.
     pub(super) options: CacheOptions,
     /// The cache.
-    pub(crate) store: Arc<store::Core>,
+    pub(crate) store: Arc<store::StoreCore>,
     /// Queue between the reflectors and the task that applies batches.
     pub(super) apply_queue: StoreApplyQueue,
     /// One scope for each namespace, or a single scope for all.
-    pub(super) scopes: Vec<Scope>,
+    pub(super) scopes: Vec<InformerScope>,
     /// Progress of the first lists, and the newest version.
     pub(super) progress: SyncProgress,
     /// The registered listeners.
@@ -83,12 +83,12 @@ pub(crate) struct Core {
     pub(super) is_preferred_optional: AtomicBool,
 }
 
-impl Core {
+impl InformerCore {
     /// Creates an informer. `name` is for logs and errors; `scopes` are the sources by namespace.
     pub(crate) fn new(
         (name, meter): (String, Meter),
         options: CacheOptions,
-        store: Arc<store::Core>,
+        store: Arc<store::StoreCore>,
         scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
         context: (Environment, Arc<ServerCapabilities>, CancellationToken),
     ) -> Arc<Self> {
@@ -100,9 +100,9 @@ impl Core {
                     Some(namespace) => format!("{name} in {namespace:?}"),
                     None => name.clone(),
                 };
-                Scope {
+                InformerScope {
                     environment: environment.fork(&what),
-                    status: Arc::new(Status::new(what)),
+                    status: Arc::new(ReflectorStatus::new(what)),
                     namespace: namespace.map(Arc::from),
                     source,
                 }
@@ -193,7 +193,7 @@ impl Core {
 
     /// Returns the reflectors, one per scope.
     fn reflectors(self: &Arc<Self>) -> Vec<Reflector<DeltaWriter>> {
-        let reflector = |(at, scope): (usize, &Scope)| {
+        let reflector = |(at, scope): (usize, &InformerScope)| {
             let store = Arc::clone(&self.store);
             let writer = DeltaWriter::new(store, self.clone(), at, scope.namespace.clone());
             let deps = ReflectorDeps {
@@ -270,12 +270,12 @@ impl Core {
 /// with the operator's task or with the runtime, which drops tasks in any order. Therefore only a
 /// panic is reported.
 pub(super) struct PanicGuard {
-    core: Arc<Core>,
+    core: Arc<InformerCore>,
     scope: usize,
 }
 
 impl PanicGuard {
-    pub(super) fn of(core: &Arc<Core>, scope: usize) -> Self {
+    pub(super) fn of(core: &Arc<InformerCore>, scope: usize) -> Self {
         Self { core: Arc::clone(core), scope }
     }
 }
@@ -289,14 +289,14 @@ impl Drop for PanicGuard {
             let why = "the task of the informer panicked: the cache is not updated until the informer is \
                        created again; see the log, and restart the process";
             if let Some(scope) = self.core.scopes.get(self.scope) {
-                scope.status.set(State::Degraded(why.to_owned()));
+                scope.status.set(ReflectorState::Degraded(why.to_owned()));
             }
         }
     }
 }
 
 /// Ends the informer when the task ends or is dropped.
-struct InformerGuard(Arc<Core>);
+struct InformerGuard(Arc<InformerCore>);
 
 impl Drop for InformerGuard {
     fn drop(&mut self) {

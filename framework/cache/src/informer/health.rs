@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::core::Core;
+use super::core::InformerCore;
 use super::progress::Synced;
-use crate::reflector::State;
+use crate::reflector::ReflectorState;
 use windlass_core::resource::{ObjectKey, ResourceInfo};
 
 /// The content of a cache, as shown by the watches; own writes that the watches have not shown are
@@ -79,7 +79,7 @@ pub struct ListenerStatus {
     pub waiting: usize,
 }
 
-impl Core {
+impl InformerCore {
     /// Returns the content that the watches have shown.
     pub(super) fn view(&self) -> CacheView {
         let versions = self
@@ -116,7 +116,10 @@ impl Core {
             synced: self.progress.is_listed()
                 && self.progress.now() == Synced::Done
                 && !self.has_panicked.load(Ordering::SeqCst),
-            is_absent: self.scopes.iter().any(|one| matches!(one.status.get(), State::Absent(_))),
+            is_absent: self
+                .scopes
+                .iter()
+                .any(|one| matches!(one.status.get(), ReflectorState::Absent(_))),
             state: self.state(),
             objects: self.store.seen_len(),
             bytes: self.store.sizes().bytes,
@@ -180,7 +183,7 @@ impl Core {
     fn state(&self) -> String {
         let states: Vec<_> =
             self.scopes.iter().map(|scope| (&scope.namespace, scope.status.get())).collect();
-        let is_well = |state: &State| matches!(state, State::Watching);
+        let is_well = |state: &ReflectorState| matches!(state, ReflectorState::Watching);
         let shown = states.iter().filter(|(_, state)| !is_well(state));
         let texts: Vec<_> = shown
             .map(|(namespace, state)| match namespace {
@@ -188,6 +191,6 @@ impl Core {
                 None => state.to_string(),
             })
             .collect();
-        if texts.is_empty() { State::Watching.to_string() } else { texts.join("; ") }
+        if texts.is_empty() { ReflectorState::Watching.to_string() } else { texts.join("; ") }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Synced {
 
 /// Progress of a scope.
 #[derive(Clone, Debug, Default)]
-struct Reached {
+struct ScopeProgress {
     /// A list was applied, and the kind was not found absent since.
     is_listed: bool,
     /// Listed, or known to be absent.
@@ -34,13 +34,13 @@ struct Reached {
 
 /// The progress of all scopes, and the state that waiters wait for.
 pub(super) struct SyncProgress {
-    scopes: Mutex<Vec<Reached>>,
+    scopes: Mutex<Vec<ScopeProgress>>,
     sync: OrderedWatch<Synced>,
 }
 
 impl SyncProgress {
     pub(super) fn new(scopes: usize) -> Self {
-        let scopes = Mutex::new(vec![Reached::default(); scopes]);
+        let scopes = Mutex::new(vec![ScopeProgress::default(); scopes]);
         Self { scopes, sync: OrderedWatch::new(Synced::Pending) }
     }
 

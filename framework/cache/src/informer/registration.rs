@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::Change;
 use super::listener::{
-    Inline, Item, Listener, ListenerIdentity, ListenerState, MergePolicy, Stage,
+    Inline, Listener, ListenerIdentity, ListenerState, MailboxItem, MergePolicy, Stage,
 };
 use super::options::SHORTEST_RESYNC;
 use super::registry::InformerRef;
-use crate::store::Event;
+use crate::store::StoreEvent;
 use windlass_core::error::{Error, ErrorKind};
 
 /// A listener about to be registered: [`Informer::listen`](crate::informer::Informer::listen).
@@ -75,7 +75,7 @@ impl<K: 'static> Listen<K> {
     /// [`Informer::on_change`](crate::informer::Informer::on_change).
     pub fn on_change(self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
         self.register(MergePolicy::Latest, move |item| {
-            if let Item::Change(event) = item {
+            if let MailboxItem::Change(event) = item {
                 listener(&Change::of(event));
             }
         })
@@ -87,10 +87,10 @@ impl<K: 'static> Listen<K> {
     #[doc(hidden)]
     pub fn on_steps(
         self,
-        listener: impl Fn(&[Event], bool) + Send + Sync + 'static,
+        listener: impl Fn(&[StoreEvent], bool) + Send + Sync + 'static,
     ) -> Registration {
         self.register(MergePolicy::EachStep, move |item| {
-            if let Item::Steps { events, is_merged } = item {
+            if let MailboxItem::Steps { events, is_merged } = item {
                 listener(events, *is_merged);
             }
         })
@@ -108,7 +108,7 @@ impl<K: 'static> Listen<K> {
     fn register(
         self,
         merging: MergePolicy,
-        call: impl Fn(&Item) + Send + Sync + 'static,
+        call: impl Fn(&MailboxItem) + Send + Sync + 'static,
     ) -> Registration {
         let listener = Listener::queued(self.identity(), merging, self.resync, Box::new(call));
         Registration::new(listener, self.informer_ref)

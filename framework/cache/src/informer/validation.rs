@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::DecodeCheck;
-use super::core::Core;
+use super::core::InformerCore;
 use super::invalid::{InvalidObject, InvalidReport, Reports};
-use super::listener::{CpuShare, Item, Listener, ListenerIdentity, MergePolicy};
-use crate::store::{Event, Object};
+use super::listener::{CpuShare, Listener, ListenerIdentity, MailboxItem, MergePolicy};
+use crate::store::{Object, StoreEvent};
 use windlass_core::resource::{ObjectRef, Resource};
 
 /// Decodes an object as `K`.
@@ -17,7 +17,7 @@ fn validator<K: Resource>(object: &Arc<Object>) {
     let _ = object.decode::<K>();
 }
 
-impl Core {
+impl InformerCore {
     /// Makes objects that do not decode be measured and reported to the registry's function from
     /// now on.
     pub(super) fn report_invalid(self: &Arc<Self>, reports: &Arc<Reports>) {
@@ -81,8 +81,11 @@ impl Core {
             clock: self.environment.clock.clone(),
         };
         let Some(validator) = self.validator.get().copied() else { return };
-        let call = move |item: &Item| {
-            if let Item::Change(Event::Added { new, .. } | Event::Updated { new, .. }) = item {
+        let call = move |item: &MailboxItem| {
+            if let MailboxItem::Change(
+                StoreEvent::Added { new, .. } | StoreEvent::Updated { new, .. },
+            ) = item
+            {
                 validator(new);
             }
         };

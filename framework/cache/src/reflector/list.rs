@@ -1,9 +1,9 @@
 //! A list in pages, the handling of the list's items, and the beginning and end of every list.
 
-use super::machine::{AttemptEnd, During, ListFigures, ListVerdict, judge};
+use super::machine::{AttemptEnd, EndedRequest, ListFigures, ListVerdict, judge};
 use super::sink::{RawObject, ReflectorSink};
 use super::source::{PageReader, Read};
-use super::{Reflector, State};
+use super::{Reflector, ReflectorState};
 use windlass_core::metrics::names;
 use windlass_core::wire::{ListMeta, Malformed, MetadataScan, RawItem};
 
@@ -67,7 +67,7 @@ impl<T: ReflectorSink> Reflector<T> {
     async fn page(&mut self, page: Read) -> Result<ListMeta, AttemptEnd> {
         let (clock, what) = (self.environment.clock.clone(), self.subject.what.clone());
         let source = std::sync::Arc::clone(&self.source);
-        let judged = |error| judge(&error, During::Page);
+        let judged = |error| judge(&error, EndedRequest::Page);
         let limit = self.options.frame_limit;
         let mut reader =
             PageReader::open(&*source, page, &clock, &what, limit).await.map_err(judged)?;
@@ -153,8 +153,8 @@ impl<T: ReflectorSink> Reflector<T> {
         self.environment.metrics.count(&names::INFORMER_RELISTS, &labels, 1);
         // An absent or refused kind stays in the state until the list succeeds: no log line per
         // attempt.
-        if matches!(self.status.get(), State::Idle | State::Watching) {
-            self.status.set(State::Listing);
+        if matches!(self.status.get(), ReflectorState::Idle | ReflectorState::Watching) {
+            self.status.set(ReflectorState::Listing);
         }
     }
 

@@ -53,7 +53,7 @@ pub use sink::{RawObject, ReflectorSink, StoreTarget, StreamProgress};
 pub use source::{
     ApiSource, Chunks, ListWatch, OpenFuture, Page, Pager, Pages, Read, Served, ServedFuture,
 };
-pub use status::{Freshness, State, Status};
+pub use status::{Freshness, ReflectorState, ReflectorStatus};
 
 pub(crate) use capabilities::ServerCapabilities;
 pub(crate) use reflector::ReflectorDeps;

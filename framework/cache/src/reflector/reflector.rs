@@ -12,7 +12,7 @@ use super::machine::{AttemptEnd, Machine, RollbackCheck};
 use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
 use super::subject::ReflectedKind;
 use super::version_read::VersionRead;
-use super::{ListWatch, Read, ReflectorOptions, State, Status};
+use super::{ListWatch, Read, ReflectorOptions, ReflectorState, ReflectorStatus};
 use crate::store::{self, Store};
 use windlass_core::environment::Environment;
 use windlass_core::metrics::names;
@@ -27,7 +27,7 @@ pub struct ReflectorError {
     /// Description of the objects that are read: `pods in "shop"`.
     pub resource: String,
     /// The state that follows from the failure, with the reason.
-    pub state: State,
+    pub state: ReflectorState,
     /// Pause before the next attempt.
     pub pause: Duration,
 }
@@ -45,7 +45,7 @@ pub(super) type ErrorHandler = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use serde_json::json;
 /// use tokio_util::sync::CancellationToken;
-/// use windlass::reflector::{MemorySource, Reflector, State};
+/// use windlass::reflector::{MemorySource, Reflector, ReflectorState};
 /// use windlass::resource::ResourceInfo;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -58,7 +58,7 @@ pub(super) type ErrorHandler = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 /// let status = reflector.status();
 /// let stop = CancellationToken::new();
 /// let task = tokio::spawn(reflector.run(stop.clone()));
-/// status.wait_for(|state| *state == State::Watching).await;
+/// status.wait_for(|state| *state == ReflectorState::Watching).await;
 /// assert_eq!(store.len(), 1);
 /// stop.cancel();
 /// # task.await.expect("it does not panic");
@@ -77,7 +77,7 @@ pub struct Reflector<T> {
     /// Clock, randomness and metrics.
     pub(super) environment: Environment,
     /// State for other tasks.
-    pub(super) status: Arc<Status>,
+    pub(super) status: Arc<ReflectorStatus>,
     /// Findings about the server, shared with other reflectors.
     pub(super) capabilities: Arc<ServerCapabilities>,
     /// Handler of failures.
@@ -93,7 +93,7 @@ pub struct Reflector<T> {
 /// Dependencies of a reflector that belongs to an informer.
 pub(crate) struct ReflectorDeps {
     pub(crate) environment: Environment,
-    pub(crate) status: Arc<Status>,
+    pub(crate) status: Arc<ReflectorStatus>,
     pub(crate) capabilities: Arc<ServerCapabilities>,
     pub(crate) options: ReflectorOptions,
 }
@@ -119,8 +119,8 @@ impl Reflector<StoreTarget> {
         let environment = Environment::system();
         let core = {
             let seed = environment.rng.fork("store").next_u64();
-            let mode = store::Mode::of::<K>(store::Representation::default(), None);
-            store::Core::with_mode(info.clone(), environment.clock.clone(), mode, seed)
+            let settings = store::StoreSettings::of::<K>(store::Representation::default(), None);
+            store::StoreCore::with_settings(info.clone(), environment.clock.clone(), settings, seed)
         };
         let sink = StoreTarget::new(Arc::clone(&core), None);
         (Self::new(info, source, sink).environment(environment), Store::new(core))
@@ -133,7 +133,7 @@ impl<T: ReflectorSink> Reflector<T> {
     pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, sink: T) -> Self {
         let deps = ReflectorDeps {
             environment: Environment::system(),
-            status: Arc::new(Status::new(info.to_string())),
+            status: Arc::new(ReflectorStatus::new(info.to_string())),
             capabilities: Arc::default(),
             options: ReflectorOptions::default(),
         };
@@ -164,12 +164,12 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Sets the reflector's name in logs, errors and the [`Status`]. Default: the resource, such as
-    /// `pods`.
+    /// Sets the reflector's name in logs, errors and the [`ReflectorStatus`]. Default: the
+    /// resource, such as `pods`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.subject.what = name.into();
-        self.status = Arc::new(Status::new(self.subject.what.clone()));
+        self.status = Arc::new(ReflectorStatus::new(self.subject.what.clone()));
         self
     }
 
@@ -217,7 +217,7 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Returns the status, which is readable while the reflector runs.
-    pub fn status(&self) -> Arc<Status> {
+    pub fn status(&self) -> Arc<ReflectorStatus> {
         Arc::clone(&self.status)
     }
 
@@ -228,8 +228,8 @@ impl<T: ReflectorSink> Reflector<T> {
     /// the end.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of
-    /// the status.
+    /// Dropping the future ends the reflector as `stop` does, except for the
+    /// [`ReflectorState::Stopped`] of the status.
     pub async fn run(mut self, stop: CancellationToken) {
         let status = Arc::clone(&self.status);
         tokio::select! {
@@ -238,7 +238,7 @@ impl<T: ReflectorSink> Reflector<T> {
             () = stop.cancelled() => {}
             () = self.run_attempts() => {}
         }
-        status.set(State::Stopped);
+        status.set(ReflectorState::Stopped);
     }
 
     /// The loop: attempt, consequences, pause.

@@ -11,14 +11,14 @@ use windlass_core::sync::{AtomicBool, Notify, OrderedWatch, Ordering};
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
-/// use windlass::reflector::State;
+/// use windlass::reflector::ReflectorState;
 ///
-/// let state = State::Absent("the server does not know websites.example.dev".into());
+/// let state = ReflectorState::Absent("the server does not know websites.example.dev".into());
 /// assert!(state.to_string().starts_with("absent"));
-/// assert_ne!(state, State::Watching);
+/// assert_ne!(state, ReflectorState::Watching);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ReflectorState {
     /// Not started.
     Idle,
     /// Reading the current state.
@@ -36,7 +36,7 @@ pub enum State {
     Stopped,
 }
 
-impl fmt::Display for State {
+impl fmt::Display for ReflectorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Idle => f.write_str("not started"),
@@ -64,13 +64,13 @@ pub struct Freshness {
 /// The state of a reflector, readable from any task.
 ///
 /// Written by the reflector only. The state is set after the data in question was handed over: a
-/// task that sees [`State::Watching`] finds the first list in the sink.
+/// task that sees [`ReflectorState::Watching`] finds the first list in the sink.
 #[derive(Debug)]
-pub struct Status {
+pub struct ReflectorStatus {
     /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
     /// The present state, with the waiters.
-    state: OrderedWatch<State>,
+    state: OrderedWatch<ReflectorState>,
     /// Times of the last data; held for a copy only.
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
@@ -81,9 +81,9 @@ pub struct Status {
     is_expected: AtomicBool,
 }
 
-impl Status {
+impl ReflectorStatus {
     pub(crate) fn new(what: String) -> Self {
-        let (state, freshness) = (OrderedWatch::new(State::Idle), Mutex::default());
+        let (state, freshness) = (OrderedWatch::new(ReflectorState::Idle), Mutex::default());
         Self {
             what,
             state,
@@ -102,7 +102,7 @@ impl Status {
     /// Returns the present state.
     ///
     /// A copy: the reflector may be in another state already.
-    pub fn get(&self) -> State {
+    pub fn get(&self) -> ReflectorState {
         self.state.get()
     }
 
@@ -115,10 +115,10 @@ impl Status {
     ///
     /// ```
     /// # extern crate windlass_cache as windlass;
-    /// # async fn example(status: &windlass::reflector::Status) {
-    /// use windlass::reflector::State;
+    /// # async fn example(status: &windlass::reflector::ReflectorStatus) {
+    /// use windlass::reflector::ReflectorState;
     ///
-    /// let is_settled = |state: &State| matches!(state, State::Watching | State::Absent(_));
+    /// let is_settled = |state: &ReflectorState| matches!(state, ReflectorState::Watching | ReflectorState::Absent(_));
     /// let state = status.wait_for(is_settled).await;
     /// println!("{}: {state}", status.what());
     /// # }
@@ -126,8 +126,11 @@ impl Status {
     ///
     /// # Cancel safety
     /// Safe: dropping the future loses nothing.
-    pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
-        self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
+    pub async fn wait_for(
+        &self,
+        mut wanted: impl FnMut(&ReflectorState) -> bool + Send,
+    ) -> ReflectorState {
+        self.state.wait_for(|state| wanted(state) || *state == ReflectorState::Stopped).await
     }
 
     /// Ends the pause before the next discovery of an absent kind, which may have been created.
@@ -171,7 +174,7 @@ impl Status {
     }
 
     /// Sets the state, and logs a state of another kind than before.
-    pub(crate) fn set(&self, state: State) {
+    pub(crate) fn set(&self, state: ReflectorState) {
         let before = self.state.set(state.clone());
         // Another text of the same state is logged at the debug level only.
         if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
@@ -180,15 +183,19 @@ impl Status {
         }
         match state {
             // Relaxed: the flag chooses the level of a log line.
-            State::Absent(_) if self.is_expected.load(Ordering::Relaxed) => tracing::info!(
-                resource = %self.what,
-                "the kind is absent until the leader installs its definition"
-            ),
-            State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
+            ReflectorState::Absent(_) if self.is_expected.load(Ordering::Relaxed) => {
+                tracing::info!(
+                    resource = %self.what,
+                    "the kind is absent until the leader installs its definition"
+                )
+            }
+            ReflectorState::Degraded(_)
+            | ReflectorState::Retrying(_)
+            | ReflectorState::Absent(_) => {
                 tracing::warn!(resource = %self.what, %state, "the state of the cache changed");
             }
             // Another attempt: only the success is logged at the usual level.
-            State::Listing => {
+            ReflectorState::Listing => {
                 tracing::debug!(resource = %self.what, %state, "the state of the cache changed")
             }
             _ => tracing::info!(resource = %self.what, %state, "the state of the cache changed"),
@@ -205,29 +212,29 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_state_is_waited_for_and_a_stop_ends_the_wait() {
-        let status = Status::new("pods".to_owned());
-        let watching = status.wait_for(|state| *state == State::Watching);
+        let status = ReflectorStatus::new("pods".to_owned());
+        let watching = status.wait_for(|state| *state == ReflectorState::Watching);
         let change = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            status.set(State::Listing);
+            status.set(ReflectorState::Listing);
             tokio::time::sleep(Duration::from_secs(1)).await;
-            status.set(State::Watching);
+            status.set(ReflectorState::Watching);
         };
-        assert_eq!(tokio::join!(watching, change).0, State::Watching);
+        assert_eq!(tokio::join!(watching, change).0, ReflectorState::Watching);
         let never = status.wait_for(|_| false);
-        let stop = async { status.set(State::Stopped) };
-        assert_eq!(tokio::join!(never, stop).0, State::Stopped);
+        let stop = async { status.set(ReflectorState::Stopped) };
+        assert_eq!(tokio::join!(never, stop).0, ReflectorState::Stopped);
     }
 
     /// An operator's log at the usual level shows the end of trouble, and not each attempt.
     #[test]
     fn that_it_reads_again_is_no_news_and_that_it_follows_again_is() {
         let (log, _guard) = Captured::at(tracing::Level::INFO);
-        let status = Status::new("pods".to_owned());
-        status.set(State::Listing);
-        status.set(State::Retrying("the server is away".to_owned()));
-        status.set(State::Listing);
-        status.set(State::Watching);
+        let status = ReflectorStatus::new("pods".to_owned());
+        status.set(ReflectorState::Listing);
+        status.set(ReflectorState::Retrying("the server is away".to_owned()));
+        status.set(ReflectorState::Listing);
+        status.set(ReflectorState::Watching);
         let lines = log.lines();
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].contains("the server is away"), "{lines:?}");
@@ -238,12 +245,12 @@ mod tests {
     #[test]
     fn the_absence_of_a_kind_is_a_warning_unless_its_definition_is_about_to_be_installed() {
         let (log, _guard) = Captured::at(tracing::Level::INFO);
-        let status = Status::new("websites.example.dev".to_owned());
+        let status = ReflectorStatus::new("websites.example.dev".to_owned());
         status.set_expected(true);
-        status.set(State::Absent("404".to_owned()));
-        status.set(State::Watching);
+        status.set(ReflectorState::Absent("404".to_owned()));
+        status.set(ReflectorState::Watching);
         status.set_expected(false);
-        status.set(State::Absent("404".to_owned()));
+        status.set(ReflectorState::Absent("404".to_owned()));
         let lines = log.lines();
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].starts_with("INFO") && lines[0].contains("until the leader"), "{lines:?}");

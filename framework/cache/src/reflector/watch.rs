@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::machine::{AttemptEnd, During, judge};
+use super::machine::{AttemptEnd, EndedRequest, judge};
 use super::sink::{RawObject, ReflectorSink, StreamProgress};
 use super::source::{Chunks, Read, describe_request, open};
 use super::stream::Stream;
@@ -34,10 +34,10 @@ impl<T: ReflectorSink> Reflector<T> {
     /// `open_for` becomes the time for which the stream was open.
     pub(super) async fn watch(&mut self, read: Read, open_for: &mut Duration) -> AttemptEnd {
         let (during, timeout) = match &read {
-            Read::Watch { timeout, .. } => (During::Watch, *timeout),
+            Read::Watch { timeout, .. } => (EndedRequest::Watch, *timeout),
             Read::StreamingList { resource_version, timeout } => {
                 self.begin_list(resource_version.clone());
-                (During::StreamingList, *timeout)
+                (EndedRequest::StreamingList, *timeout)
             }
             // Never asked for: a list in pages has ended by now.
             Read::Page { .. } => return AttemptEnd::Failed("a page is not a stream".to_owned()),
@@ -50,7 +50,7 @@ impl<T: ReflectorSink> Reflector<T> {
             Ok(chunks) => chunks,
             Err(error) => return judge(&error, during),
         };
-        let is_listing = during == During::StreamingList;
+        let is_listing = during == EndedRequest::StreamingList;
         let mut stream = Stream::new(self.environment.clock.now(), timeout, is_listing);
         self.check_hints();
         // Only after the answer: an unreachable server is not asked.
@@ -138,7 +138,7 @@ impl<T: ReflectorSink> Reflector<T> {
         while let Some(piece) = next.take() {
             outcome = match piece {
                 None => Err(self.ended(stream)),
-                Some(Err(error)) => Err(judge(&error, During::Watch)),
+                Some(Err(error)) => Err(judge(&error, EndedRequest::Watch)),
                 Some(Ok(piece)) => self.read(&piece, now, frames, stream),
             };
             pieces += 1;
@@ -341,7 +341,11 @@ impl<T: ReflectorSink> Reflector<T> {
     ) -> Result<Result<(), AttemptEnd>, Malformed> {
         match frame.event {
             EventType::Error => {
-                let during = if stream.is_listing { During::StreamingList } else { During::Watch };
+                let during = if stream.is_listing {
+                    EndedRequest::StreamingList
+                } else {
+                    EndedRequest::Watch
+                };
                 return Ok(Err(self.error_frame(&frame, during)));
             }
             EventType::Unknown => self.dropped("unknown_type"),
@@ -411,7 +415,7 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Judges an ERROR frame.
-    fn error_frame(&self, frame: &Frame<'_>, during: During) -> AttemptEnd {
+    fn error_frame(&self, frame: &Frame<'_>, during: EndedRequest) -> AttemptEnd {
         let status = frame.status();
         if status.code == 0 && status.reason.is_empty() {
             let why = format!("an ERROR frame that is not a Status: {}", status.message);

@@ -25,9 +25,9 @@ mod view;
 
 pub use cache::StoreStats;
 #[doc(hidden)]
-pub use cache::{Core, Sizes};
+pub use cache::{Sizes, StoreCore};
 #[doc(hidden)]
-pub use encoding::Mode;
+pub use encoding::StoreSettings;
 pub use encoding::{Representation, Transform};
 #[doc(hidden)]
 pub use index::IndexProbe;
@@ -36,7 +36,7 @@ pub use object::Invalid;
 #[doc(hidden)]
 pub use object::{FieldTree, Object};
 #[doc(hidden)]
-pub use observed::{BatchOutcome, Event, ListGeneration, MarkKind, Observed, StreamMark};
+pub use observed::{BatchOutcome, ListGeneration, MarkKind, Observed, StoreEvent, StreamMark};
 #[doc(hidden)]
 pub use state::Unconfirmed;
 pub(crate) use version::order;

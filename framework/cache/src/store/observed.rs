@@ -90,7 +90,7 @@ pub enum MarkKind {
 
 /// A change of an object.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum StoreEvent {
     /// The store did not have the object.
     Added {
         /// State of the object.
@@ -114,7 +114,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl StoreEvent {
     #[doc(hidden)]
     pub fn key(&self) -> &ObjectKey {
         match self {
@@ -129,7 +129,7 @@ impl Event {
 pub struct BatchOutcome {
     /// Changes in order.
     #[doc(hidden)]
-    pub events: Vec<Event>,
+    pub events: Vec<StoreEvent>,
     /// Marks in order; the events of all deltas before a mark are in `events`.
     pub(crate) marks: Vec<StreamMark>,
     /// States that were not newer than the cached states.
@@ -143,9 +143,9 @@ impl Drop for BatchOutcome {
     fn drop(&mut self) {
         for event in self.events.drain(..) {
             match event {
-                Event::Added { .. } => {}
-                Event::Updated { old, .. } => Object::give_back(old),
-                Event::Deleted { last, .. } => Object::give_back(last),
+                StoreEvent::Added { .. } => {}
+                StoreEvent::Updated { old, .. } => Object::give_back(old),
+                StoreEvent::Deleted { last, .. } => Object::give_back(last),
             }
         }
         self.stale.drain(..).for_each(|seen| Object::give_back(seen.object));

@@ -18,11 +18,11 @@ mod own_writes;
 mod reads;
 mod unseen;
 
-fn core() -> Arc<Core> {
-    Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system())
+fn core() -> Arc<StoreCore> {
+    StoreCore::new(ResourceInfo::of::<ConfigMap>(), Clock::system())
 }
 
-fn store(core: &Arc<Core>) -> Store<ConfigMap> {
+fn store(core: &Arc<StoreCore>) -> Store<ConfigMap> {
     Store::new(Arc::clone(core))
 }
 
@@ -31,7 +31,7 @@ fn config_map(name: &str, uid: &str, version: u64) -> Value {
         "namespace": "n", "name": name, "uid": uid, "resourceVersion": version.to_string()}})
 }
 
-fn sighting(core: &Core, object: &Value, run: ListGeneration) -> Observed {
+fn sighting(core: &StoreCore, object: &Value, run: ListGeneration) -> Observed {
     let bytes = object.to_string();
     Observed {
         object: core.object(&MetadataScan::of(bytes.as_bytes()).unwrap()),
@@ -40,11 +40,11 @@ fn sighting(core: &Core, object: &Value, run: ListGeneration) -> Observed {
     }
 }
 
-fn put(core: &Core, object: &Value) -> Vec<String> {
+fn put(core: &StoreCore, object: &Value) -> Vec<String> {
     told(core.apply(vec![Delta::Put(sighting(core, object, ListGeneration::default()))]))
 }
 
-fn delete(core: &Core, object: &Value) -> Vec<String> {
+fn delete(core: &StoreCore, object: &Value) -> Vec<String> {
     told(core.apply(vec![Delta::Delete(sighting(core, object, ListGeneration::default()))]))
 }
 
@@ -59,7 +59,7 @@ fn listed(run: u32, version: &str, what: MarkKind) -> Delta<Observed, StreamMark
 }
 
 /// Applies a run that shows exactly `objects`, as the reflector does.
-fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
+fn relist(core: &StoreCore, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
     let run_of = ListGeneration { epoch: 0, number: run };
     let mut batch: Vec<_> = objects
         .iter()
@@ -83,10 +83,12 @@ fn told(applied: BatchOutcome) -> Vec<String> {
                 format!("{}/{}@{}", object.key().name(), object.metadata().uid(), object.version())
             };
             match event {
-                Event::Added { new, .. } => format!("+{}", show(new)),
-                Event::Updated { old, new } => format!("~{}>{}", show(old), new.version()),
-                Event::Deleted { last, final_state_unknown: true } => format!("?{}", show(last)),
-                Event::Deleted { last, .. } => format!("-{}", show(last)),
+                StoreEvent::Added { new, .. } => format!("+{}", show(new)),
+                StoreEvent::Updated { old, new } => format!("~{}>{}", show(old), new.version()),
+                StoreEvent::Deleted { last, final_state_unknown: true } => {
+                    format!("?{}", show(last))
+                }
+                StoreEvent::Deleted { last, .. } => format!("-{}", show(last)),
             }
         })
         .collect()
@@ -241,7 +243,7 @@ fn names(found: &[Cached<ConfigMap>]) -> Vec<&str> {
     found.iter().map(|cached| cached.key().name()).collect()
 }
 
-fn wrote(core: &Core, object: &Value) {
+fn wrote(core: &StoreCore, object: &Value) {
     let bytes = object.to_string();
     core.wrote(core.object(&MetadataScan::of(bytes.as_bytes()).unwrap()));
 }
@@ -249,7 +251,7 @@ fn wrote(core: &Core, object: &Value) {
 #[test]
 fn a_secrets_value_does_not_stand_in_the_error() {
     use k8s_openapi::api::core::v1::Secret;
-    let core = Core::new(ResourceInfo::of::<Secret>(), Clock::system());
+    let core = StoreCore::new(ResourceInfo::of::<Secret>(), Clock::system());
     let mut object = config_map("a", "u", 1);
     object["type"] = json!(["hunter2"]);
     object["data"] = json!("hunter2");

@@ -84,7 +84,7 @@ struct ItemMetadata<'a> {
 }
 
 /// A page of a list, in which single objects may be undecodable.
-pub(crate) struct Page<K> {
+pub(crate) struct DecodedPage<K> {
     /// The objects; an error for each that does not decode.
     pub(crate) items: Vec<Result<K, Error>>,
     /// Version of the collection.
@@ -100,12 +100,12 @@ pub(crate) fn page<K: Resource>(
     what: &str,
     body: &[u8],
     info: &ResourceInfo,
-) -> Result<Page<K>, Error> {
+) -> Result<DecodedPage<K>, Error> {
     let raw: RawList<'_> = serde_json::from_slice(body)
         .map_err(|error| undecodable(what, "the answer", Undecodable::of(&error)))?;
     let items = raw.items.unwrap_or_default();
     let items = items.into_iter().map(|one| item(what, one.get(), info));
-    Ok(Page {
+    Ok(DecodedPage {
         items: items.collect(),
         resource_version: raw.metadata.resource_version,
         continue_token: raw.metadata.continue_token.filter(|token| !token.is_empty()),
@@ -119,7 +119,7 @@ pub(crate) fn list<K: Resource>(
     body: &[u8],
     info: &ResourceInfo,
 ) -> Result<ObjectList<K>, Error> {
-    let page: Page<K> = page(what, body, info)?;
+    let page: DecodedPage<K> = page(what, body, info)?;
     Ok(ObjectList {
         items: page.items.into_iter().collect::<Result<_, _>>()?,
         resource_version: page.resource_version,

@@ -25,7 +25,7 @@ use windlass_core::wire::times;
 
 /// The parts that all requests of an [`Api`](super::Api) share.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub(crate) struct ApiTarget {
     pub(crate) client: Client,
     pub(crate) info: ResourceInfo,
     /// `None` for cluster-scoped kinds.
@@ -34,7 +34,7 @@ pub(crate) struct Target {
     pub(crate) metadata: bool,
 }
 
-impl Target {
+impl ApiTarget {
     /// A target; without a kind all its requests are refused.
     pub(crate) fn new(client: Client, info: Option<ResourceInfo>, namespace: Option<&str>) -> Self {
         let info = info.unwrap_or(ResourceInfo {
@@ -63,7 +63,7 @@ impl Target {
 /// A request under construction.
 #[derive(Clone)]
 pub(crate) struct Draft {
-    pub(crate) target: Arc<Target>,
+    pub(crate) target: Arc<ApiTarget>,
     /// The request so far: verb, method, query, body, timeout, and whether a second execution does
     /// no harm. Path, headers and description follow when the draft is finished.
     pub(super) prepared: Prepared,
@@ -107,7 +107,12 @@ pub(crate) fn json<T: Serialize>(object: &T) -> serde_json::Result<Vec<u8>> {
 
 impl Draft {
     /// A request with the first checks: the kind is known, the namespace is not empty.
-    fn new(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: Option<&str>) -> Self {
+    fn new(
+        target: &Arc<ApiTarget>,
+        verb: Verb,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Self {
         let info = &target.info;
         let mut draft = Self {
             target: Arc::clone(target),
@@ -134,7 +139,7 @@ impl Draft {
     }
 
     /// A request about the whole collection.
-    pub(crate) fn collection(target: &Arc<Target>, verb: Verb) -> Self {
+    pub(crate) fn collection(target: &Arc<ApiTarget>, verb: Verb) -> Self {
         let mut draft = Self::new(target, verb, target.namespace.as_deref(), None);
         // API servers delete collections in a single namespace only.
         if verb == Verb::DeleteCollection && draft.lacks_namespace(target.namespace.as_deref()) {
@@ -144,12 +149,12 @@ impl Draft {
     }
 
     /// A request about a single object.
-    pub(crate) fn named(target: &Arc<Target>, verb: Verb, name: &str) -> Self {
+    pub(crate) fn named(target: &Arc<ApiTarget>, verb: Verb, name: &str) -> Self {
         Self::placed(target, verb, target.namespace.as_deref(), name)
     }
 
     /// A request about a single object in this namespace.
-    fn placed(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: &str) -> Self {
+    fn placed(target: &Arc<ApiTarget>, verb: Verb, namespace: Option<&str>, name: &str) -> Self {
         let mut draft = Self::new(target, verb, namespace, Some(name));
         if name.is_empty() {
             draft.refuse("the name may not be empty; for the whole collection use Api::list");
@@ -167,7 +172,7 @@ impl Draft {
 
     /// A creation of the object with this metadata, by name or generated name.
     pub(crate) fn create(
-        target: &Arc<Target>,
+        target: &Arc<ApiTarget>,
         metadata: &ObjectMeta,
         body: serde_json::Result<Vec<u8>>,
     ) -> Self {
@@ -196,7 +201,7 @@ impl Draft {
 
     /// A replacement of the object with this metadata; repeatable when the metadata name a version.
     pub(crate) fn replace(
-        target: &Arc<Target>,
+        target: &Arc<ApiTarget>,
         metadata: &ObjectMeta,
         body: serde_json::Result<Vec<u8>>,
     ) -> Self {
@@ -213,7 +218,7 @@ impl Draft {
     }
 
     /// A patch; repeatable when the patch depends on a version.
-    pub(crate) fn patch(target: &Arc<Target>, name: &str, patch: Patch) -> Self {
+    pub(crate) fn patch(target: &Arc<ApiTarget>, name: &str, patch: Patch) -> Self {
         // An apply needs type and name in the body.
         if let Patch::Apply(intent) = patch {
             return Self::apply(target, name, Ok(intent));
@@ -224,7 +229,7 @@ impl Draft {
     }
 
     /// A request about a subresource of a single object.
-    pub(crate) fn part(target: &Arc<Target>, verb: Verb, name: &str, subresource: &str) -> Self {
+    pub(crate) fn part(target: &Arc<ApiTarget>, verb: Verb, name: &str, subresource: &str) -> Self {
         let mut draft = Self::named(target, verb, name);
         draft.metadata = false;
         if subresource.is_empty() {
@@ -236,7 +241,7 @@ impl Draft {
 
     /// A server-side apply of `intent`, completed with type and name.
     pub(crate) fn apply(
-        target: &Arc<Target>,
+        target: &Arc<ApiTarget>,
         name: &str,
         intent: serde_json::Result<Value>,
     ) -> Self {
@@ -426,7 +431,7 @@ fn noun(info: &ResourceInfo, namespace: Option<&str>, name: Option<&str>) -> Str
 }
 
 /// The namespace of the request: the target's, otherwise the object's own.
-fn namespace_of<'a>(target: &'a Target, own: Option<&'a str>) -> Option<&'a str> {
+fn namespace_of<'a>(target: &'a ApiTarget, own: Option<&'a str>) -> Option<&'a str> {
     let own = own.filter(|own| !own.is_empty() && target.info.scope == Scope::Namespaced);
     target.namespace.as_deref().or(own)
 }

@@ -59,7 +59,8 @@ pub use object_list::ObjectList;
 pub use ownership::{owned_fields, upgrade_to_apply};
 pub use patch::Patch;
 pub use read::{
-    Condition, Get, List, ListStream, ResumingWatch, VersionMatch, Watch, WatchEvent, WatchStream,
+    Get, List, ListStream, ResumingWatch, VersionMatch, WaitCondition, Watch, WatchEvent,
+    WatchStream,
 };
 pub use subresource::{Evict, Log, LogStream, Subresource, Token, TokenRequest};
 pub use write::{
@@ -74,7 +75,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::client::{Client, Verb};
-use draft::{Draft, Target};
+use draft::{ApiTarget, Draft};
 use windlass_core::error::Error;
 use windlass_core::resource::{
     ApplyIntent, DynamicObject, FullObject, PartialObject, Resource, ResourceExt, ResourceInfo,
@@ -157,7 +158,7 @@ impl Client {
 /// their parts and may be stored, moved to another task and awaited there.
 pub struct Api<K> {
     /// Kind, namespace and client, shared with the requests.
-    target: Arc<Target>,
+    target: Arc<ApiTarget>,
     // `fn() -> K`: no object is stored, so that `K` decides neither `Send` nor `Sync`.
     _kind: PhantomData<fn() -> K>,
 }
@@ -179,7 +180,7 @@ impl<K> fmt::Debug for Api<K> {
 
 impl<K: Resource> Api<K> {
     pub(crate) fn new(client: Client, info: Option<ResourceInfo>, namespace: Option<&str>) -> Self {
-        Self { target: Arc::new(Target::new(client, info, namespace)), _kind: PhantomData }
+        Self { target: Arc::new(ApiTarget::new(client, info, namespace)), _kind: PhantomData }
     }
 
     /// Returns the kind. All parts are empty for a kind that only a value knows, if the API was
@@ -230,7 +231,7 @@ impl<K: Resource> Api<K> {
         match object.namespace().filter(|_| self.target.namespace.is_none()) {
             Some(namespace) if self.target.info.scope == Scope::Namespaced => {
                 let target =
-                    Target { namespace: Some(namespace.to_owned()), ..(*self.target).clone() };
+                    ApiTarget { namespace: Some(namespace.to_owned()), ..(*self.target).clone() };
                 Self { target: Arc::new(target), _kind: PhantomData }
             }
             _ => self.clone(),

@@ -71,7 +71,7 @@ use std::time::Duration;
 use http::Uri;
 use tower::layer::layer_fn;
 
-use call::Shared;
+use call::ClientShared;
 use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 
@@ -105,7 +105,7 @@ use windlass_core::error::Error;
 #[derive(Clone)]
 pub struct Client {
     /// Connections, credentials and defaults, shared by all handles.
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     /// Check that every write passes before sending.
     gate: Option<Arc<dyn WriteGate>>,
     /// Field manager of writes that name none.

@@ -27,7 +27,7 @@ const FAILED_PAUSE: Duration = Duration::from_secs(30);
 
 /// State that all handles of a client share.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct CatalogCache {
     /// Never held across an await.
     state: Mutex<State>,
     /// Held by the caller that reads, so that a single read runs at a time.
@@ -68,7 +68,7 @@ struct FailedRead {
 
 /// Requirements of a caller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Want {
+pub(super) struct ReadRequirements {
     /// Lowest accepted number.
     from: u64,
     /// Earliest accepted start of the read.
@@ -79,32 +79,37 @@ pub(super) struct Want {
     bends: bool,
 }
 
-impl Cache {
+impl CatalogCache {
     /// Accepts a valid catalog whose read began no earlier than `oldest`.
-    pub(super) fn want(&self, oldest: Option<Instant>) -> Want {
+    pub(super) fn want(&self, oldest: Option<Instant>) -> ReadRequirements {
         let state = self.state.lock();
         let from = state.valid_from;
         // A failure that ended before this call is not shared: the fault may be over.
-        Want { from, oldest, shares_failure_from: from.max(state.ended + 1), bends: true }
+        ReadRequirements {
+            from,
+            oldest,
+            shares_failure_from: from.max(state.ended + 1),
+            bends: true,
+        }
     }
 
     /// Accepts only a catalog whose read begins after now.
-    pub(super) fn want_newer(&self) -> Want {
+    pub(super) fn want_newer(&self) -> ReadRequirements {
         let state = self.state.lock();
         let from = state.begun + 1;
         // A read that is running may have seen the server before this call.
-        Want { from, oldest: None, shares_failure_from: from, bends: false }
+        ReadRequirements { from, oldest: None, shares_failure_from: from, bends: false }
     }
 
     /// Accepts a valid catalog that is newer than read `number`. A running read is good enough, and
     /// so is a read that failed after `since`.
-    pub(super) fn want_after(&self, number: u64, since: Option<Instant>) -> Want {
+    pub(super) fn want_after(&self, number: u64, since: Option<Instant>) -> ReadRequirements {
         let state = self.state.lock();
         let from = state.valid_from.max(number + 1);
         let failed = state.failed.as_ref();
         let just_failed = failed.filter(|failed| since.is_none_or(|since| failed.at > since));
         let shares_failure_from = just_failed.map_or(state.ended + 1, |failed| failed.number);
-        Want {
+        ReadRequirements {
             from,
             oldest: None,
             shares_failure_from: from.max(shares_failure_from),
@@ -119,7 +124,11 @@ impl Cache {
     }
 
     /// Returns an accepted catalog, read by this caller or by another caller.
-    pub(super) async fn get(&self, client: &Client, want: Want) -> Result<CachedCatalog, Error> {
+    pub(super) async fn get(
+        &self,
+        client: &Client,
+        want: ReadRequirements,
+    ) -> Result<CachedCatalog, Error> {
         let clock = &client.environment().clock;
         // Without the turn: most callers find a good catalog.
         if let Some(kept) = self.state.lock().good(want, clock.now()) {
@@ -164,7 +173,7 @@ impl Cache {
 
 impl State {
     /// Returns the stored catalog if it satisfies `want`.
-    fn good(&self, want: Want, now: Instant) -> Option<CachedCatalog> {
+    fn good(&self, want: ReadRequirements, now: Instant) -> Option<CachedCatalog> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
         let is_fresh = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
         let just_failed = || {
@@ -175,7 +184,7 @@ impl State {
     }
 
     /// A copy of the last failure, if the caller shares that failure; errors cannot be cloned.
-    fn shared_failure(&self, want: Want) -> Option<Error> {
+    fn shared_failure(&self, want: ReadRequirements) -> Option<Error> {
         let failed = self.failed.as_ref().filter(|f| f.number >= want.shares_failure_from)?;
         let error = Error::new(failed.error.kind(), failed.error.to_string());
         let error = error.with_retry_after(failed.error.retry_after());
@@ -191,7 +200,7 @@ impl State {
         number: u64,
         at: Instant,
         error: Error,
-        want: Want,
+        want: ReadRequirements,
     ) -> Result<CachedCatalog, Error> {
         let error = Arc::new(error);
         self.failed = Some(FailedRead { number, at, error: Arc::clone(&error) });
@@ -201,15 +210,15 @@ impl State {
             tracing::warn!(%error, "discovery failed; the cached API list stays in use");
             return Ok(kept);
         }
-        let copy = self.shared_failure(Want { shares_failure_from: number, ..want });
+        let copy = self.shared_failure(ReadRequirements { shares_failure_from: number, ..want });
         Err(copy.unwrap_or_else(|| Error::new(error.kind(), error.to_string())))
     }
 }
 
-impl fmt::Debug for Cache {
+impl fmt::Debug for CatalogCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
-        f.debug_struct("Cache")
+        f.debug_struct("CatalogCache")
             .field("reads", &state.ended)
             .field("is_valid", &state.kept.as_ref().is_some_and(|k| k.number >= state.valid_from))
             .field("has_failed", &state.failed.is_some())

@@ -15,7 +15,7 @@ use windlass_core::wire::Undecodable;
 
 /// The document at `/api` or `/apis`.
 #[derive(Debug)]
-pub(super) enum Root {
+pub(super) enum DiscoveryRoot {
     /// All groups with their resources.
     Aggregated(Vec<ApiGroup>),
     /// Names of group versions, each to be read separately; the preferred versions first.
@@ -43,21 +43,21 @@ struct Document<'a> {
 }
 
 /// Decodes the document of a root, in any form.
-pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
+pub(super) fn root(body: &[u8]) -> Result<DiscoveryRoot, BoxError> {
     let document: Document<'_> =
         serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     match &*document.kind {
         "APIGroupDiscoveryList" => {
             let items = document.items.unwrap_or_default();
-            Ok(Root::Aggregated(items.into_iter().filter_map(aggregated_group).collect()))
+            Ok(DiscoveryRoot::Aggregated(items.into_iter().filter_map(aggregated_group).collect()))
         }
         "APIGroupList" => {
             let groups = document.groups.unwrap_or_default();
-            Ok(Root::Legacy(groups.into_iter().flat_map(legacy_group).collect()))
+            Ok(DiscoveryRoot::Legacy(groups.into_iter().flat_map(legacy_group).collect()))
         }
         "APIVersions" => {
             let versions = document.versions.unwrap_or_default();
-            Ok(Root::Legacy(names("", versions, None)))
+            Ok(DiscoveryRoot::Legacy(names("", versions, None)))
         }
         other => Err(format!("a document of kind {other:?} is not one of discovery").into()),
     }

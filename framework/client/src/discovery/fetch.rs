@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::catalog::{ApiGroup, ApiVersion, Catalog};
-use super::document::{self, GroupVersion, Root};
+use super::document::{self, DiscoveryRoot, GroupVersion};
 use crate::client::{Client, Prepared};
 use windlass_core::error::{Error, ErrorKind};
 
@@ -47,7 +47,7 @@ struct Tagged {
 }
 
 /// Result of reading a root.
-struct Brought {
+struct FetchedRoot {
     groups: Arc<Vec<ApiGroup>>,
     tag: Option<HeaderValue>,
     /// Whether the server has this root.
@@ -80,7 +80,7 @@ pub(super) async fn catalog(client: &Client, tags: Tags) -> Result<(Catalog, Tag
     Ok((Catalog { groups }, tags))
 }
 
-impl Brought {
+impl FetchedRoot {
     /// The document with the tag, for the next read.
     fn tagged(self) -> Option<Tagged> {
         self.tag.map(|tag| Tagged { tag, groups: self.groups })
@@ -94,7 +94,7 @@ async fn root(
     client: &Client,
     path: &'static str,
     known: Option<Tagged>,
-) -> Result<Brought, Error> {
+) -> Result<FetchedRoot, Error> {
     let what = "discover the resources of the API server";
     let mut request = get(path, what, TIMEOUT);
     request.headers.insert(ACCEPT, ACCEPTED);
@@ -113,10 +113,10 @@ async fn root(
         (Ok(answer), _) => answer,
         (Err(error), Some(known)) if code(&error) == Some(304) => {
             let Tagged { tag, groups } = known;
-            return Ok(Brought { groups, tag: Some(tag), is_there: true });
+            return Ok(FetchedRoot { groups, tag: Some(tag), is_there: true });
         }
         (Err(error), _) if error.is_not_found() => {
-            return Ok(Brought { groups: Arc::default(), tag: None, is_there: false });
+            return Ok(FetchedRoot { groups: Arc::default(), tag: None, is_there: false });
         }
         (Err(error), _) => return Err(error),
     };
@@ -128,11 +128,11 @@ async fn root(
         Error::new(ErrorKind::Decode, text).because(error)
     })?;
     let (groups, tag) = match read {
-        Root::Aggregated(groups) => (groups, answer.headers.get(ETAG).cloned()),
+        DiscoveryRoot::Aggregated(groups) => (groups, answer.headers.get(ETAG).cloned()),
         // A tag of the names would not cover the documents of their versions.
-        Root::Legacy(named) => (each(client, named).await?, None),
+        DiscoveryRoot::Legacy(named) => (each(client, named).await?, None),
     };
-    Ok(Brought { groups: Arc::new(groups), tag, is_there: true })
+    Ok(FetchedRoot { groups: Arc::new(groups), tag, is_there: true })
 }
 
 /// The HTTP code of an error answer.

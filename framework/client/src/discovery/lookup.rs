@@ -99,7 +99,7 @@ impl SearchScope<'_> {
 
 /// The kind of name by which a resource is wanted.
 #[derive(Clone, Copy, Debug)]
-enum By {
+enum ResourceNameKind {
     /// Plural or singular, in any case.
     Name,
     Short,
@@ -109,7 +109,7 @@ enum By {
     Kind,
 }
 
-impl By {
+impl ResourceNameKind {
     /// Whether `name` is a name of this kind for the resource.
     fn means(self, name: &str, resource: &ApiResource) -> bool {
         let info = &resource.info;
@@ -157,7 +157,7 @@ impl Catalog {
         }
         // As in kubectl: a short name never hides a full name, nor does a kind.
         for place in &places {
-            for by in [By::Name, By::Short, By::AnyKind] {
+            for by in [ResourceNameKind::Name, ResourceNameKind::Short, ResourceNameKind::AnyKind] {
                 let found = self.matching(*place, |resource| by.means(name, resource));
                 if let Some(found) = single(found, wanted)? {
                     return Ok(found);
@@ -165,7 +165,9 @@ impl Catalog {
             }
         }
         Err(self.no_match(wanted(), &places, |resource| {
-            [By::Name, By::Short, By::AnyKind].iter().any(|by| by.means(name, resource))
+            [ResourceNameKind::Name, ResourceNameKind::Short, ResourceNameKind::AnyKind]
+                .iter()
+                .any(|by| by.means(name, resource))
         }))
     }
 
@@ -180,7 +182,7 @@ impl Catalog {
         group: Option<&str>,
         version: Option<&str>,
     ) -> Result<&ApiResource, Error> {
-        self.exactly("kind", By::Kind, kind, SearchScope { group, version })
+        self.exactly("kind", ResourceNameKind::Kind, kind, SearchScope { group, version })
     }
 
     /// Returns the kind of a resource by the plural name; see
@@ -194,14 +196,14 @@ impl Catalog {
         group: Option<&str>,
         version: Option<&str>,
     ) -> Result<&ApiResource, Error> {
-        self.exactly("resource", By::Plural, plural, SearchScope { group, version })
+        self.exactly("resource", ResourceNameKind::Plural, plural, SearchScope { group, version })
     }
 
     /// Finds a resource by an exact name; `word` is the kind of name in error texts.
     fn exactly(
         &self,
         word: &str,
-        by: By,
+        by: ResourceNameKind,
         name: &str,
         place: SearchScope<'_>,
     ) -> Result<&ApiResource, Error> {

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use cache::Cache;
+use cache::CatalogCache;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
@@ -63,7 +63,7 @@ pub struct Discovery {
     /// Client that sends the reads.
     client: Client,
     /// State that all handles of the client share.
-    cache: Arc<Cache>,
+    cache: Arc<CatalogCache>,
     /// Age at which this handle renews the catalog.
     max_age: Duration,
 }
@@ -80,7 +80,7 @@ impl Client {
 }
 
 impl Discovery {
-    pub(crate) fn new(client: Client, cache: Arc<Cache>) -> Self {
+    pub(crate) fn new(client: Client, cache: Arc<CatalogCache>) -> Self {
         Self { client, cache, max_age: DEFAULT_MAX_AGE }
     }
 
@@ -285,7 +285,7 @@ impl Discovery {
     /// # Cancel safety
     /// Safe: dropping the future stops the wait.
     pub async fn wait_served(&self, info: &ResourceInfo, limit: Duration) -> Result<(), Error> {
-        served::wait(self, &served::Wanted::of(info), limit).await.map(drop)
+        served::wait(self, &served::WantedKind::of(info), limit).await.map(drop)
     }
 
     /// Waits until a kind is served, for at most `limit`, and returns the kind's resource; an empty
@@ -313,7 +313,7 @@ impl Discovery {
         kind: &str,
         limit: Duration,
     ) -> Result<ResourceInfo, Error> {
-        let wanted = served::Wanted { group, version, kind, resource: None };
+        let wanted = served::WantedKind { group, version, kind, resource: None };
         served::wait(self, &wanted, limit).await
     }
 

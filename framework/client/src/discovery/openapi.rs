@@ -31,11 +31,11 @@ pub struct OpenApiIndex {
 #[derive(Deserialize)]
 struct Wire {
     #[serde(default)]
-    paths: BTreeMap<String, Item>,
+    paths: BTreeMap<String, IndexEntry>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct IndexEntry {
     #[serde(default, rename = "serverRelativeURL")]
     url: String,
 }
@@ -61,7 +61,7 @@ impl OpenApiIndex {
 
     /// Reads the hash from the URL of each document.
     fn of(wire: Wire) -> Self {
-        let hash = |item: Item| {
+        let hash = |item: IndexEntry| {
             let (_, query) = item.url.split_once('?')?;
             let hash = query.split('&').find_map(|pair| pair.strip_prefix("hash="))?;
             Some(percent_decode_str(hash).decode_utf8_lossy().into_owned())

@@ -18,7 +18,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The kind that should be served.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedKind<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     pub(super) kind: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Wanted<'a> {
     pub(super) resource: Option<&'a ResourceInfo>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedKind<'a> {
     pub(super) fn of(info: &'a ResourceInfo) -> Self {
         let ResourceInfo { group, version, kind, .. } = info;
         Self { group, version, kind, resource: Some(info) }
@@ -68,10 +68,10 @@ impl<'a> Wanted<'a> {
 /// Checks at once, then with growing pauses, until `limit` is over.
 pub(super) async fn wait(
     discovery: &Discovery,
-    wanted: &Wanted<'_>,
+    wanted: &WantedKind<'_>,
     limit: Duration,
 ) -> Result<ResourceInfo, Error> {
-    let Wanted { group, version, .. } = wanted;
+    let WantedKind { group, version, .. } = wanted;
     if (!group.is_empty() && !is_segment(group)) || !is_segment(version) {
         let text = format!(
             "cannot wait for {}: {group:?} and {version:?} are no group and version",
@@ -79,7 +79,7 @@ pub(super) async fn wait(
         );
         return Err(Error::new(ErrorKind::Usage, text));
     }
-    let mut seen = Seen::default();
+    let mut seen = LastCheck::default();
     let clock = discovery.client.environment().clock.clone();
     match clock.timeout(limit, look(discovery, wanted, &mut seen)).await {
         Some(info) => Ok(info),
@@ -101,12 +101,12 @@ pub(super) async fn wait(
 
 /// Result of the last check, for the error at the limit.
 #[derive(Default)]
-struct Seen {
+struct LastCheck {
     text: String,
     error: Option<Error>,
 }
 
-impl Seen {
+impl LastCheck {
     /// Stores a failed check, whose error becomes the cause at the limit.
     fn error(&mut self, error: Error) {
         let text = match error.kind() {
@@ -123,7 +123,11 @@ impl Seen {
 }
 
 /// Checks until the kind is served.
-async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> ResourceInfo {
+async fn look(
+    discovery: &Discovery,
+    wanted: &WantedKind<'_>,
+    seen: &mut LastCheck,
+) -> ResourceInfo {
     let client = &discovery.client;
     let named = GroupVersion { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
     let mut pause = FIRST_PAUSE;

@@ -18,7 +18,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::resource::FieldValue;
 
-pub use keys::{CommonKeys, Entries, Finish, MapFields};
+pub use keys::{CommonKeys, EntriesFn, Finish, MapFields};
 
 /// [`Default`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(
@@ -140,7 +140,7 @@ pub trait AnySlot<'a, T: 'a>: Sized {
     fn set_fraction<V: Fraction<T>>(self, value: V);
 
     /// The value, whose fields have the names that `keys` has.
-    fn enter<K, const N: usize>(self, keys: K, entries: Entries<K, (), N>) -> &'a mut T;
+    fn enter<K, const N: usize>(self, keys: K, entries: EntriesFn<K, (), N>) -> &'a mut T;
 
     /// As [`enter`](Self::enter), for keys that are common.
     fn enter_common(self) -> &'a mut T;
@@ -173,7 +173,7 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
     }
 
     #[inline]
-    fn enter<K, const N: usize>(self, _: K, _: Entries<K, (), N>) -> &'a mut T {
+    fn enter<K, const N: usize>(self, _: K, _: EntriesFn<K, (), N>) -> &'a mut T {
         self.0
     }
 

@@ -78,7 +78,7 @@ pub fn read_root<'de, D: Deserializer<'de>>(
     deserializer: D,
     members: impl Members<'de>,
 ) -> Result<(), D::Error> {
-    deserializer.deserialize_map(Below(members))
+    deserializer.deserialize_map(MembersSeed(members))
 }
 
 /// Reads an object on the way to a field; the object may be null.
@@ -89,7 +89,7 @@ pub fn read_below<'de, A: MapAccess<'de>>(
     map: &mut A,
     members: impl Members<'de>,
 ) -> Result<(), A::Error> {
-    map.next_value_seed(Below(members))
+    map.next_value_seed(MembersSeed(members))
 }
 
 /// Reads the value at `path`.
@@ -169,7 +169,7 @@ pub fn read_metadata<'de, A: MapAccess<'de>>(
     if into.is_some() {
         return Err(A::Error::duplicate_field("metadata"));
     }
-    *into = Some(map.next_value_seed(Without(skip, selected))?);
+    *into = Some(map.next_value_seed(FilteredMetadata(skip, selected))?);
     Ok(())
 }
 
@@ -198,9 +198,9 @@ pub fn write_optional_field<S: SerializeMap, T: ProjectedField>(
 }
 
 /// Reads the members of an object.
-struct Below<M>(M);
+struct MembersSeed<M>(M);
 
-impl<'de, M: Members<'de>> DeserializeSeed<'de> for Below<M> {
+impl<'de, M: Members<'de>> DeserializeSeed<'de> for MembersSeed<M> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -209,7 +209,7 @@ impl<'de, M: Members<'de>> DeserializeSeed<'de> for Below<M> {
     }
 }
 
-impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
+impl<'de, M: Members<'de>> Visitor<'de> for MembersSeed<M> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,9 +257,9 @@ impl Visitor<'_> for MemberPosition {
 }
 
 /// Reads metadata without some members.
-struct Without<P>(MemberNames, P);
+struct FilteredMetadata<P>(MemberNames, P);
 
-impl<'de, P: SelectedValues<'de>> DeserializeSeed<'de> for Without<P> {
+impl<'de, P: SelectedValues<'de>> DeserializeSeed<'de> for FilteredMetadata<P> {
     type Value = ObjectMeta;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ObjectMeta, D::Error> {
@@ -267,7 +267,7 @@ impl<'de, P: SelectedValues<'de>> DeserializeSeed<'de> for Without<P> {
     }
 }
 
-impl<'de, P: SelectedValues<'de>> Visitor<'de> for Without<P> {
+impl<'de, P: SelectedValues<'de>> Visitor<'de> for FilteredMetadata<P> {
     type Value = ObjectMeta;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -280,13 +280,13 @@ impl<'de, P: SelectedValues<'de>> Visitor<'de> for Without<P> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ObjectMeta, A::Error> {
         // The type's own code reads the rest, from a map without the skipped members.
-        let filtered = Filtered { map, skip: self.0, selected: self.1 };
+        let filtered = FilteredMap { map, skip: self.0, selected: self.1 };
         ObjectMeta::deserialize(serde::de::value::MapAccessDeserializer::new(filtered))
     }
 }
 
 /// A map that hides some members.
-struct Filtered<A, P> {
+struct FilteredMap<A, P> {
     /// The map with all members.
     map: A,
     /// Names of the hidden members.
@@ -295,7 +295,7 @@ struct Filtered<A, P> {
     selected: P,
 }
 
-impl<'de, A: MapAccess<'de>, P: SelectedValues<'de>> MapAccess<'de> for Filtered<A, P> {
+impl<'de, A: MapAccess<'de>, P: SelectedValues<'de>> MapAccess<'de> for FilteredMap<A, P> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(

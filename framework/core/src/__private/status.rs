@@ -155,8 +155,8 @@ where
     }
 }
 
-/// An object of the missing fields: [`Filled`] would have the type's `Deserialize` compiled once
-/// more.
+/// An object of the missing fields: [`WithMissingFields`] would have the type's `Deserialize`
+/// compiled once more.
 fn object_of(missing: &[Missing]) -> Value {
     missing.iter().map(|it| (it.name.clone(), it.value.clone())).collect::<Map<_, _>>().into()
 }
@@ -233,12 +233,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<T>, D::Error> {
         // Only a status that is there is completed: an absent status stays absent, as in the
         // server's object.
-        T::deserialize(Filled { inner, missing: self.missing }).map(Some)
+        T::deserialize(WithMissingFields { inner, missing: self.missing }).map(Some)
     }
 }
 
 /// An object with the missing fields after the given ones.
-struct Filled<D> {
+struct WithMissingFields<D> {
     /// The deserializer or visitor that is wrapped.
     inner: D,
     /// Fields to add.
@@ -259,12 +259,12 @@ macro_rules! filled {
     ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
             let missing = self.missing;
-            self.inner.$method($($argument,)* Filled { inner: visitor, missing })
+            self.inner.$method($($argument,)* WithMissingFields { inner: visitor, missing })
         }
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filled<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithMissingFields<D> {
     type Error = D::Error;
 
     // Only these can lead to a struct; all others pass through unchanged.
@@ -319,7 +319,7 @@ macro_rules! visited {
     )*};
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for WithMissingFields<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -355,7 +355,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.inner.visit_newtype_struct(Filled { inner, missing: self.missing })
+        self.inner.visit_newtype_struct(WithMissingFields { inner, missing: self.missing })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {

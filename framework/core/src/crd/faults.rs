@@ -62,7 +62,7 @@ impl Faults {
 
 /// A text about a definition that an API server takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Remark {
+pub(crate) struct Diagnostic {
     pub(crate) text: String,
     /// Whether the author of the type asked for the effect, so that an operator's start logs the
     /// remark at debug level only.
@@ -72,11 +72,11 @@ pub(crate) struct Remark {
 thread_local! {
     /// Receiver of the remarks about definitions on this thread; without a receiver remarks are
     /// logged.
-    static COLLECTED: RefCell<Option<Vec<Remark>>> = const { RefCell::new(None) };
+    static COLLECTED: RefCell<Option<Vec<Diagnostic>>> = const { RefCell::new(None) };
 }
 
 /// Calls `derive` and returns the remarks that would be logged.
-pub(crate) fn collect<R>(derive: impl FnOnce() -> R) -> (R, Vec<Remark>) {
+pub(crate) fn collect<R>(derive: impl FnOnce() -> R) -> (R, Vec<Diagnostic>) {
     let outer = COLLECTED.with(|it| it.replace(Some(Vec::new())));
     let result = derive();
     let found = COLLECTED.with(|it| it.replace(outer));
@@ -92,7 +92,7 @@ pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>
 /// Logs a warning, or hands it to [`collect`].
 fn report_warning(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
-        Some(found) => found.push(Remark { text, is_note: false }),
+        Some(found) => found.push(Diagnostic { text, is_note: false }),
         None => tracing::warn!("{tried}: {text}"),
     });
 }
@@ -100,7 +100,7 @@ fn report_warning(tried: &str, text: String) {
 /// Logs a note, or hands it to [`collect`].
 fn report_note(tried: &str, text: String) {
     COLLECTED.with(|it| match &mut *it.borrow_mut() {
-        Some(found) => found.push(Remark { text, is_note: true }),
+        Some(found) => found.push(Diagnostic { text, is_note: true }),
         None => tracing::debug!("{tried}: {text}"),
     });
 }

@@ -48,14 +48,14 @@ impl ResourceInfo {
     /// Returns the identity of a k8s-openapi type.
     pub fn of<K>() -> Self
     where
-        K: k8s_openapi::Resource<Scope: KnownScope>,
+        K: k8s_openapi::Resource<Scope: ScopeValue>,
     {
         Self {
             group: K::GROUP.into(),
             version: K::VERSION.into(),
             kind: K::KIND.into(),
             plural: K::URL_PATH_SEGMENT.into(),
-            scope: <K::Scope as KnownScope>::SCOPE,
+            scope: <K::Scope as ScopeValue>::SCOPE,
         }
     }
 
@@ -112,15 +112,15 @@ fn escape(segment: &str) -> String {
 }
 
 /// Scope as a type of k8s-openapi: namespaced, or of the cluster.
-pub trait KnownScope {
+pub trait ScopeValue {
     /// The scope as a value.
     const SCOPE: Scope;
 }
 
-impl KnownScope for NamespaceResourceScope {
+impl ScopeValue for NamespaceResourceScope {
     const SCOPE: Scope = Scope::Namespaced;
 }
 
-impl KnownScope for ClusterResourceScope {
+impl ScopeValue for ClusterResourceScope {
     const SCOPE: Scope = Scope::Cluster;
 }

@@ -6,22 +6,22 @@ use serde::de::value::{Error, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 
 /// Names of the fields, in a cell because the read that finds them always fails.
-type Names<'a> = &'a Cell<&'static [&'static str]>;
+type NamesCell<'a> = &'a Cell<&'static [&'static str]>;
 
 /// A deserializer without a value, which notes the names that a struct asks for.
-struct Probe<'a>(Names<'a>);
+struct NameRecorder<'a>(NamesCell<'a>);
 
 /// Returns the names of the fields in the status of kind `K`, as they are in JSON. Empty for a kind
 /// without a status, and for a status that is not read field by field (serde's `flatten`, a read by
 /// hand).
 pub fn status_fields<K: DeserializeOwned>() -> &'static [&'static str] {
     let names = Cell::new([].as_slice());
-    let object = [("status", Probe(&names))].into_iter();
+    let object = [("status", NameRecorder(&names))].into_iter();
     drop(K::deserialize(MapDeserializer::<_, Error>::new(object)));
     names.get()
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Probe<'_> {
+impl<'de> IntoDeserializer<'de, Error> for NameRecorder<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -29,7 +29,7 @@ impl<'de> IntoDeserializer<'de, Error> for Probe<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Probe<'_> {
+impl<'de> Deserializer<'de> for NameRecorder<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {

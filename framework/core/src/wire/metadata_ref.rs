@@ -65,7 +65,7 @@ pub struct MetadataOffsets {
     /// Copies of the metadata, for bytes that cannot be read in place; replaces the spans of all
     /// but annotations.
     #[doc(hidden)]
-    pub plain: Option<Box<Plain>>,
+    pub plain: Option<Box<CopiedMetadata>>,
 }
 
 /// Generation and deletion mark, in eight bytes: every object has them.
@@ -132,14 +132,14 @@ impl MetadataOffsets {
     /// Bytes on the heap, without the offsets' own.
     #[doc(hidden)]
     pub fn heap(&self) -> usize {
-        self.plain.as_ref().map_or(0, |plain| size_of::<Plain>() + plain.heap())
+        self.plain.as_ref().map_or(0, |plain| size_of::<CopiedMetadata>() + plain.heap())
     }
 }
 
 /// Metadata that were copied out of the bytes.
 #[derive(Clone, Debug, Default)]
 #[doc(hidden)]
-pub struct Plain {
+pub struct CopiedMetadata {
     /// `uid`.
     pub(crate) uid: Box<str>,
     /// `resourceVersion`.
@@ -152,7 +152,7 @@ pub struct Plain {
     pub(crate) owners: Vec<PlainOwner>,
 }
 
-impl Plain {
+impl CopiedMetadata {
     /// Bytes on the heap: the texts, and the pointers of their boxes.
     fn heap(&self) -> usize {
         let labels = self.labels.iter().map(|(key, value)| 32 + key.len() + value.len());
@@ -266,7 +266,7 @@ impl<'a> MetadataRef<'a> {
         let copied = plain.into_iter().flat_map(|plain| &plain.labels);
         copied
             .map(|(key, value)| (&**key, &**value))
-            .chain(Pairs::of(self.part(self.offsets.labels)))
+            .chain(TextMembers::of(self.part(self.offsets.labels)))
     }
 
     /// Returns a label's value.
@@ -364,21 +364,21 @@ impl PartialEq for MetadataRef<'_> {
 impl Eq for MetadataRef<'_> {}
 
 /// The members of an object whose values are texts without escapes.
-struct Pairs<'a> {
+struct TextMembers<'a> {
     /// The object.
     bytes: &'a [u8],
     /// `None` after a fault, and for bytes that are no object.
     cursor: Option<Cursor<'a>>,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> TextMembers<'a> {
     /// Iterates over an object; other values have no members.
     fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, cursor: Cursor::open(bytes).ok() }
     }
 }
 
-impl<'a> Iterator for Pairs<'a> {
+impl<'a> Iterator for TextMembers<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {

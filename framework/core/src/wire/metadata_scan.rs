@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 use serde::Deserialize;
 
-use self::cuts::{CutBuilder, Cuts};
-use super::metadata_ref::{MetadataOffsets, Plain, PlainOwner, Revision, Span};
-use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
+use self::cuts::{CutBuilder, CutRanges};
+use super::metadata_ref::{CopiedMetadata, MetadataOffsets, PlainOwner, Revision, Span};
+use super::scanner::members::{Cursor, Elements, UnscannedMember, members, seen_text, text};
 use super::scanner::scan::{Malformed, text_end};
 
 /// An object's metadata, borrowed from the object's bytes: enough to find the object in the cache
@@ -41,7 +41,7 @@ pub struct MetadataScan<'a> {
     /// The bytes to keep, except for the cuts.
     bytes: &'a [u8],
     /// Ranges of `bytes` that are not kept.
-    cuts: Cuts,
+    cuts: CutRanges,
 }
 
 /// Spans of the metadata's values, quotes included.
@@ -94,7 +94,7 @@ impl<'a> MetadataScan<'a> {
         let (mut scan, _) = Self::scan(bytes);
         // The bytes end inside of a value, so that nothing of them is a complete object.
         scan.bytes = b"{}";
-        scan.cuts = Cuts::default();
+        scan.cuts = CutRanges::default();
         if scan.name.is_empty() {
             return Err(Malformed::new("metadata is not in the part that was kept"));
         }
@@ -155,7 +155,7 @@ impl<'a> MetadataScan<'a> {
         &mut self,
         bytes: &'a [u8],
         cursor: &mut Cursor<'a>,
-        member: &Name<'a>,
+        member: &UnscannedMember<'a>,
         outcome: &mut Result<(), Malformed>,
     ) -> Result<usize, Malformed> {
         match self.metadata(&bytes[member.value..], member.value) {
@@ -178,9 +178,9 @@ impl<'a> MetadataScan<'a> {
     /// Reads the metadata that begin here; returns their length.
     fn metadata(&mut self, bytes: &'a [u8], offset: usize) -> Result<usize, Malformed> {
         let mut builder = CutBuilder::new(bytes);
-        let mut cuts = Cuts::default();
+        let mut cuts = CutRanges::default();
         let mut cursor = Cursor::open(bytes)?;
-        while let Some(Name { name, start, value, .. }) = cursor.name()? {
+        while let Some(UnscannedMember { name, start, value, .. }) = cursor.name()? {
             let (mut end, mut is_plain) = (None, false);
             if bytes.get(value) == Some(&b'"') {
                 let text = text_end(bytes, value)?;
@@ -302,9 +302,9 @@ impl<'a> MetadataScan<'a> {
     }
 
     /// Copies metadata that cannot be read in place.
-    fn copied(&self) -> Plain {
+    fn copied(&self) -> CopiedMetadata {
         let part = |span: Span| span.of(self.read);
-        Plain {
+        CopiedMetadata {
             uid: self.uid.as_ref().into(),
             resource_version: self.resource_version.as_ref().into(),
             labels: pairs(part(self.spans.labels)),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::metadata_ref::{MetadataOffsets, Span};
-use super::scanner::members::{Cursor, Name, seen_text};
+use super::scanner::members::{Cursor, UnscannedMember, seen_text};
 use super::scanner::name::is_name;
 use super::scanner::scan::{nested_end, skip_space, text_end, value_end};
 
@@ -43,7 +43,7 @@ pub enum Scalar<'a> {
 }
 
 /// Receives the number of a path and a scalar there.
-type Each<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
+type ScalarFn<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
 
 /// Most nested arrays that are searched; deeper values are not indexed.
 ///
@@ -74,13 +74,13 @@ impl PathTree {
     /// Calls `each` for every scalar at a path. Arrays along a path fan out; null and objects yield
     /// nothing.
     #[doc(hidden)]
-    pub fn visit(&self, bytes: &[u8], each: &mut Each<'_>) {
+    pub fn visit(&self, bytes: &[u8], each: &mut ScalarFn<'_>) {
         let _ = self.root.value(bytes, skip_space(bytes, 0), ARRAYS, each);
     }
 
     /// As [`visit`](Self::visit), without scanning metadata whose place is in `offsets`.
     #[doc(hidden)]
-    pub fn visit_known(&self, bytes: &[u8], offsets: &MetadataOffsets, each: &mut Each<'_>) {
+    pub fn visit_known(&self, bytes: &[u8], offsets: &MetadataOffsets, each: &mut ScalarFn<'_>) {
         // Without spans the metadata are scanned like the rest.
         if offsets.plain.is_some() || offsets.metadata.length == 0 {
             return self.visit(bytes, each);
@@ -118,7 +118,13 @@ impl Node {
     }
 
     /// Searches the value that begins at `at`. `None` if the value's end was not found on the way.
-    fn value(&self, bytes: &[u8], at: usize, arrays: usize, each: &mut Each<'_>) -> Option<Stop> {
+    fn value(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        arrays: usize,
+        each: &mut ScalarFn<'_>,
+    ) -> Option<SearchEnd> {
         match bytes.get(at)? {
             b'"' => {
                 let text = text_end(bytes, at).ok()?;
@@ -126,25 +132,27 @@ impl Node {
                     let read = seen_text(bytes.get(at..text.end)?, text.is_plain);
                     self.emit(read.map(Scalar::Text), each);
                 }
-                Some(Stop::Behind(text.end))
+                Some(SearchEnd::Behind(text.end))
             }
             // No path goes on below, and an object is no value.
             b'{' if self.children.is_empty() => None,
             b'{' => self.members(bytes, at, Span::default(), arrays, each),
             // Bounded, as each nested array is a recursive call.
-            b'[' => self.elements(bytes, at + 1, arrays.checked_sub(1)?, each).map(Stop::Behind),
+            b'[' => {
+                self.elements(bytes, at + 1, arrays.checked_sub(1)?, each).map(SearchEnd::Behind)
+            }
             _ => {
                 let end = value_end(bytes, at).ok()?;
                 if !self.ends.is_empty() {
                     self.emit(bytes.get(at..end).and_then(word), each);
                 }
-                Some(Stop::Behind(end))
+                Some(SearchEnd::Behind(end))
             }
         }
     }
 
     /// Calls `each` for every path that ends here.
-    fn emit(&self, scalar: Option<Scalar<'_>>, each: &mut Each<'_>) {
+    fn emit(&self, scalar: Option<Scalar<'_>>, each: &mut ScalarFn<'_>) {
         let (Some(scalar), Some((last, ends))) = (scalar, self.ends.split_last()) else { return };
         // The last path takes the scalar without a clone: a single path clones nothing.
         ends.iter().for_each(|number| each(*number, scalar.clone()));
@@ -157,7 +165,7 @@ impl Node {
         bytes: &[u8],
         at: usize,
         arrays: usize,
-        each: &mut Each<'_>,
+        each: &mut ScalarFn<'_>,
     ) -> Option<usize> {
         let mut at = skip_space(bytes, at);
         if bytes.get(at)? == &b']' {
@@ -185,8 +193,8 @@ impl Node {
         at: usize,
         known: Span,
         arrays: usize,
-        each: &mut Each<'_>,
-    ) -> Option<Stop> {
+        each: &mut ScalarFn<'_>,
+    ) -> Option<SearchEnd> {
         let mut cursor = Cursor::open_at(bytes, at).ok()?;
         // The first of several members of the same name counts. Beyond 64 children this is not
         // checked.
@@ -206,18 +214,18 @@ impl Node {
             left -= usize::from(bit != 0);
             // All children were found: the rest of the object is not read.
             if left == 0 {
-                return stop.map(Stop::above);
+                return stop.map(SearchEnd::above);
             }
             match stop {
                 Some(stop) => cursor.skip_to(stop.behind(bytes)?),
                 None => cursor.skip().ok()?,
             };
         }
-        Some(Stop::Behind(cursor.close() + 1))
+        Some(SearchEnd::Behind(cursor.close() + 1))
     }
 
     /// Returns the child of that name, and the child's bit among the first 64.
-    fn child(&self, name: &Name<'_>) -> Option<(usize, u64)> {
+    fn child(&self, name: &UnscannedMember<'_>) -> Option<(usize, u64)> {
         let is_it = |(child, _): &(&str, Self)| match name.is_plain {
             true => name.name == child.as_bytes(),
             false => is_name(name.name, child),
@@ -230,7 +238,7 @@ impl Node {
 
 /// The place where the search of a value ended.
 #[derive(Clone, Copy, Debug)]
-enum Stop {
+enum SearchEnd {
     /// Behind the value.
     Behind(usize),
     /// Inside the value, because nothing more is wanted: a position, and the position's depth below
@@ -238,7 +246,7 @@ enum Stop {
     Within(usize, u32),
 }
 
-impl Stop {
+impl SearchEnd {
     /// Converts a position in a value to a position in the object that holds the value.
     fn above(self) -> Self {
         match self {

@@ -17,7 +17,7 @@ pub(crate) const TEXT_LIMIT: usize = 2 * 1024;
 
 /// The kind of a body, read before the rest.
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct BodyKind<'a> {
     /// `None` when the body has none.
     #[serde(borrow, default)]
     kind: Option<std::borrow::Cow<'a, str>>,
@@ -56,7 +56,7 @@ pub fn failure_in(body: &[u8]) -> Option<ApiStatus> {
 
 /// Returns the API server's own Status, if `body` is one.
 fn own(body: &[u8]) -> Option<ApiStatus> {
-    let kind = serde_json::from_slice::<Kind<'_>>(body).ok()?.kind?;
+    let kind = serde_json::from_slice::<BodyKind<'_>>(body).ok()?.kind?;
     if kind != "Status" {
         return None;
     }

@@ -81,5 +81,5 @@ fn mechanism_18_every_queue_serves_the_same_contract() {
 #[test]
 fn known_keys_are_listed_in_order() {
     let known: std::collections::HashMap<_, _> = (0..20).map(|n| (n, n)).collect();
-    assert_eq!(Known::keys(&known), (0..20).collect::<Vec<_>>());
+    assert_eq!(KeyListerGetter::keys(&known), (0..20).collect::<Vec<_>>());
 }

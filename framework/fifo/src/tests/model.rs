@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::{Pod, Store, name_of};
 use crate::{
-    Deleted, DeltaFifo, Deltas, Fifo, Known, ObjectDelta, Queue, QueueItem, RealDelta, RealFifo,
+    Deleted, DeltaFifo, Deltas, Fifo, KeyListerGetter, ObjectDelta, Queue, QueueItem, RealDelta,
+    RealFifo,
 };
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -209,7 +210,7 @@ impl Model for DeltaModel {
             self.push(pod.0, ObjectDelta::Replaced(*pod), is_initial);
         }
         let mut missing: Vec<&str> = Vec::new();
-        for name in self.deltas.iter().map(|one| one.0).chain(Known::keys(known)) {
+        for name in self.deltas.iter().map(|one| one.0).chain(KeyListerGetter::keys(known)) {
             if !missing.contains(&name) && !list.iter().any(|pod| pod.0 == name) {
                 missing.push(name);
             }
@@ -290,7 +291,7 @@ impl Model for RealModel {
         self.is_populated = true;
         let mut names: Vec<&'static str> = Vec::new();
         let queued = self.entries.iter().filter_map(|entry| entry.item.key().copied());
-        for name in queued.chain(Known::keys(known)) {
+        for name in queued.chain(KeyListerGetter::keys(known)) {
             if !names.contains(&name) && !list.iter().any(|pod| pod.0 == name) {
                 names.push(name);
             }

@@ -303,7 +303,7 @@ struct Slow<'a> {
     between: &'a (dyn Fn() + Sync),
 }
 
-impl crate::Known<&'static str, Pod> for Slow<'_> {
+impl crate::KeyListerGetter<&'static str, Pod> for Slow<'_> {
     fn keys(&self) -> Vec<&'static str> {
         self.store.keys().copied().collect()
     }

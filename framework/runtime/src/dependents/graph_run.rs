@@ -21,7 +21,7 @@ pub struct GraphRun<'a, C: Reconciler> {
     pub(super) object: &'a C::Object,
     pub(super) cx: &'a Context<C>,
     pub(super) marker: &'a Marker,
-    pub(super) claims: &'a Claims,
+    pub(super) claims: &'a ClaimedObjects,
 }
 
 impl<C: Reconciler> Clone for GraphRun<'_, C> {
@@ -43,12 +43,12 @@ impl<C: Reconciler> fmt::Debug for GraphRun<'_, C> {
 /// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all
 /// fields share it; one task polls them, so that nobody waits.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<BTreeMap<ClaimedObject, &'static str>>);
+pub(super) struct ClaimedObjects(Mutex<BTreeMap<ClaimedObject, &'static str>>);
 
 /// The name of an object's kind, and its key.
 type ClaimedObject = (Option<KindName>, ObjectKey);
 
-impl Claims {
+impl ClaimedObjects {
     /// Gives an object to a field; returns the field that has it already, if any.
     pub(super) fn claim<K: Resource>(
         &self,

@@ -5,7 +5,7 @@
 //! server.
 
 use super::Dependents;
-use super::graph_run::{Claims, GraphRun, KindName, kind_name, panicked};
+use super::graph_run::{ClaimedObjects, GraphRun, KindName, kind_name, panicked};
 use super::marker::Marker;
 use super::node::{AnyKind, AnyNode, Marked, info_of};
 use crate::controller::{Context, Failure, Reconciler, Result, soonest};
@@ -17,15 +17,15 @@ use windlass_core::resource::{ObjectKey, ResourceExt, ResourceInfo};
 #[derive(Debug, Default)]
 pub(super) struct Removals {
     /// Children that are left, by field.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<RemainingChildren>,
     /// Children of retired kinds that are left.
-    pub(super) retired: Left,
+    pub(super) retired: RemainingChildren,
 }
 
 /// Children of one field that are left: their number, and the first of them by name, as a person
 /// who waits for a deletion has to look at an object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Left {
+pub(super) struct RemainingChildren {
     pub(super) count: usize,
     named: Vec<String>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Left {
 /// Number of children that a text names, so that an event stays within its 1,024 bytes.
 const NAMED: usize = 3;
 
-impl Left {
+impl RemainingChildren {
     fn of(info: Option<ResourceInfo>, children: &[Marked]) -> Self {
         let kind = info.map_or_else(|| "child".into(), |info| info.kind);
         let named = children.iter().take(NAMED).map(|child| format!("{kind} \"{}\"", child.key));
@@ -70,7 +70,7 @@ pub(super) async fn delete_all<G: Dependents>(
     cx: &Context<G::Controller>,
 ) -> Result<()> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
-    let claims = Claims::default();
+    let claims = ClaimedObjects::default();
     let run = GraphRun { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let none: Vec<Option<&[ObjectKey]>> = nodes.iter().map(|_| Some(&[][..])).collect();
@@ -94,8 +94,10 @@ pub(super) async fn remove<G: Dependents>(
     kept: &[Option<&[ObjectKey]>],
     propagation: Propagation,
 ) -> (Removals, Vec<Failure>) {
-    let mut removals =
-        Removals { left: vec![Left::default(); nodes.len()], retired: Left::default() };
+    let mut removals = Removals {
+        left: vec![RemainingChildren::default(); nodes.len()],
+        retired: RemainingChildren::default(),
+    };
     let mut failures = Vec::new();
     let places = FieldKinds::of(nodes, run.marker);
     let may_have_marks = run.object.namespace().is_some();
@@ -116,7 +118,7 @@ pub(super) async fn remove<G: Dependents>(
         let Some(kind) = nodes[at].kind() else {
             let is_unwanted = kept[at].is_some();
             let is_left = is_unwanted && end(&*nodes[at], run, is_held, &mut failures).await;
-            removals.left[at] = Left::external(is_left);
+            removals.left[at] = RemainingChildren::external(is_left);
             continue;
         };
         let has_marks = places.have_marks[at];
@@ -124,7 +126,7 @@ pub(super) async fn remove<G: Dependents>(
         let mut goes = kind.marked(run.cx, run.marker, has_marks, &is_kept);
         goes.retain(|child| places.goes(at, child, kept));
         removals.left[at] = if is_held {
-            Left::of(kind.info(), &goes)
+            RemainingChildren::of(kind.info(), &goes)
         } else {
             delete((kind, has_marks), goes, run, propagation, &mut failures).await
         };
@@ -161,9 +163,9 @@ async fn delete<C: Reconciler>(
     run: GraphRun<'_, C>,
     propagation: Propagation,
     failures: &mut Vec<Failure>,
-) -> Left {
+) -> RemainingChildren {
     if goes.is_empty() {
-        return Left::default();
+        return RemainingChildren::default();
     }
     for child in goes.iter().filter(|child| !child.is_terminating) {
         if let Err(error) = kind.delete(run.cx, &child.key, propagation).await {
@@ -174,7 +176,7 @@ async fn delete<C: Reconciler>(
     }
     let shown = kind.marked(run.cx, run.marker, has_marks, &|_| false);
     goes.retain(|gone| shown.iter().any(|child| child.key == gone.key));
-    Left::of(kind.info(), &goes)
+    RemainingChildren::of(kind.info(), &goes)
 }
 
 /// Kind and mark of each field.

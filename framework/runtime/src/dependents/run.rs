@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use super::applied::{Applied, AppliedChild, Dependent, DependentState};
 use super::external::ExternalDependent;
-use super::graph_run::{Claims, FieldOutcome, GraphRun, panicked};
+use super::graph_run::{ClaimedObjects, FieldOutcome, GraphRun, panicked};
 use super::marker::Marker;
 use super::node::AnyNode;
 use super::{Dependents, removal};
@@ -47,7 +47,7 @@ pub(super) async fn apply<G: Dependents>(
     cx: &Context<G::Controller>,
 ) -> Applied<G> {
     let marker = Marker::new(cx.controller_name(), G::NAME);
-    let claims = Claims::default();
+    let claims = ClaimedObjects::default();
     let run = GraphRun { controller, object, cx, marker: &marker, claims: &claims };
     let nodes = G::nodes();
     let mut outcomes = walk(&nodes, run).await;

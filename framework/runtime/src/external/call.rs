@@ -10,7 +10,7 @@ use windlass_core::metrics::names;
 
 /// Kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum CallKind {
     Observe,
     Find,
     Create,
@@ -18,7 +18,7 @@ pub(super) enum Verb {
     Delete,
 }
 
-impl Verb {
+impl CallKind {
     /// The label of the metric.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl NoResult<Failure> {
 }
 
 /// Counts a call.
-pub(super) fn count<C: Reconciler>(cx: &Context<C>, verb: Verb, result: &str) {
+pub(super) fn count<C: Reconciler>(cx: &Context<C>, verb: CallKind, result: &str) {
     let labels = [cx.controller_name(), verb.name(), result];
     cx.metrics().count(&names::EXTERNAL_CALLS, &labels, 1);
 }
@@ -81,7 +81,7 @@ pub(super) async fn permit<E, C: Reconciler>(
 /// Makes a call with a deadline; `result_of` is the label of an error.
 pub(super) async fn run<C: Reconciler, T, X>(
     cx: &Context<C>,
-    (verb, limit): (Verb, Duration),
+    (verb, limit): (CallKind, Duration),
     call: impl Future<Output = Result<T, X>> + Send,
     result_of: impl Fn(&X) -> &'static str,
 ) -> Result<T, NoResult<X>> {

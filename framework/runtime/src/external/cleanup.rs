@@ -1,6 +1,6 @@
 //! The clean-up of a resource: settle, observe, delete, wait until it is missing.
 
-use super::call::{self, NoResult, Verb};
+use super::call::{self, CallKind, NoResult};
 use super::pass::Pass;
 use super::record::{EXTERNAL_DRIVER, Record};
 use super::{External, dry_run};
@@ -36,7 +36,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         };
         if self.is_dry_run {
             let text = format!("delete {}", self.resource(&id));
-            dry_run::not_called(self.cx, Verb::Delete, &text);
+            dry_run::not_called(self.cx, CallKind::Delete, &text);
             return Err(Failure::wait_for("DryRun", format!("would {text}")));
         }
         call::permit(self.externals, self.cx).await?;
@@ -44,7 +44,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             let subject = self.subject();
             let delete = self.externals.provider().delete(&subject, &id, &handle);
             let limit = self.externals.call_timeout;
-            call::run(self.cx, (Verb::Delete, limit), delete, |_| "error").await
+            call::run(self.cx, (CallKind::Delete, limit), delete, |_| "error").await
         };
         deleted.map_err(NoResult::failure).tried(format!("deleting {}", self.resource(&id)))?;
         // Whatever follows: the provider has shown the resource, and deletes it.

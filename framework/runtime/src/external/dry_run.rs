@@ -2,7 +2,7 @@
 //!
 //! The only place that decides about it, and the only one that hears of a call that was not made.
 
-use super::call::{self, Verb};
+use super::call::{self, CallKind};
 use crate::controller::{Context, Reconciler, note_external_call};
 
 /// Whether the calls of this reconcile that would change a resource are named and not made.
@@ -11,7 +11,7 @@ pub(super) fn is_dry_run<C: Reconciler>(cx: &Context<C>) -> bool {
 }
 
 /// Records a call that was not made; `text` names it with its resource.
-pub(super) fn not_called<C: Reconciler>(cx: &Context<C>, verb: Verb, text: &str) {
+pub(super) fn not_called<C: Reconciler>(cx: &Context<C>, verb: CallKind, text: &str) {
     note_external_call(cx, text);
     call::count(cx, verb, "dry_run");
     tracing::info!(verb = verb.name(), "not called in a dry run: {text}");

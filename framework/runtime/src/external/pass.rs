@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::call::{self, NoResult, Verb};
+use super::call::{self, CallKind, NoResult};
 use super::import::ImportCheck;
 use super::late_initialization::only_empty;
 use super::memory::SettledCreation;
@@ -264,7 +264,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         let subject = self.subject();
         let find = self.externals.provider().find_created(&subject, &pending.token);
         let limit = self.externals.call_timeout;
-        let found = call::run(self.cx, (Verb::Find, limit), find, |_| "error").await;
+        let found = call::run(self.cx, (CallKind::Find, limit), find, |_| "error").await;
         let found = found.map_err(NoResult::failure);
         found.tried("searching for an external resource by its token")
     }
@@ -300,7 +300,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         let subject = self.subject();
         let observe = self.externals.provider().observe(&subject, id);
         let limit = self.externals.call_timeout;
-        let observed = call::run(self.cx, (Verb::Observe, limit), observe, |_| "error").await;
+        let observed = call::run(self.cx, (CallKind::Observe, limit), observe, |_| "error").await;
         let observed = observed.map_err(NoResult::failure);
         Ok(match observed.tried(format!("observing {}", self.resource(id)))? {
             ObservedResource::Missing => None,

@@ -3,7 +3,7 @@
 
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
-use super::call::{self, NoResult, Verb};
+use super::call::{self, CallKind, NoResult};
 use super::memory::SettledCreation;
 use super::pass::Pass;
 use super::record::{self, EXTERNAL_NAME, Stamp};
@@ -65,7 +65,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         }
         if self.is_dry_run {
             let text = format!("create the external resource of \"{}\"", self.object.key());
-            dry_run::not_called(self.cx, Verb::Create, &text);
+            dry_run::not_called(self.cx, CallKind::Create, &text);
             return Err(Failure::wait_for("DryRun", format!("would {text}")));
         }
         self.ensure_finalizer()?;
@@ -107,7 +107,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let created = {
             let subject = self.subject();
             let create = self.externals.provider().create(&subject, &pending.token);
-            call::run(self.cx, (Verb::Create, limit), create, result_of).await
+            call::run(self.cx, (CallKind::Create, limit), create, result_of).await
         };
         let failure = match created {
             Ok(id) => {
@@ -171,7 +171,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let event = format!("{} is updated: {text}", self.resource(&id));
         if self.is_dry_run {
             let text = format!("update {}: {text}", self.resource(&id));
-            dry_run::not_called(self.cx, Verb::Update, &text);
+            dry_run::not_called(self.cx, CallKind::Update, &text);
             // The reconcile goes on as after the update.
             self.cx.event(Normal, "ExternalUpdated", event);
             return Ok(ExternalState { id, handle, difference });
@@ -182,7 +182,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             let subject = self.subject();
             let update = self.externals.provider().update(&subject, &id, &handle);
             let limit = self.externals.call_timeout;
-            call::run(self.cx, (Verb::Update, limit), update, |_| "error").await
+            call::run(self.cx, (CallKind::Update, limit), update, |_| "error").await
         };
         let updated = updated.map_err(NoResult::failure);
         updated.tried(format!("updating {}", self.resource(&id)))?;

@@ -14,7 +14,7 @@ use super::decision::{Handover, Machine, OwnRecords};
 use super::gate::LeaseGate;
 use super::lock::{LockAccess, LockWatch, ResourceLock};
 use super::settings::LeaderElection;
-use super::shared::{Leadership, Shared};
+use super::shared::{ElectionShared, Leadership};
 use super::term::Term;
 use windlass_client::client::{Client, InFlightWrites};
 use windlass_core::clock::{Clock, ClockReading};
@@ -59,7 +59,7 @@ const TIMER_GRAIN: Duration = Duration::from_millis(2);
 /// callbacks.
 #[derive(Clone, Debug)]
 pub struct Elector {
-    shared: Arc<Shared>,
+    shared: Arc<ElectionShared>,
 }
 
 impl Elector {
@@ -116,7 +116,7 @@ impl Elector {
         let in_flight_writes =
             InFlightWrites::new(environment.clock.clone(), settings.timing.margin);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ElectionShared {
                 settings,
                 own_records: OwnRecords::default(),
                 gate: Mutex::new(None),

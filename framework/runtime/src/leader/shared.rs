@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::decision::{Handover, LockRequest, LockResponse, Loss, Machine, OwnRecords};
+use super::decision::{Handover, LockRequest, LockResponse, LossReason, Machine, OwnRecords};
 use super::durations::JITTER;
 use super::gate::LeaseGate;
 use super::lock::{LockAccess, LockWatch, ResourceLock};
@@ -54,7 +54,7 @@ pub enum Leadership {
 
 /// State that all clones of an [`Elector`](super::Elector) and all terms share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ElectionShared {
     /// Names and durations, checked.
     pub(super) settings: LeaderElection,
     // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
@@ -79,7 +79,7 @@ pub(super) struct Shared {
     pub(super) leads_at: Mutex<Option<Instant>>,
 }
 
-impl Shared {
+impl ElectionShared {
     /// Waits until the lock reports a free Lease, and for a random delay, so that candidates spread
     /// out.
     pub(super) async fn wait_until_free(&self, machine: &Machine, lock_watch: &mut LockWatch) {
@@ -288,10 +288,10 @@ impl Shared {
     }
 
     /// Reports the loss of the lease: to the log, the metric and the watchers.
-    pub(super) fn report_loss(&self, loss: Option<Loss>) {
+    pub(super) fn report_loss(&self, loss: Option<LossReason>) {
         let lease = self.lock.describe();
         match loss {
-            Some(Loss::Taken(holder)) => {
+            Some(LossReason::Taken(holder)) => {
                 warn!(%lease, leader = %holder, "another replica took the lease")
             }
             _ => warn!(%lease, "the lease could not be renewed in time"),

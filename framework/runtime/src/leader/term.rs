@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::decision::{Handover, Reaction};
 use super::gate::{CloseOnDrop, LeaseGate};
 use super::lock::{LockWatch, ObservedRecord};
-use super::shared::{Leadership, Shared};
+use super::shared::{ElectionShared, Leadership};
 use windlass_core::clock::ClockReading;
 use windlass_core::metrics::names;
 
@@ -47,7 +47,7 @@ struct TermGuard {
     /// Cancelled when the term is over.
     lost: CancellationToken,
     /// State of the elector.
-    shared: Arc<Shared>,
+    shared: Arc<ElectionShared>,
 }
 
 impl Drop for TermGuard {
@@ -73,7 +73,7 @@ impl Term {
     /// Starts the term of a lease that `handover` holds since a request that was about to be sent
     /// at `sent`.
     pub(super) fn begin(
-        shared: &Arc<Shared>,
+        shared: &Arc<ElectionShared>,
         (handover, sent): (Handover, ClockReading),
         lock_watch: LockWatch,
         permit: OwnedSemaphorePermit,
@@ -180,7 +180,7 @@ impl Term {
 /// State of the task that renews the lease of a term.
 struct RenewLoop {
     /// State of the elector.
-    shared: Arc<Shared>,
+    shared: Arc<ElectionShared>,
     /// The protocol's state.
     handover: Handover,
     /// Reports of changes of the lock.

@@ -210,13 +210,13 @@ impl Manager {
 }
 
 /// A controller, and the objects of the plan; `None` for all.
-type Wanted = (Arc<dyn ErasedController>, Option<BTreeSet<ObjectKey>>);
+type PlannedController = (Arc<dyn ErasedController>, Option<BTreeSet<ObjectKey>>);
 
 /// Returns the controllers and objects that the options select.
 fn wanted(
     controllers: &[Arc<dyn ErasedController>],
     options: &PlanOptions,
-) -> Result<Vec<Wanted>, Error> {
+) -> Result<Vec<PlannedController>, Error> {
     let refuse = |text: String| Err(Error::new(ErrorKind::Usage, format!("cannot plan: {text}")));
     let Some(kind) = &options.kind else {
         if !options.objects.is_empty() {

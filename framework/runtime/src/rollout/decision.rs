@@ -2,7 +2,7 @@
 
 /// The revision of an existing child, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum At {
+pub(super) enum ChildRevision {
     /// The target revision.
     Target,
     /// Any other.
@@ -11,9 +11,9 @@ pub(super) enum At {
 
 /// A wanted child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Member {
+pub(super) struct WantedChild {
     /// Its revision; `None` while there is no such child.
-    pub(super) at: Option<At>,
+    pub(super) at: Option<ChildRevision>,
     /// Whether it is ready; false for a missing one.
     pub(super) is_ready: bool,
 }
@@ -41,19 +41,19 @@ pub(super) enum Assigned {
 }
 
 /// Returns the revision for each member.
-pub(super) fn decide(members: &[Member], limits: &DecisionLimits) -> Vec<Assigned> {
+pub(super) fn decide(members: &[WantedChild], limits: &DecisionLimits) -> Vec<Assigned> {
     let mut assigned: Vec<Assigned> = members
         .iter()
         .enumerate()
         .map(|(place, member)| match member.at {
             // A missing member serves nobody, so that it is made at once.
             None if place < limits.held && limits.has_good => Assigned::Good,
-            None | Some(At::Target) => Assigned::Target,
-            Some(At::Other) => Assigned::Own,
+            None | Some(ChildRevision::Target) => Assigned::Target,
+            Some(ChildRevision::Other) => Assigned::Own,
         })
         .collect();
     let mut unavailable = members.iter().filter(|member| !member.is_ready).count();
-    let is_due = |member: &Member| member.at == Some(At::Other);
+    let is_due = |member: &WantedChild| member.at == Some(ChildRevision::Other);
     let above = || members.iter().enumerate().skip(limits.held).rev();
     // Updating a member that is not ready takes nothing away, so that a broken revision can always
     // be replaced.
@@ -77,11 +77,11 @@ mod tests {
 
     /// `T` and `O` are ready members at the target and at others, small letters are unready, `-` is
     /// missing.
-    fn members(text: &str) -> Vec<Member> {
-        let one = |c: char| Member {
+    fn members(text: &str) -> Vec<WantedChild> {
+        let one = |c: char| WantedChild {
             at: match c.to_ascii_uppercase() {
-                'T' => Some(At::Target),
-                'O' => Some(At::Other),
+                'T' => Some(ChildRevision::Target),
+                'O' => Some(ChildRevision::Other),
                 _ => None,
             },
             is_ready: c.is_ascii_uppercase(),
@@ -138,8 +138,10 @@ mod tests {
             for _round in 0..100 {
                 let unready = now.iter().filter(|member| !member.is_ready).count();
                 let assigned = decide(&now, &limits);
-                let is_taken = |(member, to): &(&Member, &Assigned)| {
-                    member.is_ready && member.at == Some(At::Other) && **to == Assigned::Target
+                let is_taken = |(member, to): &(&WantedChild, &Assigned)| {
+                    member.is_ready
+                        && member.at == Some(ChildRevision::Other)
+                        && **to == Assigned::Target
                 };
                 let taken = now.iter().zip(&assigned).filter(is_taken).count();
                 assert!(taken == 0 || unready + taken <= max, "{text}: {now:?} {assigned:?}");
@@ -147,10 +149,10 @@ mod tests {
                 assert!(held.filter(is_taken).count() == 0, "{text}: a held member is updated");
                 // One of the members that are not ready becomes ready; updated ones stop being so.
                 for (member, to) in now.iter_mut().zip(&assigned) {
-                    if *to == Assigned::Target && member.at != Some(At::Target) {
-                        *member = Member { at: Some(At::Target), is_ready: false };
+                    if *to == Assigned::Target && member.at != Some(ChildRevision::Target) {
+                        *member = WantedChild { at: Some(ChildRevision::Target), is_ready: false };
                     } else if *to == Assigned::Good {
-                        *member = Member { at: Some(At::Other), is_ready: false };
+                        *member = WantedChild { at: Some(ChildRevision::Other), is_ready: false };
                     }
                 }
                 if let Some(member) = now.iter_mut().find(|member| !member.is_ready) {
@@ -158,7 +160,10 @@ mod tests {
                 }
             }
             let above = now.iter().skip(limits.held);
-            assert!(above.clone().all(|member| member.at == Some(At::Target)), "{text}: {now:?}");
+            assert!(
+                above.clone().all(|member| member.at == Some(ChildRevision::Target)),
+                "{text}: {now:?}"
+            );
         }
     }
 }

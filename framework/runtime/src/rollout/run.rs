@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::decision::{Assigned, At, DecisionLimits, Member, decide};
+use super::decision::{Assigned, ChildRevision, DecisionLimits, WantedChild, decide};
 use super::revisions::{Revision, Revisions};
 use super::{
     CANARY_PASSED_AT, CANARY_READY_AT, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK,
@@ -38,7 +38,7 @@ pub(super) struct RolloutRun<'a, C: Reconciler, S> {
 
 /// A wanted child, as the cache shows it.
 struct RolloutChild {
-    member: Member,
+    member: WantedChild,
     /// Name of its revision; empty for a missing child, and for one that has none.
     revision: String,
     /// Time at which it got the revision.
@@ -102,7 +102,7 @@ where
         };
         // One child that is refused does not stop the others.
         let mut failure = None;
-        let members: Vec<Member> = view.children.iter().map(|child| child.member).collect();
+        let members: Vec<WantedChild> = view.children.iter().map(|child| child.member).collect();
         for ((name, child), assigned) in
             self.names.iter().zip(&view.children).zip(decide(&members, &limits))
         {
@@ -168,8 +168,8 @@ where
         };
         for child in &mut children {
             child.member.at = child.member.at.map(|_| match child.revision == target.name {
-                true => At::Target,
-                false => At::Other,
+                true => ChildRevision::Target,
+                false => ChildRevision::Other,
             });
         }
         Ok(RolloutView { children, revisions, newest: newest_name, target, good, rolled_back })
@@ -196,14 +196,15 @@ where
                 owners.clone().any(|one| one.controller == Some(true) && one.uid == owner)
             });
             let Some(child) = child else {
-                let member = Member { at: None, is_ready: false };
+                let member = WantedChild { at: None, is_ready: false };
                 return RolloutChild { member, revision: String::new(), since: None };
             };
             let revision = child.label(REVISION).unwrap_or_default().to_owned();
-            let at = Some(if revision == newest { At::Target } else { At::Other });
+            let at =
+                Some(if revision == newest { ChildRevision::Target } else { ChildRevision::Other });
             let is_ready = Readiness::shared(&*child).is_none() && is_ready(&child);
             let since = child.annotation(REVISION_SINCE).and_then(|time| time.parse().ok());
-            RolloutChild { member: Member { at, is_ready }, revision, since }
+            RolloutChild { member: WantedChild { at, is_ready }, revision, since }
         };
         self.names.iter().map(of).collect()
     }
@@ -222,7 +223,7 @@ where
     /// The time since which a child has the revision without being ready; `None` for a child that
     /// the deadline does not concern.
     fn waited(&self, revision: &Revision, child: &RolloutChild) -> Option<Duration> {
-        if child.member.at != Some(At::Target) || child.member.is_ready {
+        if child.member.at != Some(ChildRevision::Target) || child.member.is_ready {
             return None;
         }
         let all_ready = revision.time(UPDATED_READY_AT);
@@ -317,8 +318,9 @@ where
             return none(partition);
         }
         let first = total - canary.count;
-        let is_done =
-            |child: &RolloutChild| child.member.at == Some(At::Target) && child.member.is_ready;
+        let is_done = |child: &RolloutChild| {
+            child.member.at == Some(ChildRevision::Target) && child.member.is_ready
+        };
         let is_ready = view.children[first..].iter().all(is_done);
         let since = is_ready.then(|| view.target.time(CANARY_READY_AT).unwrap_or(self.now));
         let text = since.map(|since| since.to_string());
@@ -358,9 +360,11 @@ where
     ) -> Result<RolloutStatus, Error> {
         let deadline_in = self.deadline_in(&view);
         let (total, target) = (view.children.len(), view.target.name.clone());
-        let is_done =
-            |child: &RolloutChild| child.member.at == Some(At::Target) && child.member.is_ready;
-        let updated = view.children.iter().filter(|it| it.member.at == Some(At::Target)).count();
+        let is_done = |child: &RolloutChild| {
+            child.member.at == Some(ChildRevision::Target) && child.member.is_ready
+        };
+        let updated =
+            view.children.iter().filter(|it| it.member.at == Some(ChildRevision::Target)).count();
         let ready = view.children.iter().filter(|child| child.member.is_ready).count();
         let are_done = view.children.iter().skip(held.count).all(is_done);
         // All children became ready in spite of their delay.
@@ -398,7 +402,8 @@ where
     /// Notes that all children of the revision are ready, when one of them got it since the last
     /// note.
     async fn note_updated(&self, view: &mut RolloutView<'_, C>) -> Result<(), Error> {
-        let updated = || view.children.iter().filter(|it| it.member.at == Some(At::Target));
+        let updated =
+            || view.children.iter().filter(|it| it.member.at == Some(ChildRevision::Target));
         let noted = view.target.time(UPDATED_READY_AT);
         let is_new = |child: &RolloutChild| {
             child.since.is_none_or(|since| noted.is_none_or(|then| since >= then))

@@ -1,8 +1,8 @@
 //! The queue's state machine: no locks, no tasks, no clock of its own.
 //!
-//! Every call is passed the time since the queue was made. Each key has one [`Slot`]; an idle key
-//! keeps its slot, unless there are very many slots. The cost of an operation does not depend on
-//! the number of keys; only delays cost another step each time that their number doubles.
+//! Every call is passed the time since the queue was made. Each key has one [`KeySlot`]; an idle
+//! key keeps its slot, unless there are very many slots. The cost of an operation does not depend
+//! on the number of keys; only delays cost another step each time that their number doubles.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use self::claim::ClaimInfo;
 pub(super) use self::claim::{Claim, Finished};
 pub(super) use self::completion::Completion;
 use self::lanes::PriorityLanes;
-use self::slot::{Again, Stage, Working, apply_completion};
 pub(super) use self::slot::{Nanos, nanos};
+use self::slot::{RepeatedAdd, Stage, Working, apply_completion};
 pub(super) use self::slots::Discarded;
 pub(crate) use self::slots::SlotHint;
 use self::slots::Slots;
@@ -49,7 +49,7 @@ pub struct QueueCounts {
 
 /// The state of a queue.
 #[derive(Debug)]
-pub(super) struct Core<T> {
+pub(super) struct QueueCore<T> {
     policy: RetryPolicy,
     /// Most failing keys in work at once.
     failing_limit: usize,
@@ -72,7 +72,7 @@ pub(super) struct Core<T> {
     closed: bool,
 }
 
-impl<T: Eq + Clone> Core<T> {
+impl<T: Eq + Clone> QueueCore<T> {
     /// Returns an empty queue for `workers` workers; after `ageing` a key is no longer passed over
     /// because of low priority.
     pub(super) fn new(
@@ -158,12 +158,13 @@ impl<T: Eq + Clone> Core<T> {
             Stage::Working { index } => {
                 let again = &mut self.slots.working(index).again;
                 let priority = match again {
-                    Again::Now { .. } => return self.raise_priority(ticket, priority),
-                    Again::At { priority: requested, .. } => priority.max(*requested),
-                    Again::No => priority,
+                    RepeatedAdd::Now { .. } => return self.raise_priority(ticket, priority),
+                    RepeatedAdd::At { priority: requested, .. } => priority.max(*requested),
+                    RepeatedAdd::No => priority,
                 };
                 self.last_seq += 1;
-                *again = Again::Now { seq: self.last_seq, since: now, passed: false, priority };
+                *again =
+                    RepeatedAdd::Now { seq: self.last_seq, since: now, passed: false, priority };
                 // Queued as healthy: whether the work fails is known only at the end.
                 self.lanes.push(priority, false, (self.last_seq, ticket));
                 self.added_in_work += 1;
@@ -183,9 +184,9 @@ impl<T: Eq + Clone> Core<T> {
         match slot.stage {
             Stage::Ready { .. } => return self.raise_priority(ticket, priority),
             Stage::Working { index } => match &mut self.slots.working(index).again {
-                Again::Now { .. } => return self.raise_priority(ticket, priority),
-                again @ Again::No => *again = Again::At { at, priority },
-                Again::At { at: earlier, priority: requested } => {
+                RepeatedAdd::Now { .. } => return self.raise_priority(ticket, priority),
+                again @ RepeatedAdd::No => *again = RepeatedAdd::At { at, priority },
+                RepeatedAdd::At { at: earlier, priority: requested } => {
                     *requested = priority.max(*requested);
                     if *earlier <= at {
                         return;
@@ -220,7 +221,7 @@ impl<T: Eq + Clone> Core<T> {
             Stage::Working { index } => {
                 let index = *index;
                 match &mut self.slots.working(index).again {
-                    Again::Now { seq: entry, passed, priority, .. } if *priority < higher => {
+                    RepeatedAdd::Now { seq: entry, passed, priority, .. } if *priority < higher => {
                         *entry = seq;
                         // An entry that was passed over is not in a lane any more.
                         let had_entry = !std::mem::take(passed);
@@ -331,7 +332,8 @@ impl<T: Eq + Clone> Core<T> {
     pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
         let slot = self.slots.get(ticket);
         let Stage::Working { index } = slot.stage else { return None };
-        let Working { since, again: Again::No, .. } = *self.slots.in_work().get(index as usize)?
+        let Working { since, again: RepeatedAdd::No, .. } =
+            *self.slots.in_work().get(index as usize)?
         else {
             return None;
         };
@@ -365,17 +367,17 @@ impl<T: Eq + Clone> Core<T> {
         let worked = now.saturating_sub(since);
         let own = self.requeue_priority(ticket, due.map(|_| reasons));
         let due = match (again, due) {
-            (Again::Now { seq, since, passed, priority }, _) => {
+            (RepeatedAdd::Now { seq, since, passed, priority }, _) => {
                 self.added_in_work -= 1;
                 self.make_ready_again(ticket, (seq, priority), own, since, passed);
                 return Some(Finished { worked, retry, discarded: Discarded::Nothing });
             }
-            (Again::At { .. }, _) if self.closed => None,
-            (Again::At { at, .. }, Some(due)) => Some(at.min(due)),
-            (Again::At { at, .. }, None) => Some(at),
-            (Again::No, due) => due,
+            (RepeatedAdd::At { .. }, _) if self.closed => None,
+            (RepeatedAdd::At { at, .. }, Some(due)) => Some(at.min(due)),
+            (RepeatedAdd::At { at, .. }, None) => Some(at),
+            (RepeatedAdd::No, due) => due,
         };
-        if let Again::At { priority, .. } = again {
+        if let RepeatedAdd::At { priority, .. } = again {
             let slot = self.slots.get_mut(ticket);
             slot.priority = own.map_or(priority, |own| own.max(priority));
         }

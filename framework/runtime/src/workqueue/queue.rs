@@ -15,9 +15,9 @@ use foldhash::fast::FixedState;
 
 use self::pending_get::PendingGet;
 use super::add_buffer::AddBuffer;
-use super::core::{Core, QueueCounts, SlotHint};
+use super::core::{QueueCore, QueueCounts, SlotHint};
 use super::meter::QueueMeter;
-use super::state::{ADDS_PER_LOCK, Shared, State};
+use super::state::{ADDS_PER_LOCK, QueueShared, QueueState};
 use super::waiters::Waiters;
 use super::{AddOptions, KeyState, QueueSettings, Work};
 use windlass_core::environment::Environment;
@@ -35,7 +35,7 @@ use windlass_core::sync::{CachePadded, Mutex, Notify};
 /// - Keys whose last work failed hold at most half of the workers, but at least one worker.
 /// - Among several delays for a key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<QueueShared<T>>,
 }
 
 impl<T: Hash + Eq + Clone> Clone for WorkQueue<T> {
@@ -69,9 +69,9 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
             settings;
         let rng = environment.rng.fork(&name);
         let meter = QueueMeter::new(&environment.metrics, &name, &controller);
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                core: Core::new(workers, retry, ageing, slot_hint),
+        let shared = Arc::new(QueueShared {
+            state: Mutex::new(QueueState {
+                core: QueueCore::new(workers, retry, ageing, slot_hint),
                 waiters: Waiters::default(),
                 tally: meter.tally(),
                 is_buffer_closed: false,
@@ -87,7 +87,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
             ended: Notify::new(),
         });
         // Weak: the metrics must not keep the queue alive.
-        let source: Weak<Shared<T>> = Arc::downgrade(&shared);
+        let source: Weak<QueueShared<T>> = Arc::downgrade(&shared);
         environment.metrics.register_source(source);
         Self { shared }
     }
@@ -155,7 +155,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Returns a key if one is ready now; does not wait. `None` says nothing about a shutdown: only
     /// [`get`](Self::get) distinguishes an empty queue from an ended queue.
     pub fn try_get(&self) -> Option<Work<T>> {
-        let claim = self.shared.change(State::take)?;
+        let claim = self.shared.change(QueueState::take)?;
         Some(Work::new(Arc::clone(&self.shared), claim))
     }
 

@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
 use super::add_buffer::{AddBatch, AddBuffer, PendingAdd};
-use super::core::{Claim, Completion, Core, Finished, NO_SLOT, Nanos, Ticket, nanos};
+use super::core::{Claim, Completion, Finished, NO_SLOT, Nanos, QueueCore, Ticket, nanos};
 use super::meter::{QueueDurations, QueueMeter, QueueReport};
 use super::waiters::{DelayTimer, Waiters, Wakes};
 use windlass_core::clock::Clock;
@@ -33,8 +33,8 @@ pub(super) const ADDS_PER_LOCK: usize = 1024;
 const LOOKUPS: usize = 32;
 
 /// The queue behind all its handles.
-pub(super) struct Shared<T: Hash + Eq + Clone> {
-    pub(super) state: Mutex<State<T>>,
+pub(super) struct QueueShared<T: Hash + Eq + Clone> {
+    pub(super) state: Mutex<QueueState<T>>,
     /// Lock order: this lock is taken while that of `state` is held, never the other way round.
     pub(super) add_buffer: CachePadded<AddBuffer<T>>,
     /// Hasher of keys. The seed differs per queue, so that keys cannot be chosen to collide.
@@ -53,8 +53,8 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
 }
 
 /// The state under the queue's lock.
-pub(super) struct State<T> {
-    pub(super) core: Core<T>,
+pub(super) struct QueueState<T> {
+    pub(super) core: QueueCore<T>,
     pub(super) waiters: Waiters,
     /// Durations since the last report to the metrics.
     pub(super) tally: QueueDurations,
@@ -71,7 +71,7 @@ pub(super) struct CompletedKey {
     pub(super) reasons: u64,
 }
 
-impl<T: Hash + Eq + Clone> Shared<T> {
+impl<T: Hash + Eq + Clone> QueueShared<T> {
     /// Returns the time since the queue was made.
     pub(super) fn now(&self) -> Nanos {
         self.at(self.clock.now())
@@ -89,13 +89,13 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Runs `step` on the state, and wakes the parked workers that the change concerns.
-    pub(super) fn change<R>(&self, step: impl FnOnce(&mut State<T>, Nanos) -> R) -> R {
+    pub(super) fn change<R>(&self, step: impl FnOnce(&mut QueueState<T>, Nanos) -> R) -> R {
         self.change_at(self.now(), step)
     }
 
     /// [`change`](Self::change), at the time `now`.
     #[inline(always)]
-    fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut State<T>, Nanos) -> R) -> R {
+    fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut QueueState<T>, Nanos) -> R) -> R {
         // Declared before the lock guard, so that leftover keys are dropped after the unlock: their
         // `Drop` is the caller's code.
         let mut batches;
@@ -177,7 +177,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 }
 
-impl<T: Hash + Eq + Clone> State<T> {
+impl<T: Hash + Eq + Clone> QueueState<T> {
     /// Adds batches from the add buffer, as of the time when they were added. The keys that are
     /// left in `batches` are to be dropped outside of the lock.
     #[cold]
@@ -264,13 +264,13 @@ impl<T: Hash + Eq + Clone> State<T> {
     }
 }
 
-impl<T: Hash + Eq + Clone + Send> MetricSource for Shared<T> {
+impl<T: Hash + Eq + Clone + Send> MetricSource for QueueShared<T> {
     fn collect(&self) {
         self.report_counts();
     }
 }
 
-impl<T: Hash + Eq + Clone> Shared<T> {
+impl<T: Hash + Eq + Clone> QueueShared<T> {
     /// Adds the numbers since the last call to the metrics.
     fn report_counts(&self) {
         self.meter.report(|| self.report());
@@ -288,7 +288,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 }
 
-impl<T: Hash + Eq + Clone> Drop for Shared<T> {
+impl<T: Hash + Eq + Clone> Drop for QueueShared<T> {
     fn drop(&mut self) {
         // Numbers that no scrape has read yet are counted; the depths become 0, because the ready
         // keys are dropped with the queue.

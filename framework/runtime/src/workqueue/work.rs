@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Priority;
 use super::core::{Claim, Completion, Nanos};
-use super::state::{CompletedKey, Shared};
+use super::state::{CompletedKey, QueueShared};
 
 /// A key in work. The worker ends the work with a completion; a drop without one (a panic, a
 /// cancelled task) counts as a failure.
@@ -24,7 +24,7 @@ pub struct Work<T: Hash + Eq + Clone> {
 
 /// The queue, the claimed key and the pending completion.
 struct Inner<T: Hash + Eq + Clone> {
-    queue: Arc<Shared<T>>,
+    queue: Arc<QueueShared<T>>,
     claim: Claim<T>,
     /// A completion that the queue has not received yet.
     completion: Option<Completion>,
@@ -33,7 +33,7 @@ struct Inner<T: Hash + Eq + Clone> {
 }
 
 impl<T: Hash + Eq + Clone> Work<T> {
-    pub(super) fn new(queue: Arc<Shared<T>>, claim: Claim<T>) -> Self {
+    pub(super) fn new(queue: Arc<QueueShared<T>>, claim: Claim<T>) -> Self {
         Self { inner: Box::new(Inner { queue, claim, completion: None, is_unfinished: true }) }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::literals::{number_literal, string};
-use super::module::{Shape, Types};
+use super::module::{RustShape, Types};
 use super::names::snake;
 
 /// Default of a field for serde.
@@ -20,7 +20,7 @@ pub(super) enum Default {
 pub(super) fn of_field(
     types: &mut Types,
     identifier: &str,
-    shape: &Shape,
+    shape: &RustShape,
     value: &Value,
     functions: &mut String,
 ) -> Option<Default> {

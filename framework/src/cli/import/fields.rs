@@ -5,26 +5,26 @@ use serde_json::{Map, Value};
 use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::defaults::{Default, key_value, of_field};
 use super::documentation::Documentation;
-use super::keys::{Class, Key};
+use super::keys::{AttributeKey, ValueClass};
 use super::literals::string;
-use super::module::{Node, Printed, SchemaPosition, Shape, Types, implied_format};
-use super::names::{FieldName, Names, camel};
+use super::module::{PrintedType, RustShape, SchemaNode, SchemaPosition, Types, implied_format};
+use super::names::{FieldName, UniqueIdentifiers, camel};
 
 /// A field before the source is printed.
-struct Field {
+struct ImportedField {
     json: String,
     identifier: String,
     rust: String,
     docs: Documentation,
     /// Arguments of `#[serde(…)]`.
-    serde: Vec<Key>,
+    serde: Vec<AttributeKey>,
     schema: SchemaAttributes,
     /// Default of the field in JSON, from which the struct's default is built; `None` without a
     /// default.
     default: Option<Value>,
 }
 
-impl Field {
+impl ImportedField {
     fn is_option(&self) -> bool {
         self.rust.starts_with("Option<")
     }
@@ -33,13 +33,13 @@ impl Field {
 /// Returns the source of a struct, and adds the struct's fields and default to `printed`.
 pub(super) fn structure(
     types: &mut Types,
-    node: &Node,
+    node: &SchemaNode,
     place: &SchemaPosition,
-    printed: &mut Printed,
+    printed: &mut PrintedType,
     docs: &Documentation,
 ) -> String {
     let mut functions = String::new();
-    let mut names = Names::default();
+    let mut names = UniqueIdentifiers::default();
     let mut fields = fields(types, node, place, &printed.name, &mut names, &mut functions);
     if place.is_status {
         fields.iter_mut().for_each(store_in_part);
@@ -53,7 +53,7 @@ pub(super) fn structure(
         None => DERIVE.to_owned(),
     };
     source.push_str(&format!("#[derive({derive})]\n"));
-    let is_renamed = |field: &Field| {
+    let is_renamed = |field: &ImportedField| {
         let plain = field.identifier.trim_start_matches("r#");
         plain != field.json && camel(plain) == field.json
     };
@@ -61,7 +61,7 @@ pub(super) fn structure(
     if rename_all {
         source.push_str("#[serde(rename_all = \"camelCase\")]\n");
     }
-    let (class, names_of_fields) = (Class::Type, printed.fields.clone());
+    let (class, names_of_fields) = (ValueClass::Type, printed.fields.clone());
     let (keywords, description) = (keywords(types, node, place), docs.description.clone());
     SchemaAttributes {
         class,
@@ -95,12 +95,12 @@ pub(super) fn structure(
 /// Returns the fields of an object with those that the schema names.
 fn fields(
     types: &mut Types,
-    node: &Node,
+    node: &SchemaNode,
     place: &SchemaPosition,
     owner: &str,
-    names: &mut Names,
+    names: &mut UniqueIdentifiers,
     functions: &mut String,
-) -> Vec<Field> {
+) -> Vec<ImportedField> {
     let properties = node.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut fields = Vec::new();
     for (json, schema) in &properties {
@@ -122,14 +122,14 @@ fn fields(
         // A status is stored in part, so no field of a status is required.
         let required = node.get("required").and_then(Value::as_array).filter(|_| !place.is_status);
         let is_required = required.is_some_and(|names| names.iter().any(|name| name == json));
-        let of = Of { json, identifier, schema: &schema, is_required };
+        let of = FieldSource { json, identifier, schema: &schema, is_required };
         fields.push(field(types, of, &below, functions));
     }
     fields
 }
 
 /// Makes each field of a status optional: a status is stored in part.
-fn store_in_part(field: &mut Field) {
+fn store_in_part(field: &mut ImportedField) {
     if !field.is_option() {
         field.rust = format!("Option<{}>", field.rust);
         field.serde = left_out();
@@ -138,17 +138,17 @@ fn store_in_part(field: &mut Field) {
 }
 
 /// Arguments of serde for a field that is left out where the value is absent.
-fn left_out() -> Vec<Key> {
-    vec![Key::value("skip_serializing_if", "\"Option::is_none\"")]
+fn left_out() -> Vec<AttributeKey> {
+    vec![AttributeKey::value("skip_serializing_if", "\"Option::is_none\"")]
 }
 
-fn field_name(field: &Field) -> FieldName {
-    let Field { json, identifier, rust, .. } = field;
+fn field_name(field: &ImportedField) -> FieldName {
+    let ImportedField { json, identifier, rust, .. } = field;
     FieldName { json: json.clone(), identifier: identifier.clone(), rust: rust.clone() }
 }
 
 /// The default of a struct in JSON; `None` if a field has none.
-fn default_of(fields: &[Field]) -> Option<Value> {
+fn default_of(fields: &[ImportedField]) -> Option<Value> {
     let mut object = Map::new();
     for field in fields {
         let default = field.default.clone()?;
@@ -161,7 +161,7 @@ fn default_of(fields: &[Field]) -> Option<Value> {
 }
 
 /// Returns the keywords of an object schema that the fields do not imply.
-fn keywords(types: &mut Types, node: &Node, place: &SchemaPosition) -> Map<String, Value> {
+fn keywords(types: &mut Types, node: &SchemaNode, place: &SchemaPosition) -> Map<String, Value> {
     let is_implied = |key: &str| {
         matches!(
             key,
@@ -188,30 +188,39 @@ fn keywords(types: &mut Types, node: &Node, place: &SchemaPosition) -> Map<Strin
 }
 
 /// A field's schema, with the surroundings.
-struct Of<'a> {
+struct FieldSource<'a> {
     json: &'a str,
     identifier: String,
-    schema: &'a Node,
+    schema: &'a SchemaNode,
     is_required: bool,
 }
 
 /// Returns a field; a function for its default is added to `functions`.
-fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut String) -> Field {
-    let Of { json, identifier, schema, is_required } = of;
+fn field(
+    types: &mut Types,
+    of: FieldSource<'_>,
+    place: &SchemaPosition,
+    functions: &mut String,
+) -> ImportedField {
+    let FieldSource { json, identifier, schema, is_required } = of;
     let is_nullable = schema.get("nullable") == Some(&Value::Bool(true));
     let shape = types.shape(schema, place);
     let docs = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     let docs = Documentation::of(docs);
     let mut attributes = SchemaAttributes {
         class: shape.class,
-        names: if shape.class == Class::List { types.fields_of(&shape.rust) } else { Vec::new() },
+        names: if shape.class == ValueClass::List {
+            types.fields_of(&shape.rust)
+        } else {
+            Vec::new()
+        },
         each: shape.each.clone(),
         description: docs.description.clone(),
         keywords: shape.missing(schema),
         ..SchemaAttributes::default()
     };
     correct_format(types, &shape, schema, &mut attributes);
-    let mut field = Field {
+    let mut field = ImportedField {
         json: json.to_owned(),
         identifier,
         rust: shape.rust.clone(),
@@ -229,12 +238,12 @@ fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut 
             Default::Function(_) => None,
         };
         field.serde.push(match found {
-            Default::OfType => Key::word("default"),
-            Default::Function(name) => Key::value("default", string(&name)),
+            Default::OfType => AttributeKey::word("default"),
+            Default::Function(name) => AttributeKey::value("default", string(&name)),
         });
         if is_required {
             // A required field has no default of serde in its schema.
-            field.schema.keys.push(Key::word("required"));
+            field.schema.keys.push(AttributeKey::word("required"));
             field.schema.keywords.insert("default".to_owned(), value.clone());
         }
         return field;
@@ -244,7 +253,7 @@ fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut 
     }
     make_optional(types, &mut field, &shape, is_nullable);
     if is_required {
-        field.schema.keys.push(Key::word("required"));
+        field.schema.keys.push(AttributeKey::word("required"));
         if default.is_none() {
             // Absent would be refused, and null is not.
             field.serde = Vec::new();
@@ -253,7 +262,7 @@ fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut 
     if let Some(value) = default {
         let key = key_value(types, &shape.rust, value).filter(|_| !is_required);
         match key {
-            Some(literal) => field.schema.keys.push(Key::value("default", literal)),
+            Some(literal) => field.schema.keys.push(AttributeKey::value("default", literal)),
             None => drop(field.schema.keywords.insert("default".to_owned(), value.clone())),
         }
     }
@@ -261,7 +270,12 @@ fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut 
 }
 
 /// Makes a field an `Option`, with a schema that allows null as the imported schema does.
-fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullable: bool) {
+fn make_optional(
+    types: &mut Types,
+    field: &mut ImportedField,
+    shape: &RustShape,
+    is_nullable: bool,
+) {
     let inner = std::mem::take(&mut field.rust);
     field.rust = format!("Option<{inner}>");
     field.default = Some(Value::Null);
@@ -269,7 +283,7 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
     if shape.covered.is_none() {
         // Any value: an attribute says whether null is allowed.
         if is_nullable {
-            field.schema.keys.push(Key::word("nullable"));
+            field.schema.keys.push(AttributeKey::word("nullable"));
         }
     } else if is_nullable {
         // An `Option` allows null.
@@ -286,8 +300,8 @@ fn make_optional(types: &mut Types, field: &mut Field, shape: &Shape, is_nullabl
 /// Removes a format that only the type has, or counts it.
 fn correct_format(
     types: &mut Types,
-    shape: &Shape,
-    schema: &Node,
+    shape: &RustShape,
+    schema: &SchemaNode,
     attributes: &mut SchemaAttributes,
 ) {
     if !implied_format(shape, schema) {
@@ -301,14 +315,14 @@ fn correct_format(
 }
 
 /// Adds the lines of a field.
-fn print(field: &Field, rename_all: bool, out: &mut String) {
+fn print(field: &ImportedField, rename_all: bool, out: &mut String) {
     const INDENT: &str = "    ";
     field.docs.print(INDENT, out);
     let plain = field.identifier.trim_start_matches("r#");
     let name = if rename_all { camel(&field.identifier) } else { plain.to_owned() };
     let mut serde = field.serde.clone();
     if name != field.json {
-        serde.insert(0, Key::value("rename", string(&field.json)));
+        serde.insert(0, AttributeKey::value("rename", string(&field.json)));
     }
     if !serde.is_empty() {
         out.push_str(&format!("{}\n", attribute(INDENT, "serde", serde)));

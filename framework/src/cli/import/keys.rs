@@ -9,14 +9,14 @@ use super::names::FieldName;
 
 /// A key of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum AttributeKey {
     /// `atomic`, or `min = 1`.
     Plain(String),
     /// `range(min = 1, max = 9)`
-    Call(String, Vec<Key>),
+    Call(String, Vec<AttributeKey>),
 }
 
-impl Key {
+impl AttributeKey {
     pub(super) fn word(word: &str) -> Self {
         Self::Plain(word.to_owned())
     }
@@ -30,7 +30,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for AttributeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => f.write_str(text),
@@ -44,7 +44,7 @@ impl fmt::Display for Key {
 
 /// Form of a value, which decides the keys that it may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ValueClass {
     /// A boolean, or another value without keys.
     #[default]
     Other,
@@ -68,31 +68,31 @@ pub(super) const EACH: [&str; 7] =
 /// Takes the keywords for which the class has keys, and returns the keys.
 pub(super) fn take_keys(
     rest: &mut Map<String, Value>,
-    class: Class,
+    class: ValueClass,
     names: &[FieldName],
     each: &Map<String, Value>,
-) -> Vec<Key> {
+) -> Vec<AttributeKey> {
     let mut keys = Vec::new();
     match class {
-        Class::Number => keys.extend(bounds(rest)),
-        Class::Text | Class::IntOrString => {
+        ValueClass::Number => keys.extend(bounds(rest)),
+        ValueClass::Text | ValueClass::IntOrString => {
             keys.extend(range(rest, "length", ["minLength", "maxLength"]));
             keys.extend(text(rest, "pattern", "pattern"));
         }
-        Class::List => keys.extend(list(rest, names, each)),
-        Class::Map | Class::Type => {
+        ValueClass::List => keys.extend(list(rest, names, each)),
+        ValueClass::Map | ValueClass::Type => {
             keys.extend(range(rest, "properties", ["minProperties", "maxProperties"]));
             keys.extend(map_type(rest));
         }
-        Class::Any | Class::Other => {}
+        ValueClass::Any | ValueClass::Other => {}
     }
-    if matches!(class, Class::Number | Class::Text) {
+    if matches!(class, ValueClass::Number | ValueClass::Text) {
         keys.extend(text(rest, "format", "format"));
     }
-    if class == Class::Map {
+    if class == ValueClass::Map {
         keys.extend(flag(rest, "x-kubernetes-embedded-resource", "embedded"));
     }
-    if matches!(class, Class::Map | Class::Any) {
+    if matches!(class, ValueClass::Map | ValueClass::Any) {
         keys.extend(flag(rest, "x-kubernetes-preserve-unknown-fields", "preserve"));
     }
     keys.extend(remarks(rest));
@@ -100,7 +100,7 @@ pub(super) fn take_keys(
 }
 
 /// Takes bounds and multiples of a number.
-fn bounds(rest: &mut Map<String, Value>) -> Vec<Key> {
+fn bounds(rest: &mut Map<String, Value>) -> Vec<AttributeKey> {
     let mut keys = Vec::new();
     for (flag, bound, key) in [
         ("exclusiveMinimum", "minimum", "exclusive_min"),
@@ -109,25 +109,32 @@ fn bounds(rest: &mut Map<String, Value>) -> Vec<Key> {
         if rest.get(flag) == Some(&Value::Bool(true))
             && let Some(Value::Number(limit)) = rest.get(bound)
         {
-            keys.push(Key::value(key, number_literal(limit)));
+            keys.push(AttributeKey::value(key, number_literal(limit)));
             rest.remove(flag);
             rest.remove(bound);
         }
     }
     match (number(rest, "minimum"), number(rest, "maximum")) {
         (Some(min), Some(max)) => {
-            keys.push(Key::call("range", vec![Key::value("min", min), Key::value("max", max)]));
+            keys.push(AttributeKey::call(
+                "range",
+                vec![AttributeKey::value("min", min), AttributeKey::value("max", max)],
+            ));
         }
-        (Some(min), None) => keys.push(Key::value("min", min)),
-        (None, Some(max)) => keys.push(Key::value("max", max)),
+        (Some(min), None) => keys.push(AttributeKey::value("min", min)),
+        (None, Some(max)) => keys.push(AttributeKey::value("max", max)),
         (None, None) => {}
     }
-    keys.extend(number(rest, "multipleOf").map(|of| Key::value("multiple_of", of)));
+    keys.extend(number(rest, "multipleOf").map(|of| AttributeKey::value("multiple_of", of)));
     keys
 }
 
 /// Takes the keywords of a list and those of the items.
-fn list(rest: &mut Map<String, Value>, names: &[FieldName], each: &Map<String, Value>) -> Vec<Key> {
+fn list(
+    rest: &mut Map<String, Value>,
+    names: &[FieldName],
+    each: &Map<String, Value>,
+) -> Vec<AttributeKey> {
     let mut keys = Vec::new();
     keys.extend(range(rest, "items", ["minItems", "maxItems"]));
     let mut each = each.clone();
@@ -136,13 +143,17 @@ fn list(rest: &mut Map<String, Value>, names: &[FieldName], each: &Map<String, V
     parts.extend(text(&mut each, "pattern", "pattern"));
     parts.extend(text(&mut each, "format", "format"));
     if !parts.is_empty() {
-        keys.push(Key::call("each", parts));
+        keys.push(AttributeKey::call("each", parts));
     }
     let kind = rest.get("x-kubernetes-list-type").and_then(Value::as_str);
     let key = match kind {
-        Some(kind @ ("set" | "atomic")) => Some(Key::word(kind)),
-        Some("map") => list_keys(rest, names)
-            .map(|keys| Key::call("list", vec![Key::word("map"), Key::call("keys", keys)])),
+        Some(kind @ ("set" | "atomic")) => Some(AttributeKey::word(kind)),
+        Some("map") => list_keys(rest, names).map(|keys| {
+            AttributeKey::call(
+                "list",
+                vec![AttributeKey::word("map"), AttributeKey::call("keys", keys)],
+            )
+        }),
         _ => None,
     };
     if let Some(key) = key {
@@ -155,19 +166,19 @@ fn list(rest: &mut Map<String, Value>, names: &[FieldName], each: &Map<String, V
 
 /// The keys of a list's items as fields in Rust; `None` if the items have no type with these
 /// fields.
-fn list_keys(rest: &Map<String, Value>, names: &[FieldName]) -> Option<Vec<Key>> {
+fn list_keys(rest: &Map<String, Value>, names: &[FieldName]) -> Option<Vec<AttributeKey>> {
     let keys = rest.get("x-kubernetes-list-map-keys")?.as_array()?;
     let rust = |key: &Value| {
         let field = names.iter().find(|field| *key == field.json.as_str())?;
-        Some(Key::word(&field.identifier))
+        Some(AttributeKey::word(&field.identifier))
     };
     keys.iter().map(rust).collect()
 }
 
-fn map_type(rest: &mut Map<String, Value>) -> Option<Key> {
+fn map_type(rest: &mut Map<String, Value>) -> Option<AttributeKey> {
     let key = match rest.get("x-kubernetes-map-type")?.as_str()? {
-        "atomic" => Key::word("atomic"),
-        "granular" => Key::call("map", vec![Key::word("granular")]),
+        "atomic" => AttributeKey::word("atomic"),
+        "granular" => AttributeKey::call("map", vec![AttributeKey::word("granular")]),
         _ => return None,
     };
     rest.remove("x-kubernetes-map-type");
@@ -175,7 +186,7 @@ fn map_type(rest: &mut Map<String, Value>) -> Option<Key> {
 }
 
 /// Takes title, example and documentation.
-fn remarks(rest: &mut Map<String, Value>) -> Vec<Key> {
+fn remarks(rest: &mut Map<String, Value>) -> Vec<AttributeKey> {
     let mut keys = Vec::new();
     keys.extend(text(rest, "title", "title"));
     let example = match rest.get("example") {
@@ -186,26 +197,26 @@ fn remarks(rest: &mut Map<String, Value>) -> Vec<Key> {
     };
     if let Some(example) = example {
         rest.remove("example");
-        keys.push(Key::value("example", example));
+        keys.push(AttributeKey::value("example", example));
     }
     let url = rest.get("externalDocs").and_then(Value::as_object).filter(|docs| docs.len() == 1);
     if let Some(url) = url.and_then(|docs| docs.get("url")?.as_str()) {
-        keys.push(Key::value("docs", string(url)));
+        keys.push(AttributeKey::value("docs", string(url)));
         rest.remove("externalDocs");
     }
     keys
 }
 
 /// Takes two limits: `key(min = 1, max = 9)`, or `key(equal = 3)`.
-fn range(rest: &mut Map<String, Value>, key: &str, [min, max]: [&str; 2]) -> Option<Key> {
+fn range(rest: &mut Map<String, Value>, key: &str, [min, max]: [&str; 2]) -> Option<AttributeKey> {
     let (min, max) = (number(rest, min), number(rest, max));
-    let parts: Vec<Key> = if min == max {
-        min.map(|equal| Key::value("equal", equal)).into_iter().collect()
+    let parts: Vec<AttributeKey> = if min == max {
+        min.map(|equal| AttributeKey::value("equal", equal)).into_iter().collect()
     } else {
-        let min = min.map(|min| Key::value("min", min));
-        min.into_iter().chain(max.map(|max| Key::value("max", max))).collect()
+        let min = min.map(|min| AttributeKey::value("min", min));
+        min.into_iter().chain(max.map(|max| AttributeKey::value("max", max))).collect()
     };
-    (!parts.is_empty()).then(|| Key::call(key, parts))
+    (!parts.is_empty()).then(|| AttributeKey::call(key, parts))
 }
 
 fn number(rest: &mut Map<String, Value>, keyword: &str) -> Option<String> {
@@ -215,17 +226,17 @@ fn number(rest: &mut Map<String, Value>, keyword: &str) -> Option<String> {
     Some(literal)
 }
 
-fn text(rest: &mut Map<String, Value>, keyword: &str, key: &str) -> Option<Key> {
+fn text(rest: &mut Map<String, Value>, keyword: &str, key: &str) -> Option<AttributeKey> {
     let Some(Value::String(text)) = rest.get(keyword) else { return None };
-    let key = Key::value(key, string(text));
+    let key = AttributeKey::value(key, string(text));
     rest.remove(keyword);
     Some(key)
 }
 
-fn flag(rest: &mut Map<String, Value>, keyword: &str, key: &str) -> Option<Key> {
+fn flag(rest: &mut Map<String, Value>, keyword: &str, key: &str) -> Option<AttributeKey> {
     if rest.get(keyword) != Some(&Value::Bool(true)) {
         return None;
     }
     rest.remove(keyword);
-    Some(Key::word(key))
+    Some(AttributeKey::word(key))
 }

@@ -114,7 +114,7 @@ pub fn import_definitions(text: &str, options: &ImportOptions) -> Result<ImportO
         }
         [one] => output.source = import_one(one, options, &mut output.warnings)?,
         several => {
-            let mut modules = names::Names::default();
+            let mut modules = names::UniqueIdentifiers::default();
             for definition in several {
                 let name = modules.field(&definition.spec.names.plural);
                 let source = import_one(definition, options, &mut output.warnings)?;

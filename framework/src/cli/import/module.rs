@@ -4,33 +4,33 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::keys::Class;
-use super::names::{FieldName, Names, pascal, singular};
+use super::keys::ValueClass;
+use super::names::{FieldName, UniqueIdentifiers, pascal, singular};
 
 /// A schema: always a JSON object.
-pub(super) type Node = Map<String, Value>;
+pub(super) type SchemaNode = Map<String, Value>;
 
 /// Rust type of a schema.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(super) struct RustShape {
     /// The type.
     pub(super) rust: String,
     /// Form of the type's values.
-    pub(super) class: Class,
+    pub(super) class: ValueClass,
     /// Keywords that the type implies; `None`: the type allows any value, and has the keywords that
     /// an attribute adds.
-    pub(super) covered: Option<Node>,
+    pub(super) covered: Option<SchemaNode>,
     /// Keywords of the items that the key `each` adds.
-    pub(super) each: Node,
+    pub(super) each: SchemaNode,
     /// The default of the type in JSON; `None` if it has none.
     pub(super) default: Option<Value>,
 }
 
-impl Shape {
+impl RustShape {
     /// A type whose schema has these keywords.
-    pub(super) fn of(rust: &str, class: Class, covered: Value) -> Self {
+    pub(super) fn of(rust: &str, class: ValueClass, covered: Value) -> Self {
         let covered = covered.as_object().cloned();
-        Self { rust: rust.to_owned(), class, covered, each: Node::new(), default: None }
+        Self { rust: rust.to_owned(), class, covered, each: SchemaNode::new(), default: None }
     }
 
     /// Adds the value that the type's `Default` is in JSON.
@@ -39,7 +39,7 @@ impl Shape {
     }
 
     /// Returns the keywords of `node` that the type does not imply.
-    pub(super) fn missing(&self, node: &Node) -> Node {
+    pub(super) fn missing(&self, node: &SchemaNode) -> SchemaNode {
         let has = |key: &String, value: &Value| {
             self.covered.as_ref().is_some_and(|covered| covered.get(key) == Some(value))
         };
@@ -53,7 +53,7 @@ impl Shape {
 
 /// A printed type.
 #[derive(Clone, Debug)]
-pub(super) struct Printed {
+pub(super) struct PrintedType {
     pub(super) name: String,
     /// The default of the type in JSON.
     pub(super) default: Option<Value>,
@@ -65,7 +65,7 @@ pub(super) struct Printed {
     pub(super) at: usize,
 }
 
-impl Printed {
+impl PrintedType {
     pub(super) fn new(name: String, at: usize) -> Self {
         let (variants, fields) = (BTreeMap::new(), Vec::new());
         Self { name, default: None, variants, fields, at }
@@ -88,17 +88,17 @@ pub(super) struct Types {
     /// Whether keywords that Rust's types imply are corrected.
     pub(super) exact: bool,
     /// Names of types.
-    pub(super) names: Names,
+    pub(super) names: UniqueIdentifiers,
     /// Names of the types of the kind's own fields.
     pub(super) root_names: Vec<String>,
     /// Names of functions.
-    pub(super) functions: Names,
+    pub(super) functions: UniqueIdentifiers,
     /// Names of the functions of defaults, by fields and sources.
     pub(super) defaults: BTreeMap<(String, String), String>,
     /// Source of the types, in the order in which they were found.
     pub(super) source: Vec<String>,
     /// Printed types by their schemas, as JSON: equal schemas share a type.
-    pub(super) printed: BTreeMap<String, Printed>,
+    pub(super) printed: BTreeMap<String, PrintedType>,
     /// Differences, with their paths.
     pub(super) warnings: Vec<String>,
     pub(super) uses: Uses,
@@ -137,7 +137,7 @@ impl SchemaPosition {
 
 impl Types {
     /// Returns the printed enum or struct of a name.
-    pub(super) fn printed(&self, name: &str) -> Option<&Printed> {
+    pub(super) fn printed(&self, name: &str) -> Option<&PrintedType> {
         self.printed.values().find(|printed| printed.name == name)
     }
 
@@ -171,7 +171,7 @@ pub(super) fn inner(rust: &str) -> &str {
 }
 
 /// Whether the type has a format that the schema does not have.
-pub(super) fn implied_format(shape: &Shape, node: &Node) -> bool {
+pub(super) fn implied_format(shape: &RustShape, node: &SchemaNode) -> bool {
     let covered = shape.covered.as_ref();
     covered.is_some_and(|covered| covered.contains_key("format")) && !node.contains_key("format")
 }

@@ -57,9 +57,9 @@ pub(super) struct FieldName {
 
 /// The identifiers of a scope, each once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct UniqueIdentifiers(BTreeSet<String>);
 
-impl Names {
+impl UniqueIdentifiers {
     /// Returns a field's identifier, such as `host_name` for `hostName`; possibly a raw identifier.
     pub(super) fn field(&mut self, json: &str) -> String {
         let plain = match snake(json) {

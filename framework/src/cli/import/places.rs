@@ -8,9 +8,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use super::keys::Key;
+use super::keys::AttributeKey;
 use super::literals::string;
-use super::module::{Node, Types};
+use super::module::{SchemaNode, Types};
 use super::names::FieldName;
 use super::rules;
 use windlass_core::crd::{column_type_at, field_type_at};
@@ -22,7 +22,7 @@ const METADATA: [(&str, &str); 3] =
 /// The fields of a kind, as the definition names them.
 pub(super) struct KindFields<'a> {
     pub(super) version: &'a CustomResourceDefinitionVersion,
-    pub(super) schema: &'a Node,
+    pub(super) schema: &'a SchemaNode,
     /// Fields of the kind beside the metadata.
     pub(super) fields: &'a [FieldName],
     pub(super) types: &'a mut Types,
@@ -30,9 +30,10 @@ pub(super) struct KindFields<'a> {
 
 impl KindFields<'_> {
     /// Returns the keys, each of which is printed as a separate attribute.
-    pub(super) fn keys(&mut self) -> Vec<Key> {
+    pub(super) fn keys(&mut self) -> Vec<AttributeKey> {
         let columns = self.version.additional_printer_columns.iter().flatten();
-        let mut keys: Vec<Key> = columns.filter_map(|column| self.column(column)).collect();
+        let mut keys: Vec<AttributeKey> =
+            columns.filter_map(|column| self.column(column)).collect();
         let subresources = self.version.subresources.as_ref();
         if let Some(scale) = subresources.and_then(|all| all.scale.as_ref()) {
             keys.extend(self.scale(scale));
@@ -43,7 +44,7 @@ impl KindFields<'_> {
     }
 
     /// Returns `column(…)`, if the field exists.
-    fn column(&mut self, column: &CustomResourceColumnDefinition) -> Option<Key> {
+    fn column(&mut self, column: &CustomResourceColumnDefinition) -> Option<AttributeKey> {
         let CustomResourceColumnDefinition { name, json_path, type_, .. } = column;
         let implied = match column_type_at(self.schema, json_path, type_) {
             Ok(implied) => implied,
@@ -54,23 +55,28 @@ impl KindFields<'_> {
             }
         };
         let mut parts = match self.rust(json_path) {
-            Some(fields) => vec![Key::Plain(string(name)), Key::Plain(fields)],
-            None => vec![Key::value("name", string(name)), Key::value("path", string(json_path))],
+            Some(fields) => vec![AttributeKey::Plain(string(name)), AttributeKey::Plain(fields)],
+            None => vec![
+                AttributeKey::value("name", string(name)),
+                AttributeKey::value("path", string(json_path)),
+            ],
         };
         if implied != type_ {
-            parts.push(Key::value("type", string(type_)));
+            parts.push(AttributeKey::value("type", string(type_)));
         }
-        parts.extend(column.format.as_ref().map(|format| Key::value("format", string(format))));
+        parts.extend(
+            column.format.as_ref().map(|format| AttributeKey::value("format", string(format))),
+        );
         if let Some(priority) = column.priority.filter(|priority| *priority != 0) {
-            parts.push(Key::value("priority", priority));
+            parts.push(AttributeKey::value("priority", priority));
         }
         let description = column.description.as_ref();
-        parts.extend(description.map(|text| Key::value("description", string(text))));
-        Some(Key::call("column", parts))
+        parts.extend(description.map(|text| AttributeKey::value("description", string(text))));
+        Some(AttributeKey::call("column", parts))
     }
 
     /// Returns `scale(…)`, if the fields of the subresource exist.
-    fn scale(&mut self, scale: &CustomResourceSubresourceScale) -> Option<Key> {
+    fn scale(&mut self, scale: &CustomResourceSubresourceScale) -> Option<AttributeKey> {
         let selector = scale.label_selector_path.as_deref();
         let counts = [&scale.spec_replicas_path, &scale.status_replicas_path].map(String::as_str);
         let fields = counts.map(|path| (path, "integer"));
@@ -84,29 +90,29 @@ impl KindFields<'_> {
             self.types.warnings.push(format!("the scale subresource is left out: {text}"));
             return None;
         }
-        let mut parts = counts.map(|path| Key::Plain(self.place(path))).to_vec();
-        parts.extend(selector.map(|path| Key::value("selector", self.place(path))));
-        Some(Key::call("scale", parts))
+        let mut parts = counts.map(|path| AttributeKey::Plain(self.place(path))).to_vec();
+        parts.extend(selector.map(|path| AttributeKey::value("selector", self.place(path))));
+        Some(AttributeKey::call("scale", parts))
     }
 
     /// Returns `selectable(…)` with the fields that exist.
-    fn selectable(&mut self) -> Option<Key> {
+    fn selectable(&mut self) -> Option<AttributeKey> {
         let mut parts = Vec::new();
         for field in self.version.selectable_fields.iter().flatten() {
             let path = &field.json_path;
             if field_type_at(self.schema, path).is_ok() {
-                parts.push(Key::Plain(self.place(path)));
+                parts.push(AttributeKey::Plain(self.place(path)));
             } else {
                 let text =
                     format!("the selectable field {path} is left out: there is no such field");
                 self.types.warnings.push(text);
             }
         }
-        (!parts.is_empty()).then(|| Key::call("selectable", parts))
+        (!parts.is_empty()).then(|| AttributeKey::call("selectable", parts))
     }
 
     /// Returns `rule(…)` for each rule of the whole object.
-    fn rules(&mut self) -> Vec<Key> {
+    fn rules(&mut self) -> Vec<AttributeKey> {
         let rules = self.schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let mut keys = Vec::new();
         for rule in rules.into_iter().flatten() {

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::attributes::{DERIVE, SchemaAttributes, attribute};
 use super::documentation::Documentation;
-use super::keys::Key;
+use super::keys::AttributeKey;
 use super::literals::string;
-use super::module::{Node, SchemaPosition, Types};
-use super::names::{FieldName, Names, camel, pascal};
+use super::module::{SchemaNode, SchemaPosition, Types};
+use super::names::{FieldName, UniqueIdentifiers, camel, pascal};
 use super::places::KindFields;
 use super::simplify::simplify;
 use windlass_core::crd::compat::plain_numbers;
@@ -39,7 +39,7 @@ pub(super) fn print(
     definition_warnings(definition, version, &mut types.warnings);
     let kind = &definition.spec.names.kind;
     let name = types.names.kind(&pascal_kind(kind));
-    let mut root = Root { definition, version, schema: &schema, kind, name, types };
+    let mut root = PrintedKind { definition, version, schema: &schema, kind, name, types };
     let source = root.print();
     (source, root.types.warnings)
 }
@@ -52,7 +52,7 @@ fn pascal_kind(kind: &str) -> String {
 }
 
 /// Returns the schema of a version; an object of any fields if the version has no schema.
-fn schema_of(version: &CustomResourceDefinitionVersion) -> Node {
+fn schema_of(version: &CustomResourceDefinitionVersion) -> SchemaNode {
     let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
     let mut schema = serde_json::to_value(schema).unwrap_or_default();
     plain_numbers(&mut schema);
@@ -104,17 +104,17 @@ fn approval(definition: &CustomResourceDefinition) -> Option<&str> {
 }
 
 /// A kind that is printed.
-struct Root<'a> {
+struct PrintedKind<'a> {
     definition: &'a CustomResourceDefinition,
     version: &'a CustomResourceDefinitionVersion,
-    schema: &'a Node,
+    schema: &'a SchemaNode,
     kind: &'a str,
     /// Name of the struct.
     name: String,
     types: Types,
 }
 
-impl Root<'_> {
+impl PrintedKind<'_> {
     /// Prints the whole module.
     fn print(&mut self) -> String {
         // The derive adds a type of this name.
@@ -210,23 +210,23 @@ impl Root<'_> {
         let spec = &self.definition.spec;
         let names = &spec.names;
         let mut parts = vec![
-            Key::value("group", string(&spec.group)),
-            Key::value("version", string(&self.version.name)),
-            Key::word(if spec.scope == "Cluster" { "cluster" } else { "namespaced" }),
+            AttributeKey::value("group", string(&spec.group)),
+            AttributeKey::value("version", string(&self.version.name)),
+            AttributeKey::word(if spec.scope == "Cluster" { "cluster" } else { "namespaced" }),
         ];
         if self.name != self.kind {
-            parts.push(Key::value("kind", string(self.kind)));
+            parts.push(AttributeKey::value("kind", string(self.kind)));
         }
-        parts.push(Key::value("plural", string(&names.plural)));
+        parts.push(AttributeKey::value("plural", string(&names.plural)));
         let singular = names.singular.as_deref().unwrap_or_default();
         if !singular.is_empty() && singular != self.kind.to_lowercase() {
-            parts.push(Key::value("singular", string(singular)));
+            parts.push(AttributeKey::value("singular", string(singular)));
         }
         for (key, list) in [("short", &names.short_names), ("category", &names.categories)] {
             match list.as_deref().unwrap_or_default() {
                 [] => {}
-                [one] => parts.push(Key::value(key, string(one))),
-                several => parts.push(Key::value(key, format_args!("{several:?}"))),
+                [one] => parts.push(AttributeKey::value(key, string(one))),
+                several => parts.push(AttributeKey::value(key, format_args!("{several:?}"))),
             }
         }
         parts.extend(self.deprecated());
@@ -237,8 +237,9 @@ impl Root<'_> {
         }
         for (key, texts) in [("label", kept(metadata.labels.as_ref())), ("annotation", annotations)]
         {
-            let pairs = texts.iter().map(|(name, text)| Key::value(&string(name), string(text)));
-            parts.extend(pairs.map(|pair| Key::call(key, vec![pair])));
+            let pairs =
+                texts.iter().map(|(name, text)| AttributeKey::value(&string(name), string(text)));
+            parts.extend(pairs.map(|pair| AttributeKey::call(key, vec![pair])));
         }
         out.push_str(&format!("{}\n", attribute("", "resource", parts)));
         self.status();
@@ -249,11 +250,11 @@ impl Root<'_> {
     }
 
     /// Returns `deprecated`, with the warning if the version has one.
-    fn deprecated(&self) -> Option<Key> {
+    fn deprecated(&self) -> Option<AttributeKey> {
         self.version.deprecated.filter(|is_deprecated| *is_deprecated)?;
         Some(match &self.version.deprecation_warning {
-            Some(warning) => Key::value("deprecated", string(warning)),
-            None => Key::word("deprecated"),
+            Some(warning) => AttributeKey::value("deprecated", string(warning)),
+            None => AttributeKey::word("deprecated"),
         })
     }
 
@@ -290,7 +291,7 @@ impl Root<'_> {
         }
         let own = |json: &String| format!("{}{}", self.name, pascal(json));
         self.types.root_names = properties.keys().map(own).collect();
-        let mut names = Names::default();
+        let mut names = UniqueIdentifiers::default();
         let mut fields = Vec::new();
         // A field in Rust has this name already.
         names.field("metadata");
@@ -311,7 +312,7 @@ impl Root<'_> {
         &mut self,
         json: &str,
         identifier: &str,
-        schema: &Node,
+        schema: &SchemaNode,
         is_required: bool,
         out: &mut String,
     ) -> FieldName {
@@ -361,7 +362,7 @@ impl Root<'_> {
 
     /// Returns the type of a field of the kind. Such a field has no attributes, so a type that
     /// misses keywords is wrapped.
-    fn field_type(&mut self, schema: &Node, place: &SchemaPosition) -> String {
+    fn field_type(&mut self, schema: &SchemaNode, place: &SchemaPosition) -> String {
         let shape = self.types.shape(schema, place);
         let mut keywords = shape.missing(schema);
         let is_struct = self.types.printed(&shape.rust).is_some_and(|it| it.variants.is_empty());

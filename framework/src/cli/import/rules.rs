@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::keys::Key;
+use super::keys::AttributeKey;
 use super::literals::string;
 use super::names::FieldName;
 
@@ -14,14 +14,14 @@ const PARTS: [(&str, &str); 3] =
 
 /// Site of a rule in the printed types.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct RuleSite<'a> {
     /// Fields that the rule may name.
     pub(super) names: &'a [FieldName],
     /// Whether the rule stands on a type, whose fields have names.
     pub(super) is_type: bool,
 }
 
-impl Site<'_> {
+impl RuleSite<'_> {
     /// The value of the key `path`.
     fn path(&self, path: &str) -> String {
         let name = path.strip_prefix('.').filter(|_| self.is_type);
@@ -32,13 +32,13 @@ impl Site<'_> {
 
 /// Takes the rules of a schema if all parts of the rules have keys, and returns a key for each
 /// rule.
-pub(super) fn take_rules(rest: &mut Map<String, Value>, site: &Site<'_>) -> Vec<Key> {
+pub(super) fn take_rules(rest: &mut Map<String, Value>, site: &RuleSite<'_>) -> Vec<AttributeKey> {
     let key = |rule: &Value| {
         let named = if site.is_type { one_of(rule, site.names) } else { immutable(rule) };
         named.or_else(|| key(rule, |path| site.path(path)))
     };
     let rules = rest.get(RULES).and_then(Value::as_array);
-    let keys: Option<Vec<Key>> = rules.and_then(|rules| rules.iter().map(key).collect());
+    let keys: Option<Vec<AttributeKey>> = rules.and_then(|rules| rules.iter().map(key).collect());
     if keys.is_some() {
         rest.remove(RULES);
     }
@@ -46,38 +46,38 @@ pub(super) fn take_rules(rest: &mut Map<String, Value>, site: &Site<'_>) -> Vec<
 }
 
 /// Returns `rule("…", …)`; `None` if a part has no key.
-pub(super) fn key(rule: &Value, path: impl Fn(&str) -> String) -> Option<Key> {
+pub(super) fn key(rule: &Value, path: impl Fn(&str) -> String) -> Option<AttributeKey> {
     let rule = rule.as_object()?;
-    let mut parts = vec![Key::Plain(string(rule.get("rule")?.as_str()?))];
+    let mut parts = vec![AttributeKey::Plain(string(rule.get("rule")?.as_str()?))];
     for (part, key) in PARTS {
         if let Some(text) = rule.get(part) {
-            parts.push(Key::value(key, string(text.as_str()?)));
+            parts.push(AttributeKey::value(key, string(text.as_str()?)));
         }
     }
     // An empty path is that of the value that has the rule.
     if let Some(field) = rule.get("fieldPath").filter(|field| *field != "") {
-        parts.push(Key::value("path", path(field.as_str()?)));
+        parts.push(AttributeKey::value("path", path(field.as_str()?)));
     }
     if rule.get("optionalOldSelf") == Some(&Value::Bool(true)) {
-        parts.push(Key::word("optional_old_self"));
+        parts.push(AttributeKey::word("optional_old_self"));
     }
     let is_known = |key: &str| {
         matches!(key, "rule" | "fieldPath" | "optionalOldSelf")
             || PARTS.iter().any(|(part, _)| *part == key)
     };
-    rule.keys().all(|key| is_known(key)).then(|| Key::call("rule", parts))
+    rule.keys().all(|key| is_known(key)).then(|| AttributeKey::call("rule", parts))
 }
 
 /// Returns `immutable` for the rule that the key stands for.
-fn immutable(rule: &Value) -> Option<Key> {
+fn immutable(rule: &Value) -> Option<AttributeKey> {
     let rule = rule.as_object()?;
     let is = |key: &str, text: &str| rule.get(key).is_some_and(|value| value == text);
     let is_same = rule.len() == 2 && is("rule", "self == oldSelf");
-    (is_same && is("message", "field is immutable")).then(|| Key::word("immutable"))
+    (is_same && is("message", "field is immutable")).then(|| AttributeKey::word("immutable"))
 }
 
 /// Returns `one_of(a, b)` and similar keys for the rule that kubebuilder writes for such a key.
-fn one_of(rule: &Value, names: &[FieldName]) -> Option<Key> {
+fn one_of(rule: &Value, names: &[FieldName]) -> Option<AttributeKey> {
     let rule = rule.as_object().filter(|rule| rule.len() == 2)?;
     let message = rule.get("message")?.as_str()?;
     for (key, condition, before, after) in [
@@ -97,7 +97,9 @@ fn one_of(rule: &Value, names: &[FieldName]) -> Option<Key> {
         let set: Vec<String> = list.split(' ').map(|json| format!("has(self.{json})")).collect();
         let wanted = format!("[{}].filter(x,x==true).size() {condition}", set.join(","));
         let is_same = fields.len() > 1 && rule.get("rule")? == wanted.as_str();
-        return is_same.then(|| Key::call(key, fields.into_iter().map(Key::word).collect()));
+        return is_same.then(|| {
+            AttributeKey::call(key, fields.into_iter().map(AttributeKey::word).collect())
+        });
     }
     None
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::module::Node;
+use super::module::SchemaNode;
 use windlass_core::crd::FORMATS;
 
 /// Keywords that only check a value and may stand in an alternative.
@@ -22,7 +22,7 @@ const CHECKS: [&str; 12] = [
 ];
 
 /// Removes keywords from a schema and from all schemas below.
-pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) {
+pub(super) fn simplify(node: &mut SchemaNode, path: &str, warnings: &mut Vec<String>) {
     let place = if path.is_empty() { "the object" } else { path };
     let mut left_out = |text: String| warnings.push(format!("{place}: {text}"));
     for key in [
@@ -87,7 +87,7 @@ pub(super) fn simplify(node: &mut Node, path: &str, warnings: &mut Vec<String>) 
 const MOST: i128 = 9_223_372_036_854_774_784;
 
 /// Removes bounds of integers that no value of the type has: the derive refuses them.
-fn bounds(node: &mut Node, left_out: &mut impl FnMut(String)) {
+fn bounds(node: &mut SchemaNode, left_out: &mut impl FnMut(String)) {
     if node.get("type").and_then(Value::as_str) != Some("integer") {
         return;
     }
@@ -127,7 +127,7 @@ fn below(schema: &mut Value, path: &str, warnings: &mut Vec<String>) {
 }
 
 /// Moves checks out of `allOf` where that changes nothing, and removes the rest.
-fn all_of(node: &mut Node, left_out: &mut impl FnMut(String)) {
+fn all_of(node: &mut SchemaNode, left_out: &mut impl FnMut(String)) {
     let Some(Value::Array(parts)) = node.remove("allOf") else { return };
     for part in parts {
         let Value::Object(part) = part else { continue };
@@ -145,7 +145,7 @@ fn all_of(node: &mut Node, left_out: &mut impl FnMut(String)) {
 }
 
 /// Removes alternatives that repeat the type or that a derived schema cannot have.
-fn alternatives(node: &mut Node, left_out: &mut impl FnMut(String)) {
+fn alternatives(node: &mut SchemaNode, left_out: &mut impl FnMut(String)) {
     if node.contains_key("x-kubernetes-int-or-string")
         && node.get("anyOf").is_some_and(is_int_or_string)
     {
@@ -185,7 +185,7 @@ fn is_simple(value: &Value) -> bool {
 
 /// Removes null from the listed values, which `nullable` allows, and a list without values, which
 /// API servers drop.
-fn values(node: &mut Node, left_out: &mut impl FnMut(String)) {
+fn values(node: &mut SchemaNode, left_out: &mut impl FnMut(String)) {
     let Some(Value::Array(values)) = node.get_mut("enum") else { return };
     let count = values.len();
     values.retain(|value| !value.is_null());
@@ -198,7 +198,7 @@ fn values(node: &mut Node, left_out: &mut impl FnMut(String)) {
 }
 
 /// Replaces forms of maps that derived schemas have in another way.
-fn maps(node: &mut Node, left_out: &mut impl FnMut(String)) {
+fn maps(node: &mut SchemaNode, left_out: &mut impl FnMut(String)) {
     match node.get("additionalProperties") {
         Some(Value::Bool(false)) => {
             node.remove("additionalProperties");

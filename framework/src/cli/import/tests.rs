@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names::{Names, camel, singular, snake};
+use super::names::{UniqueIdentifiers, camel, singular, snake};
 use super::*;
 
 /// A definition whose versions have these schemas; the last version is stored.
@@ -107,17 +107,17 @@ fn names_become_identifiers_that_serde_reads_back() {
     }
     assert_eq!(camel("host_name"), "hostName");
     assert_eq!(camel("r#type"), "type");
-    let mut names = Names::default();
+    let mut names = UniqueIdentifiers::default();
     let fields: Vec<String> = ["type", "self", "crate", "3d", "ä", "a-b", "a_b", "gen"]
         .iter()
         .map(|name| names.field(name))
         .collect();
     assert_eq!(fields, ["r#type", "self_", "crate_", "_3d", "field", "a_b", "a_b_2", "r#gen"]);
-    let mut names = Names::default();
+    let mut names = UniqueIdentifiers::default();
     let variants: Vec<String> =
         ["", "*", "a", "A", "1", "Self", "=="].iter().map(|text| names.variant(text)).collect();
     assert_eq!(variants, ["Empty", "Other", "A", "A2", "V1", "SelfValue", "Other2"]);
-    let mut names = Names::default();
+    let mut names = UniqueIdentifiers::default();
     assert_eq!(
         [names.kind("Option"), names.kind("Site"), names.kind("Site")],
         ["OptionObject", "Site", "Site2"]

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::attributes::{DERIVE, SchemaAttributes};
 use super::documentation::Documentation;
 use super::fields;
-use super::keys::{Class, EACH};
-use super::module::{Node, Printed, SchemaPosition, Shape, Types, implied_format};
-use super::names::Names;
+use super::keys::{EACH, ValueClass};
+use super::module::{PrintedType, RustShape, SchemaNode, SchemaPosition, Types, implied_format};
+use super::names::UniqueIdentifiers;
 
 /// Deepest nesting of types; values below are `serde_json::Value`, with an unchanged schema.
 const MOST_LEVELS: usize = 24;
@@ -18,21 +18,20 @@ const MOST_VARIANTS: usize = 200;
 
 impl Types {
     /// Returns the type of a schema; prints the types that it needs.
-    pub(super) fn shape(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
+    pub(super) fn shape(&mut self, node: &SchemaNode, place: &SchemaPosition) -> RustShape {
         let text = |key: &str| node.get(key).and_then(Value::as_str).unwrap_or_default();
         let format = text("format");
         if node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             self.uses.int_or_string = true;
             let covered = json!({ "x-kubernetes-int-or-string": true });
-            return Shape::of("IntOrString", Class::IntOrString, covered).or_default(0);
+            return RustShape::of("IntOrString", ValueClass::IntOrString, covered).or_default(0);
         }
         let number = |rust: &str, name: &str, format: &str| {
-            Shape::of(rust, Class::Number, json!({ "type": name, "format": format }))
+            RustShape::of(rust, ValueClass::Number, json!({ "type": name, "format": format }))
         };
         match text("type") {
-            "boolean" => {
-                Shape::of("bool", Class::Other, json!({ "type": "boolean" })).or_default(false)
-            }
+            "boolean" => RustShape::of("bool", ValueClass::Other, json!({ "type": "boolean" }))
+                .or_default(false),
             "integer" if format == "int32" => number("i32", "integer", "int32").or_default(0),
             "integer" => number("i64", "integer", "int64").or_default(0),
             "number" if format == "float" => number("f32", "number", "float").or_default(0.0),
@@ -45,18 +44,18 @@ impl Types {
     }
 
     /// The type of any value.
-    fn any(&mut self) -> Shape {
+    fn any(&mut self) -> RustShape {
         self.uses.value = true;
-        Shape::of("Value", Class::Any, Value::Null).or_default(Value::Null)
+        RustShape::of("Value", ValueClass::Any, Value::Null).or_default(Value::Null)
     }
 
     /// The type of a text: an enum if the values are listed.
-    fn text(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
+    fn text(&mut self, node: &SchemaNode, place: &SchemaPosition) -> RustShape {
         let Some(Value::Array(values)) = node.get("enum") else {
             if node.get("format").is_some_and(|format| format == "date-time") {
                 self.uses.time = true;
                 let covered = json!({ "type": "string", "format": "date-time" });
-                return Shape::of("ApiTime", Class::Text, covered);
+                return RustShape::of("ApiTime", ValueClass::Text, covered);
             }
             return Self::plain_text();
         };
@@ -73,11 +72,14 @@ impl Types {
         let default = node.get("default").and_then(Value::as_str).unwrap_or_default();
         let covered = json!({ "type": "string", "enum": values });
         let printed = self.enumeration(&texts, default, node, place);
-        Shape { default: printed.default, ..Shape::of(&printed.name, Class::Text, covered) }
+        RustShape {
+            default: printed.default,
+            ..RustShape::of(&printed.name, ValueClass::Text, covered)
+        }
     }
 
-    fn plain_text() -> Shape {
-        Shape::of("String", Class::Text, json!({ "type": "string" })).or_default("")
+    fn plain_text() -> RustShape {
+        RustShape::of("String", ValueClass::Text, json!({ "type": "string" })).or_default("")
     }
 
     /// Prints an enum. Its default is that of the first field that has a default.
@@ -85,9 +87,9 @@ impl Types {
         &mut self,
         texts: &[&str],
         default: &str,
-        node: &Node,
+        node: &SchemaNode,
         place: &SchemaPosition,
-    ) -> Printed {
+    ) -> PrintedType {
         let docs = Documentation::of(description(node, place));
         let key = format!("enum {texts:?} {docs:?}");
         let known = self.printed.get(&key).cloned();
@@ -100,7 +102,7 @@ impl Types {
         let mut printed = known.unwrap_or_else(|| {
             let name = self.names.kind(&place.name);
             self.source.push(String::new());
-            Printed::new(name, self.source.len() - 1)
+            PrintedType::new(name, self.source.len() - 1)
         });
         if is_new_default {
             printed.default = Some(default.into());
@@ -111,7 +113,7 @@ impl Types {
     }
 
     /// The type of a list.
-    fn list(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
+    fn list(&mut self, node: &SchemaNode, place: &SchemaPosition) -> RustShape {
         let Some(Value::Object(items)) = node.get("items") else { return self.any() };
         let inner = self.element(items, &place.element("[]"), true);
         // Server-side apply replaces a list of such values as a whole.
@@ -119,13 +121,13 @@ impl Types {
         if inner.rust == "IntOrString" {
             covered["x-kubernetes-list-type"] = "atomic".into();
         }
-        let shape = Shape::of(&format!("Vec<{}>", inner.rust), Class::List, covered);
-        Shape { each: inner.each, ..shape.or_default(json!([])) }
+        let shape = RustShape::of(&format!("Vec<{}>", inner.rust), ValueClass::List, covered);
+        RustShape { each: inner.each, ..shape.or_default(json!([])) }
     }
 
     /// The type of the element of a list, or of the value of a map. The covered schema is the whole
     /// schema if no attribute is missing, or only keys of `each`.
-    fn element(&mut self, node: &Node, place: &SchemaPosition, has_each: bool) -> Shape {
+    fn element(&mut self, node: &SchemaNode, place: &SchemaPosition, has_each: bool) -> RustShape {
         let mut shape = self.shape(node, place);
         let mut missing = shape.missing(node);
         let is_nullable = node.get("nullable") == Some(&Value::Bool(true));
@@ -147,7 +149,7 @@ impl Types {
         }
         let has_format = implied_format(&shape, node);
         let is_corrected = self.exact && has_format;
-        let is_scalar = matches!(shape.class, Class::Text | Class::Number);
+        let is_scalar = matches!(shape.class, ValueClass::Text | ValueClass::Number);
         if has_each
             && is_scalar
             && !is_nullable
@@ -168,7 +170,7 @@ impl Types {
     }
 
     /// The type of an object: a struct, a map, or any object.
-    fn object(&mut self, node: &Node, place: &SchemaPosition) -> Shape {
+    fn object(&mut self, node: &SchemaNode, place: &SchemaPosition) -> RustShape {
         let is_kept = node.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
         let has_fields = node.contains_key("properties");
         // API servers keep `apiVersion`, `kind` and `metadata` of an embedded resource, which the
@@ -185,29 +187,33 @@ impl Types {
             let printed = self.structure(node, place);
             let mut covered = node.clone();
             covered.remove("default");
-            let shape = Shape::of(&printed.name, Class::Other, Value::Object(covered));
-            return Shape { default: printed.default, ..shape };
+            let shape = RustShape::of(&printed.name, ValueClass::Other, Value::Object(covered));
+            return RustShape { default: printed.default, ..shape };
         }
         match values {
             Some(Value::Object(values)) if !has_fields && !values.is_empty() => {
                 let inner = self.element(values, &place.element(".*"), false);
                 self.uses.btree_map = true;
                 let covered = json!({ "type": "object", "additionalProperties": inner.covered });
-                Shape::of(&format!("BTreeMap<String, {}>", inner.rust), Class::Map, covered)
-                    .or_default(json!({}))
+                RustShape::of(
+                    &format!("BTreeMap<String, {}>", inner.rust),
+                    ValueClass::Map,
+                    covered,
+                )
+                .or_default(json!({}))
             }
             None if is_kept && !has_fields => {
                 (self.uses.json_map, self.uses.value) = (true, true);
                 let covered =
                     json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-                Shape::of("Map<String, Value>", Class::Map, covered).or_default(json!({}))
+                RustShape::of("Map<String, Value>", ValueClass::Map, covered).or_default(json!({}))
             }
             _ => self.any(),
         }
     }
 
     /// Prints a struct.
-    fn structure(&mut self, node: &Node, place: &SchemaPosition) -> Printed {
+    fn structure(&mut self, node: &SchemaNode, place: &SchemaPosition) -> PrintedType {
         let docs = Documentation::of(description(node, place));
         let mut shape = node.clone();
         shape.retain(|key, _| !matches!(key.as_str(), "description" | "default" | "nullable"));
@@ -223,7 +229,7 @@ impl Types {
         // The place of the type is before the places of the fields' types.
         let at = self.source.len();
         self.source.push(String::new());
-        let mut printed = Printed::new(name, at);
+        let mut printed = PrintedType::new(name, at);
         self.source[at] = fields::structure(self, node, place, &mut printed, &docs);
         self.printed.insert(key, printed.clone());
         printed
@@ -231,7 +237,7 @@ impl Types {
 }
 
 /// Returns the source of an enum, and adds the variants to `printed`.
-fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> String {
+fn enum_source(printed: &mut PrintedType, texts: &[&str], docs: &Documentation) -> String {
     let mut source = String::new();
     docs.print("", &mut source);
     let default = printed.default.as_ref().map_or("", |_| "Default, ");
@@ -242,7 +248,7 @@ fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> S
     SchemaAttributes { description: docs.description.clone(), ..SchemaAttributes::default() }
         .print("", &mut source);
     source.push_str(&format!("pub enum {} {{\n", printed.name));
-    let mut names = Names::default();
+    let mut names = UniqueIdentifiers::default();
     for text in texts {
         let variant = names.variant(text);
         if printed.default.as_ref().is_some_and(|default| default == text) {
@@ -259,7 +265,7 @@ fn enum_source(printed: &mut Printed, texts: &[&str], docs: &Documentation) -> S
 }
 
 /// Returns the description that belongs to the type.
-fn description<'a>(node: &'a Node, place: &SchemaPosition) -> &'a str {
+fn description<'a>(node: &'a SchemaNode, place: &SchemaPosition) -> &'a str {
     let text = node.get("description").and_then(Value::as_str).unwrap_or_default();
     if place.is_documented { text } else { "" }
 }

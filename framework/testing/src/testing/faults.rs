@@ -7,13 +7,13 @@
 //! ```no_run
 //! # extern crate windlass_testing as windlass;
 //! use windlass::testing::TestCluster;
-//! use windlass::testing::faults::{Action, Fault};
+//! use windlass::testing::faults::{Fault, FaultAction};
 //!
 //! # async fn example() {
 //! let cluster = TestCluster::builder().embedded().start().await;
 //! let faults = cluster.server().faults();
 //! // The second creation of a ConfigMap is executed, and its answer is lost.
-//! let lost = faults.add(Fault::new(Action::ExecuteThenDrop).on("create").resource("configmaps").after(1));
+//! let lost = faults.add(Fault::new(FaultAction::ExecuteThenDrop).on("create").resource("configmaps").after(1));
 //! faults.lag_watches("configmaps", std::time::Duration::from_secs(10));
 //! // The operator runs here.
 //! assert_eq!(lost.hits(), 1);
@@ -22,7 +22,7 @@
 //!
 //! [`TestCluster::server`]: super::TestCluster::server
 
-pub use windlass_apiserver::faults::{Action, Fault, FaultHandle, Faults};
+pub use windlass_apiserver::faults::{Fault, FaultAction, FaultHandle, Faults};
 
 #[cfg(test)]
 mod tests {
@@ -34,7 +34,8 @@ mod tests {
     #[tokio::test]
     async fn a_fault_strikes_the_requests_that_it_names() {
         let cluster = TestCluster::builder().embedded().start().await;
-        let refused = Fault::new(Action::Answer(422)).on("create").resource("configmaps").after(1);
+        let refused =
+            Fault::new(FaultAction::Answer(422)).on("create").resource("configmaps").after(1);
         let refused = cluster.server().faults().add(refused);
         let maps = cluster.client().namespace::<ConfigMap>(cluster.namespace());
         for name in ["a", "b", "c"] {

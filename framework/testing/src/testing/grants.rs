@@ -86,7 +86,7 @@ impl fmt::Display for GrantReport {
 
 /// A request in the terms of RBAC.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Used {
+struct UsedRight {
     verb: String,
     group: String,
     /// Plural, maybe with a subresource; empty for a path that is no resource.
@@ -100,18 +100,18 @@ struct Used {
 #[derive(Debug, Default)]
 pub(super) struct Record {
     /// Requests, each with the target of the grant; true if RBAC refused the request.
-    requests: Mutex<BTreeMap<Used, (String, bool)>>,
+    requests: Mutex<BTreeMap<UsedRight, (String, bool)>>,
 }
 
 impl RequestObserver for Record {
     fn answered(&self, request: ObservedRequest<'_>) {
-        let mut used = Used::of(&request);
+        let mut used = UsedRight::of(&request);
         let target = request.kind.map_or_else(|| used.target(), ToOwned::to_owned);
         if let Some(verb) = request.refused {
             used.verb = verb.to_owned();
         } else if request.is_apply {
             // It is not visible whether the apply created, so the apply counts as both.
-            let created = Used { verb: "create".to_owned(), ..used.clone() };
+            let created = UsedRight { verb: "create".to_owned(), ..used.clone() };
             self.keep(created, target.clone(), false);
         }
         self.keep(used, target, request.refused.is_some());
@@ -120,13 +120,13 @@ impl RequestObserver for Record {
 
 impl Record {
     /// Keeps a request, if among the first or different from those by more than the name.
-    fn keep(&self, used: Used, target: String, refused: bool) {
+    fn keep(&self, used: UsedRight, target: String, refused: bool) {
         let mut requests = self.requests.lock();
         if let Some(entry) = requests.get_mut(&used) {
             entry.1 |= refused;
             return;
         }
-        let is_alike = |(before, (_, was_refused)): (&Used, &(String, bool))| {
+        let is_alike = |(before, (_, was_refused)): (&UsedRight, &(String, bool))| {
             *was_refused == refused
                 && (&before.verb, &before.group, &before.resource, &before.url)
                     == (&used.verb, &used.group, &used.resource, &used.url)
@@ -146,7 +146,7 @@ impl Record {
             requests.iter().any(|(used, (_, refused))| !refused && rule.permits(used))
         };
         let unused = grants.iter().filter(|(_, rule)| !is_used(rule));
-        let is_missing = |used: &Used, refused: bool| {
+        let is_missing = |used: &UsedRight, refused: bool| {
             // Every client may read the paths of discovery.
             refused || used.url.is_empty() && !allowed.iter().any(|rule| rule.permits(used))
         };
@@ -166,7 +166,7 @@ impl Record {
     }
 }
 
-impl Used {
+impl UsedRight {
     /// Reads verb and target of a request.
     fn of(request: &ObservedRequest<'_>) -> Self {
         let url = |url: &str| Self {
@@ -269,7 +269,7 @@ impl AllowedRule {
     }
 
     /// Whether the rule permits the request, as RBAC decides.
-    fn permits(&self, used: &Used) -> bool {
+    fn permits(&self, used: &UsedRight) -> bool {
         if !self.verbs.contains(&used.verb) {
             return false;
         }
@@ -465,7 +465,7 @@ mod tests {
         let name = |verb, selector| {
             let path = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
             let request = ObservedRequest { field_selector: Some(selector), ..request(verb, path) };
-            Used::of(&request).name
+            UsedRight::of(&request).name
         };
         assert_eq!(name("watch", "metadata.name=op"), "op");
         assert_eq!(name("list", "metadata.namespace=shop,metadata.name==op"), "op");
@@ -495,7 +495,7 @@ mod tests {
             ("/apis/apps/v1", "\"/apis/apps/v1\"", ""),
         ];
         for (path, target, name) in cases {
-            let used = Used::of(&request("get", path));
+            let used = UsedRight::of(&request("get", path));
             assert_eq!((used.target().as_str(), used.name.as_str()), (target, name), "{path}");
         }
     }

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use windlass_apiserver::faults::{Action as Do, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Do};
 
 use super::*;
 use windlass_client::api::{Api, Patch};

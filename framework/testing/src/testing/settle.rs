@@ -52,7 +52,7 @@ pub struct RunningOperator {
     /// Controllers that are checked for endless reconciles when this is dropped.
     ///
     /// A separate field, since [`stop`](Self::stop) moves `running` out and must disarm the check.
-    watched: Watched,
+    watched: EndlessReconcileGuard,
     /// Rights of the operator, and their use.
     access: OperatorAccess,
 }
@@ -86,19 +86,19 @@ impl Drop for OperatorAccess {
 
 /// Fails the test whose operator reconciles without end when it is dropped.
 #[derive(Debug)]
-struct Watched {
+struct EndlessReconcileGuard {
     /// Controllers of the operator; empty once a report was made or is not wanted.
     controllers: Vec<Arc<dyn ErasedController>>,
 }
 
-impl Watched {
+impl EndlessReconcileGuard {
     /// Returns the objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
         told(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
     }
 }
 
-impl Drop for Watched {
+impl Drop for EndlessReconcileGuard {
     fn drop(&mut self) {
         // A second panic would abort the process and hide the first.
         if std::thread::panicking() {
@@ -133,7 +133,7 @@ impl Deref for RunningOperator {
 impl RunningOperator {
     /// Wraps an operator that was started; the controllers are watched from now on.
     pub(super) fn new(running: Running, access: OperatorAccess) -> Self {
-        let watched = Watched { controllers: running.controllers() };
+        let watched = EndlessReconcileGuard { controllers: running.controllers() };
         Self { running, watched, access }
     }
 

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 /// The target of a request.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(super) struct RequestTarget {
     pub(super) group: String,
     pub(super) plural: String,
     pub(super) namespace: String,
@@ -12,7 +12,7 @@ pub(super) struct Target {
     pub(super) subresource: String,
 }
 
-impl Target {
+impl RequestTarget {
     /// Reads a path; `None` for one that is no resource.
     pub(super) fn of(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();

@@ -19,7 +19,7 @@ use windlass_core::resource::{Resource, ResourceInfo};
 use windlass_core::{Error, ErrorKind};
 
 use super::registration::{FailurePolicy, Registered};
-use crate::conversion::Conversion;
+use crate::conversion::ConvertedKind;
 
 /// Time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -192,7 +192,7 @@ pub struct Configurations {
 }
 
 /// The parts that both kinds of entries share.
-struct Entry {
+struct WebhookEntry {
     name: String,
     client: WebhookClientConfig,
     failure_policy: String,
@@ -206,7 +206,7 @@ struct Entry {
 /// [`Webhooks::configurations`]: crate::Webhooks::configurations
 pub(crate) fn configurations(
     mut hooks: Vec<&Registered>,
-    conversions: &[Conversion],
+    conversions: &[ConvertedKind],
     options: &ConfigurationOptions,
 ) -> Result<Configurations, Error> {
     hooks.sort_by(|one, other| one.path.cmp(&other.path));
@@ -252,7 +252,7 @@ pub(crate) fn is_dns_label(text: &str) -> bool {
 }
 
 /// Checks a webhook, and returns what both kinds of entries share.
-fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Error> {
+fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<WebhookEntry, Error> {
     let (name, keys) = (hook.name(), &hook.registration);
     let is_name = name.split('.').count() >= 3 && name.split('.').all(is_dns_label);
     if !is_name || name.len() > LONGEST_NAME {
@@ -273,7 +273,7 @@ fn entry(hook: &Registered, options: &ConfigurationOptions) -> Result<Entry, Err
     let is_own =
         hook.info.as_ref().is_some_and(|info| options.own.contains(&info.group_resource()));
     let usual = if is_own { FailurePolicy::Fail } else { FailurePolicy::Ignore };
-    Ok(Entry {
+    Ok(WebhookEntry {
         name,
         client: options.client(&hook.path),
         failure_policy: keys.failure_policy.unwrap_or(usual).word().to_owned(),
@@ -309,7 +309,7 @@ pub(crate) fn namespaces(
     selector
 }
 
-fn validating_entry(hook: &Registered, entry: Entry) -> ValidatingWebhook {
+fn validating_entry(hook: &Registered, entry: WebhookEntry) -> ValidatingWebhook {
     let keys = &hook.registration;
     ValidatingWebhook {
         admission_review_versions: vec!["v1".to_owned()],
@@ -326,7 +326,7 @@ fn validating_entry(hook: &Registered, entry: Entry) -> ValidatingWebhook {
     }
 }
 
-fn mutating_entry(hook: &Registered, entry: Entry) -> MutatingWebhook {
+fn mutating_entry(hook: &Registered, entry: WebhookEntry) -> MutatingWebhook {
     let keys = &hook.registration;
     let reinvocation = if keys.reinvoke { "IfNeeded" } else { "Never" };
     MutatingWebhook {

@@ -10,7 +10,7 @@ use windlass_client::client::Client;
 use windlass_core::resource::FullObject;
 use windlass_core::{Error, ErrorKind};
 
-use super::Status;
+use super::ServerStatus;
 use super::contest::KnownSetting;
 
 /// Name of the check of readiness.
@@ -65,14 +65,14 @@ impl Admitting for MutatingWebhookConfiguration {
 /// Keeps the admission configurations of an operator.
 pub(super) struct AdmissionConfigurations<'a> {
     client: &'a Client,
-    status: &'a Status,
+    status: &'a ServerStatus,
     is_in_pod: bool,
     validating: KnownSetting<Vec<ValidatingWebhook>>,
     mutating: KnownSetting<Vec<MutatingWebhook>>,
 }
 
 impl<'a> AdmissionConfigurations<'a> {
-    pub(super) fn new(client: &'a Client, status: &'a Status, is_in_pod: bool) -> Self {
+    pub(super) fn new(client: &'a Client, status: &'a ServerStatus, is_in_pod: bool) -> Self {
         let (validating, mutating) = (KnownSetting::default(), KnownSetting::default());
         Self { client, status, is_in_pod, validating, mutating }
     }
@@ -102,7 +102,7 @@ async fn look<K: Admitting>(
     known: &mut KnownSetting<Vec<K::Entry>>,
     name: &str,
     right: K,
-    place: (&Client, &Status, bool),
+    place: (&Client, &ServerStatus, bool),
 ) -> Result<(), Error> {
     let done = try_look(known, name, right, place).await;
     let (status, key) = (place.1, format!("absent {} {name}", K::NAME));
@@ -120,7 +120,7 @@ async fn try_look<K: Admitting>(
     known: &mut KnownSetting<Vec<K::Entry>>,
     name: &str,
     mut right: K,
-    (client, status, is_in_pod): (&Client, &Status, bool),
+    (client, status, is_in_pod): (&Client, &ServerStatus, bool),
 ) -> Result<(), Error> {
     let api = client.all::<K>();
     let mut stored = api.get_opt(name).await?.ok_or_else(|| missing::<K>(name))?;

@@ -10,7 +10,7 @@ use hyper::body::{Body, Incoming};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use windlass_core::clock::Clock;
 
-use crate::admission::Failure;
+use crate::admission::HttpFailure;
 use crate::size::{MAX_BODY, MAX_CONVERTED, ResponseMemory, ReviewSize};
 
 /// Longest time for a body.
@@ -75,14 +75,14 @@ impl BodyMemory {
         (body, size): (Incoming, ReviewSize),
         clock: &Clock,
         limit: Duration,
-    ) -> Result<ReadBody, Failure> {
+    ) -> Result<ReadBody, HttpFailure> {
         clock.timeout(limit, self.collect(body, size)).await.unwrap_or_else(|| {
             let text = format!("the body did not come within {limit:?}");
-            Err(Failure::new(StatusCode::REQUEST_TIMEOUT, text))
+            Err(HttpFailure::new(StatusCode::REQUEST_TIMEOUT, text))
         })
     }
 
-    async fn collect(&self, mut body: Incoming, size: ReviewSize) -> Result<ReadBody, Failure> {
+    async fn collect(&self, mut body: Incoming, size: ReviewSize) -> Result<ReadBody, HttpFailure> {
         let longest = size.longest;
         // A body that does not say its length is taken for the longest.
         let most = body.size_hint().upper().unwrap_or(longest as u64);
@@ -114,7 +114,11 @@ impl BodyMemory {
 
     /// Takes memory for a body and its answer, all of it before the first byte: two bodies that had
     /// a half each would wait for ever.
-    async fn reserve(&self, body: usize, is_answered_in_kind: bool) -> Result<BodyPermit, Failure> {
+    async fn reserve(
+        &self,
+        body: usize,
+        is_answered_in_kind: bool,
+    ) -> Result<BodyPermit, HttpFailure> {
         let (pool, answer) = match is_answered_in_kind {
             true => (&self.conversions, body * 5 / 4),
             false => (&self.admission, 0),
@@ -135,11 +139,11 @@ impl BodyMemory {
     }
 }
 
-fn too_large(longest: usize) -> Failure {
+fn too_large(longest: usize) -> HttpFailure {
     let text = format!("cannot read the body: at most {longest} bytes are accepted");
-    Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    HttpFailure::new(StatusCode::PAYLOAD_TOO_LARGE, text)
 }
 
-fn unread(why: &str) -> Failure {
-    Failure::new(StatusCode::BAD_REQUEST, format!("cannot read the body: {why}"))
+fn unread(why: &str) -> HttpFailure {
+    HttpFailure::new(StatusCode::BAD_REQUEST, format!("cannot read the body: {why}"))
 }

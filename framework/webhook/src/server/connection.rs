@@ -21,7 +21,7 @@ use windlass_core::clock::Clock;
 use windlass_core::metrics::{Metrics, names};
 
 use super::body::{BODY, BodyMemory};
-use super::progress::{ConnectionProgress, Phase, Watched};
+use super::progress::{ConnectionPhase, ConnectionProgress, ProgressStream};
 use super::tls::ServerTls;
 use crate::size::ReviewSize;
 use crate::webhooks::AdmissionHandler;
@@ -37,7 +37,7 @@ const WINDOW: u32 = 256 * 1024;
 
 /// Parts that all connections share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ConnectionShared {
     pub(super) handler: AdmissionHandler,
     /// `None`: connections are plain, as they come through memory.
     pub(super) tls: Option<ServerTls>,
@@ -47,7 +47,7 @@ pub(super) struct Shared {
     pub(super) stop: CancellationToken,
 }
 
-impl Shared {
+impl ConnectionShared {
     /// Counts a connection that is closed early.
     pub(super) fn closed(&self, cause: &str) {
         self.metrics.count(&names::WEBHOOK_REFUSED, &[cause], 1);
@@ -55,7 +55,11 @@ impl Shared {
 }
 
 /// Serves a connection until it is closed.
-pub(super) async fn serve(io: BoxIo, shared: Arc<Shared>, progress: Arc<ConnectionProgress>) {
+pub(super) async fn serve(
+    io: BoxIo,
+    shared: Arc<ConnectionShared>,
+    progress: Arc<ConnectionProgress>,
+) {
     let expired = progress.expired();
     let opened = tokio::select! {
         biased;
@@ -70,13 +74,13 @@ pub(super) async fn serve(io: BoxIo, shared: Arc<Shared>, progress: Arc<Connecti
     };
     match ended {
         // The end of an idle connection is usual.
-        None | Some(Phase::Idle) => {}
+        None | Some(ConnectionPhase::Idle) => {}
         Some(phase) => shared.closed(phase.word()),
     }
 }
 
 /// Agrees on TLS; returns whether the client chose HTTP/2, too.
-async fn open(io: BoxIo, shared: &Shared) -> Option<(BoxIo, bool)> {
+async fn open(io: BoxIo, shared: &ConnectionShared) -> Option<(BoxIo, bool)> {
     let Some(tls) = &shared.tls else { return Some((io, false)) };
     let Some(config) = tls.config() else {
         tracing::debug!("a connection is closed: the CA of client certificates was not read yet");
@@ -92,13 +96,13 @@ async fn open(io: BoxIo, shared: &Shared) -> Option<(BoxIo, bool)> {
 
 async fn over_http1(
     stream: BoxIo,
-    shared: &Arc<Shared>,
+    shared: &Arc<ConnectionShared>,
     progress: &Arc<ConnectionProgress>,
-) -> Option<Phase> {
+) -> Option<ConnectionPhase> {
     let (asked, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
     let service =
         service_fn(move |request| answer(request, Arc::clone(&shared_by_all), Arc::clone(&asked)));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(progress)));
+    let io = TokioIo::new(ProgressStream::new(stream, Arc::clone(progress)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // The own deadline of headers spares idle connections.
@@ -111,13 +115,13 @@ async fn over_http1(
 
 async fn over_http2(
     stream: BoxIo,
-    shared: &Arc<Shared>,
+    shared: &Arc<ConnectionShared>,
     progress: &Arc<ConnectionProgress>,
-) -> Option<Phase> {
+) -> Option<ConnectionPhase> {
     let (asked, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
     let service =
         service_fn(move |request| answer(request, Arc::clone(&shared_by_all), Arc::clone(&asked)));
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(progress)));
+    let io = TokioIo::new(ProgressStream::new(stream, Arc::clone(progress)));
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
@@ -136,9 +140,9 @@ async fn over_http2(
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     connection: C,
     shut_down: impl Fn(Pin<&mut C>),
-    shared: &Shared,
+    shared: &ConnectionShared,
     progress: &ConnectionProgress,
-) -> Option<Phase> {
+) -> Option<ConnectionPhase> {
     let mut connection = pin!(connection);
     let mut is_stopping = false;
     loop {
@@ -161,7 +165,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
 
 async fn answer(
     request: Request<Incoming>,
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionShared>,
     progress: Arc<ConnectionProgress>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let asked = progress.asked();

@@ -18,7 +18,7 @@ use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 
-use super::Status;
+use super::ServerStatus;
 use super::admission::deployed;
 use super::contest::KnownSetting;
 
@@ -49,7 +49,7 @@ impl Replaced {
 #[derive(Debug)]
 pub(super) struct Conversions<'a> {
     client: Client,
-    status: &'a Status,
+    status: &'a ServerStatus,
     /// Whether the process is asked at a URL: then others have precedence.
     is_at_url: bool,
     /// Whether it runs in a Pod: else the conversion of a deployed operator is left alone.
@@ -58,7 +58,7 @@ pub(super) struct Conversions<'a> {
 }
 
 impl<'a> Conversions<'a> {
-    pub(super) fn new(client: &Client, status: &'a Status, is_at_url: bool) -> Self {
+    pub(super) fn new(client: &Client, status: &'a ServerStatus, is_at_url: bool) -> Self {
         let client = client.clone();
         Self { client, status, is_at_url, is_in_pod: true, known: BTreeMap::new() }
     }

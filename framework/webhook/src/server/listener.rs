@@ -11,7 +11,7 @@ use windlass_client::client::BoxIo;
 use windlass_core::metrics::{GaugeSeries, names};
 use windlass_runtime::manager::WebhookListener;
 
-use super::connection::{Shared, serve};
+use super::connection::{ConnectionShared, serve};
 use super::progress::{ConnectionProgress, EvictionOrder, SLOW};
 
 /// Pause after a connection that could not be accepted: out of file descriptors, most likely.
@@ -20,7 +20,11 @@ const BACKOFF: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves connections until the stop, and those that are open to their end.
-pub(super) async fn run(listener: Arc<dyn WebhookListener>, most: usize, shared: Arc<Shared>) {
+pub(super) async fn run(
+    listener: Arc<dyn WebhookListener>,
+    most: usize,
+    shared: Arc<ConnectionShared>,
+) {
     let mut connections = OpenConnections::new(most, &shared);
     let stop = shared.stop.clone();
     loop {
@@ -68,13 +72,13 @@ struct OpenConnections {
 }
 
 impl OpenConnections {
-    fn new(most: usize, shared: &Shared) -> Self {
+    fn new(most: usize, shared: &ConnectionShared) -> Self {
         let gauge = shared.metrics.gauge(&names::WEBHOOK_CONNECTIONS, &[]);
         Self { tasks: JoinSet::new(), open: Vec::new(), most, gauge }
     }
 
     /// Waits until one more connection may be open. Cancel safe.
-    async fn make_room(&mut self, shared: &Shared) {
+    async fn make_room(&mut self, shared: &ConnectionShared) {
         let began = shared.clock.now();
         loop {
             while self.tasks.try_join_next().is_some() {}
@@ -111,7 +115,7 @@ impl OpenConnections {
         goes.then_some(at)
     }
 
-    fn add(&mut self, io: BoxIo, shared: &Arc<Shared>) {
+    fn add(&mut self, io: BoxIo, shared: &Arc<ConnectionShared>) {
         let progress = Arc::new(ConnectionProgress::new(shared.clock.clone()));
         let counted = Counted::new(&self.gauge);
         let served = serve(io, Arc::clone(shared), Arc::clone(&progress));

@@ -42,7 +42,7 @@ use windlass_runtime::manager::{
 
 use self::admission::AdmissionConfigurations;
 use self::body::BodyMemory;
-use self::connection::Shared;
+use self::connection::ConnectionShared;
 use self::definition::Conversions;
 pub(crate) use self::out_of_cluster::{put, remove};
 use self::repair::{KeptObjects, Repaired};
@@ -283,7 +283,7 @@ impl WebhookServer {
         &self,
         (client, names): (&Client, &OperatorInfo),
         stop: CancellationToken,
-        status: &Status,
+        status: &ServerStatus,
         started: impl FnOnce(),
     ) -> Result<(), Error> {
         let environment = client.environment();
@@ -295,8 +295,14 @@ impl WebhookServer {
         let certificate = certificate.as_deref();
         // Ends after the configurations by URL: while they are there, requests wait for answers.
         let closing = CancellationToken::new();
-        let shared =
-            Shared { handler, tls, bodies: BodyMemory::new(), clock, metrics, stop: closing };
+        let shared = ConnectionShared {
+            handler,
+            tls,
+            bodies: BodyMemory::new(),
+            clock,
+            metrics,
+            stop: closing,
+        };
         let shared = Arc::new(shared);
         let starting = async {
             if let Some(certificate) = certificate {
@@ -350,7 +356,7 @@ impl WebhookServer {
         &self,
         (cx, names): (&CertificateContext, &OperatorInfo),
         certificate: Option<&ServingCertificate>,
-        status: &Status,
+        status: &ServerStatus,
     ) {
         let Some(certificate) = certificate else { return std::future::pending().await };
         let is_own = self.source.as_ref().is_some_and(|source| source.is_own());
@@ -436,7 +442,7 @@ async fn follow_client_ca(tls: Option<&ServerTls>) {
 
 /// State of a server for readiness, once it runs.
 #[derive(Debug, Default)]
-pub(crate) struct Status {
+pub(crate) struct ServerStatus {
     shown: OnceLock<ServedTls>,
     /// Faults of configurations and conversions, by a key of each.
     faults: Mutex<BTreeMap<String, Check>>,
@@ -450,7 +456,7 @@ enum ServedTls {
     Plain,
 }
 
-impl Status {
+impl ServerStatus {
     /// Returns the checks of readiness.
     pub(crate) fn checks(&self) -> Vec<Check> {
         let mut checks = match self.shown.get() {
@@ -479,7 +485,7 @@ impl Status {
 }
 
 #[cfg(test)]
-impl Status {
+impl ServerStatus {
     /// Returns the certificate that the server shows.
     pub(crate) fn certificate(&self) -> Option<&ServingCertificate> {
         match self.shown.get() {
@@ -491,7 +497,7 @@ impl Status {
 
 impl From<WebhookServer> for Runnable {
     fn from(server: WebhookServer) -> Self {
-        let status = Arc::new(Status::default());
+        let status = Arc::new(ServerStatus::default());
         let (running, attached) = (server.clone(), server);
         let shown = Arc::clone(&status);
         let runnable = Runnable::new("webhooks", move |cx: RunContext| {

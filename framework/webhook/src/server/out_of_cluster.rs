@@ -19,7 +19,7 @@ use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
-use super::Status;
+use super::ServerStatus;
 use super::admission::Admitting;
 use super::definition::{Conversions, give_back};
 use super::repair::{LoggedFaults, PERIOD, repair_conversions};
@@ -171,7 +171,11 @@ impl<'a> OutsideConfigurations<'a> {
     }
 
     /// Keeps configurations and conversions as they are to be, for ever.
-    pub(super) async fn keep(&self, certificate: Option<&ServingCertificate>, status: &Status) {
+    pub(super) async fn keep(
+        &self,
+        certificate: Option<&ServingCertificate>,
+        status: &ServerStatus,
+    ) {
         tokio::join!(self.keep_admission(certificate), self.keep_conversions(certificate, status));
     }
 
@@ -197,7 +201,11 @@ impl<'a> OutsideConfigurations<'a> {
 
     /// Keeps the conversions in the definitions of own kinds, which may be installed later, for
     /// ever.
-    async fn keep_conversions(&self, certificate: Option<&ServingCertificate>, status: &Status) {
+    async fn keep_conversions(
+        &self,
+        certificate: Option<&ServingCertificate>,
+        status: &ServerStatus,
+    ) {
         match self.made(certificate) {
             Ok(made) if !made.conversions.is_empty() => {
                 self.written.lock().clone_from(&made.conversions);

@@ -36,7 +36,7 @@ const MOST_RESETS: u32 = 100;
 
 /// Activity of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum ConnectionPhase {
     /// TLS is being agreed on.
     Handshake,
     /// No request has come yet, or a part of its headers has.
@@ -51,7 +51,7 @@ pub(super) enum Phase {
     Resets,
 }
 
-impl Phase {
+impl ConnectionPhase {
     /// Returns the limit of the phase. Requests have limits of their own.
     fn limit(self) -> Option<Duration> {
         match self {
@@ -105,7 +105,7 @@ pub(super) struct ConnectionProgress {
 
 #[derive(Debug)]
 struct State {
-    phase: Phase,
+    phase: ConnectionPhase,
     since: Instant,
     /// Requests being answered; several with HTTP/2.
     requests: usize,
@@ -123,7 +123,7 @@ struct State {
 impl ConnectionProgress {
     pub(super) fn new(clock: Clock) -> Self {
         let state = State {
-            phase: Phase::Handshake,
+            phase: ConnectionPhase::Handshake,
             since: clock.now(),
             requests: 0,
             bodies: 0,
@@ -134,7 +134,7 @@ impl ConnectionProgress {
         Self { clock, state: Mutex::new(state), changed: Notify::new() }
     }
 
-    fn enter(&self, state: &mut State, phase: Phase) {
+    fn enter(&self, state: &mut State, phase: ConnectionPhase) {
         (state.phase, state.since) = (phase, self.clock.now());
         self.changed.notify_one();
     }
@@ -143,34 +143,38 @@ impl ConnectionProgress {
     pub(super) fn opened(&self, is_http2: bool) {
         let mut state = self.state.lock();
         state.has_heads = !is_http2;
-        self.enter(&mut state, Phase::Headers);
+        self.enter(&mut state, ConnectionPhase::Headers);
     }
 
     /// The headers of a request have come. Dropping the value ends the request: it is taken back,
-    /// unless it was [answered](Request::answered).
-    pub(super) fn asked(self: &Arc<Self>) -> Request {
+    /// unless it was [answered](RequestProgress::answered).
+    pub(super) fn asked(self: &Arc<Self>) -> RequestProgress {
         let mut state = self.state.lock();
         state.requests += 1;
         state.bodies += 1;
         state.has_asked = true;
         // A further request of HTTP/2 makes the bodies before it no faster.
-        if !matches!(state.phase, Phase::Resets | Phase::Request) {
-            self.enter(&mut state, Phase::Request);
+        if !matches!(state.phase, ConnectionPhase::Resets | ConnectionPhase::Request) {
+            self.enter(&mut state, ConnectionPhase::Request);
         }
-        Request { progress: Arc::clone(self), has_body: AtomicBool::new(false), is_answered: false }
+        RequestProgress {
+            progress: Arc::clone(self),
+            has_body: AtomicBool::new(false),
+            is_answered: false,
+        }
     }
 
     fn received(&self) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Idle && state.has_heads {
-            self.enter(&mut state, Phase::Headers);
+        if state.phase == ConnectionPhase::Idle && state.has_heads {
+            self.enter(&mut state, ConnectionPhase::Headers);
         }
     }
 
     fn flushed(&self) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Write {
-            self.enter(&mut state, Phase::Idle);
+        if state.phase == ConnectionPhase::Write {
+            self.enter(&mut state, ConnectionPhase::Idle);
         }
     }
 
@@ -178,7 +182,7 @@ impl ConnectionProgress {
     ///
     /// # Cancel safety
     /// Safe.
-    pub(super) async fn expired(&self) -> Phase {
+    pub(super) async fn expired(&self) -> ConnectionPhase {
         loop {
             let changed = self.changed.notified();
             let (phase, since) = {
@@ -203,11 +207,14 @@ impl ConnectionProgress {
         let sending = if is_late { EvictionOrder::Slow } else { EvictionOrder::Sending };
         let standing = match state.phase {
             _ if !state.has_asked => EvictionOrder::NoRequest,
-            Phase::Request if state.bodies < state.requests => EvictionOrder::Handling,
-            Phase::Resets => EvictionOrder::Handling,
-            Phase::Idle if is_late => EvictionOrder::Idle,
-            Phase::Idle => EvictionOrder::Recent,
-            Phase::Handshake | Phase::Headers | Phase::Request | Phase::Write => sending,
+            ConnectionPhase::Request if state.bodies < state.requests => EvictionOrder::Handling,
+            ConnectionPhase::Resets => EvictionOrder::Handling,
+            ConnectionPhase::Idle if is_late => EvictionOrder::Idle,
+            ConnectionPhase::Idle => EvictionOrder::Recent,
+            ConnectionPhase::Handshake
+            | ConnectionPhase::Headers
+            | ConnectionPhase::Request
+            | ConnectionPhase::Write => sending,
         };
         (standing, state.since)
     }
@@ -215,13 +222,13 @@ impl ConnectionProgress {
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct RequestProgress {
     progress: Arc<ConnectionProgress>,
     has_body: AtomicBool,
     is_answered: bool,
 }
 
-impl Request {
+impl RequestProgress {
     /// The body is there, or will not come.
     pub(super) fn received(&self) {
         let mut state = self.progress.state.lock();
@@ -236,7 +243,7 @@ impl Request {
     }
 }
 
-impl Drop for Request {
+impl Drop for RequestProgress {
     fn drop(&mut self) {
         let mut state = self.progress.state.lock();
         state.requests -= 1;
@@ -249,27 +256,27 @@ impl Drop for Request {
             false => state.resets + 1,
         };
         if state.resets > MOST_RESETS {
-            self.progress.enter(&mut state, Phase::Resets);
+            self.progress.enter(&mut state, ConnectionPhase::Resets);
         } else if state.requests == 0 {
-            self.progress.enter(&mut state, Phase::Write);
+            self.progress.enter(&mut state, ConnectionPhase::Write);
         }
     }
 }
 
 /// A stream that tells the progress of its connection.
 #[derive(Debug)]
-pub(super) struct Watched<I> {
+pub(super) struct ProgressStream<I> {
     io: I,
     progress: Arc<ConnectionProgress>,
 }
 
-impl<I> Watched<I> {
+impl<I> ProgressStream<I> {
     pub(super) fn new(io: I, progress: Arc<ConnectionProgress>) -> Self {
         Self { io, progress }
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for ProgressStream<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -284,7 +291,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for ProgressStream<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -10,7 +10,7 @@ use windlass_runtime::manager::{OperatorInfo, WebhookAccess, WebhookListener, bi
 
 use super::out_of_cluster::{Host, OutsideConfigurations};
 use super::tls::ServerTls;
-use super::{ServedTls, Status, WebhookServer};
+use super::{ServedTls, ServerStatus, WebhookServer};
 use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
 use crate::configuration::ConfigurationOptions;
 
@@ -30,7 +30,7 @@ impl WebhookServer {
     pub(super) async fn open(
         &self,
         (cx, names): (&CertificateContext, &OperatorInfo),
-        status: &Status,
+        status: &ServerStatus,
     ) -> Result<Opened<'_>, Error> {
         let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
         let options = options.own_kinds(&names.definitions);
@@ -77,7 +77,7 @@ impl WebhookServer {
         &self,
         listener: Arc<dyn WebhookListener>,
         source: Option<Arc<dyn CertificateSource>>,
-        (cx, status): (&CertificateContext, &Status),
+        (cx, status): (&CertificateContext, &ServerStatus),
         outside: Option<OutsideConfigurations<'a>>,
     ) -> Result<Opened<'a>, Error> {
         let Some(source) = source else {

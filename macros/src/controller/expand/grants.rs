@@ -8,9 +8,9 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Type};
 
 use super::{READ, at, implement};
-use crate::controller::attrs::Attrs;
-use crate::controller::comparisons::{self, Before, TypeComparisons};
-use crate::controller::grants::{Target, VERBS};
+use crate::controller::attrs::ControllerAttrs;
+use crate::controller::comparisons::{self, EarlierKinds, TypeComparisons};
+use crate::controller::grants::{GrantTarget, VERBS};
 use crate::controller::object_names;
 use crate::keys::same_tokens;
 
@@ -24,7 +24,11 @@ const TYPED: &[(&str, &str)] = &[
 ];
 
 /// Generates what the controller owns and may do, as impls.
-pub(super) fn grants(input: &DeriveInput, attrs: &Attrs, krate: &TokenStream) -> TokenStream {
+pub(super) fn grants(
+    input: &DeriveInput,
+    attrs: &ControllerAttrs,
+    krate: &TokenStream,
+) -> TokenStream {
     let comparisons = TypeComparisons::new(&input.generics, attrs, krate);
     let cached = cached(attrs);
     let mut output = TokenStream::new();
@@ -60,7 +64,7 @@ fn reads(
 }
 
 /// Returns every kind that has a cache once.
-fn cached(attrs: &Attrs) -> Vec<&Type> {
+fn cached(attrs: &ControllerAttrs) -> Vec<&Type> {
     let owned = attrs.owns.iter().map(|owned| &owned.kind);
     let watched = attrs.watches.iter().map(|watch| &watch.kind);
     let mut kinds: Vec<&Type> = Vec::new();
@@ -75,7 +79,7 @@ fn cached(attrs: &Attrs) -> Vec<&Type> {
 /// Generates the grants of `can(…)` that calls require, each once.
 fn granted(
     input: &DeriveInput,
-    attrs: &Attrs,
+    attrs: &ControllerAttrs,
     cached: &[&Type],
     comparisons: &TypeComparisons<'_>,
     krate: &TokenStream,
@@ -84,7 +88,7 @@ fn granted(
     let mut seen: Vec<(&str, Option<&str>, &Type)> = Vec::new();
     let mut output = TokenStream::new();
     for grant in &attrs.grants {
-        let Target::Kind(kind, sub) = &grant.target else { continue };
+        let GrantTarget::Kind(kind, sub) = &grant.target else { continue };
         let sub = sub.as_ref().map(|sub| sub.value.as_str());
         let marker = TYPED.iter().find(|(name, _)| sub == Some(*name)).map(|(_, marker)| *marker);
         if sub.is_some() && marker.is_none() {
@@ -102,7 +106,7 @@ fn granted(
             if is_read {
                 before.extend(cached);
             }
-            let before = Before { kinds: &before, graph: is_read };
+            let before = EarlierKinds { kinds: &before, graph: is_read };
             let fault = format!("`{name}` is granted on it already");
             output.extend(comparisons.only(kind, &before, &fault));
             let target = target(comparisons.apart(kind, &before), kind.span(), marker, krate);

@@ -8,9 +8,9 @@ use super::encoding::missing;
 use super::{private, private_at, versions};
 use crate::doc_comments::Doc;
 use crate::keys::WithSpan;
-use crate::path::{FieldPath, Names, PathStep, located as at, statements};
-use crate::resource::attrs::Pair;
-use crate::resource::model::{Field, ResourceModel};
+use crate::path::{CollectNames, ParsedPath, PathStep, located as at, statements};
+use crate::resource::attrs::KeyValue;
+use crate::resource::model::{ResourceModel, RootField};
 use crate::resource::place::{ColumnAttr, RuleAttr, ScaleAttr};
 
 /// Generates the impl. For a model with faults, the parts that name fields are left out.
@@ -23,10 +23,11 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     let kind = &model.kind.value;
     let (plural, singular) = (&model.plural.value, &model.singular.value);
     let (short, categories) = (texts(&model.short), texts(&model.categories));
-    let places = Places { model, faulty };
+    let places = FieldNameGenerator { model, faulty };
     let columns = places.all(&model.columns, |column| places.column(column));
     let scale = some(model.scale.as_ref().filter(|_| !faulty).map(|scale| places.scale(scale)));
-    let selectable = places.all(&model.selectable, |place| places.place(place, Leaf::Scalar));
+    let selectable =
+        places.all(&model.selectable, |place| places.place(place, RequiredType::Scalar));
     let rules = places.all(&model.rules, |rule| places.rule(rule));
     let deprecated = some(
         model.deprecated.as_ref().map(|warning| option(warning.as_ref().map(|text| &text.value))),
@@ -136,9 +137,9 @@ fn schema_at(place: Span) -> TokenStream {
 }
 
 /// Generates the description of a field of the root.
-fn field(field: &Field) -> TokenStream {
+fn field(field: &RootField) -> TokenStream {
     let p = private();
-    let Field { ty, doc, .. } = field;
+    let RootField { ty, doc, .. } = field;
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
     // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
@@ -184,8 +185,8 @@ fn text(value: Option<&WithSpan<String>>) -> Option<TokenStream> {
     some(value.map(|value| &value.value))
 }
 
-fn pairs(pairs: &[Pair]) -> Vec<TokenStream> {
-    let pair = |(key, value): &Pair| {
+fn pairs(pairs: &[KeyValue]) -> Vec<TokenStream> {
+    let pair = |(key, value): &KeyValue| {
         let (key, value) = (&key.value, &value.value);
         quote!((#key, #value))
     };
@@ -194,7 +195,7 @@ fn pairs(pairs: &[Pair]) -> Vec<TokenStream> {
 
 /// The type that the last field of a path must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Leaf {
+enum RequiredType {
     Any,
     Replicas,
     SelectorText,
@@ -202,18 +203,18 @@ enum Leaf {
 }
 
 /// Generator of the parts that name fields.
-struct Places<'a> {
+struct FieldNameGenerator<'a> {
     model: &'a ResourceModel,
     faulty: bool,
 }
 
-impl Places<'_> {
+impl FieldNameGenerator<'_> {
     fn all<T>(&self, parts: &[T], generate: impl Fn(&T) -> TokenStream) -> Vec<TokenStream> {
         if self.faulty { Vec::new() } else { parts.iter().map(generate).collect() }
     }
 
     /// Generates a place: a text, or a walk that the compiler checks.
-    fn place(&self, place: &PathStep, leaf: Leaf) -> TokenStream {
+    fn place(&self, place: &PathStep, leaf: RequiredType) -> TokenStream {
         let p = private();
         match place {
             PathStep::Text(path) => {
@@ -227,22 +228,22 @@ impl Places<'_> {
         }
     }
 
-    fn walk(&self, path: &FieldPath, leaf: Leaf) -> TokenStream {
+    fn walk(&self, path: &ParsedPath, leaf: RequiredType) -> TokenStream {
         let p = private();
         let ident = &self.model.ident;
-        let steps = statements(path, Names::Collected);
+        let steps = statements(path, CollectNames::Collected);
         let end = at(path.end());
         let q = private_at(end);
         let check = match leaf {
-            Leaf::Any => TokenStream::new(),
-            Leaf::Replicas => quote_spanned!(end=> #q::path::replicas(&__w);),
-            Leaf::SelectorText => quote_spanned!(end=> #q::path::selector_text(&__w);),
-            Leaf::Scalar => {
+            RequiredType::Any => TokenStream::new(),
+            RequiredType::Replicas => quote_spanned!(end=> #q::path::replicas(&__w);),
+            RequiredType::SelectorText => quote_spanned!(end=> #q::path::selector_text(&__w);),
+            RequiredType::Scalar => {
                 quote_spanned!(end=> #q::path::scalar(&__w, __w.container().scalar_class());)
             }
         };
         let inner = match leaf {
-            Leaf::Any => TokenStream::new(),
+            RequiredType::Any => TokenStream::new(),
             _ => quote_spanned!(end=> let __w = __w.inner().inner().inner();),
         };
         quote! {
@@ -258,7 +259,7 @@ impl Places<'_> {
         let p = private();
         let given = [
             key("name", &column.name.as_ref().map(|name| name.value.to_token_stream())),
-            key("path", &column.place.as_ref().map(|place| self.place(place, Leaf::Any))),
+            key("path", &column.place.as_ref().map(|place| self.place(place, RequiredType::Any))),
             key("kind", &text(column.kind.as_ref())),
             key("format", &text(column.format.as_ref())),
             key("priority", &column.priority.as_ref().map(|it| it.value.to_token_stream())),
@@ -270,11 +271,11 @@ impl Places<'_> {
     fn scale(&self, scale: &ScaleAttr) -> TokenStream {
         let p = private();
         let count = |place: &Option<PathStep>| {
-            place.as_ref().map(|place| self.place(place, Leaf::Replicas))
+            place.as_ref().map(|place| self.place(place, RequiredType::Replicas))
         };
         let (spec, status) = (count(&scale.spec), count(&scale.status));
         let selector = scale.selector.as_ref();
-        let selector = option(selector.map(|place| self.place(place, Leaf::SelectorText)));
+        let selector = option(selector.map(|place| self.place(place, RequiredType::SelectorText)));
         quote!(#p::Scale { spec: #spec, status: #status, selector: #selector })
     }
 
@@ -285,7 +286,10 @@ impl Places<'_> {
             key("message", &text(rule.message.as_ref())),
             key("message_expression", &text(rule.message_expression.as_ref())),
             key("reason", &text(rule.reason.as_ref())),
-            key("path", &some(rule.path.as_ref().map(|place| self.place(place, Leaf::Any)))),
+            key(
+                "path",
+                &some(rule.path.as_ref().map(|place| self.place(place, RequiredType::Any))),
+            ),
             key("optional_old_self", &rule.optional_old_self.map(|_| quote!(true))),
         ];
         quote!(#p::Rule { rule: #expression, #(#given)* ..#p::Rule::NONE })

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use super::{api_version, private, private_at};
 use crate::path::located as at;
-use crate::resource::model::{Field, ResourceModel};
+use crate::resource::model::{ResourceModel, RootField};
 use crate::schema::FieldDefault;
 
 /// Generates the impl of `Serialize`, with apiVersion and kind.
@@ -17,7 +17,7 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
     let (kind, api_version) = (&model.kind.value, api_version(model));
     let count = model.fields.len() + 3;
     let fields = model.fields.iter().map(|field| {
-        let Field { ident, ty, .. } = field;
+        let RootField { ident, ty, .. } = field;
         let json = &field.json.value;
         let place = at(ty.span());
         let p = private_at(place);
@@ -43,8 +43,8 @@ pub(super) fn serialize(model: &ResourceModel) -> TokenStream {
 }
 
 /// Returns the condition under which a field is not written.
-fn left_out(field: &Field, place: Span) -> TokenStream {
-    let Field { ident, ty, .. } = field;
+fn left_out(field: &RootField, place: Span) -> TokenStream {
+    let RootField { ident, ty, .. } = field;
     let p = private_at(place);
     let skip = field.skip_if.as_ref().map(|skip| quote_spanned!(place=> #skip(&self.#ident)));
     match (&field.default, skip) {
@@ -66,7 +66,7 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
     let slots: Vec<_> = (1..=model.fields.len()).map(|place| format_ident!("__f{place}")).collect();
     let jsons: Vec<_> = model.fields.iter().map(|field| &field.json.value).collect();
     let reads = model.fields.iter().zip(&slots).enumerate().map(|(place, (field, slot))| {
-        let Field { ty, .. } = field;
+        let RootField { ty, .. } = field;
         let json = &field.json.value;
         let place = place + 1;
         let here = at(ty.span());
@@ -82,7 +82,7 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
         quote!(#place => #read,)
     });
     let values = model.fields.iter().zip(&slots).map(|(field, slot)| {
-        let Field { ident, ty, optional, .. } = field;
+        let RootField { ident, ty, optional, .. } = field;
         let json = &field.json.value;
         if *optional {
             quote!(#ident: ::core::option::Option::flatten(#slot))

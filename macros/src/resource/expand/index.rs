@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::{private, private_at};
-use crate::path::{FieldPath, Names, PathStep, located as at, statements};
+use crate::path::{CollectNames, ParsedPath, PathStep, located as at, statements};
 use crate::resource::index::IndexAttr;
 use crate::resource::model::ResourceModel;
 
@@ -71,8 +71,8 @@ fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream, place: Spa
 }
 
 /// Returns the values of an index; an error about their type points at the last field.
-fn index_values(path: &FieldPath, value: &TokenStream) -> TokenStream {
-    let steps = statements(path, Names::Ignored);
+fn index_values(path: &ParsedPath, value: &TokenStream) -> TokenStream {
+    let steps = statements(path, CollectNames::Ignored);
     let place: Span = at(path.end());
     let p = private_at(place);
     quote_spanned! {place=>

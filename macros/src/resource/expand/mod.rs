@@ -9,8 +9,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::attrs::{self, Text};
-use super::model::{Field, ResourceModel};
+use super::attrs::{self, TextExpr};
+use super::model::{ResourceModel, RootField};
 use super::place;
 use crate::apply;
 use crate::keys::references;
@@ -73,13 +73,13 @@ fn private() -> TokenStream {
 /// Generates the apply configuration, the relation to the status, and the schema for other kinds.
 fn typed(model: &ResourceModel) -> TokenStream {
     let api_version = api_version(model);
-    let root = apply::Root {
+    let root = apply::RootKind {
         ident: &model.ident,
         vis: &model.vis,
         api_version: &api_version,
         kind: &model.kind.value,
         namespaced: model.namespaced,
-        status: model.fields.iter().find_map(Field::status),
+        status: model.fields.iter().find_map(RootField::status),
     };
     let fields = model.fields.iter();
     let fields = fields.map(|field| (&field.ident, field.json.value.as_str(), &field.ty));
@@ -117,8 +117,8 @@ fn joined_api_version(model: &ResourceModel) -> TokenStream {
 fn constants(model: &ResourceModel) -> TokenStream {
     let group = model.hub.is_none().then_some((&model.group, "check_group"));
     let checks = group.into_iter().chain([(&model.version, "check_version")]);
-    let check = |(text, check): (&Text, &str)| {
-        let Text::Expr(expr) = text else { return TokenStream::new() };
+    let check = |(text, check): (&TextExpr, &str)| {
+        let TextExpr::Expr(expr) = text else { return TokenStream::new() };
         let place = at(expr.span());
         let (p, check) = (private_at(place), format_ident!("{check}", span = place));
         // A constant without a name is computed by `cargo check`, too.
@@ -184,7 +184,7 @@ fn metadata(model: &ResourceModel) -> TokenStream {
 /// Generates `Website::new(name, spec)`: every field that is not optional is an argument.
 fn constructor(model: &ResourceModel) -> TokenStream {
     let ResourceModel { ident, vis, .. } = model;
-    let needed: Vec<&Field> = model.fields.iter().filter(|field| !field.optional).collect();
+    let needed: Vec<&RootField> = model.fields.iter().filter(|field| !field.optional).collect();
     let names: Vec<_> = needed.iter().map(|field| &field.ident).collect();
     // A pattern that is the name of a constant in scope would be that constant.
     let arguments: Vec<_> = names.iter().map(|name| format_ident!("{}_", name)).collect();

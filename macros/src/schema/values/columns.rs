@@ -13,7 +13,7 @@ use crate::schema::attrs::COLUMN_KEYS;
 
 /// Reads `column`, `column = "Host"` or `column("Host", priority = 1, …)`: the keys as JSON.
 pub(super) fn column(
-    key: &keys::Key,
+    key: &keys::SpannedKey,
     input: ParseStream<'_>,
     errors: &mut Errors,
 ) -> syn::Result<TokenStream> {
@@ -45,7 +45,7 @@ fn column_keys(
         } else {
             let word = content.call(Ident::parse_any)?;
             errors.saw(&word);
-            let part = keys::Key { name: word.to_string(), span: word.span() };
+            let part = keys::SpannedKey { name: word.to_string(), span: word.span() };
             let (name, value) = column_part(&part, content)?;
             (name, value, part.span)
         };
@@ -61,7 +61,7 @@ fn column_keys(
 }
 
 fn column_part(
-    part: &keys::Key,
+    part: &keys::SpannedKey,
     content: ParseStream<'_>,
 ) -> syn::Result<(&'static str, TokenStream)> {
     let among = |known: &[&str], what: &str| {

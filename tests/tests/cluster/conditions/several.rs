@@ -10,7 +10,7 @@ use windlass::api::{Api, Patch};
 use windlass::controller::{ControllerBuilder, Failure, OwnsConditions};
 use windlass::prelude::*;
 use windlass::testing::TestCluster;
-use windlass_apiserver::faults::{Action as Do, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Do};
 
 use super::readings::{Reading, kstatus};
 use super::website::{Bench, Website, Websites, condition, shown};

@@ -4,7 +4,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::core::v1::Namespace;
-use windlass_apiserver::faults::{Action as FaultAction, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tower::layer::layer_fn;
 use tower::{Service, ServiceExt, service_fn};
 use windlass::client::{ClientConfig, HttpRequest, Stack};
-use windlass_apiserver::faults::{Action as FaultAction, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::*;
 

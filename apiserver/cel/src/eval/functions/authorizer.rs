@@ -16,7 +16,7 @@ type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
 /// An authorizer and the user about whose requests it decides.
 #[derive(Debug, Clone)]
-struct Subject {
+struct AuthorizedSubject {
     authorizer: Arc<dyn Authorizer>,
     user: Arc<UserInfo>,
 }
@@ -24,21 +24,21 @@ struct Subject {
 /// `authorizer.path(path)`
 #[derive(Debug)]
 struct PathCheck {
-    subject: Subject,
+    subject: AuthorizedSubject,
     path: String,
 }
 
 /// `authorizer.group(group)`
 #[derive(Debug)]
 struct GroupCheck {
-    subject: Subject,
+    subject: AuthorizedSubject,
     group: String,
 }
 
 /// `authorizer.group(group).resource(resource)`
 #[derive(Debug, Clone)]
 struct ResourceCheck {
-    subject: Subject,
+    subject: AuthorizedSubject,
     resource: ResourceAttributes,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::eval) fn authorizer(
     authorizer: Arc<dyn Authorizer>,
     user: UserInfo,
 ) -> Value<'static> {
-    value(Subject { authorizer, user: Arc::new(user) })
+    value(AuthorizedSubject { authorizer, user: Arc::new(user) })
 }
 
 /// The value of `authorizer.requestResource`.
@@ -56,7 +56,10 @@ pub(in crate::eval) fn resource_check(
     user: UserInfo,
     resource: ResourceAttributes,
 ) -> Value<'static> {
-    value(ResourceCheck { subject: Subject { authorizer, user: Arc::new(user) }, resource })
+    value(ResourceCheck {
+        subject: AuthorizedSubject { authorizer, user: Arc::new(user) },
+        resource,
+    })
 }
 
 fn value<'a>(content: impl Opaque + 'static) -> Value<'a> {
@@ -68,7 +71,8 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "path" => path,
         "group" => |call| {
-            let (subject, group) = (receiver::<Subject>(call)?.clone(), call.text(1)?.to_string());
+            let (subject, group) =
+                (receiver::<AuthorizedSubject>(call)?.clone(), call.text(1)?.to_string());
             Ok(value(GroupCheck { subject, group }))
         },
         "serviceAccount" => service_account,
@@ -110,7 +114,7 @@ fn name_of(call: &CallArgs<'_, '_>, error: &'static str) -> Result<String, EvalE
 }
 
 fn path<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let subject = receiver::<Subject>(call)?.clone();
+    let subject = receiver::<AuthorizedSubject>(call)?.clone();
     let path = name_of(call, "path must not be empty")?;
     Ok(value(PathCheck { subject, path }))
 }
@@ -136,7 +140,7 @@ fn with<'a>(
 }
 
 fn service_account<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let subject = receiver::<Subject>(call)?;
+    let subject = receiver::<AuthorizedSubject>(call)?;
     let (namespace, name) = (call.text(1)?, call.text(2)?);
     if !NamedFormat::Dns1123Subdomain.validate(&name).is_empty() {
         return Err(EvalError::Static("Invalid service account name"));
@@ -145,7 +149,7 @@ fn service_account<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
         return Err(EvalError::Static("Invalid service account namespace"));
     }
     let user = Arc::new(UserInfo::service_account(&namespace, &name));
-    Ok(value(Subject { authorizer: Arc::clone(&subject.authorizer), user }))
+    Ok(value(AuthorizedSubject { authorizer: Arc::clone(&subject.authorizer), user }))
 }
 
 fn check<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
@@ -182,7 +186,7 @@ macro_rules! opaque {
     };
 }
 
-opaque!(Subject, "Authorizer");
+opaque!(AuthorizedSubject, "Authorizer");
 opaque!(PathCheck, "PathCheck");
 opaque!(GroupCheck, "GroupCheck");
 opaque!(ResourceCheck, "ResourceCheck");

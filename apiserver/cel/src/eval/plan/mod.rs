@@ -14,29 +14,29 @@ use crate::library::regex::Regex;
 
 /// A step of a program.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum PlanNode {
     /// A constant.
     Const(Value<'static>),
     /// A variable or a selection.
     Attribute(Box<Attribute>),
     /// `a && b`
-    And(Box<[Node; 2]>),
+    And(Box<[PlanNode; 2]>),
     /// `a || b`
-    Or(Box<[Node; 2]>),
+    Or(Box<[PlanNode; 2]>),
     /// `a == b`, `a != b`
-    Equals { operands: Box<[Node; 2]>, is_negated: bool, cost: CostRule },
+    Equals { operands: Box<[PlanNode; 2]>, is_negated: bool, cost: CostRule },
     /// A call of a function.
-    Call(Box<Call>),
+    Call(Box<PlannedCall>),
     /// `a in [constants]`
-    Member { value: Box<Node>, set: Arc<super::map::Entries<'static>> },
+    Member { value: Box<PlanNode>, set: Arc<super::map::Entries<'static>> },
     /// `a.or(b)`, `a.orValue(b)`
-    OptionalOr { operands: Box<[Node; 2]>, is_value: bool },
+    OptionalOr { operands: Box<[PlanNode; 2]>, is_value: bool },
     /// A list literal; an element with `true` is optional.
-    List(Vec<(Node, bool)>),
+    List(Vec<(PlanNode, bool)>),
     /// A map literal.
-    Map(Vec<(Node, Node, bool)>),
+    Map(Vec<(PlanNode, PlanNode, bool)>),
     /// A literal of a message.
-    Message(Box<Message>),
+    Message(Box<MessageLiteral>),
     /// A fold.
     Fold(Box<Fold>),
     /// An expression that cannot be evaluated: a call of an unknown function.
@@ -45,19 +45,19 @@ pub(crate) enum Node {
 
 /// A literal of a message.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct MessageLiteral {
     pub(crate) type_name: Arc<str>,
     /// The fields; `true` marks an optional field.
-    pub(crate) fields: Vec<(Arc<str>, Node, bool)>,
+    pub(crate) fields: Vec<(Arc<str>, PlanNode, bool)>,
 }
 
 /// A call.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct PlannedCall {
     pub(crate) function: Arc<str>,
     pub(crate) overload: Option<&'static str>,
     pub(crate) body: Function,
-    pub(crate) args: Vec<Node>,
+    pub(crate) args: Vec<PlanNode>,
     pub(crate) cost: CostRule,
     /// The regular expression of a constant pattern.
     pub(crate) regex: Option<Regex>,
@@ -71,7 +71,7 @@ pub(crate) struct Call {
 /// A root with the parts that are selected.
 #[derive(Debug)]
 pub(crate) struct Attribute {
-    pub(crate) root: Root,
+    pub(crate) root: SelectionRoot,
     pub(crate) qualifiers: Vec<Qualifier>,
     /// Whether the last part is tested for presence.
     pub(crate) is_test: bool,
@@ -79,47 +79,47 @@ pub(crate) struct Attribute {
 
 /// The beginning of a selection.
 #[derive(Debug)]
-pub(crate) enum Root {
+pub(crate) enum SelectionRoot {
     /// A variable of the evaluation.
     Variable(Arc<str>),
     /// A variable of a fold.
     Slot(usize),
     /// The value of an expression.
-    Operand(Node),
+    Operand(PlanNode),
     /// `c ? a : b`
-    Conditional(Box<(Node, Attribute, Attribute)>),
+    Conditional(Box<(PlanNode, Attribute, Attribute)>),
 }
 
 /// A selected part.
 #[derive(Debug)]
 pub(crate) struct Qualifier {
-    pub(crate) key: Key,
+    pub(crate) key: SelectionKey,
     pub(crate) is_optional: bool,
     pub(crate) is_test: bool,
 }
 
 /// The key of a selected part.
 #[derive(Debug)]
-pub(crate) enum Key {
+pub(crate) enum SelectionKey {
     /// A name or an index.
     Const(Value<'static>),
     /// A variable or a selection; the root has no separate cost.
     Attribute(Attribute),
     /// Any other expression.
-    Node(Node),
+    Node(PlanNode),
 }
 
 /// A fold over a range.
 #[derive(Debug)]
 pub(crate) struct Fold {
-    pub(crate) range: Node,
+    pub(crate) range: PlanNode,
     pub(crate) variable: usize,
     pub(crate) second: Option<usize>,
     pub(crate) accumulator: usize,
-    pub(crate) init: Node,
-    pub(crate) condition: Node,
-    pub(crate) step: Node,
-    pub(crate) result: Node,
+    pub(crate) init: PlanNode,
+    pub(crate) condition: PlanNode,
+    pub(crate) step: PlanNode,
+    pub(crate) result: PlanNode,
 }
 
 /// Names of fold variables with their slots.

@@ -9,16 +9,19 @@ use super::super::list::List;
 use super::super::map::{Entries, Map};
 use super::super::value::Value;
 use super::super::work::WorkBudget;
-use super::{Attribute, Call, Fold, Key, Message, Node, Qualifier, Root, Scopes};
+use super::{
+    Attribute, Fold, MessageLiteral, PlanNode, PlannedCall, Qualifier, Scopes, SelectionKey,
+    SelectionRoot,
+};
 use crate::check::{Checked, Reference};
 use crate::syntax::ast::{self, Comprehension, operators};
 use crate::syntax::{Expr, ExprKind, Literal};
 use crate::types::Type;
 
-type Planned = Result<Node, EvalError>;
+type Planned = Result<PlanNode, EvalError>;
 
 /// The plan of an expression, the number of slots, and the levels of nested expressions.
-pub(crate) fn plan(checked: &Checked) -> Result<(Node, usize, usize), EvalError> {
+pub(crate) fn plan(checked: &Checked) -> Result<(PlanNode, usize, usize), EvalError> {
     let mut planner = Planner { checked, scopes: Scopes::default(), depth: 0, deepest: 0 };
     let root = planner.expr(&checked.ast.root)?;
     Ok((root, planner.scopes.len(), planner.deepest))
@@ -42,7 +45,7 @@ impl Planner<'_> {
 
     fn of_kind(&mut self, expr: &Expr) -> Planned {
         match &expr.kind {
-            ExprKind::Literal(value) => Ok(Node::Const(literal(value))),
+            ExprKind::Literal(value) => Ok(PlanNode::Const(literal(value))),
             ExprKind::Ident(name) => self.ident(expr, name),
             ExprKind::Select(select) => self.select(select),
             ExprKind::Call(call) => self.call(expr, call),
@@ -55,7 +58,7 @@ impl Planner<'_> {
 
     fn ident(&mut self, expr: &Expr, name: &str) -> Planned {
         if let Some(slot) = self.scopes.slot(name) {
-            return Ok(root(Root::Slot(slot)));
+            return Ok(root(SelectionRoot::Slot(slot)));
         }
         if let Type::Type(Some(ty)) = self.checked.type_of(expr.id)
             && let Type::Object(object) = &**ty
@@ -66,24 +69,24 @@ impl Planner<'_> {
             return Err(EvalError::new(text));
         }
         Ok(match self.checked.reference(expr.id) {
-            Some(Reference::Ident { value: Some(value), .. }) => Node::Const(literal(value)),
+            Some(Reference::Ident { value: Some(value), .. }) => PlanNode::Const(literal(value)),
             Some(Reference::Ident { name, .. })
                 if matches!(self.checked.type_of(expr.id), Type::Type(_)) =>
             {
-                Node::Const(Value::Type(name.clone()))
+                PlanNode::Const(Value::Type(name.clone()))
             }
-            Some(Reference::Ident { name, .. }) => root(Root::Variable(name.clone())),
-            _ => root(Root::Variable(Arc::from(name.trim_start_matches('.')))),
+            Some(Reference::Ident { name, .. }) => root(SelectionRoot::Variable(name.clone())),
+            _ => root(SelectionRoot::Variable(Arc::from(name.trim_start_matches('.')))),
         })
     }
 
     fn select(&mut self, select: &ast::Select) -> Planned {
         let operand = self.expr(&select.operand)?;
-        let key = Key::Const(Value::text(select.field.as_str()));
+        let key = SelectionKey::Const(Value::text(select.field.as_str()));
         let mut attribute = into_attribute(operand);
         attribute.qualifiers.push(Qualifier { key, is_optional: false, is_test: select.test_only });
         attribute.is_test = select.test_only;
-        Ok(Node::Attribute(Box::new(attribute)))
+        Ok(PlanNode::Attribute(Box::new(attribute)))
     }
 
     fn call(&mut self, expr: &Expr, call: &ast::Call) -> Planned {
@@ -110,8 +113,8 @@ impl Planner<'_> {
         for (index, element) in list.elements.iter().enumerate() {
             elements.push((self.expr(element)?, list.optional.contains(&index)));
         }
-        let is_const = elements.iter().all(|(node, _)| matches!(node, Node::Const(_)));
-        fold_const(Node::List(elements), is_const)
+        let is_const = elements.iter().all(|(node, _)| matches!(node, PlanNode::Const(_)));
+        fold_const(PlanNode::List(elements), is_const)
     }
 
     fn map(&mut self, entries: &[ast::MapEntry]) -> Planned {
@@ -119,9 +122,9 @@ impl Planner<'_> {
         for entry in entries {
             planned.push((self.expr(&entry.key)?, self.expr(&entry.value)?, entry.is_optional));
         }
-        let is_const = |node: &Node| matches!(node, Node::Const(_));
+        let is_const = |node: &PlanNode| matches!(node, PlanNode::Const(_));
         let all_const = planned.iter().all(|(key, value, _)| is_const(key) && is_const(value));
-        fold_const(Node::Map(planned), all_const)
+        fold_const(PlanNode::Map(planned), all_const)
     }
 
     fn message(&mut self, literal: &ast::Struct) -> Planned {
@@ -131,7 +134,7 @@ impl Planner<'_> {
             fields.push((Arc::from(field.name.as_str()), value, field.is_optional));
         }
         let type_name = literal.type_name.as_str().into();
-        Ok(Node::Message(Box::new(Message { type_name, fields })))
+        Ok(PlanNode::Message(Box::new(MessageLiteral { type_name, fields })))
     }
 
     fn fold(&mut self, fold: &Comprehension) -> Planned {
@@ -149,7 +152,7 @@ impl Planner<'_> {
         let result = self.expr(&fold.result)?;
         self.scopes.pop(&fold.accumulator);
         mark_moved(&mut step, accumulator, fold);
-        Ok(Node::Fold(Box::new(Fold {
+        Ok(PlanNode::Fold(Box::new(Fold {
             range,
             variable,
             second,
@@ -162,23 +165,27 @@ impl Planner<'_> {
     }
 }
 
-fn root(root: Root) -> Node {
-    Node::Attribute(Box::new(Attribute { root, qualifiers: Vec::new(), is_test: false }))
+fn root(root: SelectionRoot) -> PlanNode {
+    PlanNode::Attribute(Box::new(Attribute { root, qualifiers: Vec::new(), is_test: false }))
 }
 
 /// The selection that further parts are added to.
-fn into_attribute(node: Node) -> Attribute {
+fn into_attribute(node: PlanNode) -> Attribute {
     match node {
-        Node::Attribute(attribute) if !attribute.is_test => *attribute,
-        node => Attribute { root: Root::Operand(node), qualifiers: Vec::new(), is_test: false },
+        PlanNode::Attribute(attribute) if !attribute.is_test => *attribute,
+        node => {
+            Attribute { root: SelectionRoot::Operand(node), qualifiers: Vec::new(), is_test: false }
+        }
     }
 }
 
 /// A branch of `?:`.
-fn into_branch(node: Node) -> Attribute {
+fn into_branch(node: PlanNode) -> Attribute {
     match node {
-        Node::Attribute(attribute) => *attribute,
-        node => Attribute { root: Root::Operand(node), qualifiers: Vec::new(), is_test: false },
+        PlanNode::Attribute(attribute) => *attribute,
+        node => {
+            Attribute { root: SelectionRoot::Operand(node), qualifiers: Vec::new(), is_test: false }
+        }
     }
 }
 
@@ -195,40 +202,43 @@ fn literal(value: &Literal) -> Value<'static> {
 }
 
 /// Operators that are not functions; the arguments come back for any other call.
-fn special(function: &str, args: Vec<Node>) -> Result<Result<Node, Vec<Node>>, EvalError> {
+fn special(
+    function: &str,
+    args: Vec<PlanNode>,
+) -> Result<Result<PlanNode, Vec<PlanNode>>, EvalError> {
     let is_optional = matches!(function, operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT);
-    Ok(match <[Node; 2]>::try_from(args) {
+    Ok(match <[PlanNode; 2]>::try_from(args) {
         Ok(pair) => match function {
-            operators::LOGICAL_AND => Ok(Node::And(Box::new(pair))),
-            operators::LOGICAL_OR => Ok(Node::Or(Box::new(pair))),
+            operators::LOGICAL_AND => Ok(PlanNode::And(Box::new(pair))),
+            operators::LOGICAL_OR => Ok(PlanNode::Or(Box::new(pair))),
             operators::EQUALS | operators::NOT_EQUALS => {
                 let is_negated = function == operators::NOT_EQUALS;
                 let overload = if is_negated { "not_equals" } else { "equals" };
                 let cost = cost::rule(function, Some(overload));
-                Ok(Node::Equals { operands: Box::new(pair), is_negated, cost })
+                Ok(PlanNode::Equals { operands: Box::new(pair), is_negated, cost })
             }
             operators::INDEX | operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT => {
                 let [operand, key] = pair;
                 let mut attribute = into_attribute(operand);
                 let key = match key {
-                    Node::Const(value) => {
+                    PlanNode::Const(value) => {
                         super::super::run::select::check_key(&value)?;
-                        Key::Const(value)
+                        SelectionKey::Const(value)
                     }
-                    Node::Attribute(attribute) => Key::Attribute(*attribute),
-                    node => Key::Node(node),
+                    PlanNode::Attribute(attribute) => SelectionKey::Attribute(*attribute),
+                    node => SelectionKey::Node(node),
                 };
                 attribute.qualifiers.push(Qualifier { key, is_optional, is_test: false });
-                Ok(Node::Attribute(Box::new(attribute)))
+                Ok(PlanNode::Attribute(Box::new(attribute)))
             }
-            "or" => Ok(Node::OptionalOr { operands: Box::new(pair), is_value: false }),
-            "orValue" => Ok(Node::OptionalOr { operands: Box::new(pair), is_value: true }),
+            "or" => Ok(PlanNode::OptionalOr { operands: Box::new(pair), is_value: false }),
+            "orValue" => Ok(PlanNode::OptionalOr { operands: Box::new(pair), is_value: true }),
             _ => Err(pair.into()),
         },
-        Err(args) if function == operators::CONDITIONAL => match <[Node; 3]>::try_from(args) {
+        Err(args) if function == operators::CONDITIONAL => match <[PlanNode; 3]>::try_from(args) {
             Ok([condition, truthy, falsy]) => {
                 let parts = (condition, into_branch(truthy), into_branch(falsy));
-                Ok(root(Root::Conditional(Box::new(parts))))
+                Ok(root(SelectionRoot::Conditional(Box::new(parts))))
             }
             Err(args) => Err(args),
         },
@@ -240,23 +250,24 @@ fn special(function: &str, args: Vec<Node>) -> Result<Result<Node, Vec<Node>>, E
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
-fn function_call(function: &str, overload: Option<&'static str>, args: Vec<Node>) -> Planned {
+fn function_call(function: &str, overload: Option<&'static str>, args: Vec<PlanNode>) -> Planned {
     let args = match member_of_constants(overload, args)? {
         Ok(node) => return Ok(node),
         Err(args) => args,
     };
     let Some(body) = functions::lookup(function) else {
-        return Ok(Node::Error(EvalError::new(format!("no such overload: {function}"))));
+        return Ok(PlanNode::Error(EvalError::new(format!("no such overload: {function}"))));
     };
     let regex = match args.as_slice() {
-        [_, Node::Const(Value::String(pattern))] | [_, Node::Const(Value::String(pattern)), _]
+        [_, PlanNode::Const(Value::String(pattern))]
+        | [_, PlanNode::Const(Value::String(pattern)), _]
             if matches!(function, "matches" | "find" | "findAll") =>
         {
             Some(functions::compile_regex(pattern)?)
         }
         _ => None,
     };
-    if let [Node::Const(value)] = args.as_slice()
+    if let [PlanNode::Const(value)] = args.as_slice()
         && CONVERSIONS.contains(&function)
     {
         let mut value = [value.clone()];
@@ -269,12 +280,12 @@ fn function_call(function: &str, overload: Option<&'static str>, args: Vec<Node>
             work: &work,
             args: &mut value,
         };
-        return body(&mut call).map(Node::Const);
+        return body(&mut call).map(PlanNode::Const);
     }
     let cost = cost::rule(function, overload);
     let is_lenient = function == operators::NOT_STRICTLY_FALSE;
     let function = Arc::from(function);
-    Ok(Node::Call(Box::new(Call {
+    Ok(PlanNode::Call(Box::new(PlannedCall {
         function,
         overload,
         body,
@@ -289,19 +300,19 @@ fn function_call(function: &str, overload: Option<&'static str>, args: Vec<Node>
 /// `x in [constants]` as a look-up, which costs nothing.
 fn member_of_constants(
     overload: Option<&str>,
-    args: Vec<Node>,
-) -> Result<Result<Node, Vec<Node>>, EvalError> {
-    let [_, Node::Const(Value::List(list))] = args.as_slice() else { return Ok(Err(args)) };
+    args: Vec<PlanNode>,
+) -> Result<Result<PlanNode, Vec<PlanNode>>, EvalError> {
+    let [_, PlanNode::Const(Value::List(list))] = args.as_slice() else { return Ok(Err(args)) };
     if overload != Some("in_list") {
         return Ok(Err(args));
     }
     if list.is_empty() {
-        return Ok(Ok(Node::Const(Value::Bool(false))));
+        return Ok(Ok(PlanNode::Const(Value::Bool(false))));
     }
     let Some(set) = constant_set(list)? else { return Ok(Err(args)) };
     let mut args = args.into_iter();
     match args.next() {
-        Some(value) => Ok(Ok(Node::Member { value: Box::new(value), set: Arc::new(set) })),
+        Some(value) => Ok(Ok(PlanNode::Member { value: Box::new(value), set: Arc::new(set) })),
         None => Ok(Err(Vec::new())),
     }
 }
@@ -325,26 +336,26 @@ fn constant_set(list: &List<'static>) -> Result<Option<Entries<'static>>, EvalEr
 }
 
 /// A literal of constants as a constant.
-fn fold_const(node: Node, is_const: bool) -> Planned {
+fn fold_const(node: PlanNode, is_const: bool) -> Planned {
     if !is_const {
         return Ok(node);
     }
     match constant(&node)? {
-        Some(value) => Ok(Node::Const(value)),
+        Some(value) => Ok(PlanNode::Const(value)),
         None => Ok(node),
     }
 }
 
-fn constant(node: &Node) -> Result<Option<Value<'static>>, EvalError> {
+fn constant(node: &PlanNode) -> Result<Option<Value<'static>>, EvalError> {
     match node {
-        Node::List(elements) => {
+        PlanNode::List(elements) => {
             if elements.iter().any(|(_, is_optional)| *is_optional) {
                 return Ok(None);
             }
             let values = elements.iter().filter_map(|(node, _)| const_value(node)).collect();
             Ok(Some(Value::list(values)))
         }
-        Node::Map(nodes) if nodes.iter().all(|(_, _, is_optional)| !is_optional) => {
+        PlanNode::Map(nodes) if nodes.iter().all(|(_, _, is_optional)| !is_optional) => {
             let mut entries = Entries::default();
             for (key, value) in
                 nodes.iter().filter_map(|(k, v, _)| const_value(k).zip(const_value(v)))
@@ -357,27 +368,27 @@ fn constant(node: &Node) -> Result<Option<Value<'static>>, EvalError> {
     }
 }
 
-fn const_value(node: &Node) -> Option<Value<'static>> {
+fn const_value(node: &PlanNode) -> Option<Value<'static>> {
     match node {
-        Node::Const(value) => Some(value.clone()),
+        PlanNode::Const(value) => Some(value.clone()),
         _ => None,
     }
 }
 
 /// Lets `accumulator + x` and `insert(accumulator, ...)` at the end of a step take the accumulator
 /// instead of a copy.
-fn mark_moved(step: &mut Node, slot: usize, fold: &Comprehension) {
+fn mark_moved(step: &mut PlanNode, slot: usize, fold: &Comprehension) {
     match step {
-        Node::Call(call) if matches!(&*call.function, operators::ADD | "cel.@mapInsert") => {
+        PlanNode::Call(call) if matches!(&*call.function, operators::ADD | "cel.@mapInsert") => {
             let is_first = call.args.first().is_some_and(|node| is_slot(node, slot));
             if is_first && accumulator_uses(&fold.step, &fold.accumulator) <= 2 && is_macro(fold) {
                 call.moved_slot = Some(slot);
             }
         }
-        Node::Attribute(attribute) => {
-            if let Root::Conditional(parts) = &mut attribute.root {
+        PlanNode::Attribute(attribute) => {
+            if let SelectionRoot::Conditional(parts) = &mut attribute.root {
                 for branch in [&mut parts.1, &mut parts.2] {
-                    if let Root::Operand(node) = &mut branch.root {
+                    if let SelectionRoot::Operand(node) = &mut branch.root {
                         mark_moved(node, slot, fold);
                     }
                 }
@@ -387,9 +398,9 @@ fn mark_moved(step: &mut Node, slot: usize, fold: &Comprehension) {
     }
 }
 
-fn is_slot(node: &Node, wanted: usize) -> bool {
-    matches!(node, Node::Attribute(attribute)
-        if attribute.qualifiers.is_empty() && matches!(attribute.root, Root::Slot(slot) if slot == wanted))
+fn is_slot(node: &PlanNode, wanted: usize) -> bool {
+    matches!(node, PlanNode::Attribute(attribute)
+        if attribute.qualifiers.is_empty() && matches!(attribute.root, SelectionRoot::Slot(slot) if slot == wanted))
 }
 
 /// Whether no text of an expression can name the accumulator.

@@ -6,13 +6,13 @@ use super::super::map::Map;
 use super::super::plan::Fold;
 use super::super::value::Value;
 use super::select::is_composed;
-use super::{Run, Slot, Step};
+use super::{EvalResult, Evaluation, FoldVariable};
 
-impl<'a> Run<'_, 'a> {
+impl<'a> Evaluation<'_, 'a> {
     /// Value of a fold.
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> Step<'a> {
+    pub(super) fn fold(&mut self, fold: &'a Fold) -> EvalResult<'a> {
         let range = self.eval(&fold.range)?;
-        self.bind(fold.accumulator, Slot::Late(&fold.init));
+        self.bind(fold.accumulator, FoldVariable::Late(&fold.init));
         match (&range, fold.second) {
             (Value::List(list), _) => self.fold_list(fold, list)?,
             (Value::Map(map), _) => self.fold_map(fold, map)?,
@@ -30,7 +30,7 @@ impl<'a> Run<'_, 'a> {
             }
         }
         let result = self.eval(&fold.result);
-        self.bind(fold.accumulator, Slot::Unset);
+        self.bind(fold.accumulator, FoldVariable::Unset);
         result
     }
 
@@ -41,10 +41,10 @@ impl<'a> Run<'_, 'a> {
             }
             match fold.second {
                 Some(second) => {
-                    self.bind(fold.variable, Slot::Bound(Ok(Value::Int(index as i64))));
-                    self.bind(second, Slot::Bound(item));
+                    self.bind(fold.variable, FoldVariable::Bound(Ok(Value::Int(index as i64))));
+                    self.bind(second, FoldVariable::Bound(item));
                 }
-                None => self.bind(fold.variable, Slot::Bound(item)),
+                None => self.bind(fold.variable, FoldVariable::Bound(item)),
             }
             if !self.iteration(fold)? {
                 break;
@@ -59,9 +59,9 @@ impl<'a> Run<'_, 'a> {
         for (index, key) in map.keys().into_iter().enumerate() {
             if let Some(second) = fold.second {
                 let value = map.value_at(index, &key);
-                self.bind(second, Slot::Bound(value));
+                self.bind(second, FoldVariable::Bound(value));
             }
-            self.bind(fold.variable, Slot::Bound(Ok(key)));
+            self.bind(fold.variable, FoldVariable::Bound(Ok(key)));
             if !self.iteration(fold)? {
                 break;
             }
@@ -82,9 +82,9 @@ impl<'a> Run<'_, 'a> {
                     Ok(name @ Value::String(_)) => self.part(all, name)?,
                     _ => Err(EvalError::no_such_overload()),
                 };
-                self.bind(second, Slot::Bound(named));
+                self.bind(second, FoldVariable::Bound(named));
             }
-            self.bind(fold.variable, Slot::Bound(value));
+            self.bind(fold.variable, FoldVariable::Bound(value));
             if !self.iteration(fold)? {
                 break;
             }
@@ -100,7 +100,7 @@ impl<'a> Run<'_, 'a> {
             return Ok(false);
         }
         let value = self.operand(&fold.step)?;
-        self.bind(fold.accumulator, Slot::Bound(value));
+        self.bind(fold.accumulator, FoldVariable::Bound(value));
         Ok(true)
     }
 }

@@ -14,7 +14,7 @@ use super::list::List;
 use super::map::{Entries, Map};
 use super::messages;
 use super::patches;
-use super::plan::{Call, Message, Node};
+use super::plan::{MessageLiteral, PlanNode, PlannedCall};
 use super::program::Program;
 use super::value::Value;
 use super::work::WorkBudget;
@@ -27,23 +27,23 @@ const VARIABLE_DEPTH: usize = 4;
 const MAX_VARIABLES_DEPTH: usize = 200;
 
 /// The value of a step.
-pub(crate) type Step<'a> = Result<Value<'a>, EvalError>;
+pub(crate) type EvalResult<'a> = Result<Value<'a>, EvalError>;
 
 /// A variable of a fold.
 #[derive(Debug, Default)]
-pub(crate) enum Slot<'a> {
+pub(crate) enum FoldVariable<'a> {
     /// Not bound.
     #[default]
     Unset,
     /// An accumulator whose first value is evaluated at the first use.
-    Late(&'a Node),
+    Late(&'a PlanNode),
     /// A value or an error.
-    Bound(Step<'a>),
+    Bound(EvalResult<'a>),
 }
 
 /// An evaluation.
 #[derive(Debug)]
-pub(crate) struct Run<'r, 'a> {
+pub(crate) struct Evaluation<'r, 'a> {
     values: &'r [(Arc<str>, Value<'a>)],
     pub(crate) composed: Option<Composed<'a>>,
     /// The composed variable that ended the evaluation, because there is no stack for the
@@ -52,26 +52,26 @@ pub(crate) struct Run<'r, 'a> {
     work: &'r WorkBudget,
     /// Levels of this expression and of those that read this expression as a variable.
     depth: usize,
-    slots: Vec<Slot<'a>>,
+    slots: Vec<FoldVariable<'a>>,
     cost: u64,
     limit: u64,
 }
 
-impl<'r, 'a> Run<'r, 'a> {
+impl<'r, 'a> Evaluation<'r, 'a> {
     /// An evaluation of a program with variables and limits.
     pub(crate) fn new(
         program: &Program,
         values: &'r [(Arc<str>, Value<'a>)],
         limit: u64,
         work: &'r WorkBudget,
-    ) -> Run<'r, 'a> {
-        let slots = std::iter::repeat_with(Slot::default).take(program.slots()).collect();
+    ) -> Evaluation<'r, 'a> {
+        let slots = std::iter::repeat_with(FoldVariable::default).take(program.slots()).collect();
         let depth = program.depth();
-        Run { values, composed: None, pending: None, work, depth, slots, cost: 0, limit }
+        Evaluation { values, composed: None, pending: None, work, depth, slots, cost: 0, limit }
     }
 
     /// Computes a composed variable within this evaluation, if the stack allows that.
-    fn compute(&mut self, index: usize) -> Step<'a> {
+    fn compute(&mut self, index: usize) -> EvalResult<'a> {
         let Some(composed) = &mut self.composed else { return Err(EvalError::no_such_overload()) };
         let depth = self.depth.saturating_add(composed.depth(index)).saturating_add(VARIABLE_DEPTH);
         if depth > MAX_VARIABLES_DEPTH {
@@ -79,7 +79,7 @@ impl<'r, 'a> Run<'r, 'a> {
             return Err(EvalError::CostLimitExceeded);
         }
         if let Some(program) = composed.begin(index) {
-            let mut inner = Run::new(program, self.values, self.limit, self.work);
+            let mut inner = Evaluation::new(program, self.values, self.limit, self.work);
             (inner.composed, inner.depth) = (self.composed.take(), depth);
             let result = inner.eval(program.root());
             let (cost, pending) = (inner.cost, inner.pending);
@@ -109,56 +109,56 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// Value of a fold's variable.
-    pub(crate) fn slot(&mut self, index: usize) -> Step<'a> {
+    pub(crate) fn slot(&mut self, index: usize) -> EvalResult<'a> {
         let late = match self.slots.get(index) {
-            Some(Slot::Bound(value)) => return value.clone(),
-            Some(Slot::Late(node)) => *node,
+            Some(FoldVariable::Bound(value)) => return value.clone(),
+            Some(FoldVariable::Late(node)) => *node,
             _ => {
                 return Err(EvalError::Static("no such attribute(s): variable of a comprehension"));
             }
         };
         let value = self.eval(late);
-        self.bind(index, Slot::Bound(value.clone()));
+        self.bind(index, FoldVariable::Bound(value.clone()));
         value
     }
 
     #[inline]
-    fn bind(&mut self, index: usize, value: Slot<'a>) {
+    fn bind(&mut self, index: usize, value: FoldVariable<'a>) {
         if let Some(slot) = self.slots.get_mut(index) {
             *slot = value;
         }
     }
 
     /// Value of a step.
-    pub(crate) fn eval(&mut self, node: &'a Node) -> Step<'a> {
+    pub(crate) fn eval(&mut self, node: &'a PlanNode) -> EvalResult<'a> {
         match node {
-            Node::Const(value) => Ok(value.clone()),
-            Node::Attribute(attribute) => self.attribute(attribute),
-            Node::And(terms) => self.logical(terms, false),
-            Node::Or(terms) => self.logical(terms, true),
-            Node::Equals { operands, is_negated, cost } => {
+            PlanNode::Const(value) => Ok(value.clone()),
+            PlanNode::Attribute(attribute) => self.attribute(attribute),
+            PlanNode::And(terms) => self.logical(terms, false),
+            PlanNode::Or(terms) => self.logical(terms, true),
+            PlanNode::Equals { operands, is_negated, cost } => {
                 self.equals(operands, *is_negated, *cost)
             }
-            Node::Call(call) => self.call(call),
-            Node::Member { value, set } => {
+            PlanNode::Call(call) => self.call(call),
+            PlanNode::Member { value, set } => {
                 let value = self.eval(value)?;
                 Ok(Value::Bool(set.get(&value).is_some()))
             }
-            Node::OptionalOr { operands, is_value } => self.optional_or(operands, *is_value),
-            Node::List(elements) => self.list(elements),
-            Node::Map(entries) => self.map(entries),
-            Node::Message(message) => {
+            PlanNode::OptionalOr { operands, is_value } => self.optional_or(operands, *is_value),
+            PlanNode::List(elements) => self.list(elements),
+            PlanNode::Map(entries) => self.map(entries),
+            PlanNode::Message(message) => {
                 let result = self.message(message);
                 self.constructed(cost::STRUCT, result)
             }
-            Node::Fold(fold) => self.fold(fold),
-            Node::Error(error) => Err(error.clone()),
+            PlanNode::Fold(fold) => self.fold(fold),
+            PlanNode::Error(error) => Err(error.clone()),
         }
     }
 
     /// `&&` and `||`: a term with the value `decisive` decides, an error counts only if no term
     /// does.
-    fn logical(&mut self, terms: &'a [Node; 2], decisive: bool) -> Step<'a> {
+    fn logical(&mut self, terms: &'a [PlanNode; 2], decisive: bool) -> EvalResult<'a> {
         let mut error = None;
         for term in terms {
             match self.eval(term) {
@@ -172,7 +172,12 @@ impl<'r, 'a> Run<'r, 'a> {
         error.map_or(Ok(Value::Bool(!decisive)), Err)
     }
 
-    fn equals(&mut self, operands: &'a [Node; 2], is_negated: bool, rule: CostRule) -> Step<'a> {
+    fn equals(
+        &mut self,
+        operands: &'a [PlanNode; 2],
+        is_negated: bool,
+        rule: CostRule,
+    ) -> EvalResult<'a> {
         let [left, right] = operands;
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         let error = left.as_ref().err().or(right.as_ref().err()).cloned();
@@ -188,14 +193,14 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Value of an operand that is evaluated even if another operand is an error; only a fatal
     /// error ends the evaluation.
-    fn operand(&mut self, node: &'a Node) -> Result<Step<'a>, EvalError> {
+    fn operand(&mut self, node: &'a PlanNode) -> Result<EvalResult<'a>, EvalError> {
         match self.eval(node) {
             Err(error) if error.is_fatal() => Err(error),
             other => Ok(other),
         }
     }
 
-    fn call(&mut self, call: &'a Call) -> Step<'a> {
+    fn call(&mut self, call: &'a PlannedCall) -> EvalResult<'a> {
         match call.args.as_slice() {
             [one] => {
                 let one = self.operand(one)?;
@@ -232,9 +237,9 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Takes an accumulator out of its slot; the step that reads the accumulator writes the next
     /// one.
-    fn moved(&mut self, slot: usize) -> Result<Step<'a>, EvalError> {
-        if let Some(bound @ Slot::Bound(Ok(_))) = self.slots.get_mut(slot)
-            && let Slot::Bound(value) = std::mem::take(bound)
+    fn moved(&mut self, slot: usize) -> Result<EvalResult<'a>, EvalError> {
+        if let Some(bound @ FoldVariable::Bound(Ok(_))) = self.slots.get_mut(slot)
+            && let FoldVariable::Bound(value) = std::mem::take(bound)
         {
             self.charge(1)?;
             return Ok(value);
@@ -246,10 +251,10 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn apply(
         &mut self,
-        call: &'a Call,
+        call: &'a PlannedCall,
         args: &mut [Value<'a>],
         error: Option<EvalError>,
-    ) -> Step<'a> {
+    ) -> EvalResult<'a> {
         let needs_args =
             !matches!(call.cost, CostRule::Fixed(_) | CostRule::ListResult | CostRule::Join);
         if needs_args {
@@ -283,7 +288,7 @@ impl<'r, 'a> Run<'r, 'a> {
         result
     }
 
-    fn optional_or(&mut self, operands: &'a [Node; 2], is_value: bool) -> Step<'a> {
+    fn optional_or(&mut self, operands: &'a [PlanNode; 2], is_value: bool) -> EvalResult<'a> {
         let [left, right] = operands;
         match self.eval(left)? {
             Value::Optional(Some(content)) if is_value => Ok((*content).clone()),
@@ -293,20 +298,20 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    fn list(&mut self, elements: &'a [(Node, bool)]) -> Step<'a> {
+    fn list(&mut self, elements: &'a [(PlanNode, bool)]) -> EvalResult<'a> {
         let result = self.list_elements(elements);
         self.constructed(cost::LIST, result)
     }
 
     /// A literal with its cost, which an error within it has as well.
-    fn constructed(&mut self, cost: u64, result: Step<'a>) -> Step<'a> {
+    fn constructed(&mut self, cost: u64, result: EvalResult<'a>) -> EvalResult<'a> {
         if !matches!(&result, Err(error) if error.is_fatal()) {
             self.charge(cost)?;
         }
         result
     }
 
-    fn list_elements(&mut self, elements: &'a [(Node, bool)]) -> Step<'a> {
+    fn list_elements(&mut self, elements: &'a [(PlanNode, bool)]) -> EvalResult<'a> {
         let mut values = Vec::with_capacity(elements.len());
         for (node, is_optional) in elements {
             match (self.eval(node)?, is_optional) {
@@ -326,12 +331,12 @@ impl<'r, 'a> Run<'r, 'a> {
         Ok(Value::List(List::from(values)))
     }
 
-    fn map(&mut self, entries: &'a [(Node, Node, bool)]) -> Step<'a> {
+    fn map(&mut self, entries: &'a [(PlanNode, PlanNode, bool)]) -> EvalResult<'a> {
         let result = self.map_entries(entries);
         self.constructed(cost::MAP, result)
     }
 
-    fn map_entries(&mut self, nodes: &'a [(Node, Node, bool)]) -> Step<'a> {
+    fn map_entries(&mut self, nodes: &'a [(PlanNode, PlanNode, bool)]) -> EvalResult<'a> {
         let mut entries = Entries::default();
         for (key, value, is_optional) in nodes {
             let key = self.eval(key)?;
@@ -348,7 +353,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Ok(Value::Map(Map::Entries(Arc::new(entries))))
     }
 
-    fn message(&mut self, message: &'a Message) -> Step<'a> {
+    fn message(&mut self, message: &'a MessageLiteral) -> EvalResult<'a> {
         let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(message.fields.len());
         for (name, node, is_optional) in &message.fields {
             match (self.eval(node)?, is_optional) {

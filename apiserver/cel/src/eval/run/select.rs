@@ -2,12 +2,12 @@
 
 use super::super::error::EvalError;
 use super::super::list::List;
-use super::super::patches::Literal;
-use super::super::plan::{Attribute, Key, Qualifier, Root};
+use super::super::patches::PolicyLiteral;
+use super::super::plan::{Attribute, Qualifier, SelectionKey, SelectionRoot};
 use super::super::program;
 use super::super::value::{Opaque, Value};
 use super::composed::Marker;
-use super::{Run, Step};
+use super::{EvalResult, Evaluation};
 
 /// The state of a chain of selections.
 enum Chain<'a> {
@@ -17,14 +17,14 @@ enum Chain<'a> {
     Absent,
 }
 
-impl<'a> Run<'_, 'a> {
+impl<'a> Evaluation<'_, 'a> {
     /// Value of a selection, with the cost of the root; a presence test has no cost for that.
     #[inline]
-    pub(crate) fn attribute(&mut self, attribute: &'a Attribute) -> Step<'a> {
+    pub(crate) fn attribute(&mut self, attribute: &'a Attribute) -> EvalResult<'a> {
         let result = match &attribute.root {
             // A name alone, the commonest selection, is the value, also if the value is an
             // optional.
-            Root::Slot(slot) if attribute.qualifiers.is_empty() => self.slot(*slot),
+            SelectionRoot::Slot(slot) if attribute.qualifiers.is_empty() => self.slot(*slot),
             _ => self.resolve(attribute),
         };
         if let Err(fatal) = &result
@@ -38,7 +38,7 @@ impl<'a> Run<'_, 'a> {
 
     /// Value of a selection without the cost of the root, as branches of `?:` and keys are
     /// resolved.
-    pub(crate) fn resolve(&mut self, attribute: &'a Attribute) -> Step<'a> {
+    pub(crate) fn resolve(&mut self, attribute: &'a Attribute) -> EvalResult<'a> {
         let value = match self.chain(attribute)? {
             Chain::Value(value, true) => Value::some(value),
             Chain::Value(value, false) => value,
@@ -52,13 +52,13 @@ impl<'a> Run<'_, 'a> {
 
     fn chain(&mut self, attribute: &'a Attribute) -> Result<Chain<'a>, EvalError> {
         let root = match &attribute.root {
-            Root::Variable(name) => match program::find(self.values, name) {
+            SelectionRoot::Variable(name) => match program::find(self.values, name) {
                 Some(value) => unwrapped(value.clone()),
                 None => return Err(EvalError::new(format!("no such attribute(s): {name}"))),
             },
-            Root::Slot(slot) => unwrapped(self.slot(*slot)?),
-            Root::Operand(node) => unwrapped(self.eval(node)?),
-            Root::Conditional(parts) => {
+            SelectionRoot::Slot(slot) => unwrapped(self.slot(*slot)?),
+            SelectionRoot::Operand(node) => unwrapped(self.eval(node)?),
+            SelectionRoot::Conditional(parts) => {
                 let (condition, truthy, falsy) = &**parts;
                 match self.eval(condition)? {
                     Value::Bool(true) => self.branch(truthy)?,
@@ -86,7 +86,11 @@ impl<'a> Run<'_, 'a> {
     }
 
     /// A part of a value; a composed variable is computed here at the first use.
-    fn select(&mut self, value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
+    fn select(
+        &mut self,
+        value: &Value<'a>,
+        key: &Value<'a>,
+    ) -> Result<SelectedPart<'a>, EvalError> {
         let name = match (value, key) {
             (Value::Opaque(opaque), Value::String(name)) if is_composed(opaque) => name,
             (_, Value::String(name)) => {
@@ -98,16 +102,19 @@ impl<'a> Run<'_, 'a> {
         };
         match self.composed.as_ref().and_then(|composed| composed.find(name)) {
             Some(index) => match self.composed.as_ref().and_then(|all| all.value(index)) {
-                Some(value) => value.map(Part::Found),
-                None => self.compute(index).map(Part::Found),
+                Some(value) => value.map(SelectedPart::Found),
+                None => self.compute(index).map(SelectedPart::Found),
             },
-            None => Ok(Part::Missing(missing("no such key", key))),
+            None => Ok(SelectedPart::Missing(missing("no such key", key))),
         }
     }
 
     /// A part; bytes are decoded anew each time that the data are read.
-    fn decoded(&self, part: Result<Part<'a>, EvalError>) -> Result<Part<'a>, EvalError> {
-        if let Ok(Part::Found(Value::Bytes(bytes))) = &part {
+    fn decoded(
+        &self,
+        part: Result<SelectedPart<'a>, EvalError>,
+    ) -> Result<SelectedPart<'a>, EvalError> {
+        if let Ok(SelectedPart::Found(Value::Bytes(bytes))) = &part {
             self.work.copy(bytes.len())?;
         }
         part
@@ -118,10 +125,10 @@ impl<'a> Run<'_, 'a> {
         &mut self,
         value: &Value<'a>,
         key: &Value<'a>,
-    ) -> Result<Step<'a>, EvalError> {
+    ) -> Result<EvalResult<'a>, EvalError> {
         match self.select(value, key) {
-            Ok(Part::Found(value)) => Ok(Ok(value)),
-            Ok(Part::Missing(error)) => Ok(Err(error)),
+            Ok(SelectedPart::Found(value)) => Ok(Ok(value)),
+            Ok(SelectedPart::Missing(error)) => Ok(Err(error)),
             Err(fatal) if fatal.is_fatal() => Err(fatal),
             Err(error) => Ok(Err(error)),
         }
@@ -135,40 +142,42 @@ impl<'a> Run<'_, 'a> {
         qualifier: &'a Qualifier,
         is_optional: bool,
     ) -> Result<Option<Value<'a>>, EvalError> {
-        if let (Key::Const(key), false, false) = (&qualifier.key, qualifier.is_test, is_optional) {
+        if let (SelectionKey::Const(key), false, false) =
+            (&qualifier.key, qualifier.is_test, is_optional)
+        {
             let found = self.select(&value, key);
             self.charge(1)?;
             return match found? {
-                Part::Found(value) => Ok(Some(value)),
-                Part::Missing(error) => Err(error),
+                SelectedPart::Found(value) => Ok(Some(value)),
+                SelectedPart::Missing(error) => Err(error),
             };
         }
         let computed = match &qualifier.key {
-            Key::Const(_) => Ok(None),
-            Key::Attribute(attribute) => self.resolve(attribute).map(Some),
-            Key::Node(node) => self.eval(node).map(Some),
+            SelectionKey::Const(_) => Ok(None),
+            SelectionKey::Attribute(attribute) => self.resolve(attribute).map(Some),
+            SelectionKey::Node(node) => self.eval(node).map(Some),
         };
         let found = match (&computed, &qualifier.key) {
             (Ok(Some(key)), _) => check_key(key).and_then(|()| self.select(&value, key)),
-            (Ok(None), Key::Const(key)) => self.select(&value, key),
+            (Ok(None), SelectionKey::Const(key)) => self.select(&value, key),
             (Err(fatal), _) if fatal.is_fatal() => return Err(fatal.clone()),
             (Err(error), _) => Err(error.clone()),
-            (Ok(None), _) => Ok(Part::Missing(EvalError::no_such_overload())),
+            (Ok(None), _) => Ok(SelectedPart::Missing(EvalError::no_such_overload())),
         };
         if qualifier.is_test {
             self.charge(1)?;
-            let is_present = matches!(found?, Part::Found(_));
+            let is_present = matches!(found?, SelectedPart::Found(_));
             return Ok((is_present || !is_optional).then_some(Value::Bool(is_present)));
         }
         match found {
-            Ok(Part::Missing(_)) if is_optional => Ok(None),
+            Ok(SelectedPart::Missing(_)) if is_optional => Ok(None),
             // An optional selection that fails is not observed by cel-go's cost tracker.
             Err(error) if is_optional => Err(error),
             other => {
                 self.charge(1)?;
                 match other? {
-                    Part::Found(value) => Ok(Some(value)),
-                    Part::Missing(error) => Err(error),
+                    SelectedPart::Found(value) => Ok(Some(value)),
+                    SelectedPart::Missing(error) => Err(error),
                 }
             }
         }
@@ -178,7 +187,7 @@ impl<'a> Run<'_, 'a> {
 /// Whether the root of a selection costs 1: not that of a presence test, and not the choice between
 /// branches.
 fn has_cost(attribute: &Attribute) -> bool {
-    !attribute.is_test && !matches!(attribute.root, Root::Conditional(_))
+    !attribute.is_test && !matches!(attribute.root, SelectionRoot::Conditional(_))
 }
 
 /// A root; an optional is opened and makes the chain optional.
@@ -196,7 +205,7 @@ fn unwrapped(value: Value<'_>) -> Chain<'_> {
 }
 
 /// A part, or the error for an absent part.
-enum Part<'a> {
+enum SelectedPart<'a> {
     Found(Value<'a>),
     Missing(EvalError),
 }
@@ -216,35 +225,36 @@ pub(super) fn is_composed(value: &std::sync::Arc<dyn Opaque>) -> bool {
     value.as_any().is::<Marker>()
 }
 
-fn select<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
+fn select<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<SelectedPart<'a>, EvalError> {
     match value {
-        Value::Map(map) => Ok(map
-            .find(key)?
-            .map_or_else(|| Part::Missing(missing("no such key", key)), Part::Found)),
+        Value::Map(map) => Ok(map.find(key)?.map_or_else(
+            || SelectedPart::Missing(missing("no such key", key)),
+            SelectedPart::Found,
+        )),
         Value::List(list) => element(list, key),
         Value::Opaque(_) => {
-            let literal = Literal::of(value);
+            let literal = PolicyLiteral::of(value);
             let found = match key {
                 Value::String(name) => literal.and_then(|literal| literal.field(name)),
                 _ => None,
             };
-            let found = found.cloned().map(Part::Found);
-            Ok(found.unwrap_or_else(|| Part::Missing(missing("no such key", key))))
+            let found = found.cloned().map(SelectedPart::Found);
+            Ok(found.unwrap_or_else(|| SelectedPart::Missing(missing("no such key", key))))
         }
-        _ => Ok(Part::Missing(missing("no such key", key))),
+        _ => Ok(SelectedPart::Missing(missing("no such key", key))),
     }
 }
 
-fn element<'a>(list: &List<'a>, key: &Value<'a>) -> Result<Part<'a>, EvalError> {
+fn element<'a>(list: &List<'a>, key: &Value<'a>) -> Result<SelectedPart<'a>, EvalError> {
     let index = list_index(key)?;
     let Some(item) = usize::try_from(index).ok().and_then(|index| list.get(index)) else {
-        return Ok(Part::Missing(missing("index out of bounds", key)));
+        return Ok(SelectedPart::Missing(missing("index out of bounds", key)));
     };
     // An array of the data takes an index of type int only.
     if matches!(list, List::Json(..)) && !matches!(key, Value::Int(_)) {
         return Err(missing("unsupported index", key));
     }
-    item.map(Part::Found)
+    item.map(SelectedPart::Found)
 }
 
 /// An index of a list; a double or uint without a fraction is an index.

@@ -27,7 +27,7 @@ pub(super) struct Flags {
 
 /// A group that is not closed yet.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct OpenGroup {
     /// Flags to be restored after the group.
     flags: Flags,
     /// Offset of the group's text in the output.
@@ -70,9 +70,9 @@ pub(super) struct Parser<'p> {
     pub(super) rest: &'p str,
     pub(super) out: String,
     pub(super) flags: Flags,
-    groups: Vec<Group>,
+    groups: Vec<OpenGroup>,
     /// Groups of the top level and of the innermost open group.
-    current: Group,
+    current: OpenGroup,
     item: Option<Item>,
     /// The pattern from the repetition on that was read just before.
     last_repetition: Option<&'p str>,
@@ -88,7 +88,7 @@ pub(super) fn translate(pattern: &str) -> Result<(String, Weight), SyntaxError> 
         out: String::with_capacity(pattern.len() * 2),
         flags: Flags::default(),
         groups: Vec::new(),
-        current: Group::default(),
+        current: OpenGroup::default(),
         item: None,
         last_repetition: None,
         wrapped: 0,
@@ -222,7 +222,8 @@ impl<'p> Parser<'p> {
     /// Opens a group whose end restores `flags`. No group captures: only the whole match matters.
     pub(super) fn push_group(&mut self, flags: Flags) {
         self.end_item();
-        let group = Group { flags, start: self.out.len(), repeats: 1, weight: Weight::default() };
+        let group =
+            OpenGroup { flags, start: self.out.len(), repeats: 1, weight: Weight::default() };
         self.groups.push(std::mem::replace(&mut self.current, group));
         self.out.push_str("(?:");
     }

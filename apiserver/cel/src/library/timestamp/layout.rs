@@ -6,7 +6,7 @@ use super::civil::{Civil, SECONDS_PER_DAY};
 use super::{NANOS_PER_SECOND, Timestamp};
 
 /// A part of a layout: literal text before a field, and the field.
-type Element = (&'static str, Field);
+type Element = (&'static str, TimeField);
 
 /// A layout: its text in Go's notation, and its parts.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub(super) struct Layout {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum TimeField {
     Year,
     Month,
     Day,
@@ -28,30 +28,30 @@ enum Field {
     Zone,
 }
 
-impl Field {
+impl TimeField {
     /// The field in Go's notation.
     fn notation(self) -> &'static str {
         match self {
-            Field::Year => "2006",
-            Field::Month => "01",
-            Field::Day => "02",
-            Field::Hour => "15",
-            Field::Minute => "04",
-            Field::Second => "05",
-            Field::Micro => ".000000",
-            Field::Zone => "Z07:00",
+            TimeField::Year => "2006",
+            TimeField::Month => "01",
+            TimeField::Day => "02",
+            TimeField::Hour => "15",
+            TimeField::Minute => "04",
+            TimeField::Second => "05",
+            TimeField::Micro => ".000000",
+            TimeField::Zone => "Z07:00",
         }
     }
 }
 
 const DATE_AND_TIME: &[Element] = &[
-    ("", Field::Year),
-    ("-", Field::Month),
-    ("-", Field::Day),
-    ("T", Field::Hour),
-    (":", Field::Minute),
-    (":", Field::Second),
-    ("", Field::Zone),
+    ("", TimeField::Year),
+    ("-", TimeField::Month),
+    ("-", TimeField::Day),
+    ("T", TimeField::Hour),
+    (":", TimeField::Minute),
+    (":", TimeField::Second),
+    ("", TimeField::Zone),
 ];
 
 /// `time.RFC3339`
@@ -62,14 +62,14 @@ pub(super) const RFC3339: Layout =
 pub(super) const RFC3339_MICRO: Layout = Layout {
     text: "2006-01-02T15:04:05.000000Z07:00",
     elements: &[
-        ("", Field::Year),
-        ("-", Field::Month),
-        ("-", Field::Day),
-        ("T", Field::Hour),
-        (":", Field::Minute),
-        (":", Field::Second),
-        ("", Field::Micro),
-        ("", Field::Zone),
+        ("", TimeField::Year),
+        ("-", TimeField::Month),
+        ("-", TimeField::Day),
+        ("T", TimeField::Hour),
+        (":", TimeField::Minute),
+        (":", TimeField::Second),
+        ("", TimeField::Micro),
+        ("", TimeField::Zone),
     ],
 };
 
@@ -83,7 +83,7 @@ pub(super) const FULL_DATE: Layout =
 
 /// Fields of a time that is being read.
 #[derive(Debug, Default)]
-struct Fields {
+struct TimeFields {
     year: i64,
     month: i64,
     day: i64,
@@ -93,7 +93,7 @@ struct Fields {
 }
 
 /// Cause that a field cannot be read.
-enum Failure {
+enum FieldFailure {
     /// The text does not have the form.
     Form,
     /// The number is out of range; the name of the field.
@@ -103,18 +103,20 @@ enum Failure {
 /// The time of a text. Positions are those of bytes: Go cuts texts anywhere.
 pub(super) fn parse(layout: Layout, text: &str) -> Result<Timestamp, String> {
     let mut rest = text.as_bytes();
-    let mut fields = Fields::default();
-    let has_fraction = layout.elements.iter().any(|(_, field)| *field == Field::Micro);
+    let mut fields = TimeFields::default();
+    let has_fraction = layout.elements.iter().any(|(_, field)| *field == TimeField::Micro);
     for &(prefix, field) in layout.elements {
         rest = skip(rest, prefix).map_err(|left| cannot_parse(layout, text, left, prefix))?;
         match read(&mut fields, field, rest) {
             // A fraction that no layout names may follow the seconds.
-            Ok(after) if field == Field::Second && !has_fraction => {
+            Ok(after) if field == TimeField::Second && !has_fraction => {
                 rest = read_fraction(&mut fields, after);
             }
             Ok(after) => rest = after,
-            Err(Failure::Form) => return Err(cannot_parse(layout, text, rest, field.notation())),
-            Err(Failure::Range(name)) => return Err(out_of_range(text, name)),
+            Err(FieldFailure::Form) => {
+                return Err(cannot_parse(layout, text, rest, field.notation()));
+            }
+            Err(FieldFailure::Range(name)) => return Err(out_of_range(text, name)),
         }
     }
     if !rest.is_empty() {
@@ -165,66 +167,70 @@ fn quote_bytes(bytes: &[u8]) -> String {
 }
 
 /// Reads a field and returns the text behind.
-fn read<'a>(fields: &mut Fields, field: Field, text: &'a [u8]) -> Result<&'a [u8], Failure> {
+fn read<'a>(
+    fields: &mut TimeFields,
+    field: TimeField,
+    text: &'a [u8],
+) -> Result<&'a [u8], FieldFailure> {
     match field {
-        Field::Year => {
-            let (year, after) = text.split_at_checked(4).ok_or(Failure::Form)?;
+        TimeField::Year => {
+            let (year, after) = text.split_at_checked(4).ok_or(FieldFailure::Form)?;
             fields.year = year
                 .iter()
                 .try_fold(0, |sum, &byte| Some(sum * 10 + digit(byte)?))
-                .ok_or(Failure::Form)?;
+                .ok_or(FieldFailure::Form)?;
             Ok(after)
         }
-        Field::Month => {
+        TimeField::Month => {
             let (month, after) = two_digits(text)?;
             fields.month = month;
-            if (1..=12).contains(&month) { Ok(after) } else { Err(Failure::Range("month")) }
+            if (1..=12).contains(&month) { Ok(after) } else { Err(FieldFailure::Range("month")) }
         }
-        Field::Day => {
+        TimeField::Day => {
             let (day, after) = two_digits(text)?;
             fields.day = day;
             Ok(after)
         }
-        Field::Hour => {
+        TimeField::Hour => {
             // Go wants no second digit here.
             let (hour, after) = two_digits(text).or_else(|_| one_digit(text))?;
             fields.second = 3600 * below(hour, 24, "hour")?;
             Ok(after)
         }
-        Field::Minute => {
+        TimeField::Minute => {
             let (minute, after) = two_digits(text)?;
             fields.second += 60 * below(minute, 60, "minute")?;
             Ok(after)
         }
-        Field::Second => {
+        TimeField::Second => {
             let (second, after) = two_digits(text)?;
             fields.second += below(second, 60, "second")?;
             Ok(after)
         }
-        Field::Micro => {
+        TimeField::Micro => {
             let (&[dot, ref digits @ ..], after) =
-                text.split_first_chunk::<7>().ok_or(Failure::Form)?;
+                text.split_first_chunk::<7>().ok_or(FieldFailure::Form)?;
             if !matches!(dot, b'.' | b',') {
-                return Err(Failure::Form);
+                return Err(FieldFailure::Form);
             }
             let micros = digits
                 .iter()
                 .try_fold(0, |sum, &byte| Some(sum * 10 + digit(byte)?))
-                .ok_or(Failure::Form)?;
+                .ok_or(FieldFailure::Form)?;
             fields.nanos = micros * 1000;
             Ok(after)
         }
-        Field::Zone => read_zone(fields, text),
+        TimeField::Zone => read_zone(fields, text),
     }
 }
 
 /// The value, if below a limit.
-fn below(value: i64, limit: i64, name: &'static str) -> Result<i64, Failure> {
-    if value < limit { Ok(value) } else { Err(Failure::Range(name)) }
+fn below(value: i64, limit: i64, name: &'static str) -> Result<i64, FieldFailure> {
+    if value < limit { Ok(value) } else { Err(FieldFailure::Range(name)) }
 }
 
 /// A fraction after the seconds, which no layout names; digits after the ninth are dropped.
-fn read_fraction<'a>(fields: &mut Fields, text: &'a [u8]) -> &'a [u8] {
+fn read_fraction<'a>(fields: &mut TimeFields, text: &'a [u8]) -> &'a [u8] {
     let [b'.' | b',', digits @ ..] = text else { return text };
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if count == 0 {
@@ -240,29 +246,29 @@ fn read_fraction<'a>(fields: &mut Fields, text: &'a [u8]) -> &'a [u8] {
 }
 
 /// `Z`, or a sign, hours and minutes; 24 hours and 60 minutes are allowed, as in Go.
-fn read_zone<'a>(fields: &mut Fields, text: &'a [u8]) -> Result<&'a [u8], Failure> {
+fn read_zone<'a>(fields: &mut TimeFields, text: &'a [u8]) -> Result<&'a [u8], FieldFailure> {
     if let [b'Z', after @ ..] = text {
         return Ok(after);
     }
     let (&[sign, h1, h2, colon, m1, m2], after) =
-        text.split_first_chunk::<6>().ok_or(Failure::Form)?;
+        text.split_first_chunk::<6>().ok_or(FieldFailure::Form)?;
     if colon != b':' {
-        return Err(Failure::Form);
+        return Err(FieldFailure::Form);
     }
     let hour = two_digits(&[h1, h2]).map(|(hour, _)| hour);
     let minute = two_digits(&[m1, m2]).map(|(minute, _)| minute);
     // Go checks ranges before the sign and before errors of the minutes.
     if matches!(hour, Ok(25..)) {
-        return Err(Failure::Range("time zone offset hour"));
+        return Err(FieldFailure::Range("time zone offset hour"));
     }
     if hour.is_ok() && matches!(minute, Ok(61..)) {
-        return Err(Failure::Range("time zone offset minute"));
+        return Err(FieldFailure::Range("time zone offset minute"));
     }
     let offset = (hour? * 60 + minute?) * 60;
     fields.offset = match sign {
         b'+' => offset,
         b'-' => -offset,
-        _ => return Err(Failure::Form),
+        _ => return Err(FieldFailure::Form),
     };
     Ok(after)
 }
@@ -271,12 +277,12 @@ fn digit(byte: u8) -> Option<i64> {
     byte.is_ascii_digit().then(|| i64::from(byte - b'0'))
 }
 
-fn one_digit(text: &[u8]) -> Result<(i64, &[u8]), Failure> {
-    let (&first, after) = text.split_first().ok_or(Failure::Form)?;
-    Ok((digit(first).ok_or(Failure::Form)?, after))
+fn one_digit(text: &[u8]) -> Result<(i64, &[u8]), FieldFailure> {
+    let (&first, after) = text.split_first().ok_or(FieldFailure::Form)?;
+    Ok((digit(first).ok_or(FieldFailure::Form)?, after))
 }
 
-fn two_digits(text: &[u8]) -> Result<(i64, &[u8]), Failure> {
+fn two_digits(text: &[u8]) -> Result<(i64, &[u8]), FieldFailure> {
     let (tens, after) = one_digit(text)?;
     let (ones, after) = one_digit(after)?;
     Ok((tens * 10 + ones, after))

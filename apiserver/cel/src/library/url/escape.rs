@@ -4,7 +4,7 @@ use super::super::ip::quote_bytes;
 
 /// The part of a URL that decides which bytes are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum UrlPart {
     Path,
     Host,
     Zone,
@@ -14,26 +14,26 @@ pub(super) enum Part {
 }
 
 /// Whether a part never has the byte in plain.
-fn must_escape(byte: u8, part: Part) -> bool {
+fn must_escape(byte: u8, part: UrlPart) -> bool {
     if byte.is_ascii_alphanumeric() {
         return false;
     }
-    let is_host = matches!(part, Part::Host | Part::Zone);
+    let is_host = matches!(part, UrlPart::Host | UrlPart::Zone);
     match byte {
         b'-' | b'_' | b'.' | b'~' => false,
-        b'!' | b'(' | b')' | b'*' => !is_host && part != Part::Fragment,
+        b'!' | b'(' | b')' | b'*' => !is_host && part != UrlPart::Fragment,
         b'\'' | b'[' | b']' | b'<' | b'>' | b'"' => !is_host,
-        b'$' | b'&' | b'+' | b',' | b';' | b'=' => part == Part::QueryComponent,
-        b':' => matches!(part, Part::UserPassword | Part::QueryComponent),
-        b'/' | b'@' => !matches!(part, Part::Path | Part::Fragment),
-        b'?' => part != Part::Fragment,
+        b'$' | b'&' | b'+' | b',' | b';' | b'=' => part == UrlPart::QueryComponent,
+        b':' => matches!(part, UrlPart::UserPassword | UrlPart::QueryComponent),
+        b'/' | b'@' => !matches!(part, UrlPart::Path | UrlPart::Fragment),
+        b'?' => part != UrlPart::Fragment,
         _ => true,
     }
 }
 
 /// The text with decoded escape sequences; an error with Go's text for a sequence that the part
 /// does not allow.
-pub(super) fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
+pub(super) fn unescape(text: &[u8], part: UrlPart) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [byte, after @ ..] = rest {
@@ -42,12 +42,12 @@ pub(super) fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
                 out.push(escaped_byte(rest, part)?);
                 after.get(2..).unwrap_or_default()
             }
-            b'+' if part == Part::QueryComponent => {
+            b'+' if part == UrlPart::QueryComponent => {
                 out.push(b' ');
                 after
             }
             _ => {
-                let is_host = matches!(part, Part::Host | Part::Zone);
+                let is_host = matches!(part, UrlPart::Host | UrlPart::Zone);
                 if is_host && byte.is_ascii() && must_escape(*byte, part) {
                     return Err(format!(
                         "invalid character {} in host name",
@@ -63,7 +63,7 @@ pub(super) fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
 }
 
 /// The byte of the escape sequence that the text starts with.
-fn escaped_byte(text: &[u8], part: Part) -> Result<u8, String> {
+fn escaped_byte(text: &[u8], part: UrlPart) -> Result<u8, String> {
     let sequence = text.get(..text.len().min(3)).unwrap_or_default();
     let error = || format!("invalid URL escape {}", quote_bytes(sequence));
     let digit = |index: usize| {
@@ -74,15 +74,15 @@ fn escaped_byte(text: &[u8], part: Part) -> Result<u8, String> {
     let byte = (high << 4) | low;
     let is_allowed = match part {
         // A host escapes only characters outside of ASCII, and the percent sign before a zone.
-        Part::Host => high >= 8 || byte == b'%',
-        Part::Zone => byte == b'%' || byte == b' ' || !must_escape(byte, Part::Host),
+        UrlPart::Host => high >= 8 || byte == b'%',
+        UrlPart::Zone => byte == b'%' || byte == b' ' || !must_escape(byte, UrlPart::Host),
         _ => true,
     };
     if is_allowed { Ok(byte) } else { Err(error()) }
 }
 
 /// The bytes with escape sequences wherever the part needs them.
-pub(super) fn escape(bytes: &[u8], part: Part) -> String {
+pub(super) fn escape(bytes: &[u8], part: UrlPart) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
         if must_escape(byte, part) {
@@ -95,7 +95,7 @@ pub(super) fn escape(bytes: &[u8], part: Part) -> String {
 }
 
 /// The escaped form of a path or fragment: that of the source if valid.
-pub(super) fn escaped_form(raw: &str, part: Part) -> Result<String, String> {
+pub(super) fn escaped_form(raw: &str, part: UrlPart) -> Result<String, String> {
     let decoded = unescape(raw.as_bytes(), part)?;
     let is_valid = raw.bytes().all(|byte| match byte {
         b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':'

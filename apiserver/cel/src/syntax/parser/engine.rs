@@ -3,7 +3,8 @@
 
 use super::ParserOptions;
 use super::grammar::{
-    Decision, EPSILON, Edge, Kind, Label, NETWORK, RULES, Rule, StateId, TokenSet, set,
+    EPSILON, Edge, GrammarDecision, GrammarRule, Label, NETWORK, RULES, StateId, StateKind,
+    TokenSet, set,
 };
 use crate::syntax::issues::Issues;
 use crate::syntax::lexer::{EOF, Lexer, Token, TokenType};
@@ -12,8 +13,8 @@ pub(super) type NodeId = usize;
 
 /// A node of the concrete syntax.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) rule: Rule,
+pub(super) struct SyntaxNode {
+    pub(super) rule: GrammarRule,
     /// The alternative of the rule from 1; 0 when an error came before the choice.
     pub(super) alternative: u8,
     pub(super) start: Token,
@@ -24,7 +25,7 @@ pub(super) struct Node {
     first: usize,
 }
 
-impl Node {
+impl SyntaxNode {
     pub(super) fn label(&self, label: Label) -> Option<Token> {
         self.labels.iter().find(|(l, _)| *l == label).map(|(_, token)| *token)
     }
@@ -36,7 +37,7 @@ impl Node {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
-    pub(super) rule: Rule,
+    pub(super) rule: GrammarRule,
     pub(super) precedence: u8,
     /// State that called the rule, and the state after the rule; `None` for the outermost rule.
     pub(super) caller: Option<(StateId, StateId)>,
@@ -49,12 +50,12 @@ pub(super) struct Abort;
 
 /// Error of a rule, from which it recovers.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum RecognitionError {
     Mismatch,
     NoViable { start: usize, offending: usize },
 }
 
-pub(super) type Step<T> = Result<T, Abort>;
+pub(super) type ParseResult<T> = Result<T, Abort>;
 
 #[derive(Debug)]
 pub(super) struct Engine<'s> {
@@ -64,7 +65,7 @@ pub(super) struct Engine<'s> {
     pub(super) at: usize,
     pub(super) state: StateId,
     pub(super) frames: Vec<Frame>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<SyntaxNode>,
     pub(super) issues: Issues,
     pub(super) options: &'s ParserOptions,
     pub(super) reports: usize,
@@ -100,10 +101,10 @@ impl<'s> Engine<'s> {
     }
 
     /// Parses the whole input; returns the outermost node.
-    pub(super) fn parse(&mut self) -> Step<NodeId> {
-        self.enter(Rule::Start, 0, None)?;
+    pub(super) fn parse(&mut self) -> ParseResult<NodeId> {
+        self.enter(GrammarRule::Start, 0, None)?;
         loop {
-            if NETWORK.states[self.state].kind == Kind::Stop {
+            if NETWORK.states[self.state].kind == StateKind::Stop {
                 if let Some(root) = self.leave() {
                     return Ok(root);
                 }
@@ -118,7 +119,7 @@ impl<'s> Engine<'s> {
     }
 
     /// The token at an index; the end of the input behind the last token.
-    pub(super) fn token(&mut self, index: usize) -> Step<Token> {
+    pub(super) fn token(&mut self, index: usize) -> ParseResult<Token> {
         loop {
             if let Some(token) = self.tokens.get(index) {
                 return Ok(*token);
@@ -137,11 +138,11 @@ impl<'s> Engine<'s> {
     }
 
     /// Type of the token that is `ahead` tokens after the current one.
-    pub(super) fn peek(&mut self, ahead: usize) -> Step<TokenType> {
+    pub(super) fn peek(&mut self, ahead: usize) -> ParseResult<TokenType> {
         Ok(self.token(self.at + ahead)?.kind)
     }
 
-    pub(super) fn consume(&mut self) -> Step<()> {
+    pub(super) fn consume(&mut self) -> ParseResult<()> {
         if self.token(self.at)?.kind != EOF {
             self.at += 1;
             self.token(self.at)?;
@@ -151,10 +152,10 @@ impl<'s> Engine<'s> {
 
     fn enter(
         &mut self,
-        rule: Rule,
+        rule: GrammarRule,
         precedence: u8,
         caller: Option<(StateId, StateId)>,
-    ) -> Step<()> {
+    ) -> ParseResult<()> {
         let start = self.token(self.at)?;
         self.depth[rule as usize] += 1;
         if self.depth[rule as usize] > self.options.max_recursion_depth {
@@ -167,14 +168,22 @@ impl<'s> Engine<'s> {
         Ok(())
     }
 
-    pub(super) fn abort<T>(&mut self, message: String) -> Step<T> {
+    pub(super) fn abort<T>(&mut self, message: String) -> ParseResult<T> {
         self.issues.report_without_position(message);
         Err(Abort)
     }
 
-    fn new_node(&mut self, rule: Rule, start: Token, first: usize) -> NodeId {
+    fn new_node(&mut self, rule: GrammarRule, start: Token, first: usize) -> NodeId {
         let (labels, children) = (Vec::new(), Vec::new());
-        self.nodes.push(Node { rule, alternative: 0, start, len: 0, labels, children, first });
+        self.nodes.push(SyntaxNode {
+            rule,
+            alternative: 0,
+            start,
+            len: 0,
+            labels,
+            children,
+            first,
+        });
         self.nodes.len() - 1
     }
 
@@ -204,7 +213,7 @@ impl<'s> Engine<'s> {
     }
 
     /// The innermost node.
-    fn node(&mut self) -> Option<&mut Node> {
+    fn node(&mut self) -> Option<&mut SyntaxNode> {
         let frame = self.frames.last()?;
         self.nodes.get_mut(frame.node)
     }
@@ -230,24 +239,26 @@ impl<'s> Engine<'s> {
     }
 
     /// One step from the current state.
-    pub(super) fn advance(&mut self) -> Step<Result<(), Failure>> {
+    pub(super) fn advance(&mut self) -> ParseResult<Result<(), RecognitionError>> {
         let state = &NETWORK.states[self.state];
         match state.kind {
-            Kind::Basic => self.basic(&state.edges),
-            Kind::Stop => Ok(Ok(())),
-            Kind::PlusStart => {
+            StateKind::Basic => self.basic(&state.edges),
+            StateKind::Stop => Ok(Ok(())),
+            StateKind::PlusStart => {
                 if let Err(failure) = self.sync(state.kind)? {
                     return Ok(Err(failure));
                 }
                 Ok(self.follow(1))
             }
-            Kind::Choice(decision) | Kind::LoopEntry(decision) | Kind::PlusBack(decision) => {
+            StateKind::Choice(decision)
+            | StateKind::LoopEntry(decision)
+            | StateKind::PlusBack(decision) => {
                 if let Err(failure) = self.sync(state.kind)? {
                     return Ok(Err(failure));
                 }
                 self.choose(decision)
             }
-            Kind::LoopBack(decision, entry) => {
+            StateKind::LoopBack(decision, entry) => {
                 if let Err(failure) = self.sync(state.kind)? {
                     return Ok(Err(failure));
                 }
@@ -257,39 +268,44 @@ impl<'s> Engine<'s> {
         }
     }
 
-    fn choose(&mut self, decision: Decision) -> Step<Result<(), Failure>> {
+    fn choose(&mut self, decision: GrammarDecision) -> ParseResult<Result<(), RecognitionError>> {
         let alternative = match self.predict(decision)? {
             Ok(alternative) => alternative,
             Err(failure) => return Ok(Err(failure)),
         };
         let wraps = match decision {
-            Decision::RelationLoop => alternative == 1,
-            Decision::CalcOperator | Decision::MemberSuffix => true,
+            GrammarDecision::RelationLoop => alternative == 1,
+            GrammarDecision::CalcOperator | GrammarDecision::MemberSuffix => true,
             _ => false,
         };
         if wraps {
             self.wrap_node();
         }
         if let (false, Some(node)) =
-            (matches!(decision, Decision::Enter(_) | Decision::Comma(_)), self.node())
-            && !matches!(decision, Decision::MemberLoop | Decision::MinusLoop | Decision::CalcLoop)
+            (matches!(decision, GrammarDecision::Enter(_) | GrammarDecision::Comma(_)), self.node())
+            && !matches!(
+                decision,
+                GrammarDecision::MemberLoop
+                    | GrammarDecision::MinusLoop
+                    | GrammarDecision::CalcLoop
+            )
         {
             node.alternative = alternative;
         }
         Ok(self.follow(alternative))
     }
 
-    fn follow(&mut self, alternative: u8) -> Result<(), Failure> {
+    fn follow(&mut self, alternative: u8) -> Result<(), RecognitionError> {
         match NETWORK.states[self.state].edges.get(usize::from(alternative) - 1) {
             Some(Edge::Epsilon(to)) => {
                 self.state = *to;
                 Ok(())
             }
-            _ => Err(Failure::Mismatch),
+            _ => Err(RecognitionError::Mismatch),
         }
     }
 
-    fn basic(&mut self, edges: &[Edge]) -> Step<Result<(), Failure>> {
+    fn basic(&mut self, edges: &[Edge]) -> ParseResult<Result<(), RecognitionError>> {
         match edges.first() {
             Some(Edge::Tokens(tokens, label, to)) => {
                 let token = self.token(self.at)?;

@@ -18,7 +18,7 @@ pub(super) const fn set(token: TokenType) -> TokenSet {
 
 /// The rules of the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum GrammarRule {
     Start,
     Expr,
     Or,
@@ -55,7 +55,7 @@ pub(super) enum Label {
 
 /// The choices of the grammar, each with a separate lookahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum GrammarDecision {
     /// Enter an optional part or another round of a loop if the next token begins it.
     Enter(TokenSet),
     RelationLoop,
@@ -74,13 +74,13 @@ pub(super) enum Decision {
 
 /// Kinds of states; error recovery depends on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StateKind {
     Basic,
-    Choice(Decision),
-    LoopEntry(Decision),
-    LoopBack(Decision, StateId),
+    Choice(GrammarDecision),
+    LoopEntry(GrammarDecision),
+    LoopBack(GrammarDecision, StateId),
     PlusStart,
-    PlusBack(Decision),
+    PlusBack(GrammarDecision),
     Stop,
 }
 
@@ -88,12 +88,12 @@ pub(super) enum Kind {
 pub(super) enum Edge {
     Epsilon(StateId),
     Tokens(TokenSet, Label, StateId),
-    Call(Rule, u8, StateId),
+    Call(GrammarRule, u8, StateId),
 }
 
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) kind: Kind,
+pub(super) struct GrammarState {
+    pub(super) kind: StateKind,
     pub(super) edges: Vec<Edge>,
     /// Tokens that can follow within the rule, with [`EPSILON`] if the rule can end here.
     pub(super) next: TokenSet,
@@ -102,17 +102,17 @@ pub(super) struct State {
 /// The network of all rules.
 #[derive(Debug)]
 pub(super) struct Network {
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<GrammarState>,
     pub(super) starts: [StateId; RULES],
 }
 
 enum El {
     T(TokenSet, Label),
-    R(Rule, u8),
+    R(GrammarRule, u8),
     Opt(TokenSet, Vec<El>),
-    Star(Decision, Vec<Vec<El>>, Option<Decision>),
-    Plus(Decision, Vec<El>),
-    Alt(Decision, Vec<Vec<El>>),
+    Star(GrammarDecision, Vec<Vec<El>>, Option<GrammarDecision>),
+    Plus(GrammarDecision, Vec<El>),
+    Alt(GrammarDecision, Vec<Vec<El>>),
 }
 
 pub(super) static NETWORK: LazyLock<Network> = LazyLock::new(build);
@@ -156,17 +156,22 @@ fn leading_dot() -> El {
     El::Opt(set(t::DOT), vec![lab(t::DOT, Label::LeadingDot)])
 }
 
-fn chain(operator: TokenType, rule: Rule) -> Vec<El> {
+fn chain(operator: TokenType, rule: GrammarRule) -> Vec<El> {
     let round = vec![lab(operator, Label::Op), El::R(rule, 0)];
-    vec![El::R(rule, 0), El::Star(Decision::Enter(set(operator)), vec![round], None)]
+    vec![El::R(rule, 0), El::Star(GrammarDecision::Enter(set(operator)), vec![round], None)]
 }
 
 fn arguments() -> El {
-    El::Opt(EXPR_FIRST, vec![El::R(Rule::ExprList, 0)])
+    El::Opt(EXPR_FIRST, vec![El::R(GrammarRule::ExprList, 0)])
 }
 
 /// `open elements? ','? close`
-fn literal_of(open: TokenType, first: TokenSet, elements: Rule, close: TokenType) -> Vec<El> {
+fn literal_of(
+    open: TokenType,
+    first: TokenSet,
+    elements: GrammarRule,
+    close: TokenType,
+) -> Vec<El> {
     vec![
         lab(open, Label::Op),
         El::Opt(first, vec![El::R(elements, 0)]),
@@ -175,44 +180,48 @@ fn literal_of(open: TokenType, first: TokenSet, elements: Rule, close: TokenType
     ]
 }
 
-fn pairs(first: TokenSet, key: Rule) -> Vec<El> {
-    let pair = || vec![El::R(key, 0), lab(t::COLON, Label::Colon), El::R(Rule::Expr, 0)];
+fn pairs(first: TokenSet, key: GrammarRule) -> Vec<El> {
+    let pair = || vec![El::R(key, 0), lab(t::COLON, Label::Colon), El::R(GrammarRule::Expr, 0)];
     let mut round = vec![tok(t::COMMA)];
     round.extend(pair());
     let mut elements = pair();
-    elements.push(El::Star(Decision::Comma(first), vec![round], None));
+    elements.push(El::Star(GrammarDecision::Comma(first), vec![round], None));
     elements
 }
 
 fn member_rule() -> Vec<El> {
     let id = || lab(t::IDENT, Label::Id);
-    let select = vec![lab(t::DOT, Label::Op), question(), El::R(Rule::EscapeIdent, 0)];
+    let select = vec![lab(t::DOT, Label::Op), question(), El::R(GrammarRule::EscapeIdent, 0)];
     let call = vec![tok(t::DOT), id(), lab(t::LPAREN, Label::Open), arguments(), tok(t::RPAREN)];
-    let index =
-        vec![lab(t::LBRACKET, Label::Op), question(), El::R(Rule::Expr, 0), tok(t::RBRACKET)];
+    let index = vec![
+        lab(t::LBRACKET, Label::Op),
+        question(),
+        El::R(GrammarRule::Expr, 0),
+        tok(t::RBRACKET),
+    ];
     let suffixes = vec![select, call, index];
     vec![
-        El::R(Rule::Primary, 0),
-        El::Star(Decision::MemberLoop, suffixes, Some(Decision::MemberSuffix)),
+        El::R(GrammarRule::Primary, 0),
+        El::Star(GrammarDecision::MemberLoop, suffixes, Some(GrammarDecision::MemberSuffix)),
     ]
 }
 
 fn primary_rule() -> Vec<El> {
     let id = || lab(t::IDENT, Label::Id);
-    let path = El::Star(Decision::Enter(set(t::DOT)), vec![vec![tok(t::DOT), id()]], None);
+    let path = El::Star(GrammarDecision::Enter(set(t::DOT)), vec![vec![tok(t::DOT), id()]], None);
     let mut message = vec![leading_dot(), id(), path];
-    message.extend(literal_of(t::LBRACE, OPT_FIELD_FIRST, Rule::FieldInit, t::RBRACE));
+    message.extend(literal_of(t::LBRACE, OPT_FIELD_FIRST, GrammarRule::FieldInit, t::RBRACE));
     let call = vec![leading_dot(), id(), lab(t::LPAREN, Label::Op), arguments(), tok(t::RPAREN)];
     let alternatives = vec![
         vec![leading_dot(), id()],
         call,
-        vec![tok(t::LPAREN), El::R(Rule::Expr, 0), tok(t::RPAREN)],
-        literal_of(t::LBRACKET, OPT_EXPR_FIRST, Rule::ListInit, t::RBRACKET),
-        literal_of(t::LBRACE, OPT_EXPR_FIRST, Rule::MapInit, t::RBRACE),
+        vec![tok(t::LPAREN), El::R(GrammarRule::Expr, 0), tok(t::RPAREN)],
+        literal_of(t::LBRACKET, OPT_EXPR_FIRST, GrammarRule::ListInit, t::RBRACKET),
+        literal_of(t::LBRACE, OPT_EXPR_FIRST, GrammarRule::MapInit, t::RBRACE),
         message,
-        vec![El::R(Rule::Literal, 0)],
+        vec![El::R(GrammarRule::Literal, 0)],
     ];
-    vec![El::Alt(Decision::Primary, alternatives)]
+    vec![El::Alt(GrammarDecision::Primary, alternatives)]
 }
 
 fn literal_rule() -> Vec<El> {
@@ -228,94 +237,100 @@ fn literal_rule() -> Vec<El> {
         plain(t::FALSE),
         plain(t::NULL),
     ];
-    vec![El::Alt(Decision::Literal, alternatives)]
+    vec![El::Alt(GrammarDecision::Literal, alternatives)]
 }
 
 fn unary_rule() -> Vec<El> {
-    let member = || El::R(Rule::Member, 0);
-    let not = El::Plus(Decision::Enter(set(t::EXCLAM)), vec![lab(t::EXCLAM, Label::Op)]);
-    let negate = El::Plus(Decision::MinusLoop, vec![lab(t::MINUS, Label::Op)]);
+    let member = || El::R(GrammarRule::Member, 0);
+    let not = El::Plus(GrammarDecision::Enter(set(t::EXCLAM)), vec![lab(t::EXCLAM, Label::Op)]);
+    let negate = El::Plus(GrammarDecision::MinusLoop, vec![lab(t::MINUS, Label::Op)]);
     vec![El::Alt(
-        Decision::Unary,
+        GrammarDecision::Unary,
         vec![vec![member()], vec![not, member()], vec![negate, member()]],
     )]
 }
 
-fn definition(rule: Rule) -> Vec<El> {
-    let expr = || El::R(Rule::Expr, 0);
+fn definition(rule: GrammarRule) -> Vec<El> {
+    let expr = || El::R(GrammarRule::Expr, 0);
     match rule {
-        Rule::Start => vec![expr(), tok(t::EOF)],
-        Rule::Expr => {
+        GrammarRule::Start => vec![expr(), tok(t::EOF)],
+        GrammarRule::Expr => {
             let branches = vec![
                 lab(t::QUESTION, Label::Op),
-                El::R(Rule::Or, 0),
+                El::R(GrammarRule::Or, 0),
                 tok(t::COLON),
-                El::R(Rule::Expr, 0),
+                El::R(GrammarRule::Expr, 0),
             ];
-            vec![El::R(Rule::Or, 0), El::Opt(set(t::QUESTION), branches)]
+            vec![El::R(GrammarRule::Or, 0), El::Opt(set(t::QUESTION), branches)]
         }
-        Rule::Or => chain(t::LOGICAL_OR, Rule::And),
-        Rule::And => chain(t::LOGICAL_AND, Rule::Relation),
-        Rule::Relation => {
-            let round = vec![El::T(RELATION_OPERATORS, Label::Op), El::R(Rule::Relation, 2)];
-            vec![El::R(Rule::Calc, 0), El::Star(Decision::RelationLoop, vec![round], None)]
-        }
-        Rule::Calc => {
-            let factor = vec![El::T(FACTOR_OPERATORS, Label::Op), El::R(Rule::Calc, 3)];
-            let term = vec![El::T(TERM_OPERATORS, Label::Op), El::R(Rule::Calc, 2)];
-            let inner = Some(Decision::CalcOperator);
-            vec![El::R(Rule::Unary, 0), El::Star(Decision::CalcLoop, vec![factor, term], inner)]
-        }
-        Rule::Unary => unary_rule(),
-        Rule::Member => member_rule(),
-        Rule::Primary => primary_rule(),
-        Rule::ExprList => {
-            let round = vec![tok(t::COMMA), expr()];
-            vec![expr(), El::Star(Decision::Enter(set(t::COMMA)), vec![round], None)]
-        }
-        Rule::ListInit => {
-            let round = vec![tok(t::COMMA), El::R(Rule::OptExpr, 0)];
+        GrammarRule::Or => chain(t::LOGICAL_OR, GrammarRule::And),
+        GrammarRule::And => chain(t::LOGICAL_AND, GrammarRule::Relation),
+        GrammarRule::Relation => {
+            let round = vec![El::T(RELATION_OPERATORS, Label::Op), El::R(GrammarRule::Relation, 2)];
             vec![
-                El::R(Rule::OptExpr, 0),
-                El::Star(Decision::Comma(OPT_EXPR_FIRST), vec![round], None),
+                El::R(GrammarRule::Calc, 0),
+                El::Star(GrammarDecision::RelationLoop, vec![round], None),
             ]
         }
-        Rule::FieldInit => pairs(OPT_FIELD_FIRST, Rule::OptField),
-        Rule::OptField => vec![question(), El::R(Rule::EscapeIdent, 0)],
-        Rule::MapInit => pairs(OPT_EXPR_FIRST, Rule::OptExpr),
-        Rule::EscapeIdent => {
-            let names = vec![vec![lab(t::IDENT, Label::Id)], vec![lab(t::ESC_IDENT, Label::Id)]];
-            vec![El::Alt(Decision::EscapeIdent, names)]
+        GrammarRule::Calc => {
+            let factor = vec![El::T(FACTOR_OPERATORS, Label::Op), El::R(GrammarRule::Calc, 3)];
+            let term = vec![El::T(TERM_OPERATORS, Label::Op), El::R(GrammarRule::Calc, 2)];
+            let inner = Some(GrammarDecision::CalcOperator);
+            vec![
+                El::R(GrammarRule::Unary, 0),
+                El::Star(GrammarDecision::CalcLoop, vec![factor, term], inner),
+            ]
         }
-        Rule::OptExpr => vec![question(), expr()],
-        Rule::Literal => literal_rule(),
+        GrammarRule::Unary => unary_rule(),
+        GrammarRule::Member => member_rule(),
+        GrammarRule::Primary => primary_rule(),
+        GrammarRule::ExprList => {
+            let round = vec![tok(t::COMMA), expr()];
+            vec![expr(), El::Star(GrammarDecision::Enter(set(t::COMMA)), vec![round], None)]
+        }
+        GrammarRule::ListInit => {
+            let round = vec![tok(t::COMMA), El::R(GrammarRule::OptExpr, 0)];
+            vec![
+                El::R(GrammarRule::OptExpr, 0),
+                El::Star(GrammarDecision::Comma(OPT_EXPR_FIRST), vec![round], None),
+            ]
+        }
+        GrammarRule::FieldInit => pairs(OPT_FIELD_FIRST, GrammarRule::OptField),
+        GrammarRule::OptField => vec![question(), El::R(GrammarRule::EscapeIdent, 0)],
+        GrammarRule::MapInit => pairs(OPT_EXPR_FIRST, GrammarRule::OptExpr),
+        GrammarRule::EscapeIdent => {
+            let names = vec![vec![lab(t::IDENT, Label::Id)], vec![lab(t::ESC_IDENT, Label::Id)]];
+            vec![El::Alt(GrammarDecision::EscapeIdent, names)]
+        }
+        GrammarRule::OptExpr => vec![question(), expr()],
+        GrammarRule::Literal => literal_rule(),
     }
 }
 
-const ALL_RULES: [Rule; RULES] = [
-    Rule::Start,
-    Rule::Expr,
-    Rule::Or,
-    Rule::And,
-    Rule::Relation,
-    Rule::Calc,
-    Rule::Unary,
-    Rule::Member,
-    Rule::Primary,
-    Rule::ExprList,
-    Rule::ListInit,
-    Rule::FieldInit,
-    Rule::OptField,
-    Rule::MapInit,
-    Rule::EscapeIdent,
-    Rule::OptExpr,
-    Rule::Literal,
+const ALL_RULES: [GrammarRule; RULES] = [
+    GrammarRule::Start,
+    GrammarRule::Expr,
+    GrammarRule::Or,
+    GrammarRule::And,
+    GrammarRule::Relation,
+    GrammarRule::Calc,
+    GrammarRule::Unary,
+    GrammarRule::Member,
+    GrammarRule::Primary,
+    GrammarRule::ExprList,
+    GrammarRule::ListInit,
+    GrammarRule::FieldInit,
+    GrammarRule::OptField,
+    GrammarRule::MapInit,
+    GrammarRule::EscapeIdent,
+    GrammarRule::OptExpr,
+    GrammarRule::Literal,
 ];
 
 fn build() -> Network {
     let mut network = Network { states: Vec::new(), starts: [0; RULES] };
     for rule in ALL_RULES {
-        let stop = network.state(Kind::Stop);
+        let stop = network.state(StateKind::Stop);
         network.starts[rule as usize] = network.sequence(rule, definition(rule), stop);
     }
     network.compute_next();
@@ -323,40 +338,41 @@ fn build() -> Network {
 }
 
 impl Network {
-    fn state(&mut self, kind: Kind) -> StateId {
-        self.states.push(State { kind, edges: Vec::new(), next: 0 });
+    fn state(&mut self, kind: StateKind) -> StateId {
+        self.states.push(GrammarState { kind, edges: Vec::new(), next: 0 });
         self.states.len() - 1
     }
 
     /// Adds the states of a sequence that goes on to `end`; returns its first state.
-    fn sequence(&mut self, rule: Rule, elements: Vec<El>, end: StateId) -> StateId {
+    fn sequence(&mut self, rule: GrammarRule, elements: Vec<El>, end: StateId) -> StateId {
         elements.into_iter().rev().fold(end, |next, element| self.element(rule, element, next))
     }
 
-    fn single(&mut self, kind: Kind, edges: Vec<Edge>) -> StateId {
+    fn single(&mut self, kind: StateKind, edges: Vec<Edge>) -> StateId {
         let id = self.state(kind);
         self.states[id].edges = edges;
         id
     }
 
-    fn element(&mut self, rule: Rule, element: El, end: StateId) -> StateId {
+    fn element(&mut self, rule: GrammarRule, element: El, end: StateId) -> StateId {
         match element {
             El::T(tokens, label) => {
-                self.single(Kind::Basic, vec![Edge::Tokens(tokens, label, end)])
+                self.single(StateKind::Basic, vec![Edge::Tokens(tokens, label, end)])
             }
             El::R(callee, precedence) => {
-                self.single(Kind::Basic, vec![Edge::Call(callee, precedence, end)])
+                self.single(StateKind::Basic, vec![Edge::Call(callee, precedence, end)])
             }
             El::Opt(first, body) => {
                 let body = self.sequence(rule, body, end);
                 let edges = vec![Edge::Epsilon(body), Edge::Epsilon(end)];
-                self.single(Kind::Choice(Decision::Enter(first)), edges)
+                self.single(StateKind::Choice(GrammarDecision::Enter(first)), edges)
             }
             El::Alt(decision, bodies) => self.alternatives(rule, decision, bodies, end),
             El::Star(decision, bodies, inner) => {
-                let entry = self.state(Kind::LoopEntry(decision));
-                let back = self.single(Kind::LoopBack(decision, entry), vec![Edge::Epsilon(entry)]);
-                let inner = inner.unwrap_or(Decision::Enter(0));
+                let entry = self.state(StateKind::LoopEntry(decision));
+                let back =
+                    self.single(StateKind::LoopBack(decision, entry), vec![Edge::Epsilon(entry)]);
+                let inner = inner.unwrap_or(GrammarDecision::Enter(0));
                 let body = match <[_; 1]>::try_from(bodies) {
                     Ok([only]) => self.sequence(rule, only, back),
                     Err(bodies) => self.alternatives(rule, inner, bodies, back),
@@ -365,9 +381,9 @@ impl Network {
                 entry
             }
             El::Plus(decision, body) => {
-                let start = self.state(Kind::PlusStart);
+                let start = self.state(StateKind::PlusStart);
                 let edges = vec![Edge::Epsilon(start), Edge::Epsilon(end)];
-                let back = self.single(Kind::PlusBack(decision), edges);
+                let back = self.single(StateKind::PlusBack(decision), edges);
                 let body = self.sequence(rule, body, back);
                 self.states[start].edges = vec![Edge::Epsilon(body)];
                 start
@@ -377,14 +393,14 @@ impl Network {
 
     fn alternatives(
         &mut self,
-        rule: Rule,
-        choice: Decision,
+        rule: GrammarRule,
+        choice: GrammarDecision,
         bodies: Vec<Vec<El>>,
         end: StateId,
     ) -> StateId {
         let edges =
             bodies.into_iter().map(|body| Edge::Epsilon(self.sequence(rule, body, end))).collect();
-        self.single(Kind::Choice(choice), edges)
+        self.single(StateKind::Choice(choice), edges)
     }
 
     /// Computes the next tokens of all states as a least fixed point.
@@ -404,7 +420,7 @@ impl Network {
 
     fn next_of(&self, id: StateId) -> TokenSet {
         let state = &self.states[id];
-        if state.kind == Kind::Stop {
+        if state.kind == StateKind::Stop {
             return EPSILON;
         }
         let reached = state.edges.iter().map(|edge| match *edge {

@@ -1,14 +1,14 @@
 //! Choice of alternatives by lookahead, with the results and failures of ANTLR's adaptive
 //! prediction.
 
-use super::engine::{Engine, Failure, Step};
+use super::engine::{Engine, ParseResult, RecognitionError};
 use super::grammar::{
-    Decision, FACTOR_OPERATORS, MEMBER_FIRST, RELATION_OPERATORS, TERM_OPERATORS, UNARY_LITERALS,
-    set,
+    FACTOR_OPERATORS, GrammarDecision, MEMBER_FIRST, RELATION_OPERATORS, TERM_OPERATORS,
+    UNARY_LITERALS, set,
 };
 use crate::syntax::lexer as t;
 
-type Prediction = Result<u8, Failure>;
+type Prediction = Result<u8, RecognitionError>;
 
 fn when(condition: bool) -> Prediction {
     Ok(if condition { 1 } else { 2 })
@@ -16,36 +16,38 @@ fn when(condition: bool) -> Prediction {
 
 impl Engine<'_> {
     /// The alternative, from 1, that the next tokens select.
-    pub(super) fn predict(&mut self, decision: Decision) -> Step<Prediction> {
+    pub(super) fn predict(&mut self, decision: GrammarDecision) -> ParseResult<Prediction> {
         let next = self.peek(0)?;
         let precedence = self.frames.last().map_or(0, |frame| frame.precedence);
         let is_in = |tokens| set(next) & tokens != 0;
         Ok(match decision {
-            Decision::Enter(tokens) => when(is_in(tokens)),
-            Decision::RelationLoop => when(is_in(RELATION_OPERATORS) && precedence <= 1),
-            Decision::CalcLoop => when(
+            GrammarDecision::Enter(tokens) => when(is_in(tokens)),
+            GrammarDecision::RelationLoop => when(is_in(RELATION_OPERATORS) && precedence <= 1),
+            GrammarDecision::CalcLoop => when(
                 is_in(FACTOR_OPERATORS) && precedence <= 2
                     || is_in(TERM_OPERATORS) && precedence <= 1,
             ),
-            Decision::CalcOperator => when(is_in(FACTOR_OPERATORS)),
-            Decision::MemberLoop => when(is_in(set(t::DOT) | set(t::LBRACKET))),
-            Decision::EscapeIdent if next == t::IDENT => Ok(1),
-            Decision::EscapeIdent if next == t::ESC_IDENT => Ok(2),
-            Decision::EscapeIdent => self.no_viable(0),
-            Decision::Comma(first) => when(next == t::COMMA && set(self.peek(1)?) & first != 0),
-            Decision::MemberSuffix => self.predict_suffix()?,
-            Decision::Unary => self.predict_unary()?,
-            Decision::MinusLoop => self.predict_minus()?,
-            Decision::Primary => self.predict_primary()?,
-            Decision::Literal => self.predict_literal()?,
+            GrammarDecision::CalcOperator => when(is_in(FACTOR_OPERATORS)),
+            GrammarDecision::MemberLoop => when(is_in(set(t::DOT) | set(t::LBRACKET))),
+            GrammarDecision::EscapeIdent if next == t::IDENT => Ok(1),
+            GrammarDecision::EscapeIdent if next == t::ESC_IDENT => Ok(2),
+            GrammarDecision::EscapeIdent => self.no_viable(0),
+            GrammarDecision::Comma(first) => {
+                when(next == t::COMMA && set(self.peek(1)?) & first != 0)
+            }
+            GrammarDecision::MemberSuffix => self.predict_suffix()?,
+            GrammarDecision::Unary => self.predict_unary()?,
+            GrammarDecision::MinusLoop => self.predict_minus()?,
+            GrammarDecision::Primary => self.predict_primary()?,
+            GrammarDecision::Literal => self.predict_literal()?,
         })
     }
 
     fn no_viable(&self, ahead: usize) -> Prediction {
-        Err(Failure::NoViable { start: self.at, offending: self.at + ahead })
+        Err(RecognitionError::NoViable { start: self.at, offending: self.at + ahead })
     }
 
-    fn predict_suffix(&mut self) -> Step<Prediction> {
+    fn predict_suffix(&mut self) -> ParseResult<Prediction> {
         if self.peek(0)? == t::LBRACKET {
             return Ok(Ok(3));
         }
@@ -59,7 +61,7 @@ impl Engine<'_> {
         })
     }
 
-    fn predict_unary(&mut self) -> Step<Prediction> {
+    fn predict_unary(&mut self) -> ParseResult<Prediction> {
         let next = self.peek(0)?;
         if next == t::EXCLAM {
             return Ok(Ok(2));
@@ -78,7 +80,7 @@ impl Engine<'_> {
         Ok(Ok(1))
     }
 
-    fn predict_minus(&mut self) -> Step<Prediction> {
+    fn predict_minus(&mut self) -> ParseResult<Prediction> {
         let next = self.peek(0)?;
         if next != t::MINUS {
             return Ok(if set(next) & MEMBER_FIRST != 0 { Ok(2) } else { self.no_viable(0) });
@@ -87,7 +89,7 @@ impl Engine<'_> {
         Ok(if set(second) & MEMBER_FIRST != 0 { Ok(1) } else { self.no_viable(1) })
     }
 
-    fn predict_primary(&mut self) -> Step<Prediction> {
+    fn predict_primary(&mut self) -> ParseResult<Prediction> {
         let next = self.peek(0)?;
         match next {
             t::LPAREN => return Ok(Ok(3)),
@@ -111,7 +113,7 @@ impl Engine<'_> {
         Ok(Ok(if self.peek(ahead)? == t::LBRACE { 6 } else { 1 }))
     }
 
-    fn predict_literal(&mut self) -> Step<Prediction> {
+    fn predict_literal(&mut self) -> ParseResult<Prediction> {
         let next = self.peek(0)?;
         let signed = usize::from(next == t::MINUS);
         Ok(match self.peek(signed)? {

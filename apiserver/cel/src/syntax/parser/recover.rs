@@ -1,11 +1,11 @@
 //! Reports of syntax errors and recovery from them, with the rules and limits of ANTLR and cel-go.
 
-use super::engine::{Abort, Engine, Failure, Step};
-use super::grammar::{Kind, NETWORK, StateId, TokenSet, set};
+use super::engine::{Abort, Engine, ParseResult, RecognitionError};
+use super::grammar::{NETWORK, StateId, StateKind, TokenSet, set};
 use crate::syntax::lexer::{EOF, Token, token_name};
 
 impl Engine<'_> {
-    pub(super) fn syntax_error(&mut self, offset: u32, message: &str) -> Step<()> {
+    pub(super) fn syntax_error(&mut self, offset: u32, message: &str) -> ParseResult<()> {
         let limit = self.options.error_reporting_limit;
         if self.reports >= limit {
             self.issues.report(offset, format!("Syntax error: More than {limit} syntax errors"));
@@ -26,19 +26,19 @@ impl Engine<'_> {
         !std::mem::replace(&mut self.recovering, true)
     }
 
-    pub(super) fn report(&mut self, failure: &Failure) -> Step<()> {
+    pub(super) fn report(&mut self, failure: &RecognitionError) -> ParseResult<()> {
         if !self.begin_error() {
             return Ok(());
         }
         match failure {
-            Failure::Mismatch => {
+            RecognitionError::Mismatch => {
                 let token = self.token(self.at)?;
                 let expected = set_text(self.expected_from(self.state));
                 let message =
                     format!("mismatched input {} expecting {expected}", self.display(token));
                 self.syntax_error(token.offset, &message)
             }
-            Failure::NoViable { start, offending } => {
+            RecognitionError::NoViable { start, offending } => {
                 let (start, end) = (self.token(*start)?, self.token(*offending)?);
                 let input = match start.kind {
                     EOF => "<EOF>".to_owned(),
@@ -57,7 +57,7 @@ impl Engine<'_> {
         }
     }
 
-    fn report_unwanted(&mut self) -> Step<()> {
+    fn report_unwanted(&mut self) -> ParseResult<()> {
         if !self.begin_error() {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl Engine<'_> {
         self.syntax_error(token.offset, &message)
     }
 
-    fn count_attempt(&mut self) -> Step<()> {
+    fn count_attempt(&mut self) -> ParseResult<()> {
         let limit = self.options.error_recovery_limit;
         self.recovery_attempts += 1;
         if self.recovery_attempts <= limit {
@@ -78,7 +78,7 @@ impl Engine<'_> {
         Err(Abort)
     }
 
-    pub(super) fn recover(&mut self) -> Step<()> {
+    pub(super) fn recover(&mut self) -> ParseResult<()> {
         self.count_attempt()?;
         let mut consumed = 0;
         if self.last_error_index == Some(self.at) && self.last_error_states.contains(&self.state) {
@@ -96,7 +96,7 @@ impl Engine<'_> {
         follows.fold(0, |all, (_, follow)| all | NETWORK.states[follow].next)
     }
 
-    fn consume_until(&mut self, stop: TokenSet, limit: Option<(usize, usize)>) -> Step<()> {
+    fn consume_until(&mut self, stop: TokenSet, limit: Option<(usize, usize)>) -> ParseResult<()> {
         let mut consumed = limit.map_or(0, |(already, _)| already);
         loop {
             let next = self.peek(0)?;
@@ -113,13 +113,13 @@ impl Engine<'_> {
     }
 
     /// Handles a token that does not fit before a choice or a round of a loop.
-    pub(super) fn sync(&mut self, kind: Kind) -> Step<Result<(), Failure>> {
+    pub(super) fn sync(&mut self, kind: StateKind) -> ParseResult<Result<(), RecognitionError>> {
         let next = NETWORK.states[self.state].next;
         if self.recovering || next & (set(self.peek(0)?) | super::grammar::EPSILON) != 0 {
             return Ok(Ok(()));
         }
-        if !matches!(kind, Kind::LoopBack(..) | Kind::PlusBack(_)) {
-            return Ok(if self.delete_token()? { Ok(()) } else { Err(Failure::Mismatch) });
+        if !matches!(kind, StateKind::LoopBack(..) | StateKind::PlusBack(_)) {
+            return Ok(if self.delete_token()? { Ok(()) } else { Err(RecognitionError::Mismatch) });
         }
         self.report_unwanted()?;
         self.consume_until(self.expected_from(self.state) | self.recovery_set(), None)?;
@@ -127,7 +127,7 @@ impl Engine<'_> {
     }
 
     /// Skips the current token if the next token is expected.
-    fn delete_token(&mut self) -> Step<bool> {
+    fn delete_token(&mut self) -> ParseResult<bool> {
         if self.expected_from(self.state) & set(self.peek(1)?) == 0 {
             return Ok(false);
         }
@@ -139,7 +139,10 @@ impl Engine<'_> {
 
     /// Recovers from a token that does not match: skips it, or acts as if the expected token were
     /// there.
-    pub(super) fn recover_inline(&mut self, to: StateId) -> Step<Result<Token, Failure>> {
+    pub(super) fn recover_inline(
+        &mut self,
+        to: StateId,
+    ) -> ParseResult<Result<Token, RecognitionError>> {
         self.count_attempt()?;
         if self.delete_token()? {
             let token = self.token(self.at)?;
@@ -148,7 +151,7 @@ impl Engine<'_> {
         }
         let current = self.token(self.at)?;
         if self.expected_from(to) & set(current.kind) == 0 {
-            return Ok(Err(Failure::Mismatch));
+            return Ok(Err(RecognitionError::Mismatch));
         }
         if self.begin_error() {
             let expected = set_text(self.expected_from(self.state));

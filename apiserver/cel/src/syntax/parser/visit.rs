@@ -2,8 +2,8 @@
 //! read.
 
 use super::builder::{Builder, global_call};
-use super::engine::{Node, NodeId};
-use super::grammar::{Label, Rule};
+use super::engine::{NodeId, SyntaxNode};
+use super::grammar::{GrammarRule, Label};
 use super::literals;
 use crate::syntax::ast::{
     Expr, ExprId, ExprKind, List, Literal, MapEntry, OffsetRange, Select, Struct, StructField,
@@ -15,7 +15,7 @@ use crate::syntax::{identifiers, macros};
 /// Reads the nodes of a parse.
 pub(super) struct Visitor<'t> {
     text: &'t str,
-    nodes: &'t [Node],
+    nodes: &'t [SyntaxNode],
     builder: Builder<'t>,
     depth: usize,
     too_deep: bool,
@@ -29,12 +29,12 @@ fn range(token: Token) -> OffsetRange {
     OffsetRange { start: token.offset, end: token.offset + token.len() }
 }
 
-fn node_range(node: &Node) -> OffsetRange {
+fn node_range(node: &SyntaxNode) -> OffsetRange {
     OffsetRange { start: node.start.offset, end: node.start.offset + node.len }
 }
 
 impl<'t> Visitor<'t> {
-    pub(super) fn new(text: &'t str, nodes: &'t [Node], builder: Builder<'t>) -> Visitor<'t> {
+    pub(super) fn new(text: &'t str, nodes: &'t [SyntaxNode], builder: Builder<'t>) -> Visitor<'t> {
         Visitor { text, nodes, builder, depth: 0, too_deep: false }
     }
 
@@ -50,7 +50,7 @@ impl<'t> Visitor<'t> {
         self.text.get(token.start..token.end).unwrap_or_default()
     }
 
-    fn visit_child(&mut self, node: &Node, index: usize) -> Expr {
+    fn visit_child(&mut self, node: &SyntaxNode, index: usize) -> Expr {
         match node.children.get(index) {
             Some(child) => self.visit(*child),
             // A syntax error came before this part, and has been reported.
@@ -63,12 +63,14 @@ impl<'t> Visitor<'t> {
         loop {
             let node = &self.nodes[id];
             let wraps = match node.rule {
-                Rule::Expr | Rule::Or | Rule::And | Rule::Relation | Rule::Calc => {
-                    node.label(Label::Op).is_none()
-                }
-                Rule::Unary => node.alternative == 1,
-                Rule::Member => node.alternative == 0,
-                Rule::Primary => matches!(node.alternative, 3 | 7),
+                GrammarRule::Expr
+                | GrammarRule::Or
+                | GrammarRule::And
+                | GrammarRule::Relation
+                | GrammarRule::Calc => node.label(Label::Op).is_none(),
+                GrammarRule::Unary => node.alternative == 1,
+                GrammarRule::Member => node.alternative == 0,
+                GrammarRule::Primary => matches!(node.alternative, 3 | 7),
                 _ => false,
             };
             match node.children.first() {
@@ -84,37 +86,40 @@ impl<'t> Visitor<'t> {
         if self.too_deep || self.builder.is_exhausted() {
             return self.builder.unspecified(NOWHERE);
         }
-        let counts = matches!(node.rule, Rule::Expr | Rule::Relation | Rule::Calc | Rule::Member);
+        let counts = matches!(
+            node.rule,
+            GrammarRule::Expr | GrammarRule::Relation | GrammarRule::Calc | GrammarRule::Member
+        );
         self.depth += usize::from(counts);
         self.too_deep = self.depth > self.builder.options.max_recursion_depth;
         let expr = match node.rule {
-            Rule::Expr => self.visit_conditional(node),
-            Rule::Or => self.visit_logical(node, operators::LOGICAL_OR),
-            Rule::And => self.visit_logical(node, operators::LOGICAL_AND),
-            Rule::Relation | Rule::Calc => self.visit_binary(node),
-            Rule::Unary => self.visit_unary(node),
-            Rule::Member => self.visit_member(node),
-            Rule::Primary => self.visit_primary(node),
-            Rule::Literal if node.alternative != 0 => self.visit_literal(node),
+            GrammarRule::Expr => self.visit_conditional(node),
+            GrammarRule::Or => self.visit_logical(node, operators::LOGICAL_OR),
+            GrammarRule::And => self.visit_logical(node, operators::LOGICAL_AND),
+            GrammarRule::Relation | GrammarRule::Calc => self.visit_binary(node),
+            GrammarRule::Unary => self.visit_unary(node),
+            GrammarRule::Member => self.visit_member(node),
+            GrammarRule::Primary => self.visit_primary(node),
+            GrammarRule::Literal if node.alternative != 0 => self.visit_literal(node),
             _ => self.builder.unspecified(NOWHERE),
         };
         self.depth -= usize::from(counts);
         expr
     }
 
-    fn visit_conditional(&mut self, node: &Node) -> Expr {
+    fn visit_conditional(&mut self, node: &SyntaxNode) -> Expr {
         let condition = self.visit_child(node, 0);
         let id = self.label_id(node, Label::Op);
         let args = vec![condition, self.visit_child(node, 1), self.visit_child(node, 2)];
         global_call(id, operators::CONDITIONAL, args)
     }
 
-    fn label_id(&mut self, node: &Node, label: Label) -> ExprId {
+    fn label_id(&mut self, node: &SyntaxNode, label: Label) -> ExprId {
         let place = node.label(label).map_or_else(|| node_range(node), range);
         self.builder.id(place)
     }
 
-    fn visit_logical(&mut self, node: &Node, operator: &str) -> Expr {
+    fn visit_logical(&mut self, node: &SyntaxNode, operator: &str) -> Expr {
         let mut terms = vec![self.visit_child(node, 0)];
         let mut ids = Vec::new();
         for (index, token) in node.all(Label::Op).enumerate() {
@@ -135,7 +140,7 @@ impl<'t> Visitor<'t> {
         }
     }
 
-    fn visit_binary(&mut self, node: &Node) -> Expr {
+    fn visit_binary(&mut self, node: &SyntaxNode) -> Expr {
         let left = self.visit_child(node, 0);
         let operator = node.label(Label::Op).map_or("", |token| self.str(token));
         let id = self.label_id(node, Label::Op);
@@ -145,7 +150,7 @@ impl<'t> Visitor<'t> {
         global_call(id, &function, vec![left, right])
     }
 
-    fn visit_unary(&mut self, node: &Node) -> Expr {
+    fn visit_unary(&mut self, node: &SyntaxNode) -> Expr {
         if node.alternative == 0 {
             return self.builder.unspecified(node_range(node));
         }
@@ -159,7 +164,7 @@ impl<'t> Visitor<'t> {
         global_call(id, function, vec![operand])
     }
 
-    fn visit_member(&mut self, node: &Node) -> Expr {
+    fn visit_member(&mut self, node: &SyntaxNode) -> Expr {
         let operand = self.visit_child(node, 0);
         match node.alternative {
             1 => self.visit_select(node, operand),
@@ -176,7 +181,7 @@ impl<'t> Visitor<'t> {
         }
     }
 
-    fn visit_select(&mut self, node: &Node, operand: Expr) -> Expr {
+    fn visit_select(&mut self, node: &SyntaxNode, operand: Expr) -> Expr {
         let (Some(op), Some(name)) = (node.label(Label::Op), node.children.get(1)) else {
             return self.builder.unspecified(node_range(node));
         };
@@ -201,7 +206,7 @@ impl<'t> Visitor<'t> {
     }
 
     /// Name of an `escapeIdent` node. Kubernetes does not turn names in backticks on.
-    fn field_name(&self, node: &Node) -> Result<String, &'static str> {
+    fn field_name(&self, node: &SyntaxNode) -> Result<String, &'static str> {
         match (node.alternative, node.label(Label::Id)) {
             (1, Some(token)) => Ok(self.str(token).to_owned()),
             (2, _) => Err("unsupported syntax: '`'"),
@@ -209,7 +214,7 @@ impl<'t> Visitor<'t> {
         }
     }
 
-    fn visit_index(&mut self, node: &Node, operand: Expr) -> Expr {
+    fn visit_index(&mut self, node: &SyntaxNode, operand: Expr) -> Expr {
         let Some(op) = node.label(Label::Op) else {
             return self.builder.unspecified(node_range(node));
         };
@@ -225,13 +230,13 @@ impl<'t> Visitor<'t> {
         global_call(id, function, vec![operand, index])
     }
 
-    fn visit_arguments(&mut self, node: &Node, index: usize) -> Vec<Expr> {
+    fn visit_arguments(&mut self, node: &SyntaxNode, index: usize) -> Vec<Expr> {
         let list = node.children.get(index).map(|id| &self.nodes[*id]);
         let children = list.map_or(&[][..], |list| &list.children);
         children.iter().map(|child| self.visit(*child)).collect()
     }
 
-    fn visit_primary(&mut self, node: &Node) -> Expr {
+    fn visit_primary(&mut self, node: &SyntaxNode) -> Expr {
         match node.alternative {
             1 | 2 => self.visit_name(node),
             4 => self.visit_list(node),
@@ -245,7 +250,7 @@ impl<'t> Visitor<'t> {
         }
     }
 
-    fn visit_name(&mut self, node: &Node) -> Expr {
+    fn visit_name(&mut self, node: &SyntaxNode) -> Expr {
         let Some(token) = node.label(Label::Id) else {
             return self.builder.unspecified(node_range(node));
         };
@@ -263,7 +268,7 @@ impl<'t> Visitor<'t> {
         macros::call(&mut self.builder, id, &full, None, args)
     }
 
-    fn visit_list(&mut self, node: &Node) -> Expr {
+    fn visit_list(&mut self, node: &SyntaxNode) -> Expr {
         let id = self.label_id(node, Label::Op);
         let mut list = List::default();
         let items = node.children.first().map_or(&[][..], |id| &self.nodes[*id].children);
@@ -283,7 +288,7 @@ impl<'t> Visitor<'t> {
     }
 
     /// Reports an optional entry where the syntax is off.
-    fn refuses_optional(&mut self, node: &Node) -> bool {
+    fn refuses_optional(&mut self, node: &SyntaxNode) -> bool {
         let refused = node.label(Label::Opt).is_some() && !self.builder.options.optional_syntax;
         if refused {
             self.builder.error(node_range(node), "unsupported syntax '?'");
@@ -291,7 +296,7 @@ impl<'t> Visitor<'t> {
         refused
     }
 
-    fn visit_entries(&mut self, node: &Node) -> Vec<MapEntry> {
+    fn visit_entries(&mut self, node: &SyntaxNode) -> Vec<MapEntry> {
         let Some(list) = node.children.first().map(|id| &self.nodes[*id]) else {
             return Vec::new();
         };
@@ -314,7 +319,7 @@ impl<'t> Visitor<'t> {
         entries
     }
 
-    fn visit_struct(&mut self, node: &Node) -> Expr {
+    fn visit_struct(&mut self, node: &SyntaxNode) -> Expr {
         let names: Vec<&str> = node.all(Label::Id).map(|token| self.str(token)).collect();
         let dot = node.label(Label::LeadingDot).map_or("", |_| ".");
         let type_name = format!("{dot}{}", names.join("."));
@@ -352,7 +357,7 @@ impl<'t> Visitor<'t> {
         Expr { id, kind: ExprKind::Struct(Struct { type_name, fields }) }
     }
 
-    fn visit_literal(&mut self, node: &Node) -> Expr {
+    fn visit_literal(&mut self, node: &SyntaxNode) -> Expr {
         let place = node_range(node);
         let Some(token) = node.label(Label::Id) else {
             return self.builder.unspecified(place);

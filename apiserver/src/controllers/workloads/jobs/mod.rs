@@ -5,14 +5,14 @@ mod status;
 
 use serde_json::{Value, json};
 
-use super::objects::{self, JOBS, Note, PODS};
+use super::objects::{self, JOBS, ObjectEvent, PODS};
 use super::reconcile::WorkloadReconcile;
-use super::{Done, pods};
+use super::{WorkResult, pods};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
-use status::Tally;
+use status::PodCounts;
 
 /// Finalizer of Pods that have not been counted.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -22,7 +22,7 @@ const PAUSE: i64 = 10;
 const LONGEST: i64 = 600;
 
 /// Creates and counts the Pods of a Job, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
     let held = objects::get(turn, JOBS, namespace, name);
     let uid = held.as_ref().map_or("", |held| meta::text(&held.value, "uid"));
     release_orphans(turn, namespace, name, uid)?;
@@ -37,7 +37,7 @@ pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) ->
     }
     let all = objects::owned(turn, PODS, job);
     let now = turn.clock.seconds();
-    let mut tally = Tally::of(job, &all);
+    let mut tally = PodCounts::of(job, &all);
     let end = tally.end(job, &all, now);
     let is_suspended = job["spec"]["suspend"] == true;
     let mut failed = None;
@@ -69,7 +69,7 @@ pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) ->
 }
 
 /// Returns the time at which a finished Job is deleted, or deletes the Job.
-fn expire(core: &Core, job: &Value) -> Done {
+fn expire(core: &ServerCore, job: &Value) -> WorkResult {
     let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else { return Ok(None) };
     let finished = ["Complete", "Failed"].iter().find_map(|name| objects::condition(job, name));
     let at = finished.and_then(|one| one["lastTransitionTime"].as_str()).and_then(clock::parse);
@@ -85,7 +85,7 @@ fn expire(core: &Core, job: &Value) -> Done {
 fn manage(
     turn: &WorkloadReconcile<'_>,
     job: &Value,
-    tally: &mut Tally,
+    tally: &mut PodCounts,
     all: &[Value],
     now: i64,
 ) -> Result<Option<i64>, ApiError> {
@@ -162,7 +162,7 @@ fn pod(job: &Value, index: Option<usize>) -> Value {
 }
 
 /// Deletes the Pods that still run.
-fn delete_active(core: &Core, job: &Value, tally: &mut Tally) -> Result<(), ApiError> {
+fn delete_active(core: &ServerCore, job: &Value, tally: &mut PodCounts) -> Result<(), ApiError> {
     for pod in std::mem::take(&mut tally.active) {
         delete(core, job, &pod)?;
     }
@@ -170,7 +170,7 @@ fn delete_active(core: &Core, job: &Value, tally: &mut Tally) -> Result<(), ApiE
 }
 
 /// Deletes a Pod that is not counted.
-fn delete(core: &Core, job: &Value, pod: &Value) -> Result<(), ApiError> {
+fn delete(core: &ServerCore, job: &Value, pod: &Value) -> Result<(), ApiError> {
     release(core, pod)?;
     objects::remove(core, PODS, pod, None)?;
     let text = format!("Deleted pod: {}", meta::text(pod, "name"));
@@ -179,14 +179,19 @@ fn delete(core: &Core, job: &Value, pod: &Value) -> Result<(), ApiError> {
 }
 
 /// Removes the finalizer from all Pods of a Job that has ended.
-fn release_all(core: &Core, job: &Value) -> Result<(), ApiError> {
+fn release_all(core: &ServerCore, job: &Value) -> Result<(), ApiError> {
     let held = objects::owned(core, PODS, job);
     held.iter().try_for_each(|pod| release(core, pod))
 }
 
 /// Removes the finalizer from the Pods of a Job that is gone: these Pods are not counted any more.
 /// Another Job of the same name, with the `uid`, keeps its Pods.
-fn release_orphans(core: &Core, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
+fn release_orphans(
+    core: &ServerCore,
+    namespace: &str,
+    name: &str,
+    uid: &str,
+) -> Result<(), ApiError> {
     let all = objects::list(core, PODS, namespace);
     let is_its = |pod: &Value| {
         objects::controller_of(pod).is_some_and(|owner| {
@@ -198,7 +203,7 @@ fn release_orphans(core: &Core, namespace: &str, name: &str, uid: &str) -> Resul
 }
 
 /// Removes the finalizer from a Pod.
-fn release(core: &Core, pod: &Value) -> Result<(), ApiError> {
+fn release(core: &ServerCore, pod: &Value) -> Result<(), ApiError> {
     if !is_tracked(pod) {
         return Ok(());
     }
@@ -216,12 +221,12 @@ fn is_tracked(pod: &Value) -> bool {
 }
 
 /// Writes an event about a Job.
-fn note(core: &Core, job: &Value, level: &str, reason: &str, text: &str) {
+fn note(core: &ServerCore, job: &Value, level: &str, reason: &str, text: &str) {
     objects::note(core, job, about(level, reason), text);
 }
 
 /// Returns an event of the controller.
-fn about<'a>(level: &'a str, reason: &'a str) -> Note<'a> {
+fn about<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
     let (from, api_version, kind) = ("job-controller", "batch/v1", "Job");
-    Note { from, api_version, kind, level, reason }
+    ObjectEvent { from, api_version, kind, level, reason }
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::super::{objects, pods};
 use super::{indexes, is_tracked};
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 
 /// Pods of a Job, by their state.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct PodCounts {
     /// Pods that run, or are about to.
     pub(super) active: Vec<Value>,
     /// Number that has succeeded.
@@ -54,7 +54,7 @@ pub(super) fn deadline(job: &Value) -> Option<i64> {
     Some(start.saturating_add(seconds))
 }
 
-impl Tally {
+impl PodCounts {
     /// Counts Pods, on top of those that were counted before.
     pub(super) fn of(job: &Value, all: &[Value]) -> Self {
         let status = &job["status"];
@@ -124,7 +124,7 @@ impl Tally {
     /// Returns the status; with both conditions of the end once no Pod runs any more.
     pub(super) fn status(
         &self,
-        core: &Core,
+        core: &ServerCore,
         job: &Value,
         end: Option<&JobEnd>,
         is_suspended: bool,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::super::objects;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 
 /// Most events in the store with which further events of Pods are written, since events are never
@@ -15,7 +15,7 @@ const MOST: usize = 5000;
 ///
 /// A failure changes nothing: events are for people.
 pub(super) fn write(
-    core: &Core,
+    core: &ServerCore,
     pod: &Value,
     (level, reason): (&str, &str),
     container: &str,
@@ -58,7 +58,7 @@ pub(super) fn write(
 }
 
 /// Writes the events of the containers that have begun with a new status.
-pub(super) fn started(core: &Core, pod: &Value, status: &Value) {
+pub(super) fn started(core: &ServerCore, pod: &Value, status: &Value) {
     for field in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
         for now in objects::items(status, field).iter().filter(|now| now["containerID"].is_string())
         {

@@ -14,19 +14,19 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::objects::{self, NODES, PODS};
-use super::{Done, daemonsets};
-use crate::core::Core;
+use super::{WorkResult, daemonsets};
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::status::ApiError;
 use crate::verbs::decode::Body;
-use crate::verbs::{Call, actions};
+use crate::verbs::{VerbCall, actions};
 use node::NODE_ADDRESS;
 pub(super) use node::{NODE, register};
 
 /// Gives a Pod a node, lets the Pod run, or removes it.
 ///
 /// Without a namespace the name is that of the node, whose lease is renewed.
-pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
+pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
     if namespace.is_empty() {
         return node::renew(core, name);
     }
@@ -57,7 +57,7 @@ pub(super) fn sync(core: &Core, namespace: &str, name: &str) -> Done {
 }
 
 /// Assigns a Pod to the first node that suits the Pod; without such a node the Pod waits.
-fn bind(core: &Core, pod: &Value) -> Result<(), ApiError> {
+fn bind(core: &ServerCore, pod: &Value) -> Result<(), ApiError> {
     let spec = &pod["spec"];
     let is_gated = !objects::items(spec, "schedulingGates").is_empty();
     // Another scheduler decides about the Pods that name it.
@@ -79,7 +79,7 @@ fn bind(core: &Core, pod: &Value) -> Result<(), ApiError> {
     });
     let Some(node) = chosen else { return Ok(()) };
     let (namespace, name) = (meta::text(pod, "namespace"), meta::text(pod, "name"));
-    let mut call = Call::by_server(core, PODS.0, PODS.1, namespace, name)?;
+    let mut call = VerbCall::by_server(core, PODS.0, PODS.1, namespace, name)?;
     "binding".clone_into(&mut call.subresource);
     let binding = json!({
         "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": namespace},
@@ -93,7 +93,7 @@ fn bind(core: &Core, pod: &Value) -> Result<(), ApiError> {
 }
 
 /// Returns the first address of the Pods' network that no Pod has.
-fn free_address(core: &Core) -> String {
+fn free_address(core: &ServerCore) -> String {
     let pods = objects::list(core, PODS, "");
     let used: BTreeSet<&str> =
         pods.iter().filter_map(|pod| pod.value["status"]["podIP"].as_str()).collect();

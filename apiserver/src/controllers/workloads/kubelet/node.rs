@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::super::Done;
+use super::super::WorkResult;
 use super::super::objects::{self, NODES, Resource};
-use crate::core::Core;
+use crate::core::ServerCore;
 
 const LEASES: Resource = ("coordination.k8s.io", "leases");
 /// Namespace of the leases of nodes.
@@ -19,7 +19,7 @@ pub(in super::super) const NODE: &str = "windlass";
 pub(super) const NODE_ADDRESS: &str = "192.0.2.1";
 
 /// Registers the node of the stand-in, unless already present.
-pub(in super::super) fn register(core: &Core) {
+pub(in super::super) fn register(core: &ServerCore) {
     if !objects::list(core, NODES, "").is_empty() {
         return;
     }
@@ -60,7 +60,7 @@ pub(in super::super) fn register(core: &Core) {
 }
 
 /// Renews the lease of the node, or makes the lease; returns the time of the next renewal.
-pub(super) fn renew(core: &Core, name: &str) -> Done {
+pub(super) fn renew(core: &ServerCore, name: &str) -> WorkResult {
     let now = core.clock.seconds();
     let Some(node) = objects::get(core, NODES, "", name) else { return Ok(Some(now + PERIOD)) };
     let time = core.clock.rfc3339_micros();

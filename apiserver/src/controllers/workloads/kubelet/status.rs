@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::objects;
 use crate::clock;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::meta;
 use crate::verbs::subresources::kubelet::{EXIT_CODE, exit_code};
 
@@ -66,7 +66,7 @@ pub(super) fn fault(pod: &Value) -> Option<String> {
 }
 
 /// Returns the next status of a Pod, and the time of its next change.
-pub(super) fn next(core: &Core, pod: &Value, host: &str, ip: &str) -> (Value, Option<i64>) {
+pub(super) fn next(core: &ServerCore, pod: &Value, host: &str, ip: &str) -> (Value, Option<i64>) {
     let now = core.clock.seconds();
     let (state, again) = state(pod, now);
     let time = core.clock.rfc3339();

@@ -271,7 +271,7 @@ async fn no_other_service_waits_while_policies_run() {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Looks at the lock of addresses when a policy asks for a right.
-    struct Looks(std::sync::Weak<crate::core::Core>, AtomicBool);
+    struct Looks(std::sync::Weak<crate::core::ServerCore>, AtomicBool);
     impl Authorizer for Looks {
         fn authorize(&self, _user: &User, wanted: &Attributes) -> Result<(), String> {
             if wanted.verb == "look" {

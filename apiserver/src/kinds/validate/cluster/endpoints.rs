@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::{addresses, duplicate, items, text, too_many};
-use crate::kinds::validate::fields::{self, Check, is_empty, named};
+use crate::kinds::validate::fields::{self, FieldCheck, is_empty, named};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{invalid_value, required};
@@ -41,9 +41,9 @@ pub(super) fn subsets(subsets: &Value, causes: &mut Vec<Cause>) {
             if count > 1 && text(port, "name").is_empty() {
                 causes.push(required(&format!("{at}.name"), ""));
             }
-            fields::judge(&Check::Label, &port["name"], &format!("{at}.name"), causes);
-            fields::judge(&Check::Port, &port["port"], &format!("{at}.port"), causes);
-            let known = Check::OneOf(vec!["SCTP", "TCP", "UDP"]);
+            fields::judge(&FieldCheck::Label, &port["name"], &format!("{at}.name"), causes);
+            fields::judge(&FieldCheck::Port, &port["port"], &format!("{at}.port"), causes);
+            let known = FieldCheck::OneOf(vec!["SCTP", "TCP", "UDP"]);
             fields::judge(&known, &port["protocol"], &format!("{at}.protocol"), causes);
             qualified(&port["appProtocol"], &format!("{at}.appProtocol"), causes);
         }
@@ -61,7 +61,7 @@ fn qualified(value: &Value, at: &str, causes: &mut Vec<Cause>) {
 fn address(one: &Value, at: &str, causes: &mut Vec<Cause>) {
     let (at_ip, ip) = (format!("{at}.ip"), Value::from(text(one, "ip")));
     named(addresses::ip_faults(text(one, "ip")), &ip, &at_ip, causes);
-    fields::judge(&Check::Label, &one["hostname"], &format!("{at}.hostname"), causes);
+    fields::judge(&FieldCheck::Label, &one["hostname"], &format!("{at}.hostname"), causes);
     if let Some(node) = one["nodeName"].as_str() {
         named(names::subdomain(node), &one["nodeName"], &format!("{at}.nodeName"), causes);
     }
@@ -115,7 +115,7 @@ fn endpoint(one: &Value, kind: &str, at: &str, causes: &mut Vec<Cause>) {
     if labels > MOST_LABELS {
         causes.push(too_many(&at_labels, labels, MOST_LABELS));
     }
-    fields::judge(&Check::Labels, &one["deprecatedTopology"], &at_labels, causes);
+    fields::judge(&FieldCheck::Labels, &one["deprecatedTopology"], &at_labels, causes);
     if let Some(name) = one["hostname"].as_str() {
         named(names::label(name), &one["hostname"], &format!("{at}.hostname"), causes);
     }

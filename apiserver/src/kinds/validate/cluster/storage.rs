@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{duplicate, items, text, too_long};
 use crate::kinds::quantity::Quantity;
-use crate::kinds::validate::fields::{self, Check, is_empty, named};
+use crate::kinds::validate::fields::{self, FieldCheck, is_empty, named};
 use crate::kinds::validate::volumes;
 use crate::names;
 use crate::served::Cause;
@@ -44,7 +44,12 @@ pub(super) fn check(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
         }
         "CSIStorageCapacity" => {
             if object["nodeTopology"].is_object() {
-                fields::judge(&Check::Selector, &object["nodeTopology"], "nodeTopology", causes);
+                fields::judge(
+                    &FieldCheck::Selector,
+                    &object["nodeTopology"],
+                    "nodeTopology",
+                    causes,
+                );
             }
             if let Some(held) = Quantity::parse(&object["capacity"]).filter(|h| h.is_negative()) {
                 let why = "must be greater than or equal to 0";
@@ -165,7 +170,7 @@ fn node(spec: &Value, causes: &mut Vec<Cause>) {
             causes.push(invalid_value(&at_id, &id.into(), &why));
         }
         let count = &driver["allocatable"]["count"];
-        fields::judge(&Check::Min(0), count, &format!("{at}.allocatable.count"), causes);
+        fields::judge(&FieldCheck::Min(0), count, &format!("{at}.allocatable.count"), causes);
         if !seen.insert(name) {
             causes.push(duplicate(&format!("{at}.name"), &name.into()));
         }

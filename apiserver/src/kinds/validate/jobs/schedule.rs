@@ -1,10 +1,10 @@
 //! Faults of schedules, in the words of the library that the server reads them with.
 
 /// A field of a schedule: least and largest value, and names of values from the least on.
-type Field = (i64, i64, &'static [&'static str]);
+type CronField = (i64, i64, &'static [&'static str]);
 
 /// Minutes, hours, days, months and weekdays.
-const FIELDS: [Field; 5] = [
+const FIELDS: [CronField; 5] = [
     (0, 59, &[]),
     (0, 23, &[]),
     (1, 31, &[]),
@@ -69,7 +69,7 @@ fn duration(text: &str) -> Result<(), String> {
 }
 
 /// Reads a range such as `*`, `5`, `1-5` or `0-30/10`.
-fn range(text: &str, (least, most, names): Field) -> Result<(), String> {
+fn range(text: &str, (least, most, names): CronField) -> Result<(), String> {
     let steps: Vec<&str> = text.split('/').collect();
     let ends: Vec<&str> = steps[0].split('-').collect();
     let is_single = ends.len() == 1;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{duplicate, integer, items, named, text};
-use crate::kinds::validate::fields::{self, Check, is_empty};
+use crate::kinds::validate::fields::{self, FieldCheck, is_empty};
 use crate::names;
 use crate::served::Cause;
 use crate::status::{forbidden_field, invalid_value, required, unsupported};
@@ -165,7 +165,7 @@ fn weight(one: &Value, at: &str, causes: &mut Vec<Cause>) {
 fn pod_term(term: &Value, at: &str, causes: &mut Vec<Cause>) {
     for field in ["labelSelector", "namespaceSelector"] {
         if term[field].is_object() {
-            fields::judge(&Check::Selector, &term[field], &format!("{at}.{field}"), causes);
+            fields::judge(&FieldCheck::Selector, &term[field], &format!("{at}.{field}"), causes);
         }
     }
     for (_, namespace) in items(&term["namespaces"]) {
@@ -207,7 +207,7 @@ pub(super) fn spread(list: &Value, at: &str, causes: &mut Vec<Cause>) {
         }
         if one["labelSelector"].is_object() {
             let at = format!("{at}.labelSelector");
-            fields::judge(&Check::Selector, &one["labelSelector"], &at, causes);
+            fields::judge(&FieldCheck::Selector, &one["labelSelector"], &at, causes);
         } else if !is_empty(&one["matchLabelKeys"]) {
             let why = "must not be specified when labelSelector is not set";
             causes.push(forbidden_field(&format!("{at}.matchLabelKeys"), why));

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_cel::admission::{Attributes, Binding, Denial, Enforcement, ValidationAction};
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
-use crate::policies::{Bound, Compiled, Subject};
-use crate::status::{About, ApiError};
-use crate::storage::Object;
+use crate::policies::{BoundPolicy, Compiled, PolicyRequest};
+use crate::status::{ApiError, FailureSubject};
+use crate::storage::StoredObject;
 use crate::verbs::options::DeleteOptions;
-use crate::verbs::{Call, scale};
+use crate::verbs::{VerbCall, scale};
 
 /// Group of admission policies.
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -56,8 +56,8 @@ pub(crate) enum Operation<'a> {
 /// Judges a request by all policies that concern the request, and returns the warnings for the
 /// client.
 pub(crate) fn check(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     operation: Operation<'_>,
 ) -> Result<Vec<String>, ApiError> {
     let served = &call.kind.served;
@@ -69,7 +69,7 @@ pub(crate) fn check(
         return Ok(Vec::new());
     }
     with_subject(core, call, operation, |subject| {
-        let verdict = Verdict::default();
+        let verdict = PolicyVerdict::default();
         let mut judge = Judge { core, call, subject, operation, verdict, budget: BUDGET };
         for bound in &policies {
             judge.policy(bound);
@@ -80,10 +80,10 @@ pub(crate) fn check(
 
 /// Calls `judge` with a request in the form in which rules match requests.
 pub(super) fn with_subject<T>(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     operation: Operation<'_>,
-    judge: impl FnOnce(&Subject<'_>) -> T,
+    judge: impl FnOnce(&PolicyRequest<'_>) -> T,
 ) -> T {
     let (object, old) = objects(call, operation);
     // The name of a new object may be only in the body.
@@ -95,7 +95,7 @@ pub(super) fn with_subject<T>(
     let namespace = if namespaces { name } else { call.namespace.as_str() };
     let home = core.store.get("namespaces", namespace).filter(|_| !namespace.is_empty());
     let table = core.registry.table();
-    let subject = Subject {
+    let subject = PolicyRequest {
         kind: &call.kind,
         subresource: &call.subresource,
         operation: operation.name(),
@@ -143,7 +143,7 @@ impl<'a> Operation<'a> {
 
 /// Returns the new and the old object as the endpoint shows them.
 fn objects<'a>(
-    call: &Call,
+    call: &VerbCall,
     operation: Operation<'a>,
 ) -> (Option<Cow<'a, Value>>, Option<Cow<'a, Value>>) {
     let (object, old) = match operation {
@@ -163,18 +163,18 @@ fn objects<'a>(
 
 /// A request during its judgement by the policies.
 struct Judge<'a> {
-    core: &'a Core,
-    call: &'a Call,
-    subject: &'a Subject<'a>,
+    core: &'a ServerCore,
+    call: &'a VerbCall,
+    subject: &'a PolicyRequest<'a>,
     operation: Operation<'a>,
-    verdict: Verdict,
+    verdict: PolicyVerdict,
     /// The cost that is left for all evaluations.
     budget: u64,
 }
 
 /// The decision of all policies together.
 #[derive(Debug, Default)]
-struct Verdict {
+struct PolicyVerdict {
     /// The first refusal.
     denial: Option<Denial>,
     warnings: Vec<String>,
@@ -182,7 +182,7 @@ struct Verdict {
 
 impl Judge<'_> {
     /// Judges the request by a policy with all bindings.
-    fn policy(&mut self, (policy, bindings): &Bound) {
+    fn policy(&mut self, (policy, bindings): &BoundPolicy) {
         let Some(kind) = self.subject.matched(&policy.spec()["matchConstraints"]) else { return };
         let params = match params::Kinds::of(self.subject, policy.spec()) {
             Ok(params) => params,
@@ -204,7 +204,7 @@ impl Judge<'_> {
     fn binding(
         &mut self,
         policy: &Compiled,
-        binding: &Object,
+        binding: &StoredObject,
         kind: &Arc<Kind>,
         params: &[Option<Value>],
     ) {
@@ -266,7 +266,7 @@ fn actions(list: &Value) -> Vec<ValidationAction> {
     names.filter_map(action).collect()
 }
 
-impl Verdict {
+impl PolicyVerdict {
     /// Adds the decision of a binding; the first refusal stays.
     fn add(&mut self, enforcement: Enforcement) {
         for key in enforcement.audit_annotations.iter().map(|(key, _)| key) {
@@ -279,7 +279,7 @@ impl Verdict {
 
     /// Adds an error of the configuration, which refuses the request unless the policy ignores
     /// errors.
-    fn misconfigured(&mut self, policy: &Compiled, binding: Option<&Object>, why: &str) {
+    fn misconfigured(&mut self, policy: &Compiled, binding: Option<&StoredObject>, why: &str) {
         if !policy.fails() {
             return;
         }
@@ -298,11 +298,11 @@ impl Verdict {
     }
 
     /// Returns the warnings, or the refusal with them.
-    fn result(self, subject: &Subject<'_>) -> Result<Vec<String>, ApiError> {
+    fn result(self, subject: &PolicyRequest<'_>) -> Result<Vec<String>, ApiError> {
         let Some(denial) = self.denial else { return Ok(self.warnings) };
         // The deletion of a collection names no object.
         let name = if subject.name.is_empty() { "Unknown" } else { subject.name };
-        let about = About::resource(&subject.kind.served, name);
+        let about = FailureSubject::resource(&subject.kind.served, name);
         let error = ApiError::denied(about, denial.code, &denial.reason, &denial.message);
         Err(error.warned(self.warnings))
     }

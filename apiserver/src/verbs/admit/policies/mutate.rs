@@ -12,23 +12,23 @@ use windlass_cel::admission::{Attributes, Match, MutatingPolicy, Patch};
 
 use super::{BUDGET, EXEMPT, GROUP, Operation, START, params, request, rights, with_subject};
 use crate::apply;
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::{Kind, meta};
 use crate::patch;
-use crate::policies::{Bound, Compiled, Policies, Subject};
-use crate::status::{About, ApiError};
-use crate::storage::Object;
+use crate::policies::{BoundPolicy, Compiled, Policies, PolicyRequest};
+use crate::status::{ApiError, FailureSubject};
+use crate::storage::StoredObject;
 use crate::typed::TypeSchema;
 use crate::verbs::admit::webhooks::settled;
 use crate::verbs::suspend::convert;
-use crate::verbs::{Call, scale};
+use crate::verbs::{VerbCall, scale};
 
 /// Text of the refusal if no cost is left for a policy.
 const EXHAUSTED: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// Whether there are mutating policies that could change an object.
-pub(crate) fn may_mutate(core: &Core) -> bool {
+pub(crate) fn may_mutate(core: &ServerCore) -> bool {
     Policies::<MutatingPolicy>::has_any(&core.store)
 }
 
@@ -38,7 +38,7 @@ type Key = (String, String, String);
 /// A policy with a binding and a parameter.
 struct Invocation {
     policy: Arc<Compiled<MutatingPolicy>>,
-    binding: Arc<Object>,
+    binding: Arc<StoredObject>,
     /// The kind in the version that the policy wants.
     kind: Arc<Kind>,
     param: Option<Value>,
@@ -54,8 +54,8 @@ impl Invocation {
 
 /// A request passing the mutating policies.
 pub(in crate::verbs::admit) struct Mutations<'a> {
-    core: &'a Core,
-    call: &'a Call,
+    core: &'a ServerCore,
+    call: &'a VerbCall,
     operation: Operation<'a>,
     /// The policies that have been invoked and want to see changes.
     invoked: BTreeSet<Key>,
@@ -68,8 +68,8 @@ pub(in crate::verbs::admit) struct Mutations<'a> {
 impl<'a> Mutations<'a> {
     /// Returns a request before the first round.
     pub(in crate::verbs::admit) fn new(
-        core: &'a Core,
-        call: &'a Call,
+        core: &'a ServerCore,
+        call: &'a VerbCall,
         operation: Operation<'a>,
     ) -> Self {
         let invoked = BTreeSet::new();
@@ -119,7 +119,7 @@ impl<'a> Mutations<'a> {
                 collect(core, subject, bound, &mut invocations, &mut refusals);
             }
             let object = subject.object.cloned();
-            let mut step = Step { subject, operation, object, refusals };
+            let mut step = MutationRound { subject, operation, object, refusals };
             for one in &invocations {
                 if only.is_none_or(|only| only.contains(&one.key())) {
                     self.invoke(one, &mut step)?;
@@ -139,7 +139,7 @@ impl<'a> Mutations<'a> {
     }
 
     /// Lets a policy patch the object.
-    fn invoke(&mut self, one: &Invocation, step: &mut Step<'_>) -> Result<(), ApiError> {
+    fn invoke(&mut self, one: &Invocation, step: &mut MutationRound<'_>) -> Result<(), ApiError> {
         let (core, call, subject) = (self.core, self.call, step.subject);
         let review = request::request(call, subject, step.operation, &one.kind);
         let old = convert::optional(core, call, subject.old, &one.kind)?;
@@ -240,8 +240,8 @@ impl<'a> Mutations<'a> {
 }
 
 /// The state of a round.
-struct Step<'a> {
-    subject: &'a Subject<'a>,
+struct MutationRound<'a> {
+    subject: &'a PolicyRequest<'a>,
     operation: Operation<'a>,
     /// The object after the changes of the policies.
     object: Option<Value>,
@@ -250,9 +250,9 @@ struct Step<'a> {
 
 /// Adds the invocations of a policy for a request.
 fn collect(
-    core: &Core,
-    subject: &Subject<'_>,
-    (policy, bindings): &Bound<MutatingPolicy>,
+    core: &ServerCore,
+    subject: &PolicyRequest<'_>,
+    (policy, bindings): &BoundPolicy<MutatingPolicy>,
     found: &mut Vec<Invocation>,
     refusals: &mut Refusals,
 ) {
@@ -297,7 +297,7 @@ impl Refusals {
     fn misconfigured(
         &mut self,
         policy: &Compiled<MutatingPolicy>,
-        binding: Option<&Object>,
+        binding: Option<&StoredObject>,
         why: &str,
     ) {
         let part = if binding.is_some() { "binding" } else { "policy" };
@@ -329,12 +329,12 @@ impl Refusals {
     }
 
     /// Returns the refusal, if any.
-    fn result(&self, subject: &Subject<'_>) -> Result<(), ApiError> {
+    fn result(&self, subject: &PolicyRequest<'_>) -> Result<(), ApiError> {
         if self.messages.is_empty() {
             return Ok(());
         }
         let name = if subject.name.is_empty() { "Unknown" } else { subject.name };
-        let about = About::resource(&subject.kind.served, name);
+        let about = FailureSubject::resource(&subject.kind.served, name);
         Err(ApiError::refused_by_policies(about, self.reason, &self.messages))
     }
 }

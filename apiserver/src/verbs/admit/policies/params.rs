@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::kinds::Kind;
-use crate::policies::Subject;
+use crate::policies::PolicyRequest;
 use crate::selectors;
 use crate::storage;
 
@@ -16,7 +16,7 @@ pub(super) struct Kinds(Option<Arc<Kind>>);
 
 impl Kinds {
     /// Finds the kind that `paramKind` of a policy names.
-    pub(super) fn of(subject: &Subject<'_>, spec: &Value) -> Result<Self, String> {
+    pub(super) fn of(subject: &PolicyRequest<'_>, spec: &Value) -> Result<Self, String> {
         let wanted = &spec["paramKind"];
         if wanted.is_null() {
             return Ok(Self(None));
@@ -36,7 +36,7 @@ impl Kinds {
     /// parameters, and an empty list for no judgement at all.
     pub(super) fn collect(
         &self,
-        core: &Core,
+        core: &ServerCore,
         reference: &Value,
         namespace: &str,
     ) -> Result<Vec<Option<Value>>, String> {
@@ -75,7 +75,12 @@ impl Kinds {
 }
 
 /// Returns the objects that a selector selects, in the order of names.
-fn selected(core: &Core, kind: &Kind, namespace: &str, selector: &Value) -> Vec<Option<Value>> {
+fn selected(
+    core: &ServerCore,
+    kind: &Kind,
+    namespace: &str,
+    selector: &Value,
+) -> Vec<Option<Value>> {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     storage::in_namespace(&snapshot, namespace)
         .filter(|(_, held)| selectors::selects(selector, &held.value))

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::Operation;
 use crate::kinds::Kind;
-use crate::policies::Subject;
-use crate::verbs::Call;
+use crate::policies::PolicyRequest;
+use crate::verbs::VerbCall;
 use crate::verbs::options::{DeleteOptions, Propagation};
 
 /// Returns group, version and kind of the objects at a subresource, if they are not the resource's
 /// own: `Scale`, `Eviction`.
-pub(in crate::verbs::admit) fn own_type(call: &Call) -> Option<(&str, &str, &str)> {
+pub(in crate::verbs::admit) fn own_type(call: &VerbCall) -> Option<(&str, &str, &str)> {
     let sub = call.kind.subresource(&call.subresource)?;
     let served = &call.kind.served;
     if sub.kind.is_empty() || sub.kind == served.kind {
@@ -23,8 +23,8 @@ pub(in crate::verbs::admit) fn own_type(call: &Call) -> Option<(&str, &str, &str
 
 /// Returns `request`, for a policy that wants the objects in the version of `kind`.
 pub(in crate::verbs::admit) fn request(
-    call: &Call,
-    subject: &Subject<'_>,
+    call: &VerbCall,
+    subject: &PolicyRequest<'_>,
     operation: Operation<'_>,
     kind: &Kind,
 ) -> Value {
@@ -44,7 +44,7 @@ pub(in crate::verbs::admit) fn request(
 }
 
 /// Returns the type of the objects of a request, in the version of `kind`.
-fn type_of(call: &Call, kind: &Kind) -> Value {
+fn type_of(call: &VerbCall, kind: &Kind) -> Value {
     let served = &kind.served;
     let whole = (served.group.as_str(), served.version.as_str(), served.kind.as_str());
     let (group, version, kind) = own_type(call).unwrap_or(whole);
@@ -57,7 +57,7 @@ fn resource_of(kind: &Kind) -> Value {
 }
 
 /// Returns the options of the request, with the fields that were sent.
-fn options(call: &Call, operation: Operation<'_>) -> Value {
+fn options(call: &VerbCall, operation: Operation<'_>) -> Value {
     let mut out = match operation {
         Operation::Create(_) => write_options(call, "CreateOptions"),
         Operation::Update(..) => write_options(call, "UpdateOptions"),
@@ -71,7 +71,7 @@ fn options(call: &Call, operation: Operation<'_>) -> Value {
     Value::Object(out)
 }
 
-fn write_options(call: &Call, kind: &str) -> Map<String, Value> {
+fn write_options(call: &VerbCall, kind: &str) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("kind".to_owned(), json!(kind));
     let sent = [

@@ -9,9 +9,9 @@ use windlass_cel::eval::{
 };
 
 use crate::auth::{self, Attributes, User};
-use crate::core::Core;
-use crate::policies::Subject;
-use crate::verbs::Call;
+use crate::core::ServerCore;
+use crate::policies::PolicyRequest;
+use crate::verbs::VerbCall;
 
 /// The server's authorizer, for expressions.
 struct Rights(Arc<dyn auth::Authorizer>);
@@ -58,9 +58,9 @@ impl windlass_cel::eval::Authorizer for Rights {
 
 /// Returns the values of `authorizer` and `authorizer.requestResource`.
 pub(in crate::verbs::admit) fn values(
-    core: &Core,
-    call: &Call,
-    subject: &Subject<'_>,
+    core: &ServerCore,
+    call: &VerbCall,
+    subject: &PolicyRequest<'_>,
 ) -> (Value<'static>, Value<'static>) {
     let rights: Arc<dyn windlass_cel::eval::Authorizer> = Arc::new(Rights(core.authorizer()));
     let user = UserInfo {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::clock;
 use crate::kinds::quantity::Quantity;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Plurals that quotas also count by this name alone.
 const BARE: [&str; 7] = [
@@ -31,7 +31,7 @@ pub(super) fn amounts(map: &Value) -> Amounts {
 }
 
 /// Whether objects of the call's kind count for a resource.
-pub(super) fn covers(call: &Call, name: &str) -> bool {
+pub(super) fn covers(call: &VerbCall, name: &str) -> bool {
     if counted(call).iter().any(|own| own == name) {
         return true;
     }
@@ -52,7 +52,7 @@ pub(super) fn covers(call: &Call, name: &str) -> bool {
 }
 
 /// Returns the resources that count objects of the call's kind.
-fn counted(call: &Call) -> Vec<String> {
+fn counted(call: &VerbCall) -> Vec<String> {
     let served = &call.kind.served;
     let plural = &served.plural;
     if !served.group.is_empty() {
@@ -64,7 +64,7 @@ fn counted(call: &Call) -> Vec<String> {
 }
 
 /// Returns the resources that an object uses at a time.
-pub(super) fn of(call: &Call, object: &Value, now: i64) -> Amounts {
+pub(super) fn of(call: &VerbCall, object: &Value, now: i64) -> Amounts {
     let mut out: Amounts =
         counted(call).into_iter().map(|name| (name, Quantity::whole(1))).collect();
     if call.kind.is("", "persistentvolumeclaims") {
@@ -205,7 +205,7 @@ fn is_of_pod(name: &str) -> bool {
 }
 
 /// Returns the limited resources that containers of a Pod do not name, with the containers.
-pub(super) fn unspecified(call: &Call, object: &Value, limits: &Amounts) -> Option<String> {
+pub(super) fn unspecified(call: &VerbCall, object: &Value, limits: &Amounts) -> Option<String> {
     let spec = &object["spec"];
     let of_pod = ["requests", "limits"]
         .into_iter()

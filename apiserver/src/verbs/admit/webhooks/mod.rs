@@ -13,12 +13,12 @@ use std::sync::Arc;
 use windlass_cel::admission::{Attributes, Match};
 
 use super::policies::{self, Operation, request, rights};
-use crate::core::Core;
-use crate::hooks::{Configurations, Hook, HookResponse, Phase, Question};
+use crate::core::ServerCore;
+use crate::hooks::{AdmissionPhase, Configurations, Hook, HookResponse, Question};
 use crate::kinds::Kind;
-use crate::policies::Subject;
-use crate::status::{About, ApiError};
-use crate::verbs::Call;
+use crate::policies::PolicyRequest;
+use crate::status::{ApiError, FailureSubject};
+use crate::verbs::VerbCall;
 use crate::verbs::suspend::convert;
 
 pub(crate) use mutate::mutate;
@@ -29,22 +29,22 @@ pub(crate) use validate::validate;
 const GROUP: &str = "admissionregistration.k8s.io";
 
 /// Whether webhooks are called for a request at all.
-fn concerns(call: &Call) -> bool {
+fn concerns(call: &VerbCall) -> bool {
     call.session.is_open() && call.kind.served.group != GROUP
 }
 
 /// Whether there are mutating policies or webhooks that could change the object of a request.
-pub(crate) fn may_mutate(core: &Core, call: &Call) -> bool {
+pub(crate) fn may_mutate(core: &ServerCore, call: &VerbCall) -> bool {
     policies::mutate::may_mutate(core)
-        || concerns(call) && Configurations::has_any(&core.store, Phase::Mutating)
+        || concerns(call) && Configurations::has_any(&core.store, AdmissionPhase::Mutating)
 }
 
 /// Returns the version of the kind in which a webhook wants the objects; `None` if the request does
 /// not concern the webhook.
 fn matched(
-    core: &Core,
-    call: &Call,
-    subject: &Subject<'_>,
+    core: &ServerCore,
+    call: &VerbCall,
+    subject: &PolicyRequest<'_>,
     operation: Operation<'_>,
     hook: &Hook,
 ) -> Result<Option<Arc<Kind>>, ApiError> {
@@ -68,7 +68,7 @@ fn matched(
         Match::Matched => Ok(Some(kind)),
         Match::Skipped(_) => Ok(None),
         Match::Failed(why) => {
-            let about = About::resource(&call.kind.served, subject.name);
+            let about = FailureSubject::resource(&call.kind.served, subject.name);
             Err(ApiError::forbidden(about, &why))
         }
     }
@@ -76,9 +76,9 @@ fn matched(
 
 /// Returns the question to a webhook.
 fn question(
-    core: &Core,
-    call: &Call,
-    subject: &Subject<'_>,
+    core: &ServerCore,
+    call: &VerbCall,
+    subject: &PolicyRequest<'_>,
     operation: Operation<'_>,
     hook: &Hook,
     kind: &Arc<Kind>,
@@ -96,7 +96,7 @@ fn question(
 }
 
 /// Refuses a dry run for a webhook that has side effects.
-fn check_dry_run(call: &Call, hook: &Hook) -> Result<(), ApiError> {
+fn check_dry_run(call: &VerbCall, hook: &Hook) -> Result<(), ApiError> {
     if !call.options.dry_run || hook.allows_dry_run() {
         return Ok(());
     }
@@ -106,11 +106,11 @@ fn check_dry_run(call: &Call, hook: &Hook) -> Result<(), ApiError> {
 
 /// Returns the decision of a webhook; `None` for an ignored failure.
 fn verdict(
-    call: &Call,
+    call: &VerbCall,
     hook: &Hook,
     answer: &HookResponse,
     is_mutating: bool,
-) -> Result<Option<review::Verdict>, ApiError> {
+) -> Result<Option<review::ReviewAnswer>, ApiError> {
     let verdict = match review::verdict(answer, &hook.spec, is_mutating) {
         Ok(verdict) => verdict,
         Err(why) => return failed(hook, &why).map(|()| None),
@@ -138,10 +138,10 @@ fn failed(hook: &Hook, why: &str) -> Result<(), ApiError> {
 
 /// Calls `judge` with the request in the form in which rules match requests.
 fn with_subject<T>(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     operation: Operation<'_>,
-    judge: impl FnOnce(&Subject<'_>) -> T,
+    judge: impl FnOnce(&PolicyRequest<'_>) -> T,
 ) -> T {
     policies::with_subject(core, call, operation, judge)
 }

@@ -7,26 +7,26 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Operation, check_dry_run, concerns, failed, matched, question, verdict, with_subject};
-use crate::core::Core;
+use crate::core::ServerCore;
 use crate::go;
-use crate::hooks::{Hook, Phase};
+use crate::hooks::{AdmissionPhase, Hook};
 use crate::kinds::{Kind, meta};
 use crate::patch;
 use crate::status::ApiError;
 use crate::verbs::admit::policies::mutate::Mutations;
 use crate::verbs::suspend::convert;
-use crate::verbs::{Call, decode, scale};
+use crate::verbs::{VerbCall, decode, scale};
 
 /// Lets mutating policies and webhooks change the object of a request; returns a changed object.
 pub(crate) fn mutate(
-    core: &Core,
-    call: &Call,
+    core: &ServerCore,
+    call: &VerbCall,
     operation: Operation<'_>,
 ) -> Result<Option<Value>, ApiError> {
     let mut policies = Mutations::new(core, call, operation);
     let changed = policies.first()?;
     let hooks = match concerns(call) {
-        true => core.hooks.hooks(&core.store, Phase::Mutating),
+        true => core.hooks.hooks(&core.store, AdmissionPhase::Mutating),
         false => Default::default(),
     };
     let invoked = BTreeSet::new();
@@ -48,8 +48,8 @@ pub(crate) fn mutate(
 
 /// A request passing the webhooks.
 struct Chain<'a> {
-    core: &'a Core,
-    call: &'a Call,
+    core: &'a ServerCore,
+    call: &'a VerbCall,
     operation: Operation<'a>,
     /// The object after the changes of the webhooks.
     changed: Option<Value>,
@@ -156,7 +156,7 @@ impl Chain<'_> {
 /// Returns a patched object in the kind's form, with defaults. If `is_strict`, fields that the kind
 /// does not have are a fault.
 pub(in crate::verbs::admit) fn settled(
-    call: &Call,
+    call: &VerbCall,
     kind: &Arc<Kind>,
     mut object: Value,
     is_strict: bool,
@@ -165,7 +165,7 @@ pub(in crate::verbs::admit) fn settled(
     if super::request::own_type(call).is_some() {
         return Ok(object);
     }
-    let shown = Call { kind: kind.clone(), ..call.clone() };
+    let shown = VerbCall { kind: kind.clone(), ..call.clone() };
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (given, version) = (text("kind"), text("apiVersion"));
     if given != kind.name() || version != kind.served.api_version() {

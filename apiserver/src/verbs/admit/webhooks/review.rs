@@ -17,7 +17,7 @@ const OF_USER: [&str; 4] = ["username", "uid", "groups", "extra"];
 
 /// A valid answer.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct ReviewAnswer {
     /// The Status of a refusal.
     pub(super) denial: Option<Value>,
     /// The bytes and the type of a patch.
@@ -77,7 +77,7 @@ pub(super) fn verdict(
     answer: &HookResponse,
     spec: &Value,
     is_mutating: bool,
-) -> Result<Verdict, String> {
+) -> Result<ReviewAnswer, String> {
     let review = match &answer.result {
         Ok(review) => review,
         Err(CallFailure::Client(why)) => return Err(format!("could not get REST client: {why}")),
@@ -105,7 +105,7 @@ pub(super) fn verdict(
     // The older version has no type that counts, because there is only a single type.
     let form = if is_v1 { text(response, "patchType") } else { "JSONPatch" };
     let annotations = response["auditAnnotations"].as_object().into_iter().flatten();
-    Ok(Verdict {
+    Ok(ReviewAnswer {
         denial: (response["allowed"] != true).then(|| response["status"].clone()),
         patch: (is_mutating && !patch.is_empty()).then(|| (patch, form.to_owned())),
         warnings: texts(&response["warnings"]),

@@ -1,17 +1,21 @@
 //! Validating webhooks: all that concern a request are asked at once.
 
 use super::{Operation, check_dry_run, concerns, matched, question, verdict, with_subject};
-use crate::core::Core;
-use crate::hooks::Phase;
+use crate::core::ServerCore;
+use crate::hooks::AdmissionPhase;
 use crate::status::ApiError;
-use crate::verbs::Call;
+use crate::verbs::VerbCall;
 
 /// Lets the validating webhooks judge a request. Their warnings are added to the session.
-pub(crate) fn validate(core: &Core, call: &Call, operation: Operation<'_>) -> Result<(), ApiError> {
+pub(crate) fn validate(
+    core: &ServerCore,
+    call: &VerbCall,
+    operation: Operation<'_>,
+) -> Result<(), ApiError> {
     if !concerns(call) {
         return Ok(());
     }
-    let hooks = core.hooks.hooks(&core.store, Phase::Validating);
+    let hooks = core.hooks.hooks(&core.store, AdmissionPhase::Validating);
     if hooks.is_empty() {
         return Ok(());
     }

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::store::{Event, Object};
+use crate::store::{Object, StoreEvent};
 use windlass_core::resource::ObjectKey;
 
 /// Most undelivered steps of an object; beyond that, steps in the middle are merged into a single
@@ -33,28 +33,28 @@ pub(in crate::informer) enum MergePolicy {
 }
 
 /// An entry that was taken out of the mailbox.
-pub(in crate::informer) enum Item {
+pub(in crate::informer) enum MailboxItem {
     /// A single change, merged from all since the last delivery.
-    Change(Event),
+    Change(StoreEvent),
     /// Steps in order; with `is_merged` the second step stands for several.
-    Steps { events: Vec<Event>, is_merged: bool },
+    Steps { events: Vec<StoreEvent>, is_merged: bool },
     /// A mark: all entries of the first lists have been taken out before this mark.
     Synced,
 }
 
-impl Item {
+impl MailboxItem {
     /// Returns the key of the entry's object.
     pub(in crate::informer) fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Change(event) => Some(event.key()),
-            Self::Steps { events, .. } => events.first().map(Event::key),
+            Self::Steps { events, .. } => events.first().map(StoreEvent::key),
             Self::Synced => None,
         }
     }
 }
 
 /// A position in the order of delivery.
-enum Entry {
+enum DeliveryPosition {
     /// The place of a key's changes.
     Key(ObjectKey),
     Synced,
@@ -64,9 +64,9 @@ enum Entry {
 enum PendingChanges {
     /// A deletion and the state afterwards, either of which may be missing; `is_known` says that
     /// the listener received a state of the object before.
-    Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
+    Latest { deleted: Option<StoreEvent>, state: Option<StoreEvent>, is_known: bool },
     /// The steps in order, at most `MOST_STEPS`.
-    EachStep { events: Vec<Event>, is_merged: bool },
+    EachStep { events: Vec<StoreEvent>, is_merged: bool },
 }
 
 /// The mailbox of a listener.
@@ -74,7 +74,7 @@ pub(in crate::informer) struct Mailbox {
     /// Form in which changes are merged; fixed for a listener.
     merging: MergePolicy,
     /// Keys and marks in the order of delivery.
-    order: VecDeque<Entry>,
+    order: VecDeque<DeliveryPosition>,
     /// The undelivered changes by key.
     waiting: BTreeMap<ObjectKey, PendingChanges>,
 }
@@ -96,41 +96,41 @@ impl Mailbox {
     }
 
     /// Adds a change.
-    pub(in crate::informer) fn push(&mut self, event: &Event) {
+    pub(in crate::informer) fn push(&mut self, event: &StoreEvent) {
         if let Some(waiting) = self.waiting.get_mut(event.key()) {
             return waiting.merge(event);
         }
-        self.order.push_back(Entry::Key(event.key().clone()));
+        self.order.push_back(DeliveryPosition::Key(event.key().clone()));
         self.waiting.insert(event.key().clone(), PendingChanges::first(event, self.merging));
     }
 
     /// Adds the object for a resync, unless a change of the object waits anyway.
     pub(in crate::informer) fn resync(&mut self, object: &Arc<Object>) {
         if !self.waiting.contains_key(object.key()) {
-            self.push(&Event::Updated { old: Arc::clone(object), new: Arc::clone(object) });
+            self.push(&StoreEvent::Updated { old: Arc::clone(object), new: Arc::clone(object) });
         }
     }
 
     /// Adds the mark after which the listener counts as synced.
     pub(in crate::informer) fn mark_synced(&mut self) {
-        self.order.push_back(Entry::Synced);
+        self.order.push_back(DeliveryPosition::Synced);
     }
 
     /// Takes out the entries of the first keys, at most `most` of them.
-    pub(in crate::informer) fn take(&mut self, most: usize) -> Vec<Item> {
+    pub(in crate::informer) fn take(&mut self, most: usize) -> Vec<MailboxItem> {
         let mut taken = Vec::with_capacity(self.order.len().min(most));
         for _ in 0..most {
             match self.order.pop_front() {
                 None => break,
-                Some(Entry::Synced) => taken.push(Item::Synced),
-                Some(Entry::Key(key)) => match self.waiting.remove(&key) {
+                Some(DeliveryPosition::Synced) => taken.push(MailboxItem::Synced),
+                Some(DeliveryPosition::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
                     Some(PendingChanges::EachStep { events, is_merged }) => {
-                        taken.push(Item::Steps { events, is_merged });
+                        taken.push(MailboxItem::Steps { events, is_merged });
                     }
                     Some(PendingChanges::Latest { deleted, state, .. }) => {
-                        taken.extend(deleted.map(Item::Change));
-                        taken.extend(state.map(Item::Change));
+                        taken.extend(deleted.map(MailboxItem::Change));
+                        taken.extend(state.map(MailboxItem::Change));
                     }
                 },
             }
@@ -141,15 +141,15 @@ impl Mailbox {
 
 impl PendingChanges {
     /// Returns the entry of a key's first change.
-    fn first(event: &Event, merging: MergePolicy) -> Self {
+    fn first(event: &StoreEvent, merging: MergePolicy) -> Self {
         match merging {
             MergePolicy::EachStep => {
                 Self::EachStep { events: vec![event.clone()], is_merged: false }
             }
             MergePolicy::Latest => {
-                let is_known = !matches!(event, Event::Added { .. });
+                let is_known = !matches!(event, StoreEvent::Added { .. });
                 let (deleted, state) = match event {
-                    Event::Deleted { .. } => (Some(event.clone()), None),
+                    StoreEvent::Deleted { .. } => (Some(event.clone()), None),
                     _ => (None, Some(event.clone())),
                 };
                 Self::Latest { deleted, state, is_known }
@@ -158,7 +158,7 @@ impl PendingChanges {
     }
 
     /// Merges a further change of the same key.
-    fn merge(&mut self, event: &Event) {
+    fn merge(&mut self, event: &StoreEvent) {
         match self {
             Self::EachStep { events, is_merged } => {
                 // Bounded: an object that changes faster than the listener returns must not grow
@@ -170,7 +170,7 @@ impl PendingChanges {
                 events.push(event.clone());
             }
             Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
-                (Event::Deleted { .. }, _) => {
+                (StoreEvent::Deleted { .. }, _) => {
                     // A state before a deletion is not delivered: the listener would take the
                     // object for alive.
                     *state = None;
@@ -180,8 +180,11 @@ impl PendingChanges {
                         *deleted = Some(event.clone());
                     }
                 }
-                (Event::Updated { new, .. }, Some(Event::Added { new: newest, .. }))
-                | (Event::Updated { new, .. }, Some(Event::Updated { new: newest, .. })) => {
+                (StoreEvent::Updated { new, .. }, Some(StoreEvent::Added { new: newest, .. }))
+                | (
+                    StoreEvent::Updated { new, .. },
+                    Some(StoreEvent::Updated { new: newest, .. }),
+                ) => {
                     // Only the end of the step moves: an addition that was not delivered stays an
                     // addition.
                     *newest = Arc::clone(new);
@@ -194,25 +197,25 @@ impl PendingChanges {
 
 /// Merges two steps in the middle: the result leads from the state before both to the state after
 /// them.
-fn merge_step(events: &mut Vec<Event>) {
+fn merge_step(events: &mut Vec<StoreEvent>) {
     let skipped = events.remove(1);
     let Some(next) = events.get_mut(1) else { return };
     match (skipped, &mut *next) {
-        (Event::Updated { old: before, .. }, Event::Updated { old, .. }) => *old = before,
-        (Event::Added { is_initial, .. }, Event::Updated { new, .. }) => {
-            *next = Event::Added { new: Arc::clone(new), is_initial };
+        (StoreEvent::Updated { old: before, .. }, StoreEvent::Updated { old, .. }) => *old = before,
+        (StoreEvent::Added { is_initial, .. }, StoreEvent::Updated { new, .. }) => {
+            *next = StoreEvent::Added { new: Arc::clone(new), is_initial };
         }
-        (Event::Deleted { last, .. }, Event::Added { new, .. }) => {
-            *next = Event::Updated { old: last, new: Arc::clone(new) };
+        (StoreEvent::Deleted { last, .. }, StoreEvent::Added { new, .. }) => {
+            *next = StoreEvent::Updated { old: last, new: Arc::clone(new) };
         }
         // Another object had the name before: a mapper of its states must see that object, too.
-        (Event::Updated { old, .. }, Event::Deleted { last, .. })
+        (StoreEvent::Updated { old, .. }, StoreEvent::Deleted { last, .. })
             if !old.metadata().has_uid_of(&last.metadata()) =>
         {
-            *next = Event::Updated { old, new: Arc::clone(last) };
+            *next = StoreEvent::Updated { old, new: Arc::clone(last) };
         }
-        (Event::Updated { old, .. }, Event::Added { new, .. }) => {
-            *next = Event::Updated { old, new: Arc::clone(new) };
+        (StoreEvent::Updated { old, .. }, StoreEvent::Added { new, .. }) => {
+            *next = StoreEvent::Updated { old, new: Arc::clone(new) };
         }
         // All other pairs end with a deletion, which stands for both.
         _ => {}
@@ -220,7 +223,7 @@ fn merge_step(events: &mut Vec<Event>) {
 }
 
 /// Returns the states that these steps lead through, each once.
-pub fn states(events: &[Event]) -> Vec<&Arc<Object>> {
+pub fn states(events: &[StoreEvent]) -> Vec<&Arc<Object>> {
     let mut states: Vec<&Arc<Object>> = Vec::with_capacity(events.len() + 1);
     let mut add = |state| {
         if !states.iter().any(|known| Arc::ptr_eq(known, state)) {
@@ -229,12 +232,12 @@ pub fn states(events: &[Event]) -> Vec<&Arc<Object>> {
     };
     for event in events {
         match event {
-            Event::Added { new, .. } => add(new),
-            Event::Updated { old, new } => {
+            StoreEvent::Added { new, .. } => add(new),
+            StoreEvent::Updated { old, new } => {
                 add(old);
                 add(new);
             }
-            Event::Deleted { last, .. } => add(last),
+            StoreEvent::Deleted { last, .. } => add(last),
         }
     }
     states
@@ -243,7 +246,7 @@ pub fn states(events: &[Event]) -> Vec<&Arc<Object>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Core;
+    use crate::store::StoreCore;
     use k8s_openapi::api::core::v1::ConfigMap;
     use proptest::prelude::*;
     use windlass_core::clock::Clock;
@@ -251,14 +254,14 @@ mod tests {
     use windlass_core::wire::MetadataScan;
 
     struct World {
-        store: Arc<Core>,
+        store: Arc<StoreCore>,
         now: BTreeMap<String, Arc<Object>>,
         version: u32,
     }
 
     impl World {
         fn new() -> Self {
-            let store = Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system());
+            let store = StoreCore::new(ResourceInfo::of::<ConfigMap>(), Clock::system());
             Self { store, now: BTreeMap::new(), version: 0 }
         }
 
@@ -272,11 +275,11 @@ mod tests {
         }
 
         /// Makes an event: `+a` adds or changes, `-a` deletes.
-        fn event(&mut self, step: &str) -> Option<Event> {
+        fn event(&mut self, step: &str) -> Option<StoreEvent> {
             let (what, name) = step.split_at(1);
             let last = self.now.remove(name);
             if what == "-" {
-                return last.map(|last| Event::Deleted { last, final_state_unknown: false });
+                return last.map(|last| StoreEvent::Deleted { last, final_state_unknown: false });
             }
             let uid = match &last {
                 Some(last) => last.metadata().uid().to_owned(),
@@ -285,24 +288,26 @@ mod tests {
             let new = self.object(name, &uid);
             self.now.insert(name.to_owned(), Arc::clone(&new));
             Some(match last {
-                Some(old) => Event::Updated { old, new },
-                None => Event::Added { new, is_initial: false },
+                Some(old) => StoreEvent::Updated { old, new },
+                None => StoreEvent::Added { new, is_initial: false },
             })
         }
     }
 
-    fn show(items: &[Item]) -> String {
+    fn show(items: &[MailboxItem]) -> String {
         let at = |object: &Arc<Object>| format!("{}{}", object.key(), object.version());
         let shown: Vec<_> = items
             .iter()
             .map(|item| match item {
-                Item::Synced => "|".to_owned(),
-                Item::Steps { events, .. } => {
+                MailboxItem::Synced => "|".to_owned(),
+                MailboxItem::Steps { events, .. } => {
                     states(events).into_iter().map(at).collect::<Vec<_>>().join(",")
                 }
-                Item::Change(Event::Added { new, .. }) => format!("+{}", at(new)),
-                Item::Change(Event::Updated { old, new }) => format!("{}>{}", at(old), at(new)),
-                Item::Change(Event::Deleted { last, .. }) => format!("-{}", at(last)),
+                MailboxItem::Change(StoreEvent::Added { new, .. }) => format!("+{}", at(new)),
+                MailboxItem::Change(StoreEvent::Updated { old, new }) => {
+                    format!("{}>{}", at(old), at(new))
+                }
+                MailboxItem::Change(StoreEvent::Deleted { last, .. }) => format!("-{}", at(last)),
             })
             .collect();
         shown.join(" ")
@@ -356,10 +361,11 @@ mod tests {
         for _ in 0..10 {
             world.event("+a").iter().for_each(|event| mailbox.push(event));
         }
-        let [Item::Steps { events: steps, is_merged: true }] = &mailbox.take(usize::MAX)[..] else {
+        let [MailboxItem::Steps { events: steps, is_merged: true }] = &mailbox.take(usize::MAX)[..]
+        else {
             panic!("one item")
         };
-        let Event::Updated { old, new } = &steps[1] else { panic!("an update") };
+        let StoreEvent::Updated { old, new } = &steps[1] else { panic!("an update") };
         assert_eq!((steps.len(), old.version(), new.version()), (8, "1", "4"));
     }
 
@@ -370,7 +376,8 @@ mod tests {
             for step in script.split(' ') {
                 world.event(step).iter().for_each(|event| mailbox.push(event));
             }
-            let Some(Item::Steps { events: steps, is_merged }) = mailbox.take(1).pop() else {
+            let Some(MailboxItem::Steps { events: steps, is_merged }) = mailbox.take(1).pop()
+            else {
                 panic!("one item")
             };
             (steps, is_merged)
@@ -379,13 +386,13 @@ mod tests {
         assert_eq!((each.len(), is_merged), (8, false));
         // The object is gone, and another took the name: the deletion, then both in a single step.
         let (sum, is_merged) = steps("+a -a +a +a +a +a +a +a +a +a");
-        assert!(is_merged && matches!(&sum[0], Event::Updated { .. }));
-        let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
+        assert!(is_merged && matches!(&sum[0], StoreEvent::Updated { .. }));
+        let StoreEvent::Updated { old, new } = &sum[1] else { panic!("an update") };
         assert_ne!(old.metadata().uid(), new.metadata().uid());
         // The creation is the sum of the creation and the steps that followed.
         let (sum, is_merged) = steps("-a +a +a +a +a +a +a +a +a +a");
-        assert!(is_merged && matches!(&sum[0], Event::Deleted { .. }));
-        assert!(matches!(&sum[1], Event::Added { .. }), "it came");
+        assert!(is_merged && matches!(&sum[0], StoreEvent::Deleted { .. }));
+        assert!(matches!(&sum[1], StoreEvent::Added { .. }), "it came");
     }
 
     /// An object with an undelivered change is not delivered once more for a resync (mechanism 30
@@ -429,20 +436,20 @@ mod tests {
     }
 
     fn deliver(
-        items: Vec<Item>,
+        items: Vec<MailboxItem>,
         known: &mut BTreeMap<ObjectKey, Arc<Object>>,
     ) -> Result<(), TestCaseError> {
         for item in items {
-            let Item::Change(event) = item else { continue };
+            let MailboxItem::Change(event) = item else { continue };
             match event {
-                Event::Added { new, .. } => {
+                StoreEvent::Added { new, .. } => {
                     prop_assert!(known.insert(new.key().clone(), new).is_none());
                 }
-                Event::Updated { old, new } => {
+                StoreEvent::Updated { old, new } => {
                     let delivered = known.insert(new.key().clone(), new);
                     prop_assert!(delivered.is_some_and(|delivered| Arc::ptr_eq(&delivered, &old)));
                 }
-                Event::Deleted { last, .. } => {
+                StoreEvent::Deleted { last, .. } => {
                     if let Some(delivered) = known.remove(last.key()) {
                         prop_assert_eq!(delivered.metadata().uid(), last.metadata().uid());
                     }

@@ -26,9 +26,9 @@ mod mailbox;
 pub(in crate::informer) use listeners::Listeners;
 use mailbox::Mailbox;
 pub use mailbox::states;
-pub(in crate::informer) use mailbox::{Item, MergePolicy};
+pub(in crate::informer) use mailbox::{MailboxItem, MergePolicy};
 
-use crate::store::{Event, Object};
+use crate::store::{Object, StoreEvent};
 use windlass_core::clock::Clock;
 use windlass_core::metrics::{Metrics, names};
 use windlass_core::resource::{ObjectKey, ResourceInfo};
@@ -42,9 +42,9 @@ const SLOW: Duration = Duration::from_millis(10);
 const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 
 /// A function that is called with a whole batch, where the batch is applied.
-pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
+pub(crate) type Inline = Box<dyn Fn(&[StoreEvent]) + Send + Sync>;
 /// A function that is called with a single item at a time, on the listener's task.
-pub(in crate::informer) type DeliverFn = Box<dyn Fn(&Item) + Send + Sync>;
+pub(in crate::informer) type DeliverFn = Box<dyn Fn(&MailboxItem) + Send + Sync>;
 
 /// Share of the time that a listener may use.
 pub(in crate::informer) enum CpuShare {
@@ -79,11 +79,11 @@ enum Delivery {
     /// Called by the informer's task, with the batch.
     Inline(Inline),
     /// Called by the listener's own task, with a single item at a time.
-    Queued { call: DeliverFn, mail: Mutex<Mail>, filled: Notify },
+    Queued { call: DeliverFn, mail: Mutex<MailboxState>, filled: Notify },
 }
 
 /// The mailbox of a listener, under its lock.
-struct Mail {
+struct MailboxState {
     /// The undelivered changes.
     mailbox: Mailbox,
     /// Whether the task holds items that are not delivered yet.
@@ -145,7 +145,7 @@ impl Listener {
         resync: Option<Duration>,
         call: DeliverFn,
     ) -> Arc<Self> {
-        let mail = Mutex::new(Mail { mailbox: Mailbox::new(merging), is_busy: false });
+        let mail = Mutex::new(MailboxState { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, mail, filled: Notify::new() };
         let resync = resync.map(|period| Mutex::new(Resync { period, next: None }));
         Arc::new(Self::new(identity, delivery, resync))
@@ -158,7 +158,7 @@ impl Listener {
         cpu_share: CpuShare,
         call: DeliverFn,
     ) -> Arc<Self> {
-        let mail = Mutex::new(Mail { mailbox: Mailbox::new(merging), is_busy: false });
+        let mail = Mutex::new(MailboxState { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, mail, filled: Notify::new() };
         let listener = Self::new(identity, delivery, None);
         Arc::new(Self { cpu_share, is_internal: true, ..listener })
@@ -252,7 +252,7 @@ impl Listener {
     }
 
     /// Delivers a batch, or leaves it to the listener's task.
-    pub(in crate::informer) fn notify(&self, events: &[Event]) {
+    pub(in crate::informer) fn notify(&self, events: &[StoreEvent]) {
         if events.is_empty() || self.is_removed() {
             return;
         }
@@ -270,7 +270,7 @@ impl Listener {
 
     /// Calls an inline listener with a batch. If the listener panics, another call follows for each
     /// event alone, so that only the faulty events are lost.
-    fn notify_inline(&self, inline: &Inline, events: &[Event]) {
+    fn notify_inline(&self, inline: &Inline, events: &[StoreEvent]) {
         let called = catch_unwind(AssertUnwindSafe(|| inline(events)));
         if called.is_ok() {
             return;
@@ -388,7 +388,11 @@ impl Listener {
     }
 
     /// Delivers items in sequence; returns the rest when the calls turn out to block.
-    fn deliver(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
+    fn deliver(
+        &self,
+        mut items: VecDeque<MailboxItem>,
+        stop: &CancellationToken,
+    ) -> VecDeque<MailboxItem> {
         let began = self.clock.now();
         let mut before = began;
         // Relaxed: a hint that only this listener's calls set and read.
@@ -408,7 +412,7 @@ impl Listener {
     }
 
     /// Delivers an item; false when the listener was removed or the informer stops.
-    fn deliver_one(&self, item: &Item, stop: &CancellationToken) -> bool {
+    fn deliver_one(&self, item: &MailboxItem, stop: &CancellationToken) -> bool {
         let Delivery::Queued { call, .. } = &self.delivery else { return false };
         let is_delivered = !self.is_removed() && !stop.is_cancelled();
         if is_delivered {
@@ -431,7 +435,7 @@ impl Listener {
     }
 
     /// Takes the next items out of the mailbox.
-    fn take(&self) -> Vec<Item> {
+    fn take(&self) -> Vec<MailboxItem> {
         let Delivery::Queued { mail, .. } = &self.delivery else { return Vec::new() };
         let mut mail = mail.lock();
         let items = mail.mailbox.take(TAKEN);
@@ -441,8 +445,8 @@ impl Listener {
     }
 
     /// Calls the listener with a single item; panics of the listener are caught.
-    fn call(&self, call: &DeliverFn, item: &Item) {
-        if matches!(item, Item::Synced) {
+    fn call(&self, call: &DeliverFn, item: &MailboxItem) {
+        if matches!(item, MailboxItem::Synced) {
             return self.set_synced();
         }
         if catch_unwind(AssertUnwindSafe(|| call(item))).is_err() {
@@ -466,7 +470,7 @@ impl Listener {
 /// waited for, but not a thread that is not available yet.
 async fn on_blocking_thread(
     ending: &Arc<ListenerGuard>,
-    items: VecDeque<Item>,
+    items: VecDeque<MailboxItem>,
     stop: &CancellationToken,
 ) {
     let listener = &ending.0;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Inner, Phase};
+use super::{RegistryInner, RegistryPhase};
 
 /// Stops the registry when the task ends or is dropped.
-pub(super) struct RegistryGuard(pub(super) Arc<Inner>);
+pub(super) struct RegistryGuard(pub(super) Arc<RegistryInner>);
 
 impl Drop for RegistryGuard {
     fn drop(&mut self) {
@@ -18,6 +18,6 @@ impl Drop for RegistryGuard {
         };
         // Outside of the lock: the end of an informer calls into listeners and metrics.
         cores.iter().for_each(|core| core.end());
-        self.0.phase.set(Phase::Ended);
+        self.0.phase.set(RegistryPhase::Ended);
     }
 }

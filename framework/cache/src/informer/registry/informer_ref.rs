@@ -2,22 +2,25 @@
 
 use std::sync::{Arc, Weak};
 
-use super::Inner;
-use crate::informer::core::Core;
+use super::RegistryInner;
+use crate::informer::core::InformerCore;
 
 /// A shared reference to an informer; when the last is dropped, the informer's watch stops and its
 /// memory is freed.
 pub(in crate::informer) struct InformerRef {
-    core: Arc<Core>,
-    registry: Weak<Inner>,
+    core: Arc<InformerCore>,
+    registry: Weak<RegistryInner>,
 }
 
 impl InformerRef {
-    pub(in crate::informer) fn new(core: Arc<Core>, registry: Weak<Inner>) -> Arc<Self> {
+    pub(in crate::informer) fn new(
+        core: Arc<InformerCore>,
+        registry: Weak<RegistryInner>,
+    ) -> Arc<Self> {
         Arc::new(Self { core, registry })
     }
 
-    pub(in crate::informer) fn core(&self) -> &Arc<Core> {
+    pub(in crate::informer) fn core(&self) -> &Arc<InformerCore> {
         &self.core
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use super::informer_ref::InformerRef;
 use crate::informer::CacheOptions;
-use crate::informer::core::Core;
+use crate::informer::core::InformerCore;
 use crate::store::Representation;
 use windlass_core::resource::{Resource, ResourceInfo};
 
@@ -23,7 +23,7 @@ pub(in crate::informer) struct Informers {
     /// Sorted by kind; informers of the same kind in the order of creation.
     pub(in crate::informer) registered: Vec<RegisteredInformer>,
     /// Created and not yet running.
-    pub(in crate::informer) idle: Vec<Arc<Core>>,
+    pub(in crate::informer) idle: Vec<Arc<InformerCore>>,
     /// In use for as long as the registry exists; each with the type of the request, once per type.
     pinned: Vec<(TypeId, Arc<InformerRef>)>,
     pub(in crate::informer) is_stopped: bool,
@@ -35,7 +35,7 @@ pub(in crate::informer) struct RegisteredInformer {
     pub(in crate::informer) options: CacheOptions,
     /// The type of the cached values, where values are cached.
     pub(in crate::informer) cached_type: Option<TypeId>,
-    pub(in crate::informer) core: Arc<Core>,
+    pub(in crate::informer) core: Arc<InformerCore>,
     /// References in use; when the reference cannot be upgraded, the informer is stopping.
     pub(in crate::informer) users: Weak<InformerRef>,
 }

@@ -27,7 +27,7 @@ use naming::InformerNames;
 use selection::api_sources;
 pub use selection::{Selection, Sources};
 
-use super::core::{Core, report};
+use super::core::{InformerCore, report};
 use super::invalid::{InvalidReport, Reports};
 use super::meter::{Meter, SeriesOwner};
 use super::options::sorted;
@@ -49,11 +49,11 @@ use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 /// without a manager.
 #[derive(Clone)]
 pub struct InformerRegistry {
-    inner: Arc<Inner>,
+    inner: Arc<RegistryInner>,
 }
 
 /// The registry behind all handles.
-pub(in crate::informer) struct Inner {
+pub(in crate::informer) struct RegistryInner {
     sources: Sources,
     environment: Environment,
     /// Namespaces to read, in order; empty for all.
@@ -68,14 +68,14 @@ pub(in crate::informer) struct Inner {
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
-    phase: OrderedWatch<Phase>,
+    phase: OrderedWatch<RegistryPhase>,
     reports: Arc<Reports>,
     series: Arc<SeriesOwner>,
 }
 
 /// Stage of a registry's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum RegistryPhase {
     New,
     Running,
     Ended,
@@ -150,7 +150,7 @@ impl InformerRegistry {
         namespaces: Vec<String>,
     ) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(RegistryInner {
                 sources,
                 environment,
                 namespaces: sorted(namespaces),
@@ -160,7 +160,7 @@ impl InformerRegistry {
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
-                phase: OrderedWatch::new(Phase::New),
+                phase: OrderedWatch::new(RegistryPhase::New),
                 reports: Arc::default(),
                 series: Arc::default(),
             }),
@@ -304,7 +304,7 @@ impl InformerRegistry {
         let wanted =
             |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
         let place = self.inner.place.as_deref();
-        let mut made: Option<(Arc<Core>, (CacheOptions, InformerNames))> = None;
+        let mut made: Option<(Arc<InformerCore>, (CacheOptions, InformerNames))> = None;
         let (mut informers, core, options) = loop {
             let informers = self.inner.informers.lock();
             // Another caller may have created the informer meanwhile: then the new informer is
@@ -368,7 +368,7 @@ impl InformerRegistry {
         info: &ResourceInfo,
         options: CacheOptions,
         names: InformerNames,
-    ) -> Arc<Core> {
+    ) -> Arc<InformerCore> {
         let inner = &self.inner;
         let options = options.fitting::<K>();
         let read = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
@@ -384,14 +384,19 @@ impl InformerRegistry {
             })
             .collect();
         let seed = inner.environment.rng.fork("store").next_u64();
-        let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
-        let mode = mode.in_cluster(inner.cluster);
-        let store =
-            store::Core::with_mode(info.clone(), inner.environment.clock.clone(), mode, seed);
+        let settings =
+            store::StoreSettings::of::<K>(options.representation, options.transform.clone());
+        let settings = settings.in_cluster(inner.cluster);
+        let store = store::StoreCore::with_settings(
+            info.clone(),
+            inner.environment.clock.clone(),
+            settings,
+            seed,
+        );
         let meter = Meter::new(&inner.series, &inner.environment.metrics, names.label, info);
         let context =
             (inner.environment.clone(), Arc::clone(&inner.capabilities), inner.stop.child_token());
-        let core = Core::new((names.name, meter), options, store, scopes, context);
+        let core = InformerCore::new((names.name, meter), options, store, scopes, context);
         core.report_invalid(&inner.reports);
         core
     }
@@ -407,9 +412,9 @@ impl InformerRegistry {
     /// Dropping the future of the first call aborts the informers' tasks.
     pub async fn run(&self, stop: CancellationToken) {
         let is_first = self.inner.phase.update(|phase| {
-            let is_new = *phase == Phase::New;
+            let is_new = *phase == RegistryPhase::New;
             if is_new {
-                *phase = Phase::Running;
+                *phase = RegistryPhase::Running;
             }
             is_new
         });
@@ -451,10 +456,10 @@ impl InformerRegistry {
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         // A registry that never ran has no task that would end the informers.
-        if self.inner.phase.get() == Phase::New {
+        if self.inner.phase.get() == RegistryPhase::New {
             drop(RegistryGuard(Arc::clone(&self.inner)));
         }
-        self.inner.phase.wait_for(|phase| *phase == Phase::Ended).await;
+        self.inner.phase.wait_for(|phase| *phase == RegistryPhase::Ended).await;
     }
 
     /// Returns the contents that the watches have shown, per informer, by kind: for comparing a
@@ -485,15 +490,15 @@ impl InformerRegistry {
     }
 
     /// Returns all informers.
-    fn cores(&self) -> Vec<Arc<Core>> {
+    fn cores(&self) -> Vec<Arc<InformerCore>> {
         let informers = self.inner.informers.lock();
         informers.registered.iter().map(|one| Arc::clone(&one.core)).collect()
     }
 }
 
-impl Inner {
+impl RegistryInner {
     /// Removes an informer whose last user is gone.
-    pub(in crate::informer) fn release(&self, core: &Arc<Core>) {
+    pub(in crate::informer) fn release(&self, core: &Arc<InformerCore>) {
         let mut informers = self.informers.lock();
         informers.registered.retain(|one| !Arc::ptr_eq(&one.core, core));
         let idle = informers.idle.len();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::InformerRegistry;
-use crate::informer::core::Core;
+use crate::informer::core::InformerCore;
 use windlass_core::error::{Error, ErrorKind};
 
 impl InformerRegistry {
@@ -27,7 +27,7 @@ impl InformerRegistry {
     #[doc(hidden)]
     pub async fn others_synced(&self) {
         // Relaxed: the flags guard no data.
-        let is_for_all = |core: &Core| {
+        let is_for_all = |core: &InformerCore| {
             core.is_requested.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
         };
         self.none_pending(is_for_all).await;
@@ -51,7 +51,7 @@ impl InformerRegistry {
     }
 
     /// Waits until no informer for which `counts` is true lacks the first list.
-    async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
+    async fn none_pending(&self, counts: impl Fn(&InformerCore) -> bool) {
         loop {
             // Listed anew after each wait: informers may have been added meanwhile.
             let mut cores = self.cores().into_iter();

@@ -166,7 +166,7 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
 }
 
 /// An informer that does not run; the informer stops with the registry.
-pub(super) fn idle_core() -> (InformerRegistry, Arc<super::core::Core>) {
+pub(super) fn idle_core() -> (InformerRegistry, Arc<super::core::InformerCore>) {
     let registry = registry(&Server::new(), &environment(), &[]);
     let core = Arc::clone(registry.pinned::<ConfigMap>().informer_ref.core());
     (registry, core)

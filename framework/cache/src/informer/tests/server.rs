@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use k8s_openapi::api::core::v1::Secret;
 use windlass_apiserver::ApiServer;
-use windlass_apiserver::faults::{Action, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::*;
 use windlass_client::client::{BoxIo, Client, Connect};
@@ -228,7 +228,7 @@ async fn b8_a_kind_whose_position_was_climbed_past_learns_of_it_from_another_kin
     }
     eventually("they come", || (maps.store().len(), secrets.store().len()) == (40, 2)).await;
     // The list of secrets fails until the versions have passed their position.
-    let fault = Fault::new(Action::Answer(503)).on("list").resource("secrets").always();
+    let fault = Fault::new(FaultAction::Answer(503)).on("list").resource("secrets").always();
     let handle = server.faults().add(fault);
     server.restore(&backup).await;
     eventually("maps are set back", || maps.store().is_empty()).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::reflector::{State, StreamProgress};
+use crate::reflector::{ReflectorState, StreamProgress};
 
 /// Judgement of a list that was read to the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(in crate::reflector) enum NextAction {
     ListAtOnce(String),
     /// The state is reported, and the next attempt follows after the pause.
     Wait {
-        state: State,
+        state: ReflectorState,
         pause: Duration,
         /// Whether the target has to be emptied first.
         empties: bool,

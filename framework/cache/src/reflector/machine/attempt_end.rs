@@ -51,13 +51,13 @@ impl AttemptEnd {
 
 /// The request that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum During {
+pub(crate) enum EndedRequest {
     Page,
     StreamingList,
     Watch,
 }
 
-impl During {
+impl EndedRequest {
     /// Returns the verb that a role must grant.
     fn verb(self) -> Verb {
         match self {
@@ -75,7 +75,7 @@ pub(in crate::reflector) const EXPIRED: &str = "expired";
 const STORAGE_READ_ERROR: &str = "StorageReadError";
 
 /// Classifies an error answer or an ERROR frame.
-pub(crate) fn judge(error: &Error, during: During) -> AttemptEnd {
+pub(crate) fn judge(error: &Error, during: EndedRequest) -> AttemptEnd {
     let why = explain(error);
     if is_too_large(error) {
         return AttemptEnd::Stale { cause: "too_large", why };
@@ -92,15 +92,17 @@ pub(crate) fn judge(error: &Error, during: During) -> AttemptEnd {
         | ErrorKind::Ambiguous
         | ErrorKind::Config
         | ErrorKind::Cancelled => AttemptEnd::Failed(why),
-        ErrorKind::Server if error.reason() == STORAGE_READ_ERROR && during == During::Watch => {
+        ErrorKind::Server
+            if error.reason() == STORAGE_READ_ERROR && during == EndedRequest::Watch =>
+        {
             AttemptEnd::Stale { cause: "storage_read_error", why }
         }
         ErrorKind::Server if error.is_internal() => AttemptEnd::Internal(why),
         ErrorKind::Server if is_transient(error) => AttemptEnd::Failed(why),
         _ => match during {
-            During::StreamingList => AttemptEnd::Unsupported(why),
-            During::Watch => AttemptEnd::Stale { cause: "refused", why },
-            During::Page => AttemptEnd::Failed(why),
+            EndedRequest::StreamingList => AttemptEnd::Unsupported(why),
+            EndedRequest::Watch => AttemptEnd::Stale { cause: "refused", why },
+            EndedRequest::Page => AttemptEnd::Failed(why),
         },
     }
 }
@@ -151,31 +153,40 @@ mod tests {
     #[test]
     fn every_error_answer_has_a_next_step() {
         let stale = |cause| move |next: &AttemptEnd| matches!(next, AttemptEnd::Stale { cause: c, .. } if *c == cause);
-        assert!(stale("expired")(&judge(&answer(410, "Expired", ""), During::Watch)));
-        assert!(stale("expired")(&judge(&answer(410, "Gone", ""), During::Page)));
+        assert!(stale("expired")(&judge(&answer(410, "Expired", ""), EndedRequest::Watch)));
+        assert!(stale("expired")(&judge(&answer(410, "Gone", ""), EndedRequest::Page)));
         assert!(matches!(
-            judge(&answer(404, "NotFound", ""), During::Watch),
+            judge(&answer(404, "NotFound", ""), EndedRequest::Watch),
             AttemptEnd::Absent(_)
         ));
         assert!(matches!(
-            judge(&answer(403, "Forbidden", ""), During::Page),
+            judge(&answer(403, "Forbidden", ""), EndedRequest::Page),
             AttemptEnd::Refused { verb: Some(Verb::List), .. }
         ));
         assert!(matches!(
-            judge(&answer(401, "", ""), During::Watch),
+            judge(&answer(401, "", ""), EndedRequest::Watch),
             AttemptEnd::Refused { verb: None, .. }
         ));
-        assert!(matches!(judge(&answer(429, "", ""), During::Watch), AttemptEnd::Throttled { .. }));
-        assert!(matches!(judge(&answer(500, "", ""), During::Watch), AttemptEnd::Internal(_)));
+        assert!(matches!(
+            judge(&answer(429, "", ""), EndedRequest::Watch),
+            AttemptEnd::Throttled { .. }
+        ));
+        assert!(matches!(
+            judge(&answer(500, "", ""), EndedRequest::Watch),
+            AttemptEnd::Internal(_)
+        ));
         let unsafe_delete = answer(500, "StorageReadError", "");
-        assert!(stale("storage_read_error")(&judge(&unsafe_delete, During::Watch)));
-        assert!(matches!(judge(&unsafe_delete, During::Page), AttemptEnd::Internal(_)));
+        assert!(stale("storage_read_error")(&judge(&unsafe_delete, EndedRequest::Watch)));
+        assert!(matches!(judge(&unsafe_delete, EndedRequest::Page), AttemptEnd::Internal(_)));
         for code in [502, 503, 504] {
-            assert!(matches!(judge(&answer(code, "", ""), During::Watch), AttemptEnd::Failed(_)));
+            assert!(matches!(
+                judge(&answer(code, "", ""), EndedRequest::Watch),
+                AttemptEnd::Failed(_)
+            ));
         }
-        assert!(stale("refused")(&judge(&answer(400, "BadRequest", ""), During::Watch)));
+        assert!(stale("refused")(&judge(&answer(400, "BadRequest", ""), EndedRequest::Watch)));
         for code in [400, 422, 405] {
-            let next = judge(&answer(code, "", ""), During::StreamingList);
+            let next = judge(&answer(code, "", ""), EndedRequest::StreamingList);
             assert!(matches!(next, AttemptEnd::Unsupported(_)), "{code}: {next:?}");
         }
     }
@@ -201,7 +212,7 @@ mod tests {
             answer(504, "Timeout", "Timeout: Too large resource version: 9, current: 4"),
             answer(500, "", "too large resource version"),
         ] {
-            let next = judge(&error, During::Watch);
+            let next = judge(&error, EndedRequest::Watch);
             assert!(matches!(next, AttemptEnd::Stale { cause: "too_large", .. }), "{next:?}");
         }
     }

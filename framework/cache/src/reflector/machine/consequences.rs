@@ -10,7 +10,7 @@ use super::action::NextAction;
 use super::attempt_end::{AttemptEnd, EXPIRED};
 use super::phase::{ListDue, Phase};
 use super::{LONGEST_RETRY_AFTER, Machine, RetryStreak};
-use crate::reflector::State;
+use crate::reflector::ReflectorState;
 
 impl Machine {
     /// Applies the consequences of an attempt that ended at `now`, after a stream that was open for
@@ -37,21 +37,24 @@ impl Machine {
                 // The random pause is added to the server's, so that the server's clients do not
                 // return together.
                 let pause = pause + after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
-                self.wait(State::Retrying(why), pause)
+                self.wait(ReflectorState::Retrying(why), pause)
             }
             AttemptEnd::Refused { why, .. } => {
                 let pause = self.pause(open_for);
-                self.wait(State::Degraded(why), pause)
+                self.wait(ReflectorState::Degraded(why), pause)
             }
             AttemptEnd::Panicked(_) => {
                 // The progress before the panic is unknown, so everything is read anew.
                 self.list_again("panicked");
                 let pause = self.pause(open_for);
-                self.wait(State::Degraded("reading panicked; see the log".to_owned()), pause)
+                self.wait(
+                    ReflectorState::Degraded("reading panicked; see the log".to_owned()),
+                    pause,
+                )
             }
             AttemptEnd::Unconfirmed(why) => {
                 let pause = self.unconfirmed_pause();
-                self.wait(State::Retrying(why), pause)
+                self.wait(ReflectorState::Retrying(why), pause)
             }
             AttemptEnd::Absent(why) => self.absent(why),
         }
@@ -92,7 +95,7 @@ impl Machine {
                 }
                 due.failed(why)
             }
-            _ => State::Retrying(why),
+            _ => ReflectorState::Retrying(why),
         };
         let pause = self.pause(open_for);
         self.wait(state, pause)
@@ -128,7 +131,7 @@ impl Machine {
         }
         let state = match &mut self.phase {
             Phase::ListDue(due) => due.failed(why),
-            _ => State::Retrying(why),
+            _ => ReflectorState::Retrying(why),
         };
         let pause = self.pause(open_for);
         self.list_again(cause);
@@ -160,11 +163,11 @@ impl Machine {
         self.series = None;
         // Half of the pause is random, so that many reflectors do not ask at the same time.
         let pause = bound / 2 + self.backoff.jitter(bound / 2);
-        NextAction::Wait { state: State::Absent(why), pause, empties }
+        NextAction::Wait { state: ReflectorState::Absent(why), pause, empties }
     }
 
     /// Reports a failure of another kind than absence.
-    fn wait(&mut self, state: State, pause: Duration) -> NextAction {
+    fn wait(&mut self, state: ReflectorState, pause: Duration) -> NextAction {
         if let Some(absence) = self.phase.due_mut().and_then(|due| due.absence.as_mut()) {
             absence.is_emptied = false;
         }

@@ -52,13 +52,13 @@ use self::absence::UNCONFIRMED_LIMIT;
 use self::backoff::ReflectorBackoff;
 use self::phase::{Incomplete, ListDue, Listing, Phase, Watching};
 use self::position::Position;
-use super::{ReflectorOptions, Served, State, StreamProgress};
+use super::{ReflectorOptions, ReflectorState, Served, StreamProgress};
 use crate::store::order;
 use windlass_core::rng::Rng;
 
 pub(super) use absence::NotFound;
 pub(super) use action::{ListFigures, ListVerdict, NextAction};
-pub(super) use attempt_end::{AttemptEnd, During, judge};
+pub(super) use attempt_end::{AttemptEnd, EndedRequest, judge};
 pub(super) use rollback::RollbackCheck;
 
 /// Longest pause that a server can ask for by `Retry-After`.
@@ -298,9 +298,13 @@ impl Machine {
 
     /// Returns the state of a reflector that follows changes: healthy, unless deletions may have
     /// been missed.
-    pub(super) fn watching_state(&self) -> State {
-        let Some(Incomplete { items, .. }) = self.incomplete() else { return State::Watching };
-        State::Degraded(format!("{items} items could not be taken: deletions may be missed"))
+    pub(super) fn watching_state(&self) -> ReflectorState {
+        let Some(Incomplete { items, .. }) = self.incomplete() else {
+            return ReflectorState::Watching;
+        };
+        ReflectorState::Degraded(format!(
+            "{items} items could not be taken: deletions may be missed"
+        ))
     }
 
     /// Returns the time of the next list, if the last list was complete in part only.

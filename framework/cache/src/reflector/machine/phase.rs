@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::absence::Absence;
-use crate::reflector::State;
+use crate::reflector::ReflectorState;
 
 /// Number of failed lists in a row after which the reflector is degraded.
 ///
@@ -132,13 +132,13 @@ impl ListDue {
 
     /// Counts a failed list; returns the state, which is degraded after `MOST_FAILED_LISTS` in a
     /// row (B4: lists that expire before they end).
-    pub(super) fn failed(&mut self, why: String) -> State {
+    pub(super) fn failed(&mut self, why: String) -> ReflectorState {
         self.failed_lists = self.failed_lists.saturating_add(1);
         let times = self.failed_lists;
         if times < MOST_FAILED_LISTS {
-            return State::Retrying(why);
+            return ReflectorState::Retrying(why);
         }
-        State::Degraded(format!("the list has failed {times} times in a row: {why}"))
+        ReflectorState::Degraded(format!("the list has failed {times} times in a row: {why}"))
     }
 }
 

@@ -37,7 +37,7 @@ type Key = (Option<String>, String);
 type Body = mpsc::Receiver<Result<Bytes, Error>>;
 
 /// An event of the history.
-struct Past {
+struct PastEvent {
     /// Version at which the event occurred.
     version: u64,
     /// Namespace of the object; `None` of a cluster-scoped object.
@@ -67,7 +67,7 @@ pub(super) struct World {
     /// Objects in the order of a list: by namespace, then name.
     objects: BTreeMap<Key, Value>,
     /// The last events, oldest first.
-    history: VecDeque<Past>,
+    history: VecDeque<PastEvent>,
     /// Watches from before this version are too old.
     oldest: u64,
     /// Bytes of a piece of a list.
@@ -189,7 +189,7 @@ impl World {
         // Watches first, then the history: both happen under the source's lock, so that a watch
         // that opens later finds the event in the history, and none receives the event twice.
         self.send(&frame, namespace.as_deref(), Some(self.version));
-        self.history.push_back(Past { version: self.version, namespace, frame });
+        self.history.push_back(PastEvent { version: self.version, namespace, frame });
         if self.history.len() > MOST_HISTORY
             && let Some(past) = self.history.pop_front()
         {

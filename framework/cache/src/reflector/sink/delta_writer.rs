@@ -24,7 +24,7 @@ pub(crate) trait BatchSink: Send + Sync + 'static {
 
 /// Collects a reflector's objects as deltas for a sink.
 pub(crate) struct DeltaWriter {
-    pub(crate) store: Arc<store::Core>,
+    pub(crate) store: Arc<store::StoreCore>,
     sink: Arc<dyn BatchSink>,
     /// Index of the reflector within the informer.
     scope: usize,
@@ -44,7 +44,7 @@ pub(crate) struct DeltaWriter {
 impl DeltaWriter {
     /// Returns a writer for a reflector that has not run yet, with index `scope` in the informer.
     pub(crate) fn new(
-        store: Arc<store::Core>,
+        store: Arc<store::StoreCore>,
         sink: Arc<dyn BatchSink>,
         scope: usize,
         namespace: Option<Arc<str>>,
@@ -158,11 +158,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reflector_that_never_waits_lets_others_run_after_each_32_batches() {
         let info = ResourceInfo::of::<k8s_openapi::api::core::v1::ConfigMap>();
-        let mode = store::Mode::of::<k8s_openapi::api::core::v1::ConfigMap>(
+        let settings = store::StoreSettings::of::<k8s_openapi::api::core::v1::ConfigMap>(
             store::Representation::default(),
             None,
         );
-        let core = store::Core::with_mode(info, Clock::system(), mode, 7);
+        let core = store::StoreCore::with_settings(info, Clock::system(), settings, 7);
         let mut writer = DeltaWriter::new(core, Arc::new(Roomy), 0, None);
         let mut yields = Vec::new();
         for batch in 1..=70 {

@@ -273,9 +273,9 @@ impl fmt::Debug for StoreTarget {
 const BATCH: usize = 128;
 
 /// A sink that applies deltas to a store, without listeners.
-struct Direct(Arc<store::Core>);
+struct StoreSink(Arc<store::StoreCore>);
 
-impl BatchSink for Direct {
+impl BatchSink for StoreSink {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
         while batch.len() > BATCH {
             let rest = batch.split_off(BATCH);
@@ -287,8 +287,8 @@ impl BatchSink for Direct {
 
 impl StoreTarget {
     /// Creates the target of a scope.
-    pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
-        let sink = Arc::new(Direct(Arc::clone(&store)));
+    pub(super) fn new(store: Arc<store::StoreCore>, namespace: Option<Arc<str>>) -> Self {
+        let sink = Arc::new(StoreSink(Arc::clone(&store)));
         Self { writer: DeltaWriter::new(store, sink, 0, namespace) }
     }
 }

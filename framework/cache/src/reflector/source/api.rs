@@ -150,11 +150,11 @@ impl Versions {
 /// The other groups, from `/apis`.
 #[derive(Deserialize)]
 struct Groups {
-    groups: Vec<Group>,
+    groups: Vec<ServedGroup>,
 }
 
 #[derive(Deserialize)]
-struct Group {
+struct ServedGroup {
     name: String,
     versions: Vec<GroupVersion>,
 }

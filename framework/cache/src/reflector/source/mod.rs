@@ -96,11 +96,11 @@ pub enum Served {
 
 /// A body that arrives in pieces. A drop ends the request.
 #[derive(Debug)]
-pub struct Chunks(Pieces);
+pub struct Chunks(BodySource);
 
 /// Origin of a body.
 #[derive(Debug)]
-enum Pieces {
+enum BodySource {
     /// From the API server.
     Http(ByteStream),
     /// From a task of this process.
@@ -111,14 +111,14 @@ enum Pieces {
 
 impl From<ByteStream> for Chunks {
     fn from(stream: ByteStream) -> Self {
-        Self(Pieces::Http(stream))
+        Self(BodySource::Http(stream))
     }
 }
 
 /// The body ends when the sender is dropped. An error ends the body, too.
 impl From<mpsc::Receiver<Result<Bytes, Error>>> for Chunks {
     fn from(receiver: mpsc::Receiver<Result<Bytes, Error>>) -> Self {
-        Self(Pieces::Channel(receiver))
+        Self(BodySource::Channel(receiver))
     }
 }
 
@@ -126,7 +126,7 @@ impl Chunks {
     /// Returns a complete body, in these pieces.
     pub fn of<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Self {
         let pieces: Vec<Bytes> = pieces.into_iter().map(Into::into).collect();
-        Self(Pieces::Ready(pieces.into_iter()))
+        Self(BodySource::Ready(pieces.into_iter()))
     }
 
     /// Returns the next piece; `None` at the end.
@@ -137,9 +137,9 @@ impl Chunks {
     /// Safe: no piece is lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         match &mut self.0 {
-            Pieces::Http(stream) => stream.next().await,
-            Pieces::Channel(receiver) => receiver.recv().await,
-            Pieces::Ready(pieces) => pieces.next().map(Ok),
+            BodySource::Http(stream) => stream.next().await,
+            BodySource::Channel(receiver) => receiver.recv().await,
+            BodySource::Ready(pieces) => pieces.next().map(Ok),
         }
     }
 }
@@ -149,9 +149,9 @@ impl Chunks {
     /// would have to wait, `Some(None)` at the end of the body.
     pub(super) async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
         match &mut self.0 {
-            Pieces::Http(stream) => stream.at_once().await,
-            Pieces::Channel(receiver) => at_once(receiver.recv()).await,
-            Pieces::Ready(pieces) => Some(pieces.next().map(Ok)),
+            BodySource::Http(stream) => stream.at_once().await,
+            BodySource::Channel(receiver) => at_once(receiver.recv()).await,
+            BodySource::Ready(pieces) => Some(pieces.next().map(Ok)),
         }
     }
 }

@@ -148,7 +148,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
     let rig = Rig::over(over, source, ReflectorOptions::new());
     tokio::time::sleep(Duration::from_secs(300)).await;
-    assert!(matches!(rig.status.get(), State::Absent(_)), "{}", rig.status.get());
+    assert!(matches!(rig.status.get(), ReflectorState::Absent(_)), "{}", rig.status.get());
     assert_eq!(rig.source.requests().len(), 1, "nothing is listed that is not there");
     let discoveries = *discovered.discoveries.lock();
     assert!((60..=120).contains(&discoveries), "{discoveries} looks in 300 s");
@@ -223,7 +223,11 @@ async fn b13_a_404_is_doubted_for_ten_seconds_unless_discovery_confirms_it() {
                 rig.source.script(|_, _| not_found());
                 rig.source.close_watches();
                 tokio::time::sleep(seconds(9)).await;
-                assert!(matches!(rig.status.get(), State::Retrying(_)), "{:?}", rig.status.get());
+                assert!(
+                    matches!(rig.status.get(), ReflectorState::Retrying(_)),
+                    "{:?}",
+                    rig.status.get()
+                );
                 rig.source.recover();
                 rig.watching().await;
                 assert_eq!((rig.store.len(), rig.lists()), (1, 1), "{served:?}");
@@ -257,7 +261,7 @@ async fn b13_a_kind_that_is_back_is_found_within_five_seconds_of_another_failure
         rig.source.script(|_, _| not_found());
         *discovered.served.lock() = Served::No;
         rig.source.close_watches();
-        eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
+        eventually("it is absent", || matches!(rig.status.get(), ReflectorState::Absent(_))).await;
         let first = rig.source.requests().len();
         rig.source
             .script(move |number, _| (number == first).then(|| MemoryResponse::status(503, "")));
@@ -280,7 +284,7 @@ async fn b13_what_half_a_list_of_an_absent_kind_has_shown_does_not_stay() {
     let later = |read: &Read| matches!(read, Read::Page { continue_token: Some(_), .. });
     rig.source.script(move |_, read| if later(read) { not_found() } else { None });
     eventually("half a list comes", || rig.reads().iter().any(later)).await;
-    eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
+    eventually("it is absent", || matches!(rig.status.get(), ReflectorState::Absent(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(rig.store.len(), 0);
     rig.source.recover();
@@ -306,12 +310,13 @@ async fn items_of_another_kind_are_told_by_the_state_until_a_whole_list() {
         let rig = Rig::start(source, ReflectorOptions::new().streaming(streams));
         let is_told = || {
             let told = "2 items could not be taken: deletions may be missed";
-            matches!(rig.status.get(), State::Degraded(why) if why == told)
+            matches!(rig.status.get(), ReflectorState::Degraded(why) if why == told)
         };
         eventually("the state says so", is_told).await;
         tokio::time::sleep(Duration::from_secs(10)).await;
         rig.source.break_watches();
-        eventually("the watch breaks", || matches!(rig.status.get(), State::Retrying(_))).await;
+        eventually("the watch breaks", || matches!(rig.status.get(), ReflectorState::Retrying(_)))
+            .await;
         tokio::time::sleep(Duration::from_secs(10)).await;
         rig.source.put(&map("a", "1")).unwrap();
         eventually("it goes on", || rig.value("a").is_some()).await;
@@ -358,7 +363,7 @@ async fn the_time_that_a_target_takes_is_not_counted_as_the_servers_silence() {
     let task = tokio::spawn(reflector.run(stop.clone()));
     tokio::time::sleep(Duration::from_secs(65)).await;
     source.send(end_mark(10, "true"));
-    let watching = status.wait_for(|state| *state == State::Watching);
+    let watching = status.wait_for(|state| *state == ReflectorState::Watching);
     tokio::time::timeout(Duration::from_secs(1), watching).await.expect("the stream is read on");
     assert_eq!(source.requests().len(), 1, "{:?}", source.requests());
     stop.cancel();
@@ -390,7 +395,7 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     let took = eventually("what was missed is found", || rig.store.is_empty()).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
     let error = rig.troubles.lock().pop().unwrap();
-    assert_eq!(error.state, State::Degraded("reading panicked; see the log".to_owned()));
+    assert_eq!(error.state, ReflectorState::Degraded("reading panicked; see the log".to_owned()));
     rig.watching().await;
     rig.stopped().await;
 }
@@ -406,7 +411,7 @@ async fn b13_that_a_kind_is_absent_is_told_once_while_its_lists_show_nothing() {
         Reflector::new(info(), Arc::new(source.clone()), target).environment(environment());
     let status = reflector.status();
     let task = tokio::spawn(reflector.run(CancellationToken::new()));
-    status.wait_for(|state| matches!(state, State::Absent(_))).await;
+    status.wait_for(|state| matches!(state, ReflectorState::Absent(_))).await;
     let asked = source.requests().len();
     eventually("it is looked for", || source.requests().len() > asked + 5).await;
     let told = noted.take();
@@ -425,7 +430,7 @@ async fn b13_c7_a_passing_404_at_the_first_list_is_not_believed() {
         let over = discovered(&source, served);
         let rig = Rig::over(over, source, ReflectorOptions::new());
         rig.watching().await;
-        let is_absent = |error: &ReflectorError| matches!(error.state, State::Absent(_));
+        let is_absent = |error: &ReflectorError| matches!(error.state, ReflectorState::Absent(_));
         assert!(!rig.troubles.lock().iter().any(is_absent), "{served:?}, {times} times");
         assert_eq!(rig.store.len(), 1);
     }
@@ -444,7 +449,7 @@ async fn b13_a_404_at_the_first_list_is_believed_when_discovery_agrees_or_it_com
         source.script(|_, _| not_found());
         let over = discovered(&source, served);
         let rig = Rig::over(over, source, ReflectorOptions::new());
-        let is_absent = || matches!(rig.status.get(), State::Absent(_));
+        let is_absent = || matches!(rig.status.get(), ReflectorState::Absent(_));
         let took = eventually("it is believed", is_absent).await;
         assert!(expected.contains(&took), "{served:?}: {took:?}");
         let asked = rig.source.requests().len();
@@ -459,7 +464,7 @@ async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_ca
     source.script(|_, _| not_found());
     let over = discovered(&source, Served::No);
     let rig = Rig::over(Arc::clone(&over) as _, source, ReflectorOptions::new());
-    eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
+    eventually("it is absent", || matches!(rig.status.get(), ReflectorState::Absent(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     *over.served.lock() = Served::Yes;
     rig.source.recover();
@@ -469,7 +474,7 @@ async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_ca
     // No other pause is cut short.
     rig.source.script(|_, _| Some(MemoryResponse::status(503, "ServiceUnavailable")));
     rig.source.close_watches();
-    eventually("it waits", || matches!(rig.status.get(), State::Retrying(_))).await;
+    eventually("it waits", || matches!(rig.status.get(), ReflectorState::Retrying(_))).await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     let asked = rig.source.requests().len();
     for _ in 0..100 {

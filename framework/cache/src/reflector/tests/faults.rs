@@ -78,7 +78,7 @@ fn a12_a_list_costs_the_memory_of_one_object_and_one_read_whatever_its_size() {
                 let reflector = Reflector::new(info(), source, Counting(Arc::clone(&seen)));
                 let status = reflector.status();
                 let stop = CancellationToken::new();
-                let watch = status.wait_for(|state| *state == State::Watching);
+                let watch = status.wait_for(|state| *state == ReflectorState::Watching);
                 tokio::select! {
                     biased;
                     () = reflector.run(stop) => {}
@@ -124,7 +124,9 @@ async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
         let options = ReflectorOptions::new().streaming(streams);
         let rig = Rig::start(source, options);
         tokio::time::sleep(Duration::from_secs(120)).await;
-        let State::Degraded(why) = rig.status.get() else { panic!("{:?}", rig.status.get()) };
+        let ReflectorState::Degraded(why) = rig.status.get() else {
+            panic!("{:?}", rig.status.get())
+        };
         assert!(why.contains(&format!("grant the verb {verb} on configmaps")), "{why}");
         let requests = rig.source.requests().len();
         assert!(requests < 20, "{requests} requests in two minutes are no storm");
@@ -137,7 +139,7 @@ async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
     let source = source();
     source.script(|_, _| Some(MemoryResponse::status(401, "Unauthorized")));
     let rig = Rig::start(source, ReflectorOptions::new());
-    let state = rig.status.wait_for(|state| matches!(state, State::Degraded(_))).await;
+    let state = rig.status.wait_for(|state| matches!(state, ReflectorState::Degraded(_))).await;
     assert!(state.to_string().contains("does not accept the credentials"), "{state}");
 }
 
@@ -284,7 +286,7 @@ async fn b4_a_list_that_never_comes_to_its_end_is_degraded_and_tried_in_every_wa
         _ => None,
     });
     let rig = Rig::start(source, ReflectorOptions::new());
-    let state = rig.status.wait_for(|state| matches!(state, State::Degraded(_))).await;
+    let state = rig.status.wait_for(|state| matches!(state, ReflectorState::Degraded(_))).await;
     assert!(state.to_string().contains("the list has failed 5 times in a row"), "{state}");
     let reads = rig.reads();
     assert!(reads.iter().filter(|read| is_stream(read)).count() > 2, "streams are tried again");
@@ -307,7 +309,7 @@ async fn b5_a_stream_whose_list_never_ends_is_given_up_said_so_and_remembered() 
     for version in 20..30 {
         tokio::time::sleep(Duration::from_secs(2)).await;
         rig.source.send(frame("MODIFIED", &shown("a", version, "2")));
-        assert_eq!(rig.status.get(), State::Listing, "not in step before the end mark");
+        assert_eq!(rig.status.get(), ReflectorState::Listing, "not in step before the end mark");
     }
     let started = Instant::now();
     rig.watching().await;
@@ -409,7 +411,7 @@ async fn items_of_a_list_that_are_no_objects_are_set_aside_and_the_kind_goes_on(
         let rig = Rig::start(source, ReflectorOptions::new());
         let is_told = || {
             let told = "1 items could not be taken: deletions may be missed";
-            matches!(rig.status.get(), State::Degraded(why) if why == told)
+            matches!(rig.status.get(), ReflectorState::Degraded(why) if why == told)
         };
         eventually("the state says so", is_told).await;
         assert_eq!(rig.store.len(), 2, "{bad}");

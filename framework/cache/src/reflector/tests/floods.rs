@@ -11,7 +11,7 @@ async fn b5_a_server_that_floods_a_streaming_list_with_no_progress_is_listed_in_
     let flood = vec![frame("MODIFIED", &shown("b", 7, "1")); 60_000];
     source.script(move |number, _| (number == 0).then(|| body(&flood)).flatten());
     let rig = Rig::start(source, ReflectorOptions::new());
-    while rig.reads().len() < 2 && rig.status.get() != State::Watching {
+    while rig.reads().len() < 2 && rig.status.get() != ReflectorState::Watching {
         tokio::task::yield_now().await;
         tokio::time::advance(Duration::from_secs(5)).await;
     }

@@ -202,7 +202,7 @@ async fn mechanism_52_items_are_told_while_the_list_streams_and_replace_what_was
     let status = reflector.status();
     let stop = CancellationToken::new();
     let task = tokio::spawn(reflector.run(stop.clone()));
-    status.wait_for(|state| *state == State::Watching).await;
+    status.wait_for(|state| *state == ReflectorState::Watching).await;
     assert_eq!(noted.take(), ["list", "=a", "=b", "Listed 12"]);
     // The items of a list that breaks are handed over; that is harmless, because no `Listed`
     // follows.
@@ -236,7 +236,7 @@ async fn mechanism_52_each_version_of_an_object_is_told_once_a_list() {
         .options(paged().page_size(3));
     let status = reflector.status();
     let task = tokio::spawn(reflector.run(CancellationToken::new()));
-    status.wait_for(|state| *state == State::Watching).await;
+    status.wait_for(|state| *state == ReflectorState::Watching).await;
     let told = noted.take();
     assert_eq!(told.iter().filter(|line| line.starts_with('=')).count(), 7);
     task.abort();

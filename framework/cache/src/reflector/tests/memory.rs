@@ -136,7 +136,7 @@ async fn an_api_server_is_read_with_selectors_and_within_a_namespace() {
     let (reflector, store) = Reflector::into_store::<ConfigMap>(info(), Arc::new(source));
     let status = reflector.status();
     let task = tokio::spawn(reflector.run(CancellationToken::new()));
-    status.wait_for(|state| *state == State::Watching).await;
+    status.wait_for(|state| *state == ReflectorState::Watching).await;
     let names: Vec<_> = store.list().iter().map(|o| o.key().name().to_owned()).collect();
     assert_eq!(names, ["a"]);
     task.abort();

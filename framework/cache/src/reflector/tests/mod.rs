@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Chunks, ListWatch, MemoryResponse, MemorySource, OpenFuture, RawObject, Read, Reflector,
-    ReflectorError, ReflectorOptions, ReflectorSink, State, Status, StoreTarget, StreamProgress,
+    ReflectorError, ReflectorOptions, ReflectorSink, ReflectorState, ReflectorStatus, StoreTarget,
+    StreamProgress,
 };
 use crate::store::Store;
 use windlass_core::clock::Clock;
@@ -94,7 +95,7 @@ fn is_stream(read: &Read) -> bool {
 struct Rig {
     source: MemorySource,
     store: Store<ConfigMap>,
-    status: Arc<Status>,
+    status: Arc<ReflectorStatus>,
     troubles: Arc<Mutex<Vec<ReflectorError>>>,
     environment: Environment,
     stop: CancellationToken,
@@ -131,7 +132,7 @@ impl Rig {
     }
 
     async fn watching(&self) {
-        let watching = self.status.wait_for(|state| *state == State::Watching);
+        let watching = self.status.wait_for(|state| *state == ReflectorState::Watching);
         tokio::time::timeout(Duration::from_secs(900), watching).await.expect("it syncs");
     }
 
@@ -170,7 +171,7 @@ impl Rig {
         self.stop.cancel();
         let ended = tokio::time::timeout(Duration::from_millis(1), self.task).await;
         ended.expect("it stops at once").expect("it does not panic");
-        assert_eq!(self.status.get(), State::Stopped);
+        assert_eq!(self.status.get(), ReflectorState::Stopped);
     }
 }
 

@@ -14,11 +14,11 @@ async fn mechanism_57_a_stream_is_not_in_step_before_its_end_mark_and_goes_on_as
     });
     let rig = Rig::start(source, ReflectorOptions::new());
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(rig.status.get(), State::Listing);
+    assert_eq!(rig.status.get(), ReflectorState::Listing);
     // The value of the annotation counts, not its presence.
     rig.source.send(end_mark(9, "false"));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(rig.status.get(), State::Listing);
+    assert_eq!(rig.status.get(), ReflectorState::Listing);
     rig.source.send(end_mark(9, "true"));
     rig.watching().await;
     assert_eq!(rig.store.len(), 2);

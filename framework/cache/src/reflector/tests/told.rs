@@ -5,7 +5,10 @@ use super::*;
 use windlass_core::metrics::names;
 
 /// Starts a reflector that fills a [`Noted`].
-fn noting(source: &MemorySource, options: ReflectorOptions) -> (Noted, Arc<Status>, Stopping) {
+fn noting(
+    source: &MemorySource,
+    options: ReflectorOptions,
+) -> (Noted, Arc<ReflectorStatus>, Stopping) {
     let target = Noted::default();
     let noted = target.clone();
     let reflector = Reflector::new(info(), Arc::new(source.clone()), target)
@@ -40,7 +43,7 @@ async fn mechanism_54_objects_before_the_end_mark_are_listed_and_those_behind_it
     ];
     source.script(move |_, _| hang(&frames));
     let (noted, status, _stop) = noting(&source, ReflectorOptions::new());
-    status.wait_for(|state| *state == State::Watching).await;
+    status.wait_for(|state| *state == ReflectorState::Watching).await;
     assert_eq!(noted.take(), ["list", "=a", "=b", "Listed 9"]);
     for (event, name, version) in [
         ("ADDED", "c", 12),

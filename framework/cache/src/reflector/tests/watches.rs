@@ -48,7 +48,7 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
     let troubles = rig.troubles.lock().clone();
     assert_eq!(troubles.len(), 3);
     assert!(
-        matches!(&troubles[0].state, State::Degraded(why) if why.contains("verb watch on configmaps"))
+        matches!(&troubles[0].state, ReflectorState::Degraded(why) if why.contains("verb watch on configmaps"))
     );
     assert_eq!(troubles[0].resource, "configmaps");
     let bounds = [800, 1600, 3200].map(Duration::from_millis);
@@ -63,7 +63,7 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
     let status = panicking.status();
     assert_eq!(status.what(), "the panicking one");
     let task = tokio::spawn(panicking.run(CancellationToken::new()));
-    status.wait_for(|state| *state == State::Watching).await;
+    status.wait_for(|state| *state == ReflectorState::Watching).await;
     task.abort();
 }
 
@@ -354,6 +354,6 @@ async fn mechanism_56_a_resync_that_fails_ends_the_watch_and_the_state_is_listed
     tokio::time::sleep(Duration::from_secs(35)).await;
     let requests: Vec<_> = source.requests().into_iter().map(|(_, read)| read).collect();
     assert!(matches!(requests[..], [Read::StreamingList { .. }, Read::StreamingList { .. }]));
-    assert_eq!(status.get(), State::Watching);
+    assert_eq!(status.get(), ReflectorState::Watching);
     task.abort();
 }

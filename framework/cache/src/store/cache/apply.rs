@@ -7,18 +7,18 @@
 
 use std::sync::Arc;
 
-use super::convert::Conversion;
-use super::core::Core;
+use super::convert::ConvertedBatch;
+use super::core::StoreCore;
 use crate::delta::Delta;
 use crate::store::index::{IndexPlan, ValueRange, Values};
 use crate::store::object::Object;
-use crate::store::observed::{BatchOutcome, Event, Observed, StreamMark};
+use crate::store::observed::{BatchOutcome, Observed, StoreEvent, StreamMark};
 use windlass_core::resource::ObjectKey;
 
 /// Deltas applied under a single lock: some 50 µs, so that no reader waits for long.
 const BATCH: usize = 128;
 
-impl Core {
+impl StoreCore {
     /// Applies deltas in order and returns the changes. Readers get the lock between pieces.
     #[doc(hidden)]
     pub fn apply(&self, batch: Vec<Delta<Observed, StreamMark>>) -> BatchOutcome {
@@ -68,7 +68,7 @@ impl Core {
             };
             let kept = self.encode(&mut deltas, &plan);
             let received =
-                if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
+                if self.encoder.settings.answers(plan.declared()) { None } else { Some(&kept) };
             let parts = evaluate(&deltas, &fresh, received, &plan, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile, and the new index's values were not computed: start
@@ -121,10 +121,10 @@ impl Core {
 }
 
 /// Returns the key of a change, and the object that is there afterwards.
-fn change(event: &Event) -> (&ObjectKey, Option<&Arc<Object>>) {
+fn change(event: &StoreEvent) -> (&ObjectKey, Option<&Arc<Object>>) {
     match event {
-        Event::Added { new, .. } | Event::Updated { new, .. } => (new.key(), Some(new)),
-        Event::Deleted { last, .. } => (last.key(), None),
+        StoreEvent::Added { new, .. } | StoreEvent::Updated { new, .. } => (new.key(), Some(new)),
+        StoreEvent::Deleted { last, .. } => (last.key(), None),
     }
 }
 
@@ -133,7 +133,7 @@ fn change(event: &Event) -> (&ObjectKey, Option<&Arc<Object>>) {
 fn evaluate(
     deltas: &[Delta<Observed, StreamMark>],
     fresh: &[bool],
-    kept: Option<&Conversion>,
+    kept: Option<&ConvertedBatch>,
     plan: &IndexPlan,
     values: &mut Values,
 ) -> Vec<ValueRange> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::core::Core;
+use super::core::StoreCore;
 use crate::delta::Delta;
 use crate::store::index::{IndexPlan, detached_values};
 use crate::store::object::{InvalidSink, Object};
@@ -12,14 +12,14 @@ use crate::store::slots::parts;
 
 /// Result of converting a batch; empty where objects are kept as they come.
 #[derive(Default)]
-pub(in crate::store) struct Conversion {
+pub(in crate::store) struct ConvertedBatch {
     /// By place in the batch: the object as received, if another form of the object is kept.
     received: Vec<Option<Arc<Object>>>,
     /// Objects that do not decode, with the errors.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
 }
 
-impl Conversion {
+impl ConvertedBatch {
     /// Returns the object at that place of the batch as received, if another form of the object is
     /// kept.
     pub(in crate::store) fn received(&self, at: usize) -> Option<&Arc<Object>> {
@@ -36,16 +36,16 @@ impl Conversion {
     }
 }
 
-impl Core {
+impl StoreCore {
     /// Converts the objects that are new to the store; `plan` decides which index values are kept
     /// beside them.
     pub(in crate::store) fn encode(
         &self,
         deltas: &mut [Delta<Observed, StreamMark>],
         plan: &IndexPlan,
-    ) -> Conversion {
-        let mut done = Conversion::default();
-        if self.encoder.mode.is_compact() {
+    ) -> ConvertedBatch {
+        let mut done = ConvertedBatch::default();
+        if self.encoder.settings.is_compact() {
             return done;
         }
         // The lock is held to copy references only: conversion decodes or compresses.
@@ -81,7 +81,7 @@ impl Core {
         if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
             return None;
         }
-        let detached = detached_values::of_path_indexes(&seen.object, plan, &self.encoder.mode);
+        let detached = detached_values::of_path_indexes(&seen.object, plan, &self.encoder.settings);
         match self.encoder.encode(&seen.object, before.map(AsRef::as_ref), &detached) {
             Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
             Err(why) => {
@@ -93,12 +93,12 @@ impl Core {
 
     /// Converts an object that this process wrote, in the form of the API server's answer.
     pub(in crate::store) fn encode_response(&self, object: &Arc<Object>) -> Arc<Object> {
-        let mode = &self.encoder.mode;
-        if mode.is_compact() {
+        let settings = &self.encoder.settings;
+        if settings.is_compact() {
             return Arc::clone(object);
         }
         let plan = Arc::clone(&self.state.read().plan);
-        let detached = detached_values::of_path_indexes(object, &plan, mode);
+        let detached = detached_values::of_path_indexes(object, &plan, settings);
         self.encoder.encode(object, None, &detached).unwrap_or_else(|_| Arc::clone(object))
     }
 
@@ -106,7 +106,7 @@ impl Core {
     /// that the type did not write: for those the object takes the labels and the index values that
     /// readers saw last.
     pub(in crate::store) fn encode_own(&self, object: Arc<Object>) -> Arc<Object> {
-        if self.encoder.mode.is_compact() {
+        if self.encoder.settings.is_compact() {
             return object;
         }
         let (plan, seen, shown) = {
@@ -115,8 +115,8 @@ impl Core {
             let shown = state.own.resolve(object.key(), seen, self.clock.now());
             (Arc::clone(&state.plan), seen.cloned(), shown.cloned())
         };
-        let mode = &self.encoder.mode;
-        let detached = seen.map(|seen| detached_values::known(&seen, &object, &plan, mode));
+        let settings = &self.encoder.settings;
+        let detached = seen.map(|seen| detached_values::known(&seen, &object, &plan, settings));
         let object =
             shown.and_then(|shown| self.encoder.labelled(&object, &shown)).unwrap_or(object);
         self.encoder.encode(&object, None, &detached.unwrap_or_default()).unwrap_or(object)
@@ -124,9 +124,9 @@ impl Core {
 
     /// Finishes a conversion after the batch was applied: records errors, recycles objects and
     /// trains the dictionary.
-    pub(in crate::store) fn settle(&self, done: Conversion) {
+    pub(in crate::store) fn settle(&self, done: ConvertedBatch) {
         for (object, why) in &done.invalid {
-            self.note_invalid(object, self.encoder.mode.decoded_as(), why);
+            self.note_invalid(object, self.encoder.settings.decoded_as(), why);
         }
         done.received.into_iter().flatten().for_each(Object::give_back);
         #[cfg(feature = "cold")]

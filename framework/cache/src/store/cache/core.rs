@@ -11,11 +11,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 
 use super::stats::{Sizes, StoreStats};
-use crate::store::encoding::{Encoder, Mode, Transform};
-use crate::store::index::Table;
+use crate::store::encoding::{Encoder, StoreSettings, Transform};
+use crate::store::index::IndexTable;
 use crate::store::object::{Object, StoreShared};
 use crate::store::slots::{Id, Parts};
-use crate::store::state::State;
+use crate::store::state::StoreState;
 use crate::store::version::order;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ClusterId, ObjectKey, ResourceInfo};
@@ -28,7 +28,7 @@ pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
 
 /// The order of keys at the last list of all objects.
 #[derive(Default)]
-pub(in crate::store) struct Order {
+pub(in crate::store) struct KeyOrder {
     /// Number of the key set for which the order is valid.
     pub(super) membership: u64,
     /// Places in the order of their keys.
@@ -36,7 +36,7 @@ pub(in crate::store) struct Order {
 }
 
 /// The cache of a kind.
-pub struct Core {
+pub struct StoreCore {
     /// State that objects reference, too. The findings about objects that do not decode are locked
     /// after `state`.
     pub(in crate::store) shared: Arc<StoreShared>,
@@ -46,46 +46,51 @@ pub struct Core {
     pub(super) clock: Clock,
     /// Slots, indexes and own writes. Locked first; readers of different threads take different
     /// shards.
-    pub(in crate::store) state: ShardedRwLock<State>,
+    pub(in crate::store) state: ShardedRwLock<StoreState>,
     /// The order of keys at the last list of all objects. Locked after `state`.
-    pub(super) order: Mutex<Order>,
+    pub(super) order: Mutex<KeyOrder>,
     /// Receiver of findings about objects that do not decode.
     pub(super) observer: OnceLock<Observer>,
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for StoreCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").field("kind", &self.shared.info.kind).finish_non_exhaustive()
+        f.debug_struct("StoreCore").field("kind", &self.shared.info.kind).finish_non_exhaustive()
     }
 }
 
 /// Breaks the reference cycles between the shared state and the objects inside that state.
-impl Drop for Core {
+impl Drop for StoreCore {
     fn drop(&mut self) {
         self.shared.close();
     }
 }
 
-impl Core {
+impl StoreCore {
     /// Builds a store that keeps compact bytes, with a fixed seed.
     #[cfg(test)]
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
-        Self::with_mode(info, clock, Mode::default(), 0)
+        Self::with_settings(info, clock, StoreSettings::default(), 0)
     }
 
-    /// Builds a store that keeps objects as `mode` says. `seed` decides the layout in memory and
+    /// Builds a store that keeps objects as `settings` say. `seed` decides the layout in memory and
     /// nothing else.
     #[doc(hidden)]
-    pub fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
-        mode.warn(&info);
+    pub fn with_settings(
+        info: ResourceInfo,
+        clock: Clock,
+        settings: StoreSettings,
+        seed: u64,
+    ) -> Arc<Self> {
+        settings.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| {
             let me = Weak::<Self>::clone(me);
-            let shared = Arc::new(StoreShared::new(info, me, mode.is_part()));
+            let shared = Arc::new(StoreShared::new(info, me, settings.is_part()));
             Self {
-                encoder: Encoder::new(Arc::clone(&shared), mode),
+                encoder: Encoder::new(Arc::clone(&shared), settings),
                 shared,
                 clock,
-                state: ShardedRwLock::new(State::new(seed)),
+                state: ShardedRwLock::new(StoreState::new(seed)),
                 order: Mutex::default(),
                 observer: OnceLock::new(),
             }
@@ -119,18 +124,18 @@ impl Core {
 
     /// The cluster in the keys of this store.
     pub(crate) fn cluster(&self) -> ClusterId {
-        self.encoder.mode.cluster
+        self.encoder.settings.cluster
     }
 
     /// Whether objects are kept with everything that an apply could set.
     pub(crate) fn keeps_intents(&self) -> bool {
-        self.encoder.mode.keeps_intents()
+        self.encoder.settings.keeps_intents()
     }
 
     /// Whether a function transforms objects before they are kept; the function has to receive
     /// whole objects.
     pub(crate) fn is_transformed_whole(&self) -> bool {
-        self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)
+        self.encoder.settings.transform.as_ref().is_some_and(Transform::is_function)
     }
 
     /// The key of a scan, without building a key.
@@ -171,7 +176,7 @@ impl Core {
         Sizes {
             objects: state.slots.len(),
             bytes: state.payload,
-            index_entries: state.tables.iter().map(Table::entries).sum(),
+            index_entries: state.tables.iter().map(IndexTable::entries).sum(),
         }
     }
 
@@ -184,7 +189,7 @@ impl Core {
     pub(crate) fn stats(&self) -> StoreStats {
         let state = self.state.read();
         let ready = || state.tables.iter().filter(|table| table.is_ready);
-        let tables: usize = state.tables.iter().map(Table::resident).sum();
+        let tables: usize = state.tables.iter().map(IndexTable::resident).sum();
         let structure = state.slots.resident() + state.namespaces.resident() + tables;
         StoreStats {
             objects: state.slots.len(),
@@ -193,8 +198,8 @@ impl Core {
             resident_bytes: state.resident + structure + self.shared.beside() + self.shared.spare(),
             spare_bytes: self.shared.spare(),
             indexes: ready().count(),
-            index_values: ready().map(Table::values).sum(),
-            index_entries: ready().map(Table::entries).sum(),
+            index_values: ready().map(IndexTable::values).sum(),
+            index_entries: ready().map(IndexTable::entries).sum(),
             tombstones: state.tombstones.len(),
             own_writes: state.own.len(),
         }

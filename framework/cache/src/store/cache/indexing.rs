@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::core::Core;
+use super::core::StoreCore;
 use crate::store::index::detached_values::refusal;
-use crate::store::index::{Evaluator, IndexId, IndexPlan, Table, Values};
+use crate::store::index::{Evaluator, IndexId, IndexPlan, IndexTable, Values};
 use crate::store::object::Object;
 use crate::store::slots::Id;
-use crate::store::state::State;
+use crate::store::state::StoreState;
 use windlass_core::error::Error;
 
 /// Places that are read under a single lock, so that no writer waits for long.
 const PLACES: usize = 128;
 
-impl Core {
+impl StoreCore {
     /// Builds an index, unless the store has the index. Objects that change meanwhile are indexed
     /// by their change, so a single pass over the others is enough.
     ///
@@ -22,7 +22,7 @@ impl Core {
     /// already and the field was not kept of them. Snapshots whose objects are all
     /// gone do not count: the index finds nothing in them.
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
-        let built = |state: &State| {
+        let built = |state: &StoreState| {
             let table = state.tables.iter().find(|table| table.id == id);
             (table.map(|table| table.is_ready), state.slots.len() > 0 || !state.own.is_empty())
         };
@@ -33,7 +33,7 @@ impl Core {
             return Ok(());
         }
         // Before the write lock is taken: the error is formatted outside of the lock.
-        let refused = |is_late| refusal(self.info(), &self.encoder.mode, evaluator, is_late);
+        let refused = |is_late| refusal(self.info(), &self.encoder.settings, evaluator, is_late);
         if is_ready.is_none() {
             refused(is_late).map_or(Ok(()), Err)?;
         }
@@ -47,7 +47,7 @@ impl Core {
                 (Some(false), _) => {}
                 (None, is_late) => {
                     too_late.filter(|_| is_late).map_or(Ok(()), Err)?;
-                    state.install(|hasher| Table::new(id, evaluator.clone(), hasher));
+                    state.install(|hasher| IndexTable::new(id, evaluator.clone(), hasher));
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Core {
             };
             let objects: Vec<_> = objects.into_iter().map(evaluate).collect();
             let mut state = self.state.write();
-            let State { slots, tables, .. } = &mut *state;
+            let StoreState { slots, tables, .. } = &mut *state;
             let Some(table) = tables.iter_mut().find(|table| table.id == id) else { break };
             for (id, object, part) in &objects {
                 // A change since the read has indexed the object: the table is in the plan already.

@@ -3,11 +3,11 @@
 use std::any::TypeId;
 use std::sync::Arc;
 
-use super::core::{Core, Observer};
+use super::core::{Observer, StoreCore};
 use crate::store::object::{InvalidChange, InvalidSink, Object};
 use crate::store::slots::parts;
 
-impl Core {
+impl StoreCore {
     /// Returns the number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
         self.shared.invalid.len()
@@ -32,7 +32,7 @@ impl Core {
     }
 }
 
-impl InvalidSink for Core {
+impl InvalidSink for StoreCore {
     fn note_invalid(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>) {
         // The read lock is held until the finding is added: `apply_some` removes outdated findings
         // under the write lock, so none can be added afterwards.

@@ -9,7 +9,7 @@ mod own_writes;
 mod reads;
 mod stats;
 
-pub use core::Core;
+pub use core::StoreCore;
 pub(in crate::store) use reads::ReadTime;
 pub use stats::Sizes;
 pub use stats::StoreStats;

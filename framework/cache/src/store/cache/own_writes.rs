@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use super::core::Core;
+use super::core::StoreCore;
 use crate::store::index::Values;
 use crate::store::object::Object;
 use crate::store::slots::parts;
-use crate::store::state::{OwnWriteOrder, State, Unconfirmed};
+use crate::store::state::{OwnWriteOrder, StoreState, Unconfirmed};
 use windlass_core::resource::ObjectKey;
 
-impl Core {
+impl StoreCore {
     /// Records that this process wrote `object`, whose type may have only some of the fields.
     /// Ignored when the watch was faster.
     ///
@@ -97,7 +97,7 @@ impl Core {
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
         // Split, so that the slot can be read while the overlay is changed.
-        let State { slots, own, .. } = &mut *state;
+        let StoreState { slots, own, .. } = &mut *state;
         let seen = slots.get(parts(key)).map(|slot| &*slot.object);
         own.deleted(key, uid, seen, self.clock.now());
     }

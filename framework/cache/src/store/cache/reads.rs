@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::core::{Core, Order};
+use super::core::{KeyOrder, StoreCore};
 use crate::store::index::{Evaluator, IndexId, IndexPlan, Values};
 use crate::store::object::Object;
 use crate::store::slots::{Id, parts};
-use crate::store::state::{Differences, SnapshotDiff, State};
+use crate::store::state::{Differences, SnapshotDiff, StoreState};
 use windlass_core::resource::ObjectKey;
 
 /// The time that a read refers to: now, or the moment of a snapshot.
@@ -24,7 +24,7 @@ pub(crate) enum ReadTime<'a> {
 /// A group that is smaller than the store by this factor is sorted separately.
 const SMALL_GROUP: usize = 8;
 
-impl Core {
+impl StoreCore {
     /// Takes a snapshot of the current state.
     pub(crate) fn snapshot_diff(&self) -> Arc<SnapshotDiff> {
         // Under the write lock: a change between reading own writes and `open` would be missed.
@@ -35,7 +35,7 @@ impl Core {
     }
 
     /// Returns the keys at which own writes hide the state that the watch has shown.
-    fn own_differences(&self, state: &State) -> Differences {
+    fn own_differences(&self, state: &StoreState) -> Differences {
         let mut differences = Differences::new();
         if state.own.is_empty() {
             return differences;
@@ -52,7 +52,7 @@ impl Core {
     }
 
     /// Calls `read` with the state and the differences of the moment from this state.
-    fn read<R>(&self, at: ReadTime<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+    fn read<R>(&self, at: ReadTime<'_>, read: impl FnOnce(&StoreState, &Differences) -> R) -> R {
         // A single read lock for state and differences: a change in between would show a moment
         // that never was.
         let state = self.state.read();
@@ -88,7 +88,7 @@ impl Core {
     }
 
     /// Returns the object at `key` now, own writes included.
-    fn shown<'a>(&self, state: &'a State, key: &ObjectKey) -> Option<&'a Arc<Object>> {
+    fn shown<'a>(&self, state: &'a StoreState, key: &ObjectKey) -> Option<&'a Arc<Object>> {
         let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
         if state.own.is_empty() {
             return seen;
@@ -133,7 +133,7 @@ impl Core {
     }
 
     /// Returns the objects of a namespace that the watch has shown, sorted if that costs nothing.
-    fn found(&self, state: &State, namespace: Option<&str>) -> CollectedObjects {
+    fn found(&self, state: &StoreState, namespace: Option<&str>) -> CollectedObjects {
         // Locked only to copy the `Arc`: `sort` on another thread replaces the order.
         let order = self.order.lock();
         let (membership, ids) = (order.membership, Arc::clone(&order.ids));
@@ -183,7 +183,7 @@ impl Core {
             let ids = found.objects.iter().map(|(id, _)| *id).collect();
             // With the membership that was read: if a key came or went since, the order is not
             // used.
-            *self.order.lock() = Order { membership: found.membership, ids };
+            *self.order.lock() = KeyOrder { membership: found.membership, ids };
         }
     }
 
@@ -261,7 +261,7 @@ struct IndexMatch {
 }
 
 /// Looks `term` up among the objects that the watch has shown; returns also the index's number.
-fn matched(state: &State, id: IndexId, term: &str) -> Option<(IndexMatch, usize)> {
+fn matched(state: &StoreState, id: IndexId, term: &str) -> Option<(IndexMatch, usize)> {
     let mut tables = state.tables.iter().enumerate();
     let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
     // A value that no object has is no group: the answer is empty, and not an error.
@@ -285,7 +285,7 @@ struct CollectedObjects {
 }
 
 /// Returns all places, those with a known order first.
-fn all_ids(state: &State, known: &[Id]) -> Vec<Id> {
+fn all_ids(state: &StoreState, known: &[Id]) -> Vec<Id> {
     let mut is_listed = vec![false; state.slots.places()];
     let mut ids = Vec::with_capacity(state.slots.len());
     for id in known {

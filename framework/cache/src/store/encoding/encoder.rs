@@ -10,17 +10,19 @@ use std::sync::Arc;
 
 #[cfg(feature = "cold")]
 use super::compressor::Compressor;
-use super::mode::{Encoding, Mode};
-use crate::store::object::{Content, DecodedObject, InternedMeta, Object, Shared, StoreShared};
+use super::settings::{Encoding, StoreSettings};
+use crate::store::object::{
+    DecodedObject, InternedMeta, Object, ObjectContent, SharedValue, StoreShared,
+};
 use windlass_core::resource::ObjectKey;
 use windlass_core::wire::{MetadataScan, value_at_path};
 
-/// Converts the objects of a store, according to the mode.
+/// Converts the objects of a store, according to the settings.
 pub(in crate::store) struct Encoder {
     /// Buffers and statistics of the store.
     pub(super) shared: Arc<StoreShared>,
     /// Form and transform.
-    pub(in crate::store) mode: Mode,
+    pub(in crate::store) settings: StoreSettings,
     #[cfg(feature = "cold")]
     compressor: Compressor,
     /// Heads of decoded objects.
@@ -28,11 +30,11 @@ pub(in crate::store) struct Encoder {
 }
 
 impl Encoder {
-    /// Creates the encoder of a store with this mode.
-    pub(in crate::store) fn new(shared: Arc<StoreShared>, mode: Mode) -> Self {
+    /// Creates the encoder of a store with these settings.
+    pub(in crate::store) fn new(shared: Arc<StoreShared>, settings: StoreSettings) -> Self {
         Self {
             shared,
-            mode,
+            settings,
             #[cfg(feature = "cold")]
             compressor: Compressor::default(),
             heads: InternedMeta::default(),
@@ -66,8 +68,8 @@ impl Encoder {
         before: Option<&Object>,
         detached: &[u8],
     ) -> Result<Arc<Object>, String> {
-        let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
-        match &self.mode.form {
+        let ObjectContent::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
+        match &self.settings.form {
             Encoding::Compact => Ok(Arc::clone(object)),
             Encoding::Projected(selection) => Ok(self.part(object, body, selection, detached)),
             Encoding::Metadata => Ok(self.metadata_of(object, body)),
@@ -83,7 +85,7 @@ impl Encoder {
     fn decoded(
         &self,
         object: &Object,
-        value: Shared,
+        value: SharedValue,
         body: usize,
         before: Option<&Object>,
         detached: &[u8],
@@ -96,14 +98,14 @@ impl Encoder {
         let head = self.shared.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
         let common = self.common(&shared, before);
         let kept = DecodedObject::new(head, common, value, weight, detached_at);
-        let content = Content::DecodedObject(Box::new(kept));
+        let content = ObjectContent::DecodedObject(Box::new(kept));
         Object::of(object.key().clone(), offsets, content, &self.shared)
     }
 
     /// Returns the part of a head that objects share; the part of the object before, if equal.
     fn common(&self, head: &[u8], before: Option<&Object>) -> Arc<Box<[u8]>> {
         match before.map(Object::content) {
-            Some(Content::DecodedObject(kept)) if **kept.common == *head => {
+            Some(ObjectContent::DecodedObject(kept)) if **kept.common == *head => {
                 Arc::clone(&kept.common)
             }
             _ => self.heads.share(head, |_| true, |head| head.into()),
@@ -135,14 +137,14 @@ impl Encoder {
         let (mut own, mut common) = (Vec::new(), Vec::new());
         let offsets = object.metadata().copy_into(&mut own, &mut common);
         let before = match before.map(Object::content) {
-            Some(Content::Cold(cold)) => Some(&**cold),
+            Some(ObjectContent::Cold(cold)) => Some(&**cold),
             _ => None,
         };
         match self.compressor.pack(object, (&own, &common), body, before, &self.shared.memory) {
             Some(cold) => Object::of(
                 object.key().clone(),
                 offsets,
-                Content::Cold(Box::new(cold)),
+                ObjectContent::Cold(Box::new(cold)),
                 &self.shared,
             ),
             None => Arc::clone(object),
@@ -169,7 +171,7 @@ impl Encoder {
         key: &ObjectKey,
         scan: &MetadataScan<'_>,
     ) -> Option<Arc<Object>> {
-        let transform = self.mode.transform.as_ref().filter(|_| scan.is_whole())?;
+        let transform = self.settings.transform.as_ref().filter(|_| scan.is_whole())?;
         let compact = scan.compact();
         let kept = transform.apply(&compact);
         let object = kept.and_then(|kept: Cow<'_, [u8]>| {

@@ -1,6 +1,7 @@
 //! Conversion of objects into the forms in which their kinds are kept.
 //!
-//! Settings ([`Mode`], [`Representation`], [`Transform`]), and the encoder that follows them.
+//! Settings ([`StoreSettings`], [`Representation`], [`Transform`]), and the encoder that follows
+//! them.
 
 // DESIGN.md, 58: Types are not asked which fields they read
 
@@ -8,12 +9,12 @@
 mod compressor;
 mod encoder;
 mod fields;
-mod mode;
 mod projected;
 mod representation;
+mod settings;
 mod transform;
 
 pub(in crate::store) use encoder::Encoder;
-pub use mode::Mode;
 pub use representation::Representation;
+pub use settings::StoreSettings;
 pub use transform::Transform;

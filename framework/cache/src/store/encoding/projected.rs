@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::encoder::Encoder;
 use super::fields::FieldSelection;
-use crate::store::object::{Content, Object, ProjectedFields};
+use crate::store::object::{Object, ObjectContent, ProjectedFields};
 use windlass_core::wire::{MetadataRef, MetadataScan, value_at_path, without};
 
 impl Encoder {
@@ -27,7 +27,7 @@ impl Encoder {
         own: &Arc<Object>,
         shown: &Object,
     ) -> Option<Arc<Object>> {
-        let picked = self.mode.fields()?.picked_labels()?;
+        let picked = self.settings.fields()?.picked_labels()?;
         // Created anew under the same name: the labels shown are those of another object.
         if own.metadata().uid() != shown.metadata().uid() {
             return None;
@@ -65,8 +65,10 @@ impl Encoder {
             bytes.extend_from_slice(detached);
         });
         let content = match u32::try_from(kept) {
-            _ if detached.is_empty() => Content::Compact(bytes),
-            Ok(detached) => Content::Projected(Box::new(ProjectedFields::new(bytes, detached))),
+            _ if detached.is_empty() => ObjectContent::Compact(bytes),
+            Ok(detached) => {
+                ObjectContent::Projected(Box::new(ProjectedFields::new(bytes, detached)))
+            }
             // Objects above 4 GiB have no offsets, so they do not get here.
             Err(_) => return Arc::clone(object),
         };

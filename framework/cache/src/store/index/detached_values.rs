@@ -15,24 +15,28 @@ use std::collections::BTreeMap;
 
 use super::index::Evaluator;
 use super::values::IndexPlan;
-use crate::store::encoding::Mode;
-use crate::store::object::{Content, Object, Path};
+use crate::store::encoding::StoreSettings;
+use crate::store::object::{Object, ObjectContent, Path};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 use windlass_core::wire::value_at_path;
 
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
 /// is the received object.
-pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
-    if plan.declared().iter().all(|(_, path)| mode.is_exact_at(path)) {
+pub(in crate::store) fn of_path_indexes(
+    object: &Object,
+    plan: &IndexPlan,
+    settings: &StoreSettings,
+) -> Vec<u8> {
+    if plan.declared().iter().all(|(_, path)| settings.is_exact_at(path)) {
         return Vec::new();
     }
     let values = visited(object, plan);
-    let declared = plan.declared().iter().filter(|(_, path)| !mode.is_exact_at(path));
+    let declared = plan.declared().iter().filter(|(_, path)| !settings.is_exact_at(path));
     let entries = declared.map(|(index, path)| (*path, values.get(index).cloned()));
     // A part keeps the original bytes, so a value that is absent from the object is absent from the
     // part too.
-    let entries = entries.filter(|(_, values)| !mode.is_part() || values.is_some());
+    let entries = entries.filter(|(_, values)| !settings.is_part() || values.is_some());
     written(entries.map(|(path, values)| (path, values.unwrap_or_default())).collect())
 }
 
@@ -42,18 +46,18 @@ pub(in crate::store) fn known(
     object: &Object,
     own: &Object,
     plan: &IndexPlan,
-    mode: &Mode,
+    settings: &StoreSettings,
 ) -> Vec<u8> {
-    if plan.declared().iter().all(|(_, path)| mode.has(path)) {
+    if plan.declared().iter().all(|(_, path)| settings.has(path)) {
         return Vec::new();
     }
     let body = own.body();
     let is_cleared = |path: &[&str]| {
-        let field = mode.fields().and_then(|fields| fields.above(path));
+        let field = settings.fields().and_then(|fields| fields.above(path));
         field.is_some_and(|field| is_empty(value_at_path(&body, field)))
     };
     let (own, mut before) = (visited(own, plan), visited(object, plan));
-    let is_decoded = matches!(object.content(), Content::DecodedObject(_));
+    let is_decoded = matches!(object.content(), ObjectContent::DecodedObject(_));
     for (index, values) in object.detached().by_index(plan.declared()) {
         // The decoded value shows the field, so the type has it: a write without the field cleared
         // it.
@@ -62,7 +66,7 @@ pub(in crate::store) fn known(
         }
         before.insert(index, values.into_iter().map(Cow::into_owned).collect());
     }
-    let declared = plan.declared().iter().filter(|(_, path)| !mode.has(path));
+    let declared = plan.declared().iter().filter(|(_, path)| !settings.has(path));
     let kept = declared.filter(|(index, path)| !own.contains_key(index) && !is_cleared(path));
     let entries = kept.filter_map(|(index, path)| Some((*path, before.remove(index)?)));
     written(entries.collect())
@@ -94,18 +98,18 @@ fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
 /// already.
 pub(in crate::store) fn refusal(
     info: &ResourceInfo,
-    mode: &Mode,
+    settings: &StoreSettings,
     index: &Evaluator,
     is_late: bool,
 ) -> Option<Error> {
     let Evaluator::Path(path) = *index else { return None };
     let why = if path.is_empty() {
         "its path is empty; name the field, such as `&[\"spec\", \"nodeName\"]`"
-    } else if mode.never_has(path) {
+    } else if settings.never_has(path) {
         "only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
     } else if is_object(path) {
         "the path ends at an object, which cannot be indexed; name a field below it, or use a function (Index::new)"
-    } else if is_late && !mode.may_have(path) {
+    } else if is_late && !settings.may_have(path) {
         "objects are cached already, and this field was not kept of them, or nothing shows that it was; add it to the projection, declare the index before the cache starts (ControllerBuilder::index, Store::ensure_index), or use a function of the decoded object (Index::new)"
     } else {
         return None;

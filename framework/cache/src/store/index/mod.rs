@@ -12,5 +12,5 @@ pub(in crate::store) use index::{Evaluator, IndexId};
 pub use index::{Index, IndexValue};
 pub(in crate::store) use postings::Postings;
 pub use probe::IndexProbe;
-pub(in crate::store) use table::Table;
+pub(in crate::store) use table::IndexTable;
 pub(in crate::store) use values::{IndexPlan, ValueRange, Values};

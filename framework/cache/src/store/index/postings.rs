@@ -14,7 +14,7 @@ const MOST_SORTED: usize = if cfg!(test) { 6 } else { 64 };
 /// All groups of an index. A group that loses the last member is removed.
 pub(in crate::store) struct Postings {
     /// Groups by number; `None` is a free number.
-    groups: Vec<Option<Group>>,
+    groups: Vec<Option<PostingList>>,
     /// Free numbers, the last number to be used first.
     free: Vec<GroupId>,
     /// Numbers by the hash of the text.
@@ -26,7 +26,7 @@ pub(in crate::store) struct Postings {
 }
 
 /// The objects that share a text.
-pub(in crate::store) struct Group {
+pub(in crate::store) struct PostingList {
     /// The text that the members share; held once per group and not per object.
     text: Box<str>,
     /// At least one.
@@ -60,12 +60,12 @@ impl Postings {
     }
 
     /// Returns the group of that number, if there is any.
-    pub(in crate::store) fn at(&self, group: GroupId) -> Option<&Group> {
+    pub(in crate::store) fn at(&self, group: GroupId) -> Option<&PostingList> {
         self.groups.get(group as usize)?.as_ref()
     }
 
     /// Returns the group of `text`; `None` when no object has that text.
-    pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
+    pub(in crate::store) fn find(&self, text: &str) -> Option<&PostingList> {
         self.at(self.id(self.hasher.text(text), text)?)
     }
 
@@ -88,7 +88,7 @@ impl Postings {
 
     /// Creates a group with a single member.
     fn open(&mut self, hash: Hash, text: &str, member: Id) -> GroupId {
-        let group = Some(Group { text: Box::from(text), members: GroupMembers::One(member) });
+        let group = Some(PostingList { text: Box::from(text), members: GroupMembers::One(member) });
         let id = match self.free.pop() {
             Some(id) => {
                 self.groups[id as usize] = group;
@@ -125,15 +125,15 @@ impl Postings {
 
     /// Bytes that the groups take up.
     pub(in crate::store) fn resident(&self) -> usize {
-        let group = |group: &Group| group.text.len() + group.members.resident();
-        self.groups.capacity() * size_of::<Option<Group>>()
+        let group = |group: &PostingList| group.text.len() + group.members.resident();
+        self.groups.capacity() * size_of::<Option<PostingList>>()
             + self.free.capacity() * size_of::<GroupId>()
             + self.ids.resident()
             + self.groups.iter().flatten().map(group).sum::<usize>()
     }
 }
 
-impl Group {
+impl PostingList {
     /// Returns the text that the members share.
     pub(in crate::store) fn text(&self) -> &str {
         &self.text

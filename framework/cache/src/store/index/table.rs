@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::index::{Evaluator, IndexId};
-use super::postings::{Group, GroupId, Postings};
+use super::postings::{GroupId, PostingList, Postings};
 use super::values::Texts;
 use crate::store::slots::{Hasher, Id, Slots};
 
 /// An index. Updating an object with unchanged values does not touch the index.
-pub(in crate::store) struct Table {
+pub(in crate::store) struct IndexTable {
     /// Identity, by which a lookup finds the index.
     pub(in crate::store) id: IndexId,
     /// Computes the values of an object, outside of the store's lock.
@@ -28,7 +28,7 @@ const NONE: GroupId = GroupId::MAX;
 /// The object is in several groups.
 const MANY: GroupId = GroupId::MAX - 1;
 
-impl Table {
+impl IndexTable {
     /// Returns an index without objects, which is not ready.
     pub(in crate::store) fn new(id: IndexId, evaluator: Evaluator, hasher: Hasher) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Table {
     }
 
     /// Returns the objects with that value.
-    pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
+    pub(in crate::store) fn find(&self, text: &str) -> Option<&PostingList> {
         self.groups.find(text)
     }
 
@@ -58,7 +58,7 @@ impl Table {
     /// Sets the values of the object at `id`, which is in `slots`.
     pub(in crate::store) fn set(&mut self, id: Id, texts: Texts<'_>, slots: &Slots) {
         let known = self.groups_of(id);
-        let text = |group: &GroupId| self.groups.at(*group).map(Group::text);
+        let text = |group: &GroupId| self.groups.at(*group).map(PostingList::text);
         if known.iter().map(text).eq(texts.iter().map(Some)) {
             return;
         }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::store::object::{Object, StoreShared};
     use crate::store::observed::ListGeneration;
-    use crate::store::slots::{Slot, parts};
+    use crate::store::slots::{ObjectSlot, parts};
     use windlass_core::resource::ResourceInfo;
     use windlass_core::wire::MetadataScan;
 
@@ -152,7 +152,7 @@ mod tests {
     struct Rig {
         shared: Arc<StoreShared>,
         slots: Slots,
-        table: Table,
+        table: IndexTable,
     }
 
     impl Rig {
@@ -161,9 +161,13 @@ mod tests {
             let info = ResourceInfo::of::<ConfigMap>();
             let evaluator = Evaluator::Path(&["x"]);
             Self {
-                shared: Arc::new(StoreShared::new(info, Weak::<crate::store::Core>::new(), false)),
+                shared: Arc::new(StoreShared::new(
+                    info,
+                    Weak::<crate::store::StoreCore>::new(),
+                    false,
+                )),
                 slots: Slots::new(hasher),
-                table: Table::new(IndexId::Path(&["x"]), evaluator, hasher),
+                table: IndexTable::new(IndexId::Path(&["x"]), evaluator, hasher),
             }
         }
 
@@ -174,7 +178,7 @@ mod tests {
             let hash = self.slots.hash(parts(&key));
             self.slots.find_hashed(hash, parts(&key)).unwrap_or_else(|| {
                 let object = Object::new(key.clone(), &scan, &self.shared);
-                self.slots.insert(hash, Slot { object, run: ListGeneration::default() })
+                self.slots.insert(hash, ObjectSlot { object, run: ListGeneration::default() })
             })
         }
 

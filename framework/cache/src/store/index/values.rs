@@ -24,7 +24,7 @@ pub(in crate::store) struct IndexPlan {
 }
 
 /// A value of an object in an index.
-struct Value {
+struct FoundValue {
     /// Number of the index.
     index: usize,
     /// Place in the text of [`Values`].
@@ -37,7 +37,7 @@ pub(in crate::store) struct Values {
     /// The texts of all values, concatenated; those of removed values stay until the end.
     text: String,
     /// The values; those of the same object are neighbours.
-    values: Vec<Value>,
+    values: Vec<FoundValue>,
 }
 
 /// The values of an object, as a part of [`Values`].
@@ -116,7 +116,7 @@ impl Values {
         let start = self.text.len();
         // A value whose `Display` fails is no value.
         if write!(self.text, "{value}").is_ok() {
-            self.values.push(Value { index, text: start..self.text.len() });
+            self.values.push(FoundValue { index, text: start..self.text.len() });
         }
     }
 
@@ -124,13 +124,13 @@ impl Values {
     fn add_text(&mut self, index: usize, text: &str) {
         let start = self.text.len();
         self.text.push_str(text);
-        self.values.push(Value { index, text: start..self.text.len() });
+        self.values.push(FoundValue { index, text: start..self.text.len() });
     }
 
     /// Sorts the values that were added since `first`, and removes duplicates.
     fn settle(&mut self, first: usize) -> ValueRange {
         let text = &self.text;
-        let key = |value: &Value| (value.index, &text[value.text.clone()]);
+        let key = |value: &FoundValue| (value.index, &text[value.text.clone()]);
         let added = &mut self.values[first..];
         // Most objects have a single value, or their values in order: nothing to sort then.
         if !added.is_sorted_by(|a, b| key(a) < key(b)) {
@@ -170,7 +170,7 @@ pub(in crate::store) struct Texts<'a> {
     /// The texts of all values.
     text: &'a str,
     /// The values of an object in an index, in the order of their texts.
-    values: &'a [Value],
+    values: &'a [FoundValue],
 }
 
 impl<'a> Texts<'a> {

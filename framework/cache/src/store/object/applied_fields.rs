@@ -49,12 +49,12 @@ pub struct FieldTree {
 pub(in crate::store) struct AppliedEntries {
     /// Whether any manager's entries are kept; read for each object without the lock.
     is_used: AtomicBool,
-    entries: Mutex<Entries>,
+    entries: Mutex<EntriesBySerial>,
     texts: InternedMeta<Box<[u8]>>,
 }
 
 #[derive(Default)]
-struct Entries {
+struct EntriesBySerial {
     managers: Vec<String>,
     /// Texts by the number of the object.
     by_serial: BTreeMap<u64, Arc<Box<[u8]>>>,
@@ -65,7 +65,7 @@ struct Entries {
 /// An entry of `managedFields`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct ManagedFieldsEntry<'a> {
     #[serde(borrow, default)]
     manager: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -98,7 +98,7 @@ impl AppliedEntries {
     /// Keeps the entries of an object; `managed` is the JSON of the object's `managedFields`,
     /// `owner` the uid of the object's controller.
     pub(super) fn note(&self, serial: u64, managed: &[u8], owner: Option<&str>) {
-        let read: Vec<Entry<'_>> = serde_json::from_slice(managed).unwrap_or_default();
+        let read: Vec<ManagedFieldsEntry<'_>> = serde_json::from_slice(managed).unwrap_or_default();
         let mut entries = self.entries.lock();
         let kept = read.iter().filter(|entry| entry.is_of(&entries.managers));
         let text: String = kept.filter_map(|entry| entry.text(owner)).collect();
@@ -153,7 +153,7 @@ impl AppliedEntries {
     }
 }
 
-impl Entries {
+impl EntriesBySerial {
     fn add(&mut self, serial: u64, text: Arc<Box<[u8]>>) {
         let length = text.len() + TEXT;
         // All references are in the map, so the first reference is alone.
@@ -172,7 +172,7 @@ impl Entries {
     }
 }
 
-impl Entry<'_> {
+impl ManagedFieldsEntry<'_> {
     /// Whether the entry is about the object's own fields, applied by any of the managers.
     fn is_of(&self, managers: &[String]) -> bool {
         let manager = self.manager.as_deref().unwrap_or_default();

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use zstd_safe::{CDict, DCtx, DDict};
 
 use super::buffer_pool::Buffer;
-use super::interned_meta::Common;
+use super::interned_meta::SharedHead;
 
 /// Decompression contexts that are kept; each holds about 100 KB.
 const READERS: usize = 4;
@@ -20,16 +20,16 @@ const READERS: usize = 4;
 pub(crate) struct Cold {
     /// Length of the head and of the unpacked body (4 bytes each), head, packed body.
     pub(in crate::store) bytes: Buffer,
-    pub(in crate::store) shared: Arc<Shared>,
+    pub(in crate::store) shared: Arc<CompressionShared>,
 }
 
 /// State that compressed objects share.
-pub(in crate::store) struct Shared {
+pub(in crate::store) struct CompressionShared {
     pub(in crate::store) dictionary: Arc<Dictionary>,
     pub(in crate::store) head: Box<[u8]>,
 }
 
-impl Common for Shared {
+impl SharedHead for CompressionShared {
     fn head(&self) -> &[u8] {
         &self.head
     }

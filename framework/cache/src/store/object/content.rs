@@ -14,7 +14,7 @@ use super::projected_fields::ProjectedFields;
 /// The stored content of an object. Variants other than the default are boxed: the enum is as large
 /// as a buffer.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum ObjectContent {
     /// The compact JSON; the offsets point into the buffer.
     Compact(Buffer),
     /// The compact JSON of some fields, and index values of others.
@@ -27,13 +27,13 @@ pub(crate) enum Content {
 }
 
 /// Empty content.
-impl Default for Content {
+impl Default for ObjectContent {
     fn default() -> Self {
         Self::Compact(Buffer::default())
     }
 }
 
-impl Content {
+impl ObjectContent {
     /// Returns the bytes that the offsets point into: for uid, resourceVersion and annotations,
     /// and for labels, finalizers and owners.
     pub(crate) fn head_bytes(&self) -> (&[u8], &[u8]) {

@@ -10,10 +10,10 @@ use windlass_core::resource::{Resource, ResourceExt};
 use windlass_core::wire::{MetadataScan, times, value_at_path};
 
 /// A decoded value of any type.
-pub(in crate::store) type Shared = Arc<dyn Value + Send + Sync>;
+pub(in crate::store) type SharedValue = Arc<dyn ErasedValue + Send + Sync>;
 
 /// A decoded value without the type.
-pub(crate) trait Value: Any + Send + Sync {
+pub(crate) trait ErasedValue: Any + Send + Sync {
     /// The value as compact JSON.
     fn json(&self) -> Vec<u8>;
     /// An annotation's value.
@@ -22,7 +22,7 @@ pub(crate) trait Value: Any + Send + Sync {
     fn weight(&self, head: usize, body: usize) -> usize;
 }
 
-impl<K: Resource> Value for K {
+impl<K: Resource> ErasedValue for K {
     fn json(&self) -> Vec<u8> {
         let mut bytes = times::encoded(serde_json::to_vec(self).unwrap_or_default());
         // As in all forms: the members that are equal in all objects of the kind are left out.
@@ -55,7 +55,7 @@ pub(crate) struct DecodedObject {
     pub(in crate::store) head: Buffer,
     /// Labels, finalizers and owners, shared with other objects.
     pub(in crate::store) common: Arc<Box<[u8]>>,
-    value: Shared,
+    value: SharedValue,
     /// Estimated bytes beside the head: the struct and, for its texts, those of the JSON.
     pub(in crate::store) weight: u32,
     /// Offset of the index values.
@@ -73,7 +73,7 @@ impl DecodedObject {
     pub(in crate::store) fn new(
         head: Buffer,
         common: Arc<Box<[u8]>>,
-        value: Shared,
+        value: SharedValue,
         weight: usize,
         detached: usize,
     ) -> Self {
@@ -83,7 +83,8 @@ impl DecodedObject {
 
     /// Returns the value, if it is a `K`.
     pub(in crate::store) fn value<K: Resource>(&self) -> Option<Arc<K>> {
-        let any: Arc<dyn Any + Send + Sync> = Arc::<dyn Value + Send + Sync>::clone(&self.value);
+        let any: Arc<dyn Any + Send + Sync> =
+            Arc::<dyn ErasedValue + Send + Sync>::clone(&self.value);
         any.downcast().ok()
     }
 

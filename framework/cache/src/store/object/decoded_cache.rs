@@ -21,16 +21,16 @@ const STRIDE: u64 = 97;
 #[derive(Default)]
 pub(crate) struct DecodedCache {
     /// A lock for each place, so that readers of different objects do not contend.
-    places: OnceLock<Box<[Mutex<Share>]>>,
+    places: OnceLock<Box<[Mutex<WeakDecoded>]>>,
 }
 
 /// A decoded value and the serial number of the object.
-struct Share {
+struct WeakDecoded {
     serial: u64,
     value: Weak<dyn Any + Send + Sync>,
 }
 
-impl Share {
+impl WeakDecoded {
     /// An empty place; no object has this number.
     fn nobody() -> Self {
         Self { serial: u64::MAX, value: Weak::<()>::new() }
@@ -46,8 +46,8 @@ impl DecodedCache {
 
     /// Records the value of that object.
     pub(crate) fn put(&self, serial: u64, value: &Decoded) {
-        let share = Share { serial, value: Arc::downgrade(value) };
-        let places = (0..PLACES).map(|_| Mutex::new(Share::nobody()));
+        let share = WeakDecoded { serial, value: Arc::downgrade(value) };
+        let places = (0..PLACES).map(|_| Mutex::new(WeakDecoded::nobody()));
         let places = self.places.get_or_init(|| places.collect());
         let before = std::mem::replace(&mut *places[place(serial)].lock(), share);
         // Outside of the lock: the last weak reference frees the memory of the value.

@@ -13,7 +13,7 @@ pub(in crate::store) type Path = &'static [&'static str];
 pub(in crate::store) struct DetachedIndexValues<'a>(&'a [u8]);
 
 /// A path, and the values there.
-type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
+type DetachedEntry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
 
 /// The number of an index, and the values in it.
 pub(in crate::store) type IndexedValues<'a> = (usize, Vec<Cow<'a, str>>);
@@ -29,7 +29,7 @@ impl<'a> DetachedIndexValues<'a> {
         if self.0.is_empty() {
             return Vec::new();
         }
-        let entries: Vec<Entry<'a>> = serde_json::from_slice(self.0).unwrap_or_default();
+        let entries: Vec<DetachedEntry<'a>> = serde_json::from_slice(self.0).unwrap_or_default();
         let mut indexed = Vec::new();
         for (path, values) in entries {
             let indexes = declared.iter().filter(|(_, declared)| path == *declared);

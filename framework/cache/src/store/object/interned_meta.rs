@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 const PLACES: usize = 256;
 
 /// A value with a head that objects share.
-pub(in crate::store) trait Common {
+pub(in crate::store) trait SharedHead {
     /// The bytes that objects share.
     fn head(&self) -> &[u8];
 }
 
-impl Common for Box<[u8]> {
+impl SharedHead for Box<[u8]> {
     fn head(&self) -> &[u8] {
         self
     }
@@ -36,7 +36,7 @@ impl<T> Default for InternedMeta<T> {
     }
 }
 
-impl<T: Common> InternedMeta<T> {
+impl<T: SharedHead> InternedMeta<T> {
     /// Returns the shared value with this head if that value `fits`, else a new value from `make`.
     pub(in crate::store) fn share(
         &self,

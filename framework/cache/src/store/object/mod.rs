@@ -22,9 +22,11 @@ pub use applied_fields::FieldTree;
 #[cfg(feature = "cold")]
 pub(in crate::store) use buffer_pool::{Buffer, BufferPool};
 #[cfg(feature = "cold")]
-pub(in crate::store) use cold::{Cold, Dictionary, LENGTHS, Readers, Shared as ColdShared};
-pub(in crate::store) use content::Content;
-pub(in crate::store) use decoded::{DecodedObject, Shared};
+pub(in crate::store) use cold::{
+    Cold, CompressionShared as ColdShared, Dictionary, LENGTHS, Readers,
+};
+pub(in crate::store) use content::ObjectContent;
+pub(in crate::store) use decoded::{DecodedObject, SharedValue};
 pub(in crate::store) use decoded_cache::Decoded;
 pub(in crate::store) use detached::Path;
 pub(in crate::store) use interned_meta::InternedMeta;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 
 use super::applied_fields::{AppliedEntries, FieldTree};
 use super::buffer_pool::BufferPool;
-use super::content::Content;
+use super::content::ObjectContent;
 use super::decoded_cache::{Decoded, DecodedCache};
 use super::detached::DetachedIndexValues;
 use super::invalid::{Invalid, InvalidSink, Invalids};
@@ -27,7 +27,7 @@ use windlass_core::wire::{
 pub struct Object {
     key: ObjectKey,
     offsets: MetadataOffsets,
-    content: Content,
+    content: ObjectContent,
     /// Unique among all objects that this store ever had.
     serial: u64,
     shared: Arc<StoreShared>,
@@ -118,14 +118,14 @@ impl Object {
     ) -> Arc<Self> {
         let length = scan.compact_len();
         let bytes = shared.memory.buffer(length, |bytes| scan.compact_into(bytes));
-        Self::of(key, scan.offsets(), Content::Compact(bytes), shared)
+        Self::of(key, scan.offsets(), ObjectContent::Compact(bytes), shared)
     }
 
     /// Builds an object from parts; `offsets` point into the content's metadata bytes.
     pub(in crate::store) fn of(
         key: ObjectKey,
         offsets: MetadataOffsets,
-        content: Content,
+        content: ObjectContent,
         shared: &Arc<StoreShared>,
     ) -> Arc<Self> {
         // Relaxed: the number only has to be unique.
@@ -164,7 +164,7 @@ impl Object {
         let shared = Arc::clone(&dead.shared);
         shared.applied.release(dead.serial);
         shared.memory.give_back(dead.content.take_buffer());
-        dead.content = Content::default();
+        dead.content = ObjectContent::default();
         dead.offsets.plain = None;
         shared.blocks.keep(object);
     }
@@ -226,7 +226,7 @@ impl Object {
         &self.offsets
     }
 
-    pub(crate) fn content(&self) -> &Content {
+    pub(crate) fn content(&self) -> &ObjectContent {
         &self.content
     }
 
@@ -237,8 +237,8 @@ impl Object {
         each: &mut dyn FnMut(usize, Scalar<'_>),
     ) {
         match &self.content {
-            Content::Compact(bytes) => paths.visit_known(bytes, &self.offsets, each),
-            Content::Projected(part) => paths.visit_known(part.body(), &self.offsets, each),
+            ObjectContent::Compact(bytes) => paths.visit_known(bytes, &self.offsets, each),
+            ObjectContent::Projected(part) => paths.visit_known(part.body(), &self.offsets, each),
             content => paths.visit(&content.body(), each),
         }
     }
@@ -246,8 +246,8 @@ impl Object {
     /// Returns the index values of fields that the object came with and that are not kept.
     pub(in crate::store) fn detached(&self) -> DetachedIndexValues<'_> {
         match &self.content {
-            Content::Projected(part) => part.detached(),
-            Content::DecodedObject(kept) => kept.detached(),
+            ObjectContent::Projected(part) => part.detached(),
+            ObjectContent::DecodedObject(kept) => kept.detached(),
             _ => DetachedIndexValues::default(),
         }
     }
@@ -265,10 +265,12 @@ impl Object {
     #[doc(hidden)]
     pub fn annotation(&self, key: &str) -> Option<String> {
         match &self.content {
-            Content::Compact(_) | Content::Projected(_) => self.metadata().annotation(key),
-            Content::DecodedObject(kept) => kept.annotation(key),
+            ObjectContent::Compact(_) | ObjectContent::Projected(_) => {
+                self.metadata().annotation(key)
+            }
+            ObjectContent::DecodedObject(kept) => kept.annotation(key),
             #[cfg(feature = "cold")]
-            Content::Cold(cold) => {
+            ObjectContent::Cold(cold) => {
                 let body = cold.unpacked();
                 let path = ["metadata", "annotations", key];
                 serde_json::from_slice(value_at_path(&body, &path)?).ok()
@@ -279,7 +281,7 @@ impl Object {
     /// Decodes the object into a `K`, or returns the value that another reader holds. The failure
     /// of a cached version is remembered: the version is not decoded again.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
-        if let Content::DecodedObject(kept) = &self.content
+        if let ObjectContent::DecodedObject(kept) = &self.content
             && let Some(value) = kept.value::<K>()
         {
             return Ok(value);

@@ -5,4 +5,4 @@ mod hash;
 mod slots;
 
 pub(in crate::store) use hash::{Hash, Hasher, IdSet, Ids};
-pub(in crate::store) use slots::{Id, Parts, Slot, Slots, parts};
+pub(in crate::store) use slots::{Id, ObjectSlot, Parts, Slots, parts};

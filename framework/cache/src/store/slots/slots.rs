@@ -14,7 +14,7 @@ use windlass_core::resource::{ClusterId, ObjectKey};
 pub(in crate::store) type Id = u32;
 
 /// An object in the store.
-pub(in crate::store) struct Slot {
+pub(in crate::store) struct ObjectSlot {
     /// The object; replaced as a whole, so that readers who hold the former object keep that
     /// object.
     pub(in crate::store) object: Arc<Object>,
@@ -30,7 +30,7 @@ pub(in crate::store) struct Slot {
 /// bytes.
 pub(in crate::store) struct Slots {
     /// Objects by number; `None` is a free place.
-    places: Vec<Option<Slot>>,
+    places: Vec<Option<ObjectSlot>>,
     /// Numbers of the free places, the last number to be used first.
     free: Vec<Id>,
     /// Numbers by the hash of the key.
@@ -79,18 +79,18 @@ impl Slots {
     }
 
     /// Returns the object at a place with the run; `None` for a free place.
-    pub(in crate::store) fn at(&self, id: Id) -> Option<&Slot> {
+    pub(in crate::store) fn at(&self, id: Id) -> Option<&ObjectSlot> {
         self.places.get(id as usize)?.as_ref()
     }
 
     /// As [`at`](Self::at), for a change. The key of the object must stay, since `ids` has the
     /// key's hash.
-    pub(in crate::store) fn at_mut(&mut self, id: Id) -> Option<&mut Slot> {
+    pub(in crate::store) fn at_mut(&mut self, id: Id) -> Option<&mut ObjectSlot> {
         self.places.get_mut(id as usize)?.as_mut()
     }
 
     /// Returns the object with that key, and its run.
-    pub(in crate::store) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
+    pub(in crate::store) fn get(&self, key: Parts<'_>) -> Option<&ObjectSlot> {
         self.at(self.find(key)?)
     }
 
@@ -142,14 +142,14 @@ impl Slots {
     }
 
     /// Iterates over the occupied places, in no order that callers may expose.
-    pub(in crate::store) fn iter(&self) -> impl Iterator<Item = (Id, &Slot)> {
+    pub(in crate::store) fn iter(&self) -> impl Iterator<Item = (Id, &ObjectSlot)> {
         self.places.iter().enumerate().filter_map(|(id, slot)| Some((id as Id, slot.as_ref()?)))
     }
 
     /// Inserts an object under a new key and returns its place.
     ///
     /// The caller has looked the key up: a second object under the same key would not be found.
-    pub(in crate::store) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {
+    pub(in crate::store) fn insert(&mut self, hash: Hash, slot: ObjectSlot) -> Id {
         let id = match self.free.pop() {
             Some(id) => {
                 self.places[id as usize] = Some(slot);
@@ -167,7 +167,7 @@ impl Slots {
     /// Removes the object at a place.
     ///
     /// Indexes must have released the number before: the next object may get that number at once.
-    pub(in crate::store) fn remove(&mut self, id: Id) -> Option<Slot> {
+    pub(in crate::store) fn remove(&mut self, id: Id) -> Option<ObjectSlot> {
         let slot = self.places.get_mut(id as usize)?.take()?;
         self.ids
             .remove(self.hasher.parts(slot.object.key().namespace(), slot.object.key().name()), id);
@@ -181,7 +181,7 @@ impl Slots {
 
     /// Bytes of the slab, without the objects.
     pub(in crate::store) fn resident(&self) -> usize {
-        self.places.capacity() * size_of::<Option<Slot>>()
+        self.places.capacity() * size_of::<Option<ObjectSlot>>()
             + self.free.capacity() * size_of::<Id>()
             + self.ids.resident()
     }

@@ -4,15 +4,15 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::state::State;
+use super::state::StoreState;
 use crate::delta::Delta;
 use crate::store::index::{ValueRange, Values};
-use crate::store::observed::{BatchOutcome, Event, MarkKind, Observed, StreamMark};
-use crate::store::slots::{Id, Slot, parts};
+use crate::store::observed::{BatchOutcome, MarkKind, Observed, StoreEvent, StreamMark};
+use crate::store::slots::{Id, ObjectSlot, parts};
 use crate::store::version::order;
 use windlass_core::resource::ObjectKey;
 
-impl State {
+impl StoreState {
     /// Applies deltas without sweeping marks; `parts` has the index values of each.
     pub(in crate::store) fn apply(
         &mut self,
@@ -51,10 +51,10 @@ impl State {
                 return applied.drop_stale(seen);
             }
             self.own.seen(&seen.object);
-            let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
+            let slot = ObjectSlot { object: Arc::clone(&seen.object), run: seen.run };
             self.occupy(hash, slot, values, part);
             let Observed { object: new, is_initial, .. } = seen;
-            return applied.events.push(Event::Added { new, is_initial });
+            return applied.events.push(StoreEvent::Added { new, is_initial });
         };
         let Some(slot) = self.slots.at_mut(id) else { return };
         // A list delivered the cached object unchanged: only the run is noted.
@@ -79,15 +79,19 @@ impl State {
         }
         // Only for a newer state: an older frame does not confirm a deletion that came later.
         self.own.seen(&seen.object);
-        let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
+        let slot = ObjectSlot { object: Arc::clone(&seen.object), run: seen.run };
         let Some(old) = self.exchange(id, slot, values, part) else { return };
         if old.object.metadata().has_uid_of(&seen.object.metadata()) {
-            applied.events.push(Event::Updated { old: old.object, new: seen.object });
+            applied.events.push(StoreEvent::Updated { old: old.object, new: seen.object });
         } else {
             // Another uid: the object was deleted and created again while the deletion was not
             // shown (B10: deleted and created again under the same name).
-            applied.events.push(Event::Deleted { last: old.object, final_state_unknown: true });
-            applied.events.push(Event::Added { new: seen.object, is_initial: seen.is_initial });
+            applied
+                .events
+                .push(StoreEvent::Deleted { last: old.object, final_state_unknown: true });
+            applied
+                .events
+                .push(StoreEvent::Added { new: seen.object, is_initial: seen.is_initial });
         }
     }
 
@@ -129,7 +133,7 @@ impl State {
     /// Removes an object and reports the deletion.
     fn remove(&mut self, id: Id, final_state_unknown: bool, applied: &mut BatchOutcome) {
         if let Some(slot) = self.vacate(id) {
-            applied.events.push(Event::Deleted { last: slot.object, final_state_unknown });
+            applied.events.push(StoreEvent::Deleted { last: slot.object, final_state_unknown });
         }
     }
 

@@ -10,4 +10,4 @@ mod tombstones;
 pub use own_writes::Unconfirmed;
 pub(in crate::store) use snapshot_diff::Differences;
 pub(crate) use snapshot_diff::SnapshotDiff;
-pub(in crate::store) use state::{OwnWriteOrder, State};
+pub(in crate::store) use state::{OwnWriteOrder, StoreState};

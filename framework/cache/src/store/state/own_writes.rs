@@ -35,7 +35,7 @@ const DELETIONS: usize = 4;
 
 /// An own write.
 #[derive(Debug)]
-struct Own {
+struct OwnWriteEntry {
     /// The object or the deletion that the write left.
     state: OwnWrite,
     /// Time of the write; readers see it for [`OWN_WRITE_VALID`] from here.
@@ -67,11 +67,11 @@ enum OwnWrite {
     /// The object of the answer to a create, an update or a patch.
     Object(Arc<Object>),
     /// No object: the write was a deletion.
-    Gone(Gone),
+    Gone(OwnDeletion),
 }
 
 /// An own deletion.
-struct Gone {
+struct OwnDeletion {
     /// Uids of the last deleted objects, the newest last.
     uids: Vec<Box<str>>,
     /// The last version of the deleted object that was known. States up to this version are gone,
@@ -79,7 +79,7 @@ struct Gone {
     until: Box<str>,
 }
 
-impl Gone {
+impl OwnDeletion {
     /// Whether the object of that uid is gone.
     fn was(&self, uid: &str) -> bool {
         self.uids.iter().any(|gone| **gone == *uid)
@@ -106,7 +106,7 @@ impl std::fmt::Debug for OwnWrite {
 #[derive(Debug)]
 pub(crate) struct Overlay {
     /// The newest write of each key: an answer with an older version does not replace that write.
-    writes: BTreeMap<ObjectKey, Own>,
+    writes: BTreeMap<ObjectKey, OwnWriteEntry>,
     /// Keys of the written objects by index value, so that a lookup need not search all writes.
     by_value: BTreeMap<IndexTerm, BTreeSet<ObjectKey>>,
     /// Keys that were written before the newest index was added.
@@ -182,9 +182,10 @@ impl Overlay {
 
     /// Records a deletion by a dry run.
     pub(crate) fn deleted_in_dry_run(&mut self, key: &ObjectKey, uid: &str, now: Instant) {
-        let state = OwnWrite::Gone(Gone { uids: vec![uid.into()], until: Box::default() });
+        let state = OwnWrite::Gone(OwnDeletion { uids: vec![uid.into()], until: Box::default() });
         self.remove(key);
-        let own = Own { state, at: now, outranks: false, is_dry_run: true, terms: Vec::new() };
+        let own =
+            OwnWriteEntry { state, at: now, outranks: false, is_dry_run: true, terms: Vec::new() };
         self.writes.insert(key.clone(), own);
     }
 
@@ -217,7 +218,8 @@ impl Overlay {
             self.by_value.entry(term.clone()).or_default().insert(key.clone());
         }
         let state = OwnWrite::Object(object);
-        self.writes.insert(key, Own { state, at: now, outranks, is_dry_run: false, terms });
+        self.writes
+            .insert(key, OwnWriteEntry { state, at: now, outranks, is_dry_run: false, terms });
     }
 
     /// Marks all writes as unindexed: the store has another index, without their values.
@@ -254,7 +256,7 @@ impl Overlay {
     }
 
     /// Removes the writes for which `keep` returns false.
-    fn retain(&mut self, keep: impl Fn(&ObjectKey, &Own) -> bool) {
+    fn retain(&mut self, keep: impl Fn(&ObjectKey, &OwnWriteEntry) -> bool) {
         let over = self.writes.iter().filter(|(key, own)| !own.is_dry_run && !keep(key, own));
         let over: Vec<ObjectKey> = over.map(|(key, _)| key.clone()).collect();
         over.iter().for_each(|key| self.remove(key));
@@ -278,9 +280,10 @@ impl Overlay {
         if uids.len() > DELETIONS {
             uids.remove(0);
         }
-        let state = OwnWrite::Gone(Gone { uids, until });
+        let state = OwnWrite::Gone(OwnDeletion { uids, until });
         self.remove(key);
-        let own = Own { state, at: now, outranks: false, is_dry_run: false, terms: Vec::new() };
+        let own =
+            OwnWriteEntry { state, at: now, outranks: false, is_dry_run: false, terms: Vec::new() };
         self.writes.insert(key.clone(), own);
     }
 

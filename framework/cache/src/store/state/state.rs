@@ -11,21 +11,21 @@ use super::own_writes::Overlay;
 use super::snapshot_diff::SnapshotDiff;
 use super::tombstones::Tombstones;
 use crate::delta::Delta;
-use crate::store::index::{IndexPlan, Postings, Table, ValueRange, Values};
+use crate::store::index::{IndexPlan, IndexTable, Postings, ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::observed::{ListGeneration, Observed, StreamMark};
-use crate::store::slots::{Hash, Hasher, Id, Slot, Slots, parts};
+use crate::store::slots::{Hash, Hasher, Id, ObjectSlot, Slots, parts};
 use crate::store::version::order;
 use windlass_core::resource::ObjectKey;
 
 /// Objects, indexes, deletions that are remembered, and own writes.
-pub(in crate::store) struct State {
+pub(in crate::store) struct StoreState {
     /// The objects that the watch has shown, by key.
     pub(in crate::store) slots: Slots,
     /// The objects of each namespace.
     pub(in crate::store) namespaces: Postings,
     /// One for each index, in the order of their declaration.
-    pub(in crate::store) tables: Vec<Table>,
+    pub(in crate::store) tables: Vec<IndexTable>,
     /// Computes the tables' values. Replaced whenever a table is added.
     pub(in crate::store) plan: Arc<IndexPlan>,
     /// Deletions that an older state must not undo.
@@ -62,7 +62,7 @@ pub(in crate::store) enum OwnWriteOrder {
     Void,
 }
 
-impl State {
+impl StoreState {
     /// Creates an empty state.
     pub(in crate::store) fn new(seed: u64) -> Self {
         let hasher = Hasher::new(seed);
@@ -127,7 +127,7 @@ impl State {
     pub(in crate::store) fn occupy(
         &mut self,
         hash: Hash,
-        slot: Slot,
+        slot: ObjectSlot,
         values: &Values,
         part: &ValueRange,
     ) {
@@ -148,10 +148,10 @@ impl State {
     pub(in crate::store) fn exchange(
         &mut self,
         id: Id,
-        slot: Slot,
+        slot: ObjectSlot,
         values: &Values,
         part: &ValueRange,
-    ) -> Option<Slot> {
+    ) -> Option<ObjectSlot> {
         // Added before the old object is subtracted, so that the sums never fall below zero.
         self.count(&slot.object, true);
         let old = std::mem::replace(self.slots.at_mut(id)?, slot);
@@ -169,7 +169,7 @@ impl State {
     }
 
     /// Removes an object.
-    pub(in crate::store) fn vacate(&mut self, id: Id) -> Option<Slot> {
+    pub(in crate::store) fn vacate(&mut self, id: Id) -> Option<ObjectSlot> {
         let object = Arc::clone(self.slots.object(id)?);
         self.remember(object.key(), Some(&object));
         // Before the slot is removed: the tables find their values by the place.
@@ -248,7 +248,7 @@ impl State {
 
     /// Adds an index that is not ready for lookups; from now on changed objects are indexed in the
     /// new table.
-    pub(in crate::store) fn install(&mut self, table: impl FnOnce(Hasher) -> Table) {
+    pub(in crate::store) fn install(&mut self, table: impl FnOnce(Hasher) -> IndexTable) {
         self.tables.push(table(self.hasher));
         // The own writes' values were computed without this index.
         self.own.unindex();

@@ -106,8 +106,9 @@ fn children_of_one_shape_cost_a_pointer_and_others_their_own_entry() {
 fn the_entry_of_an_object_follows_it_through_every_form_and_ends_with_it() {
     let forms = [Representation::Compact, Representation::Typed, Representation::Cold];
     for representation in forms {
-        let mode = Mode::of::<ConfigMap>(representation, None);
-        let core = Core::with_mode(ResourceInfo::of::<ConfigMap>(), Clock::system(), mode, 1);
+        let settings = StoreSettings::of::<ConfigMap>(representation, None);
+        let core =
+            StoreCore::with_settings(ResourceInfo::of::<ConfigMap>(), Clock::system(), settings, 1);
         core.keep_applied_fields(MANAGER);
         let mut object = page("a", &uid(1));
         put(&core, &object);

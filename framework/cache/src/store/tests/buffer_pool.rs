@@ -70,7 +70,7 @@ fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
 /// An object of 1 KB costs no more than 1.2 KB, everything included.
 #[test]
 fn an_object_is_small_beside_its_bytes() {
-    assert_eq!(size_of::<crate::store::object::Content>(), 24);
+    assert_eq!(size_of::<crate::store::object::ObjectContent>(), 24);
     assert!(size_of::<Object>() <= 152, "{}", size_of::<Object>());
 }
 
@@ -167,8 +167,9 @@ fn after_twenty_updates_a_projection_holds_no_more_than_a_fifth_more() {
 /// The share of a version's memory that is not in buffers of the store.
 fn outside_of_buffers(representation: Representation) -> f64 {
     const OBJECTS: usize = 500;
-    let mode = Mode::of::<View>(representation, None);
-    let core = Core::with_mode(ResourceInfo::of::<ConfigMap>(), Clock::system(), mode, 0);
+    let settings = StoreSettings::of::<View>(representation, None);
+    let core =
+        StoreCore::with_settings(ResourceInfo::of::<ConfigMap>(), Clock::system(), settings, 0);
     let store: Store<View> = Store::new(Arc::clone(&core));
     store.ensure_index(Index::<View, String>::on_path("host", &["data", "host"])).unwrap();
     let buffers = || core.shared.memory.used() + core.shared.memory.free();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::delta::Delta;
-use crate::store::object::Content;
+use crate::store::object::ObjectContent;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{
     DynamicObject, ObjectKey, PartialObject, ResourceExt, ResourceInfo, Selector,
@@ -26,12 +26,12 @@ struct PodView {
     priority: Option<i32>,
 }
 
-fn core(mode: Mode) -> Arc<Core> {
-    Core::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), mode, 0)
+fn core(settings: StoreSettings) -> Arc<StoreCore> {
+    StoreCore::with_settings(ResourceInfo::of::<Pod>(), Clock::system(), settings, 0)
 }
 
-fn mode<K: Resource>(representation: Representation) -> Mode {
-    Mode::of::<K>(representation, None)
+fn settings<K: Resource>(representation: Representation) -> StoreSettings {
+    StoreSettings::of::<K>(representation, None)
 }
 
 fn pod(number: usize, version: u64) -> Value {
@@ -54,18 +54,18 @@ fn pod(number: usize, version: u64) -> Value {
         "status": {"phase": "Running", "podIP": format!("10.0.0.{number}")}})
 }
 
-fn sighting(core: &Core, object: &Value, run: u32) -> Observed {
+fn sighting(core: &StoreCore, object: &Value, run: u32) -> Observed {
     let bytes = object.to_string();
     let scan = MetadataScan::of(bytes.as_bytes()).expect("it has a name");
     let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
     Observed { object, run: ListGeneration { epoch: 0, number: run }, is_initial: false }
 }
 
-fn put(core: &Core, object: &Value) -> BatchOutcome {
+fn put(core: &StoreCore, object: &Value) -> BatchOutcome {
     core.apply(vec![Delta::Put(sighting(core, object, 1))])
 }
 
-fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
+fn relist(core: &StoreCore, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
     let mut batch: Vec<_> =
         objects.iter().map(|object| Delta::Put(sighting(core, object, run))).collect();
     batch.push(Delta::StreamMark(StreamMark {
@@ -80,10 +80,10 @@ fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutco
 
 fn told(applied: &BatchOutcome) -> Vec<String> {
     let show = |object: &Object| format!("{}@{}", object.key(), object.version());
-    let tell = |event: &Event| match event {
-        Event::Added { new, .. } => format!("+{}", show(new)),
-        Event::Updated { old, new } => format!("{}>{}", show(old), new.version()),
-        Event::Deleted { last, .. } => format!("-{}", show(last)),
+    let tell = |event: &StoreEvent| match event {
+        StoreEvent::Added { new, .. } => format!("+{}", show(new)),
+        StoreEvent::Updated { old, new } => format!("{}>{}", show(old), new.version()),
+        StoreEvent::Deleted { last, .. } => format!("-{}", show(last)),
     };
     applied.events.iter().map(tell).collect()
 }
@@ -132,8 +132,8 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
 }
 
 /// The life of a cache: a list, changes, an own write, deletions, a relist.
-fn life<K: Resource>(mode: Mode) -> Vec<String> {
-    let core = core(mode);
+fn life<K: Resource>(settings: StoreSettings) -> Vec<String> {
+    let core = core(settings);
     let store: Store<K> = Store::new(Arc::clone(&core));
     store.ensure_index(by_node::<K>()).unwrap();
     let first: Vec<_> = (0..600).map(|number| pod(number, 1000)).collect();
@@ -171,25 +171,28 @@ fn life<K: Resource>(mode: Mode) -> Vec<String> {
 
 #[test]
 fn every_form_answers_alike() {
-    let compact = life::<Pod>(mode::<Pod>(Representation::Compact));
+    let compact = life::<Pod>(settings::<Pod>(Representation::Compact));
     assert!(compact.iter().any(|line| line.starts_with("node-3 p-")), "{compact:#?}");
-    assert_eq!(life::<Pod>(mode::<Pod>(Representation::Typed)), compact);
-    assert_eq!(life::<Pod>(mode::<Pod>(Representation::Cold)), compact);
-    assert_eq!(life::<PodView>(mode::<PodView>(Representation::Compact)), compact);
-    assert_eq!(life::<PodView>(mode::<PodView>(Representation::Typed)), compact);
+    assert_eq!(life::<Pod>(settings::<Pod>(Representation::Typed)), compact);
+    assert_eq!(life::<Pod>(settings::<Pod>(Representation::Cold)), compact);
+    assert_eq!(life::<PodView>(settings::<PodView>(Representation::Compact)), compact);
+    assert_eq!(life::<PodView>(settings::<PodView>(Representation::Typed)), compact);
     // With metadata only, no index can be on the spec.
     let but_nodes = |said: Vec<String>| -> Vec<String> {
         said.into_iter().filter(|line| !line.starts_with("node-3")).collect()
     };
-    let metadata = life::<PartialObject>(mode::<PartialObject>(Representation::Metadata));
+    let metadata = life::<PartialObject>(settings::<PartialObject>(Representation::Metadata));
     assert_eq!(but_nodes(metadata), but_nodes(compact.clone()));
-    assert_eq!(life::<DynamicObject>(mode::<Pod>(Representation::Typed)), compact);
-    assert_eq!(life::<DynamicObject>(mode::<DynamicObject>(Representation::Typed)), compact);
+    assert_eq!(life::<DynamicObject>(settings::<Pod>(Representation::Typed)), compact);
+    assert_eq!(life::<DynamicObject>(settings::<DynamicObject>(Representation::Typed)), compact);
 }
 
 /// An own write through `Bare`, over a Pod with two more labels; `change` is the write.
-fn own_of_bare(representation: Representation, change: fn(&mut Bare)) -> (Arc<Core>, Store<Bare>) {
-    let core = core(mode::<Bare>(representation));
+fn own_of_bare(
+    representation: Representation,
+    change: fn(&mut Bare),
+) -> (Arc<StoreCore>, Store<Bare>) {
+    let core = core(settings::<Bare>(representation));
     let store = Store::<Bare>::new(Arc::clone(&core));
     store.ensure_index(Index::<Bare, String>::on_path("image", IMAGES)).unwrap();
     let mut shown = pod(1, 7);
@@ -253,14 +256,14 @@ fn an_own_write_that_clears_a_list_is_not_found_by_what_was_in_it() {
 #[test]
 fn an_annotation_that_a_projection_has_a_field_for_is_found_in_every_form() {
     for representation in [Representation::Compact, Representation::Typed] {
-        let cached = one::<Bare>(mode::<Bare>(representation));
+        let cached = one::<Bare>(settings::<Bare>(representation));
         assert_eq!(cached.annotation("example.dev/note").as_deref(), Some("note 1\n"));
         assert_eq!(cached.annotation("example.dev/other"), None);
     }
 }
 
-fn one<K: Resource>(mode: Mode) -> Cached<K> {
-    let core = core(mode);
+fn one<K: Resource>(settings: StoreSettings) -> Cached<K> {
+    let core = core(settings);
     put(&core, &pod(1, 7));
     Store::new(core).list().remove(0)
 }
@@ -271,10 +274,10 @@ fn json(raw: &[u8]) -> Value {
 
 #[test]
 fn a_typed_object_is_decoded_once_and_its_bytes_are_written_again_when_asked_for() {
-    let cached = one::<Pod>(mode::<Pod>(Representation::Typed));
+    let cached = one::<Pod>(settings::<Pod>(Representation::Typed));
     let (first, second) = (cached.get().unwrap(), cached.get().unwrap());
     assert!(Arc::ptr_eq(&first, &second));
-    assert!(matches!(cached.object.content(), Content::DecodedObject(_)));
+    assert!(matches!(cached.object.content(), ObjectContent::DecodedObject(_)));
     let raw = json(&cached.raw());
     assert_eq!(raw["status"]["podIP"], "10.0.0.1");
     assert_eq!((raw.get("kind"), raw["metadata"].get("managedFields")), (None, None));
@@ -284,7 +287,7 @@ fn a_typed_object_is_decoded_once_and_its_bytes_are_written_again_when_asked_for
 #[test]
 fn a_projection_keeps_what_it_names_and_nothing_else() {
     for representation in [Representation::Compact, Representation::Cold, Representation::Typed] {
-        let cached = one::<PodView>(mode::<PodView>(representation));
+        let cached = one::<PodView>(settings::<PodView>(representation));
         let view = cached.get().unwrap();
         assert_eq!((view.phase.as_deref(), view.priority), (Some("Running"), Some(1)));
         let raw = json(&cached.raw());
@@ -292,7 +295,7 @@ fn a_projection_keeps_what_it_names_and_nothing_else() {
         assert_eq!(cached.annotation("example.dev/note"), None, "it skips annotations");
         assert_eq!(cached.metadata().owners().count(), 1);
         assert!(Arc::ptr_eq(&view, &cached.get().unwrap()), "it is shared while somebody holds it");
-        let is_decoded = matches!(cached.object.content(), Content::DecodedObject(_));
+        let is_decoded = matches!(cached.object.content(), ObjectContent::DecodedObject(_));
         assert_eq!(is_decoded, representation == Representation::Typed);
     }
 }
@@ -318,7 +321,7 @@ fn a_part_of_an_object_decodes_as_the_whole_does() {
         serde_json::to_value(serde_json::from_slice::<Bare>(&compact).unwrap()).unwrap()
     };
     let kept = |text: &str| {
-        let core = core(mode::<Bare>(Representation::Compact));
+        let core = core(settings::<Bare>(Representation::Compact));
         let object = core.object(&MetadataScan::of(text.as_bytes()).unwrap());
         let seen = Observed { object, run: ListGeneration::default(), is_initial: false };
         core.apply(vec![Delta::Put(seen)]);
@@ -342,7 +345,7 @@ fn a_part_of_an_object_decodes_as_the_whole_does() {
 
 #[test]
 fn of_metadata_only_the_content_is_gone_and_annotations_are_there() {
-    let cached = one::<PartialObject>(mode::<PartialObject>(Representation::Metadata));
+    let cached = one::<PartialObject>(settings::<PartialObject>(Representation::Metadata));
     let raw = json(&cached.raw());
     assert_eq!(raw.as_object().map(serde_json::Map::len), Some(1));
     assert_eq!(raw["metadata"]["name"], "p-0001");
@@ -377,13 +380,13 @@ struct Mistaken {
 
 #[test]
 fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
-    for mode in [
-        mode::<Mistaken>(Representation::Compact),
-        mode::<Pod>(Representation::Typed),
-        mode::<Pod>(Representation::Compact),
-        mode::<Pod>(Representation::Cold),
+    for settings in [
+        settings::<Mistaken>(Representation::Compact),
+        settings::<Pod>(Representation::Typed),
+        settings::<Pod>(Representation::Compact),
+        settings::<Pod>(Representation::Cold),
     ] {
-        let core = core(mode);
+        let core = core(settings);
         let store: Store<Mistaken> = Store::new(Arc::clone(&core));
         let key = ObjectKey::new(Some("n-1"), "p-0001");
         for version in [7, 8] {
@@ -410,12 +413,12 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
 /// C1 (an object that does not decode): in the forms that decode at once, too.
 #[test]
 fn an_object_that_does_not_decode_is_kept_and_heals() {
-    for (mode, decodes_at_once) in [
-        (mode::<Pod>(Representation::Typed), true),
-        (mode::<PodView>(Representation::Typed), true),
-        (mode::<PodView>(Representation::Compact), false),
+    for (settings, decodes_at_once) in [
+        (settings::<Pod>(Representation::Typed), true),
+        (settings::<PodView>(Representation::Typed), true),
+        (settings::<PodView>(Representation::Compact), false),
     ] {
-        let core = core(mode);
+        let core = core(settings);
         let store: Store<PodView> = Store::new(Arc::clone(&core));
         put(&core, &pod(1, 7));
         let mut broken = pod(2, 8);
@@ -448,12 +451,12 @@ fn a_transform_runs_before_indexes_and_readers_in_every_form() {
         let mark = Transform::new(|object| object["metadata"]["labels"]["app"] = json!("marked"));
         Some(Transform::drop_paths(&[&["spec", "containers"], &["status"]]).then(mark))
     };
-    for mode in [
-        Mode::of::<Pod>(Representation::Compact, transform()),
-        Mode::of::<Pod>(Representation::Typed, transform()),
-        Mode::of::<Pod>(Representation::Cold, transform()),
+    for settings in [
+        StoreSettings::of::<Pod>(Representation::Compact, transform()),
+        StoreSettings::of::<Pod>(Representation::Typed, transform()),
+        StoreSettings::of::<Pod>(Representation::Cold, transform()),
     ] {
-        let core = core(mode);
+        let core = core(settings);
         let store: Store<Pod> = Store::new(Arc::clone(&core));
         let by_app: Index<Pod, String> = Index::on_path("app", &["metadata", "labels", "app"]);
         put(&core, &pod(1, 7));
@@ -473,7 +476,7 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
         Transform::new(|_| panic!("a defect of the user's")),
         Transform::new(|object| *object = json!(1)),
     ] {
-        let core = core(Mode::of::<Pod>(Representation::Compact, Some(transform)));
+        let core = core(StoreSettings::of::<Pod>(Representation::Compact, Some(transform)));
         put(&core, &pod(1, 7));
         let cached: Cached<Pod> = Store::new(core).list().remove(0);
         assert_eq!(cached.metadata().resource_version(), "7");
@@ -485,8 +488,8 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
 mod cold {
     use super::*;
 
-    fn filled(objects: usize) -> (Arc<Core>, Store<Pod>) {
-        let core = core(mode::<Pod>(Representation::Cold));
+    fn filled(objects: usize) -> (Arc<StoreCore>, Store<Pod>) {
+        let core = core(settings::<Pod>(Representation::Cold));
         for number in 0..objects {
             put(&core, &pod(number, 1000));
         }
@@ -495,7 +498,7 @@ mod cold {
     }
 
     fn is_cold(cached: &Cached<Pod>) -> bool {
-        matches!(cached.object.content(), Content::Cold(_))
+        matches!(cached.object.content(), ObjectContent::Cold(_))
     }
 
     #[test]
@@ -555,10 +558,10 @@ mod cold {
 
     #[test]
     fn what_does_not_get_smaller_stays_as_it_is() {
-        let core = Core::with_mode(
+        let core = StoreCore::with_settings(
             ResourceInfo::of::<Pod>(),
             Clock::system(),
-            mode::<Pod>(Representation::Cold),
+            settings::<Pod>(Representation::Cold),
             0,
         );
         for number in 0..400 {

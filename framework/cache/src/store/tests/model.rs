@@ -111,17 +111,17 @@ impl Listener {
             let state = |o: &Object| (o.metadata().uid().to_owned(), o.version().to_owned());
             let key = event.key().clone();
             match event {
-                Event::Added { new, .. } => {
+                StoreEvent::Added { new, .. } => {
                     prop_assert_eq!(self.view.insert(key.clone(), state(new)), None);
                 }
-                Event::Updated { old, new } => {
+                StoreEvent::Updated { old, new } => {
                     prop_assert_eq!(old.metadata().uid(), new.metadata().uid());
                     if self.epochs.get(&key) == Some(&epoch) {
                         prop_assert!(order(old.version(), new.version()).unwrap().is_lt());
                     }
                     prop_assert_eq!(self.view.insert(key.clone(), state(new)), Some(state(old)));
                 }
-                Event::Deleted { last, .. } => {
+                StoreEvent::Deleted { last, .. } => {
                     prop_assert_eq!(self.view.remove(&key), Some(state(last)));
                 }
             }
@@ -133,7 +133,7 @@ impl Listener {
 
 /// A store, the source and the listener.
 struct World {
-    core: Arc<Core>,
+    core: Arc<StoreCore>,
     store: Store<ConfigMap>,
     queue: DeltaQueue<Observed, StreamMark>,
     listener: Listener,

@@ -218,7 +218,7 @@ fn follow_own_writes(rng: &windlass_core::rng::Rng) {
 
 /// The watch shows some more versions.
 fn watch_on(
-    core: &Arc<Core>,
+    core: &Arc<StoreCore>,
     history: &[Option<(u64, u64)>],
     shown: &mut usize,
     number: u32,

@@ -7,7 +7,7 @@ use crate::store::Unconfirmed;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-impl Core {
+impl StoreCore {
     fn remembered(&self) -> usize {
         self.stats().own_writes
     }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::cached::Cached;
-use crate::store::cache::{Core, ReadTime, StoreStats};
+use crate::store::cache::{ReadTime, StoreCore, StoreStats};
 use crate::store::index::{Index, IndexProbe, IndexValue};
 use crate::store::object::{Invalid, Object};
 use crate::store::state::{SnapshotDiff, Unconfirmed};
@@ -40,7 +40,7 @@ use windlass_core::resource::{ObjectKey, Resource, Selector};
 /// ```
 pub struct Store<K> {
     /// The shared cache.
-    core: Arc<Core>,
+    core: Arc<StoreCore>,
     /// Keeps the informer alive that fills this store.
     holder: Option<Arc<dyn Any + Send + Sync>>,
     kind: PhantomData<fn() -> K>,
@@ -66,7 +66,7 @@ pub struct Store<K> {
 /// ```
 pub struct Snapshot<K> {
     /// The shared cache.
-    core: Arc<Core>,
+    core: Arc<StoreCore>,
     /// Differences of the moment from the present state.
     diff: Arc<SnapshotDiff>,
     kind: PhantomData<fn() -> K>,
@@ -100,7 +100,7 @@ impl<K> fmt::Debug for Snapshot<K> {
 
 impl<K: Resource> Store<K> {
     #[doc(hidden)]
-    pub fn new(core: Arc<Core>) -> Self {
+    pub fn new(core: Arc<StoreCore>) -> Self {
         Self { core, holder: None, kind: PhantomData }
     }
 
@@ -132,7 +132,7 @@ impl<K: Resource> Store<K> {
         Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
     }
 
-    pub(in crate::store) fn core(&self) -> &Core {
+    pub(in crate::store) fn core(&self) -> &StoreCore {
         &self.core
     }
 
@@ -418,7 +418,7 @@ fn owner_index<K: Resource>() -> Index<K, String> {
 
 /// Looks an index value up; builds the index if the store lacks it.
 fn by_index<K: Resource, V: IndexValue>(
-    core: &Core,
+    core: &StoreCore,
     at: ReadTime<'_>,
     index: Index<K, V>,
     value: &(impl ?Sized + Display),

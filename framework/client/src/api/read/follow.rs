@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A state of the object.
 #[derive(Debug)]
-pub(crate) enum Seen<K> {
+pub(crate) enum FollowedState<K> {
     There(K),
     Absent,
 }
@@ -63,7 +63,7 @@ impl<K: Resource> Follow<K> {
     }
 
     /// Returns the next state; the first comes at once.
-    pub(crate) async fn next(&mut self) -> Result<Seen<K>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<FollowedState<K>, Error> {
         loop {
             let step = match (&mut self.watch, &self.version) {
                 (Some(_), _) if self.is_doubtful => self.check().await,
@@ -98,13 +98,13 @@ impl<K: Resource> Follow<K> {
     }
 
     /// Lists the object; the version of the list is where the next watch starts.
-    async fn list(&mut self) -> Result<Seen<K>, Error> {
+    async fn list(&mut self) -> Result<FollowedState<K>, Error> {
         let list = self.api.list().fields(&self.selector()).await?;
         self.version = Some(list.resource_version);
         self.is_doubtful = false;
         // Some aggregated API servers ignore the selector.
         let own = list.items.into_iter().find(|object| object.name() == self.name);
-        Ok(own.map_or(Seen::Absent, Seen::There))
+        Ok(own.map_or(FollowedState::Absent, FollowedState::There))
     }
 
     /// Starts a watch of the object.
@@ -117,7 +117,7 @@ impl<K: Resource> Follow<K> {
 
     /// Compares the store's version with that of the watch, which is open already, so that no state
     /// in between is missed. Returns the object's state if the store was set back.
-    async fn check(&mut self) -> Result<Option<Seen<K>>, Error> {
+    async fn check(&mut self) -> Result<Option<FollowedState<K>>, Error> {
         let known = self.version.clone().unwrap_or_default();
         let seen = self.list().await?;
         let listed = self.version.clone().unwrap_or_default();
@@ -131,7 +131,7 @@ impl<K: Resource> Follow<K> {
 
     /// Reads the next event. `None` when the event carries no state, or the watch was silent for
     /// too long.
-    async fn event(&mut self) -> Result<Option<Seen<K>>, Error> {
+    async fn event(&mut self) -> Result<Option<FollowedState<K>>, Error> {
         let Some(watch) = &mut self.watch else { return Ok(None) };
         let clock = self.api.client().environment().clock.clone();
         // The server ends a watch after `WATCH_TIME`: a longer silence is a dead connection.
@@ -150,9 +150,11 @@ impl<K: Resource> Follow<K> {
             let text = format!("the watch of \"{}\" ended", self.name);
             return Err(Error::new(ErrorKind::Transport, text));
         };
-        let (object, seen): (_, fn(K) -> Seen<K>) = match event? {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, Seen::There),
-            WatchEvent::Deleted(object) => (object, |_| Seen::Absent),
+        let (object, seen): (_, fn(K) -> FollowedState<K>) = match event? {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                (object, FollowedState::There)
+            }
+            WatchEvent::Deleted(object) => (object, |_| FollowedState::Absent),
             WatchEvent::Bookmark { resource_version, .. } => {
                 self.advance(resource_version);
                 return Ok(None);

@@ -6,7 +6,7 @@ mod wait;
 mod watch;
 
 pub use pages::ListStream;
-pub use wait::Condition;
+pub use wait::WaitCondition;
 pub use watch::{ResumingWatch, Watch, WatchEvent, WatchStream};
 
 use std::fmt;

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 
 use crate::api::ApiFuture;
-use crate::api::decode::{self, Page};
+use crate::api::decode::{self, DecodedPage};
 use crate::api::draft::Draft;
 use windlass_core::error::Error;
 use windlass_core::resource::Resource;
@@ -53,7 +53,7 @@ pub struct ListStream<K> {
     /// The request after the current page.
     next: NextPage,
     /// The request under way; `None` while objects of a page are left.
-    fetching: Option<ApiFuture<'static, Page<K>>>,
+    fetching: Option<ApiFuture<'static, DecodedPage<K>>>,
     /// Objects of the current page that were not returned.
     items: std::vec::IntoIter<Result<K, Error>>,
     /// Position of the last returned object.
@@ -157,7 +157,7 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Starts the request of the next page; `None` at the end.
-    fn fetch(&self) -> Option<ApiFuture<'static, Page<K>>> {
+    fn fetch(&self) -> Option<ApiFuture<'static, DecodedPage<K>>> {
         let draft = match &self.next {
             NextPage::First => self.draft.clone(),
             NextPage::Token(token) => self.draft.next_page(token),
@@ -167,7 +167,7 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Takes over a page and the token of the next page.
-    fn turn(&mut self, page: Page<K>) {
+    fn turn(&mut self, page: DecodedPage<K>) {
         self.items = page.items.into_iter();
         self.resource_version = page.resource_version;
         self.next = match (page.continue_token, &self.next) {

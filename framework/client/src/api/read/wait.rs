@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::follow::{Follow, Seen};
+use super::follow::{Follow, FollowedState};
 use crate::api::Api;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{PartialObject, Resource, ResourceExt};
@@ -18,20 +18,20 @@ type Test<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 /// ```no_run
 /// # extern crate windlass_client as windlass;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use windlass::api::Condition;
+/// use windlass::api::WaitCondition;
 ///
-/// let running = Condition::new("running", |pod: &Pod| {
+/// let running = WaitCondition::new("running", |pod: &Pod| {
 ///     pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
 /// });
 /// assert!(!running.holds(&Pod::default()));
 /// ```
-pub struct Condition<K> {
+pub struct WaitCondition<K> {
     /// Completes "it is not …" in error texts.
     name: String,
     test: Test<K>,
 }
 
-impl<K: Resource> Condition<K> {
+impl<K: Resource> WaitCondition<K> {
     /// Creates a condition from a predicate; `name` completes "it is not …".
     ///
     /// The predicate is called for each state that the watch shows, and must not block.
@@ -58,9 +58,9 @@ impl<K: Resource> Condition<K> {
     }
 }
 
-impl<K> fmt::Debug for Condition<K> {
+impl<K> fmt::Debug for WaitCondition<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Condition").field(&self.name).finish()
+        f.debug_tuple("WaitCondition").field(&self.name).finish()
     }
 }
 
@@ -91,10 +91,10 @@ impl<K: Resource> Api<K> {
     /// # extern crate windlass_client as windlass;
     /// # use std::time::Duration;
     /// # use k8s_openapi::api::apps::v1::Deployment;
-    /// # use windlass::api::Condition;
+    /// # use windlass::api::WaitCondition;
     /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
     /// let api = client.namespace::<Deployment>("shop");
-    /// api.wait_for("web", &Condition::is("Available", "True"), Duration::from_secs(60)).await?;
+    /// api.wait_for("web", &WaitCondition::is("Available", "True"), Duration::from_secs(60)).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -108,7 +108,7 @@ impl<K: Resource> Api<K> {
     pub async fn wait_for(
         &self,
         name: &str,
-        condition: &Condition<K>,
+        condition: &WaitCondition<K>,
         timeout: Duration,
     ) -> Result<K, Error> {
         let mut follow = Follow::new(self, name)?;
@@ -116,7 +116,7 @@ impl<K: Resource> Api<K> {
         let wait = async {
             loop {
                 match follow.next().await? {
-                    Seen::There(object) => {
+                    FollowedState::There(object) => {
                         // Another uid means that the object was deleted and created again in a gap
                         // of the watch.
                         if uid.as_ref().is_some_and(|uid| uid != object.uid()) {
@@ -127,8 +127,10 @@ impl<K: Resource> Api<K> {
                         }
                         uid = Some(object.uid().to_owned());
                     }
-                    Seen::Absent if uid.is_some() => return Err(self.went(name, condition)),
-                    Seen::Absent => {}
+                    FollowedState::Absent if uid.is_some() => {
+                        return Err(self.went(name, condition));
+                    }
+                    FollowedState::Absent => {}
                 }
             }
         };
@@ -176,7 +178,7 @@ impl<K: Resource> Api<K> {
         let wait = async {
             loop {
                 match follow.next().await? {
-                    Seen::There(object) if uid.is_empty() || object.uid() == uid => {
+                    FollowedState::There(object) if uid.is_empty() || object.uid() == uid => {
                         last = Some(object);
                     }
                     // Gone, or another object of the name.
@@ -199,7 +201,7 @@ impl<K: Resource> Api<K> {
     }
 
     /// The error for an object that was deleted during the wait.
-    fn went(&self, name: &str, condition: &Condition<K>) -> Error {
+    fn went(&self, name: &str, condition: &WaitCondition<K>) -> Error {
         let (what, wanted) = (self.target.noun(name), &condition.name);
         let text = format!("cannot wait for {what} to be {wanted}: it was deleted");
         Error::new(ErrorKind::NotFound, text)

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::api::ApiFuture;
 use crate::api::decode;
-use crate::api::draft::{Draft, Target};
+use crate::api::draft::{ApiTarget, Draft};
 use crate::client::{RawEvent, RawWatch};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Resource;
@@ -178,7 +178,7 @@ pub struct WatchStream<K> {
     raw: RawWatch,
     /// Attempted operation, for error texts.
     what: String,
-    target: Arc<Target>,
+    target: Arc<ApiTarget>,
     _kind: PhantomData<fn() -> K>,
 }
 

@@ -85,7 +85,7 @@ pub(super) fn start(
         input,
         control,
         half_close,
-        pulse: Pulse::new(upgraded.clock, now),
+        pulse: KeepAlive::new(upgraded.clock, now),
     };
     // A separate task: pings go on while no stream of the session is polled.
     AbortOnDropHandle::new(tokio::spawn(async move {
@@ -107,7 +107,7 @@ struct Driver<C> {
     input: Option<mpsc::Receiver<Bytes>>,
     control: Option<mpsc::Receiver<Control>>,
     half_close: bool,
-    pulse: Pulse,
+    pulse: KeepAlive,
 }
 
 impl<C: Conversation> Driver<C> {
@@ -269,7 +269,7 @@ fn resize(width: u16, height: u16) -> Message {
 }
 
 /// Monitors whether the other end is alive.
-struct Pulse {
+struct KeepAlive {
     clock: Clock,
     timer: Pin<Box<dyn Future<Output = ()> + Send>>,
     next_ping: Instant,
@@ -285,7 +285,7 @@ struct Pulse {
     pings_disabled: bool,
 }
 
-impl Pulse {
+impl KeepAlive {
     fn new(clock: Clock, now: Instant) -> Self {
         let next_ping = now + PING;
         Self {

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::decode;
-use super::draft::{Draft, Target};
+use super::draft::{ApiTarget, Draft};
 use super::{Api, Get, Patch, Write};
 use crate::client::Verb;
 use windlass_core::resource::Resource;
@@ -132,7 +132,7 @@ impl<K: Resource> Api<K> {
 /// # }
 /// ```
 pub struct Subresource<T> {
-    target: Arc<Target>,
+    target: Arc<ApiTarget>,
     /// Name of the object.
     object: String,
     name: String,
@@ -140,7 +140,7 @@ pub struct Subresource<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
-    pub(crate) fn new(target: &Arc<Target>, object: &str, name: &str) -> Self {
+    pub(crate) fn new(target: &Arc<ApiTarget>, object: &str, name: &str) -> Self {
         let target = Arc::clone(target);
         Self { target, object: object.to_owned(), name: name.to_owned(), _body: PhantomData }
     }

@@ -103,11 +103,11 @@ fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> 
     /// The part of the answer that is read.
     #[derive(Deserialize)]
     struct IssuedToken {
-        status: Status,
+        status: TokenRequestStatus,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Status {
+    struct TokenRequestStatus {
         token: SecretString,
         expiration_timestamp: Timestamp,
     }

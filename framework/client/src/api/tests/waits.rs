@@ -41,7 +41,7 @@ fn gone() -> Value {
 
 async fn wait(echo: &Arc<Echo>) -> Result<Deployment, Error> {
     let api = client(echo).namespace::<Deployment>("shop");
-    api.wait_for("web", &Condition::is("Available", "True"), MINUTE).await
+    api.wait_for("web", &WaitCondition::is("Available", "True"), MINUTE).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +138,7 @@ async fn what_will_not_pass_is_told_at_once() {
     assert!(wait(&echo).await.unwrap_err().is_forbidden());
     assert_eq!(echo.seen().len(), 1);
     let all = client(&echo).all::<Deployment>();
-    usage(all.wait_for("web", &Condition::is("a", "b"), MINUTE).await, "needs a namespace");
+    usage(all.wait_for("web", &WaitCondition::is("a", "b"), MINUTE).await, "needs a namespace");
 }
 
 #[tokio::test(start_paused = true)]

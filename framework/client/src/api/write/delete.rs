@@ -92,11 +92,11 @@ impl<K: Resource> Deletion<K> {
     pub(crate) fn of(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Self, Error> {
         /// The kind of an answer: a `Status` or the object.
         #[derive(Deserialize)]
-        struct Kind {
+        struct AnswerKind {
             #[serde(default)]
             kind: String,
         }
-        let head: Kind = decode::value(what, body, info)?;
+        let head: AnswerKind = decode::value(what, body, info)?;
         if head.kind == "Status" {
             let status: ApiStatus = decode::value(what, body, info)?;
             let uid = status.details.map(|details| details.uid).unwrap_or_default();

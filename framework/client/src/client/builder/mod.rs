@@ -15,7 +15,7 @@ use tower::{Layer, Service, ServiceExt};
 use self::defaults::UnresolvedSettings;
 use crate::client::Client;
 use crate::client::auth::Credentials;
-use crate::client::call::Shared;
+use crate::client::call::ClientShared;
 use crate::client::config::ClientConfig;
 use crate::client::policy::{Budgets, HeaderRules};
 use crate::client::transport::{
@@ -29,7 +29,7 @@ use windlass_core::error::{BoxError, Error, ErrorKind};
 const DEFAULT_NAME: &str = "windlass";
 
 /// A layer that was added, to be applied to the services below the layer.
-type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
+type LayerFn = Box<dyn FnOnce(Stack) -> Stack + Send>;
 
 /// Transport settings of the builder. An unset setting falls back to the environment, then to a
 /// default.
@@ -105,7 +105,7 @@ pub struct ClientBuilder {
     /// Settings of the transport.
     settings: ClientSettings,
     /// Layers of the user, the innermost first.
-    layers: Vec<Wrap>,
+    layers: Vec<LayerFn>,
 }
 
 impl ClientBuilder {
@@ -387,7 +387,7 @@ impl ClientBuilder {
         };
         // Paths are appended to the base and begin with a slash of their own.
         let base = server.to_string().trim_end_matches('/').to_owned();
-        let shared = Shared {
+        let shared = ClientShared {
             stack,
             hook: OnceLock::new(),
             #[cfg(any(test, feature = "ws"))]

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 
 use super::trace;
-use super::{Call, Shared};
+use super::{Call, ClientShared};
 use crate::client::policy::AttemptOutcome;
 use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
@@ -86,7 +86,7 @@ impl AttemptError {
 
 /// Builds the request of an attempt, without a wish for gzip.
 pub(super) fn http(
-    shared: &Shared,
+    shared: &ClientShared,
     request: &Prepared,
     uri: Uri,
     credentials: Option<&HeaderValue>,
@@ -119,7 +119,7 @@ impl Call<'_> {
     pub(super) fn http(&self, credentials: Option<&HeaderValue>, mark: Attempt) -> HttpRequest {
         let mut http = http(self.shared, self.request, self.uri.clone(), credentials, mark);
         if self.wants_gzip() {
-            http.extensions_mut().insert(gzip::Wanted);
+            http.extensions_mut().insert(gzip::GzipRequested);
         }
         http
     }
@@ -224,7 +224,7 @@ impl Call<'_> {
         let Some(why) = dial::untrusted(&*source) else {
             return AttemptError::Broken { outcome: AttemptOutcome::NotSent, source: Some(source) };
         };
-        let Shared { host, via, .. } = self.shared;
+        let ClientShared { host, via, .. } = self.shared;
         let text = format!("cannot {}: no connection to {host}{via}: {why}", self.request.what);
         AttemptError::Final(Error::new(ErrorKind::Connect, text).because(source))
     }

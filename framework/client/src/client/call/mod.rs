@@ -40,8 +40,8 @@ use self::attempt::{AttemptError, AttemptResponse, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
-    AttemptOutcome, BackoffManager, Budgets, Decision, MAX_RETRIES, RetryInput, ThrottledLog, Why,
-    decide, is_uncertain,
+    AttemptOutcome, BackoffManager, Budgets, MAX_RETRIES, NoRetryReason, RetryDecision, RetryInput,
+    ThrottledLog, decide, is_uncertain,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
 #[cfg(any(test, feature = "ws"))]
@@ -60,7 +60,7 @@ use windlass_core::rng::Rng;
 const ROUTINE: &str = "windlass_client::routine";
 
 /// State that all clones of a client share.
-pub(crate) struct Shared {
+pub(crate) struct ClientShared {
     /// Layers of the user around the transport.
     pub(super) stack: Stack,
     /// Listener for all exchanges, or their other side.
@@ -101,7 +101,7 @@ pub(crate) struct Shared {
     pub(super) environment: Environment,
 }
 
-impl Shared {
+impl ClientShared {
     /// Returns the server's address without the path.
     pub(super) fn root(&self) -> &str {
         &self.base[..self.base_path_at]
@@ -195,7 +195,7 @@ fn span(request: &Prepared) -> Span {
 /// State of a call in progress.
 pub(super) struct Call<'a> {
     client: &'a Client,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a ClientShared,
     pub(super) request: &'a Prepared,
     /// Whether the body is read as a whole, or returned as a stream.
     whole: bool,
@@ -279,9 +279,9 @@ impl<'a> Call<'a> {
             self.last = failure.outcome();
             let Some(outcome) = self.last else { return Err(self.error(failure, None)) };
             match decide(self.facts(outcome)) {
-                Decision::Fail(why) => return Err(self.error(failure, Some(why))),
-                Decision::Refresh => self.refresh(header.as_ref(), &failure).await,
-                Decision::Wait { at_least, jitter } => {
+                RetryDecision::Fail(why) => return Err(self.error(failure, Some(why))),
+                RetryDecision::Refresh => self.refresh(header.as_ref(), &failure).await,
+                RetryDecision::Wait { at_least, jitter } => {
                     let jitter = self.shared.jitter.jitter(jitter);
                     let wait = at_least.max(jitter).max(self.backoff());
                     self.wait(wait, failure, outcome).await?;
@@ -326,7 +326,9 @@ impl<'a> Call<'a> {
     ) -> Result<(), Error> {
         // A wait beyond the deadline would only delay the same error.
         if wait >= self.remaining() {
-            return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
+            return Err(self
+                .error(failure, Some(NoRetryReason::Final))
+                .note("no time is left to try again"));
         }
         let clock = &self.shared.environment.clock;
         let background = self.request.background;
@@ -334,7 +336,7 @@ impl<'a> Call<'a> {
         // The lock covers the refill and the withdrawal: two calls never take the same saved retry.
         if !self.shared.budgets.lock().of(background).withdraw(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
-            return Err(self.error(failure, Some(Why::Final)).note(note));
+            return Err(self.error(failure, Some(NoRetryReason::Final)).note(note));
         }
         // Set only if another attempt follows: the error of the last attempt names that attempt's
         // doubt.

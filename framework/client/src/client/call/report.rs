@@ -6,13 +6,17 @@ use std::fmt;
 use super::Call;
 use super::attempt::AttemptError;
 use super::trace::content_type;
-use crate::client::policy::{AttemptOutcome, MAX_RETRY_AFTER, Why, is_uncertain};
+use crate::client::policy::{AttemptOutcome, MAX_RETRY_AFTER, NoRetryReason, is_uncertain};
 use windlass_core::error::{ApiStatus, BoxError, Error, ErrorKind, UncertainWrite};
 use windlass_core::resource::Verb;
 
 impl Call<'_> {
     /// Returns the error for the caller.
-    pub(in crate::client) fn error(&self, failure: AttemptError, why: Option<Why>) -> Error {
+    pub(in crate::client) fn error(
+        &self,
+        failure: AttemptError,
+        why: Option<NoRetryReason>,
+    ) -> Error {
         let what = &self.request.what;
         let writes = self.request.verb.writes();
         let out_of_time =
@@ -41,7 +45,7 @@ impl Call<'_> {
             AttemptError::Broken { outcome, source } => self.broken(outcome, source),
         };
         let error = match why {
-            Some(Why::WaitTooLong(wait)) => {
+            Some(NoRetryReason::WaitTooLong(wait)) => {
                 let seconds = wait.as_secs();
                 let than = match wait > MAX_RETRY_AFTER {
                     true => format!("the {} s that are obeyed", MAX_RETRY_AFTER.as_secs()),
@@ -51,7 +55,7 @@ impl Call<'_> {
                     "the server asks to wait {seconds} s, which is more than {than}"
                 ))
             }
-            Some(Why::BodyGone) => {
+            Some(NoRetryReason::BodyGone) => {
                 error.note("not tried again, because its body is read from a reader, once")
             }
             _ => error,

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tracing::Level;
 
-use super::Shared;
+use super::ClientShared;
 use super::uri::uri;
 use crate::client::Client;
 use crate::client::request::{ApiPath, Headers, Prepared, is_secret};
@@ -39,7 +39,7 @@ const KINDS: &[&str] = &["Secret", "SecretList", "TokenRequest", "TokenReview", 
 const RESOURCES: &[&str] = &["secrets", "tokenreviews"];
 
 /// Logs a request that is about to be sent.
-pub(in crate::client) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
+pub(in crate::client) fn request(shared: &ClientShared, request: &Prepared, attempt: u32) {
     if tracing::enabled!(target: "windlass_client::body", Level::TRACE) {
         let body = shown(
             &request.path,
@@ -61,7 +61,7 @@ pub(in crate::client) fn request(shared: &Shared, request: &Prepared, attempt: u
 
 /// Logs a response that was read.
 pub(in crate::client) fn response(
-    shared: &Shared,
+    shared: &ClientShared,
     request: &Prepared,
     code: u16,
     headers: &HeaderMap,

@@ -28,12 +28,12 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::Shared;
+use super::ClientShared;
 use super::attempt::{self, check};
 use super::uri::uri;
 use crate::client::Client;
 use crate::client::policy::{
-    AttemptOutcome, Decision, MAX_RETRIES, RetryInput, WritePermit, decide,
+    AttemptOutcome, MAX_RETRIES, RetryDecision, RetryInput, WritePermit, decide,
 };
 use crate::client::request::Prepared;
 use crate::client::transport::{
@@ -99,7 +99,7 @@ impl Client {
 /// State of an upgrade in progress.
 struct UpgradeCall<'a> {
     client: &'a Client,
-    shared: &'a Shared,
+    shared: &'a ClientShared,
     request: &'a Prepared,
     uri: Uri,
     /// Offered subprotocols, the best first.
@@ -147,12 +147,14 @@ impl UpgradeCall<'_> {
                 remaining: self.remaining(),
             };
             match decide(facts) {
-                Decision::Refresh => {
+                RetryDecision::Refresh => {
                     refreshed = true;
                     self.renew(credentials.as_ref()).await;
                 }
-                Decision::Wait { jitter, .. } => self.wait(jitter, attempt, failure.error).await?,
-                Decision::Fail(_) => return Err(tried(failure.error, attempt)),
+                RetryDecision::Wait { jitter, .. } => {
+                    self.wait(jitter, attempt, failure.error).await?
+                }
+                RetryDecision::Fail(_) => return Err(tried(failure.error, attempt)),
             }
         }
     }

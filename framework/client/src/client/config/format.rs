@@ -29,7 +29,7 @@ pub(super) struct Kubeconfig {
     #[serde(deserialize_with = "or_default")]
     pub(super) clusters: Vec<NamedEntry<Cluster>>,
     #[serde(deserialize_with = "or_default")]
-    pub(super) users: Vec<NamedEntry<User>>,
+    pub(super) users: Vec<NamedEntry<KubeconfigUser>>,
     #[serde(deserialize_with = "or_default")]
     pub(super) contexts: Vec<NamedEntry<Context>>,
     #[serde(deserialize_with = "or_default")]
@@ -93,7 +93,7 @@ impl fmt::Debug for Extension {
 /// A user of a kubeconfig.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-pub(super) struct User {
+pub(super) struct KubeconfigUser {
     pub(super) client_certificate: Option<PathBuf>,
     pub(super) client_certificate_data: Option<SecretString>,
     pub(super) client_key: Option<PathBuf>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::format::{Cluster, Exec, Kubeconfig, NamedEntry, User, find};
+use super::format::{Cluster, Exec, Kubeconfig, KubeconfigUser, NamedEntry, find};
 use super::{ClientConfig, Impersonation, config_error, parse_server};
 use crate::client::auth::{AuthSource, ExecPlugin, InteractiveMode, V1, V1BETA1};
 use crate::client::secret::SecretString;
@@ -144,7 +144,7 @@ impl NamedEntry<Cluster> {
     }
 }
 
-impl NamedEntry<User> {
+impl NamedEntry<KubeconfigUser> {
     fn resolve(&self, cluster: &Cluster, config: &mut ClientConfig) -> Result<(), Error> {
         let user = &self.content;
         let (name, origin) = (&self.name, &config.origin);

@@ -52,12 +52,12 @@ pub struct Backoff {
     jitter: Option<(f64, Rng)>,
     clock: Clock,
     /// Waits by id.
-    entries: Mutex<BTreeMap<String, Entry>>,
+    entries: Mutex<BTreeMap<String, BackoffEntry>>,
 }
 
 /// State of an id.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct BackoffEntry {
     /// Current wait, jitter included.
     wait: Duration,
     /// Instant of the last failure.
@@ -99,7 +99,7 @@ impl Backoff {
             None => self.base.saturating_add(self.jitter(self.base)),
             Some(entry) => entry.wait.saturating_mul(2).saturating_add(self.jitter(entry.wait)),
         };
-        let entry = Entry { wait: wait.min(self.max), updated: self.clock.now() };
+        let entry = BackoffEntry { wait: wait.min(self.max), updated: self.clock.now() };
         entries.insert(id.to_owned(), entry);
     }
 
@@ -138,18 +138,18 @@ impl Backoff {
         self.len() == 0
     }
 
-    fn entry(&self, id: &str) -> Option<Entry> {
+    fn entry(&self, id: &str) -> Option<BackoffEntry> {
         self.entries.lock().get(id).copied()
     }
 
     /// Drops the ids that were not seen for twice the bound.
-    fn drop_unused(&self, entries: &mut BTreeMap<String, Entry>) {
+    fn drop_unused(&self, entries: &mut BTreeMap<String, BackoffEntry>) {
         let now = self.clock.now();
         entries.retain(|_, entry| !self.is_expired(entry, now));
     }
 
     /// Returns whether an entry was not updated for twice the bound before `at`.
-    fn is_expired(&self, entry: &Entry, at: Instant) -> bool {
+    fn is_expired(&self, entry: &BackoffEntry, at: Instant) -> bool {
         at.saturating_duration_since(entry.updated) > self.max.saturating_mul(2)
     }
 

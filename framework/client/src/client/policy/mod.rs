@@ -16,6 +16,6 @@ pub use in_flight::WritePermit;
 pub(in crate::client) use limit::ThrottledLog;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RequestLimiter, TokenBucket};
 pub(crate) use retry::{
-    AttemptOutcome, Budgets, Decision, MAX_RETRIES, MAX_RETRY_AFTER, RetryInput, Why, decide,
-    is_uncertain,
+    AttemptOutcome, Budgets, MAX_RETRIES, MAX_RETRY_AFTER, NoRetryReason, RetryDecision,
+    RetryInput, decide, is_uncertain,
 };

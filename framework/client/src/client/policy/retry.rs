@@ -66,7 +66,7 @@ pub(crate) struct RetryInput {
 
 /// Next step after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum RetryDecision {
     /// Refresh credentials, then try again at once.
     Refresh,
     /// Wait at least `at_least`, and a random time below `jitter` if that is longer; then try
@@ -78,12 +78,12 @@ pub(crate) enum Decision {
         jitter: Duration,
     },
     /// Report the failure.
-    Fail(Why),
+    Fail(NoRetryReason),
 }
 
 /// Reason why a call is not repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum NoRetryReason {
     /// Another attempt would not help, or could do harm.
     Final,
     /// The maximum number of retries was made.
@@ -107,14 +107,14 @@ pub(crate) fn is_uncertain(outcome: AttemptOutcome) -> bool {
 }
 
 /// Decides on the next step, by outcome and verb.
-pub(crate) fn decide(facts: RetryInput) -> Decision {
+pub(crate) fn decide(facts: RetryInput) -> RetryDecision {
     let mut asked = None;
     let again = match facts.outcome {
         AttemptOutcome::Answered { code: 401, .. } => {
             return match (facts.refreshable, facts.resendable) {
-                (true, true) => Decision::Refresh,
-                (true, false) => Decision::Fail(Why::BodyGone),
-                (false, _) => Decision::Fail(Why::Final),
+                (true, true) => RetryDecision::Refresh,
+                (true, false) => RetryDecision::Fail(NoRetryReason::BodyGone),
+                (false, _) => RetryDecision::Fail(NoRetryReason::Final),
             };
         }
         AttemptOutcome::NotSent => true,
@@ -143,21 +143,21 @@ pub(crate) fn decide(facts: RetryInput) -> Decision {
         _ => false,
     };
     if !again {
-        return Decision::Fail(Why::Final);
+        return RetryDecision::Fail(NoRetryReason::Final);
     }
     if !facts.resendable {
-        return Decision::Fail(Why::BodyGone);
+        return RetryDecision::Fail(NoRetryReason::BodyGone);
     }
     // The first attempt is no retry, hence `>`.
     if facts.attempt > facts.max_retries {
-        return Decision::Fail(Why::Attempts);
+        return RetryDecision::Fail(NoRetryReason::Attempts);
     }
     let at_least = asked.unwrap_or_default();
     // An early failure is more useful than a wait that ends in a timeout.
     if at_least > MAX_RETRY_AFTER || (asked.is_some() && at_least >= facts.remaining) {
-        return Decision::Fail(Why::WaitTooLong(at_least));
+        return RetryDecision::Fail(NoRetryReason::WaitTooLong(at_least));
     }
-    Decision::Wait { at_least, jitter: bound(facts.attempt) }
+    RetryDecision::Wait { at_least, jitter: bound(facts.attempt) }
 }
 
 /// Returns the bound of the random wait after `attempt` attempts; the bound never decreases.
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn again(verb: Verb, repeatable: bool, outcome: AttemptOutcome) -> bool {
-        matches!(decide(facts(verb, repeatable, outcome)), Decision::Wait { .. })
+        matches!(decide(facts(verb, repeatable, outcome)), RetryDecision::Wait { .. })
     }
 
     fn code(code: u16, retry_after: Option<u64>) -> AttemptOutcome {
@@ -335,9 +335,9 @@ mod tests {
     #[test]
     fn g_r3_a_401_refreshes_credentials_once() {
         let mut facts = facts(Verb::Create, false, code(401, None));
-        assert_eq!(decide(facts), Decision::Fail(Why::Final));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::Final));
         facts.refreshable = true;
-        assert_eq!(decide(facts), Decision::Refresh);
+        assert_eq!(decide(facts), RetryDecision::Refresh);
     }
 
     #[test]
@@ -345,11 +345,14 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let mut facts = facts(Verb::Get, true, code(429, Some(86_400)));
         facts.remaining = day * 2;
-        assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(day)));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::WaitTooLong(day)));
         facts.outcome = code(429, Some(40));
-        assert!(matches!(decide(facts), Decision::Wait { .. }));
+        assert!(matches!(decide(facts), RetryDecision::Wait { .. }));
         facts.remaining = Duration::from_secs(30);
-        assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(Duration::from_secs(40))));
+        assert_eq!(
+            decide(facts),
+            RetryDecision::Fail(NoRetryReason::WaitTooLong(Duration::from_secs(40)))
+        );
     }
 
     #[test]
@@ -357,24 +360,26 @@ mod tests {
         let mut facts = facts(Verb::Get, true, code(429, Some(60)));
         facts.remaining = Duration::from_secs(61);
         let at_least = MAX_RETRY_AFTER;
-        assert!(matches!(decide(facts), Decision::Wait { at_least: wait, .. } if wait == at_least));
+        assert!(
+            matches!(decide(facts), RetryDecision::Wait { at_least: wait, .. } if wait == at_least)
+        );
         facts.remaining = Duration::from_secs(60);
-        assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(at_least)));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::WaitTooLong(at_least)));
         // Without a wait that the server asked for, no wait is too long: the next attempt fails at
         // the deadline.
         (facts.outcome, facts.remaining) = (AttemptOutcome::NotSent, Duration::ZERO);
-        assert!(matches!(decide(facts), Decision::Wait { .. }));
+        assert!(matches!(decide(facts), RetryDecision::Wait { .. }));
     }
 
     #[test]
     fn mechanism_12_the_tenth_retry_is_the_last_unless_the_request_says_otherwise() {
         let mut facts = facts(Verb::Get, true, AttemptOutcome::Lost);
         facts.attempt = 10;
-        assert!(matches!(decide(facts), Decision::Wait { .. }));
+        assert!(matches!(decide(facts), RetryDecision::Wait { .. }));
         facts.attempt = 11;
-        assert_eq!(decide(facts), Decision::Fail(Why::Attempts));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::Attempts));
         (facts.attempt, facts.max_retries) = (1, 0);
-        assert_eq!(decide(facts), Decision::Fail(Why::Attempts));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::Attempts));
     }
 
     #[test]
@@ -384,11 +389,11 @@ mod tests {
         {
             let mut facts = facts(Verb::Apply, true, outcome);
             facts.resendable = false;
-            assert_eq!(decide(facts), Decision::Fail(Why::BodyGone), "{outcome:?}");
+            assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::BodyGone), "{outcome:?}");
         }
         let mut facts = facts(Verb::Apply, true, code(401, None));
         (facts.resendable, facts.refreshable) = (false, true);
-        assert_eq!(decide(facts), Decision::Fail(Why::BodyGone));
+        assert_eq!(decide(facts), RetryDecision::Fail(NoRetryReason::BodyGone));
     }
 
     #[test]

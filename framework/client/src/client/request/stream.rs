@@ -63,7 +63,7 @@ pub struct ByteStream {
     /// Longest wait for the next chunk.
     limit: Option<Duration>,
     /// Waits since the last chunk.
-    waited: Waited,
+    waited: ReadWaits,
     /// Armed timer and the timer's instant, no later than the end of the wait.
     alarm: Option<(Instant, Alarm)>,
 }
@@ -73,14 +73,14 @@ type Alarm = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Time that the reader has waited; time spent outside of `next` does not count.
 #[derive(Clone, Copy, Default)]
-struct Waited {
+struct ReadWaits {
     /// Wait for the next bytes.
     bytes: Duration,
     /// Wait for the end of a begun piece of content, if there is a limit.
     partial: Option<Duration>,
 }
 
-impl Waited {
+impl ReadWaits {
     /// Adds the time of a wait.
     fn add(&mut self, time: Duration) {
         self.bytes += time;
@@ -103,7 +103,7 @@ impl ByteStream {
             what: request.what.clone(),
             clock,
             limit: default_limit(request),
-            waited: Waited::default(),
+            waited: ReadWaits::default(),
             alarm: None,
         }
     }
@@ -236,7 +236,7 @@ async fn wait(
     body: &mut ResponseBody,
     clock: &Clock,
     limit: Option<Duration>,
-    waited: &mut Waited,
+    waited: &mut ReadWaits,
     alarm: &mut Option<(Instant, Alarm)>,
 ) -> Option<Option<Result<Bytes, BoxError>>> {
     loop {
@@ -283,11 +283,11 @@ async fn piece(body: &mut ResponseBody) -> Option<Result<Bytes, BoxError>> {
 struct WaitTimer<'a> {
     clock: &'a Clock,
     since: Instant,
-    waited: &'a mut Waited,
+    waited: &'a mut ReadWaits,
 }
 
 impl<'a> WaitTimer<'a> {
-    fn new(clock: &'a Clock, waited: &'a mut Waited) -> Self {
+    fn new(clock: &'a Clock, waited: &'a mut ReadWaits) -> Self {
         Self { clock, since: clock.now(), waited }
     }
 }

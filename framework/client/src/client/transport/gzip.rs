@@ -32,7 +32,7 @@ const MAX_INPUT_WITHOUT_OUTPUT: usize = 64 << 10;
 /// Extension of a request that asks for gzip. Without the extension the answer should be
 /// uncompressed.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::client) struct Wanted;
+pub(in crate::client) struct GzipRequested;
 
 /// Sets the header `Accept-Encoding`; returns whether the answer is to be decoded here. A layer
 /// that has set the header also decodes the answer.
@@ -40,7 +40,7 @@ pub(in crate::client) fn ask(request: &mut HttpRequest) -> bool {
     if request.headers().contains_key(ACCEPT_ENCODING) {
         return false;
     }
-    let wanted = request.extensions().get::<Wanted>().is_some();
+    let wanted = request.extensions().get::<GzipRequested>().is_some();
     // Without the header any encoding would be allowed.
     let value = HeaderValue::from_static(if wanted { "gzip" } else { "identity" });
     request.headers_mut().insert(ACCEPT_ENCODING, value);

@@ -81,7 +81,7 @@ struct State {
     /// Idle HTTP/1.1 connections.
     idle: Vec<Idle>,
     /// Open HTTP/2 connections.
-    shared: Vec<Shared>,
+    shared: Vec<Http2Connection>,
     /// Id of the next HTTP/2 connection; ids increase with time.
     next_id: u64,
     /// Number of times that all connections were retired; connections of an earlier generation
@@ -129,7 +129,7 @@ impl Idle {
 }
 
 /// An HTTP/2 connection.
-struct Shared {
+struct Http2Connection {
     id: u64,
     sender: Http2,
     ticket: Ticket,
@@ -347,7 +347,7 @@ impl State {
             first &= !keep;
             keep
         });
-        let room = |shared: &&mut Shared| {
+        let room = |shared: &&mut Http2Connection| {
             // The pool holds one reference, hence `<=`.
             newer.is_none_or(|id| shared.id > id) && Arc::strong_count(&shared.users) <= MAX_STREAMS
         };
@@ -359,7 +359,8 @@ impl State {
     /// Adds a new HTTP/2 connection to the pool, unless all were retired meanwhile.
     fn adopt(&mut self, sender: Http2, ticket: Ticket, now: Instant) -> ConnectionLease {
         self.protocol = Some(Protocol::Http2);
-        let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
+        let shared =
+            Http2Connection { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
         self.next_id += 1;
         let lease = shared.lease(false);
         if ticket.generation == self.generation {
@@ -369,7 +370,7 @@ impl State {
     }
 }
 
-impl Shared {
+impl Http2Connection {
     /// Returns whether the connection has served no request for `IDLE_TIME`.
     fn is_idle(&self, now: Instant) -> bool {
         Arc::strong_count(&self.users) == 1 && now.saturating_duration_since(self.used) >= IDLE_TIME

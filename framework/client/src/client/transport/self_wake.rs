@@ -21,7 +21,7 @@ const MAX_POLLS: usize = 4;
 
 /// Separates wake-ups from within a poll from those of other tasks.
 #[derive(Debug)]
-pub(in crate::client) struct Within {
+pub(in crate::client) struct SelfWakeFilter {
     /// Wake-up state that is shared with `waker`.
     inner: Arc<ForwardingWaker>,
     /// Waker that the polled future registers, in place of the task's.
@@ -46,7 +46,7 @@ struct State {
     was_woken: bool,
 }
 
-impl Within {
+impl SelfWakeFilter {
     /// Creates a filter; the waker stays the same for all polls.
     pub(in crate::client) fn new() -> Self {
         let inner = Arc::<ForwardingWaker>::default();
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_from_within_is_another_poll_and_does_not_reach_the_task() {
-        let (within, count) = (Within::new(), Arc::<Count>::default());
+        let (within, count) = (SelfWakeFilter::new(), Arc::<Count>::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut polls = 0;
         let polled = within.poll(&mut Context::from_waker(&waker), |cx| {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_from_elsewhere_reaches_the_task_that_was_here_last() {
-        let within = Within::new();
+        let within = SelfWakeFilter::new();
         let (first, last) = (Arc::<Count>::default(), Arc::<Count>::default());
         let mut kept = None;
         for count in [&first, &last] {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_wakes_itself_for_ever_lets_others_run() {
-        let (within, count) = (Within::new(), Arc::<Count>::default());
+        let (within, count) = (SelfWakeFilter::new(), Arc::<Count>::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut polls = 0;
         let polled: Poll<()> = within.poll(&mut Context::from_waker(&waker), |cx| {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn after_a_panic_wake_ups_reach_the_task() {
-        let (within, count) = (Within::new(), Arc::<Count>::default());
+        let (within, count) = (SelfWakeFilter::new(), Arc::<Count>::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut kept = None;
         let outcome = catch_unwind(AssertUnwindSafe(|| {

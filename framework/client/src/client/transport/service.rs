@@ -26,7 +26,7 @@ use super::connection_driver::{Driven, Driver};
 use super::gzip;
 use super::message::{HttpRequest, HttpResponse};
 use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
-use super::self_wake::Within;
+use super::self_wake::SelfWakeFilter;
 use crate::client::policy::{AttemptOutcome, HeaderRules, WriteGate, WritePermit, is_uncertain};
 use windlass_core::clock::Clock;
 use windlass_core::error::{BoxError, Error};
@@ -408,7 +408,7 @@ struct Http1Body {
     /// The connection, if no separate task drives it.
     driven: Option<Driven>,
     /// Filters the wake-ups of the connection while this body drives it.
-    within: Within,
+    within: SelfWakeFilter,
     pool: Arc<Pool>,
 }
 
@@ -419,7 +419,7 @@ impl Http1Body {
         driven: Option<Driven>,
         pool: Arc<Pool>,
     ) -> Self {
-        let mut this = Self { body, back: Some(back), driven, within: Within::new(), pool };
+        let mut this = Self { body, back: Some(back), driven, within: SelfWakeFilter::new(), pool };
         // An answer without a body may never be polled, so the connection is returned here.
         if this.body.is_end_stream() {
             this.finish();

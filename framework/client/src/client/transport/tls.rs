@@ -126,11 +126,11 @@ struct State {
     broken: bool,
     /// Last configuration; shared by handshakes, because building a configuration parses
     /// certificates.
-    made: Option<Made>,
+    made: Option<IdentityConfig>,
 }
 
 /// A configuration, and the plugin's client certificate in that configuration.
-struct Made {
+struct IdentityConfig {
     identity: Option<Identity>,
     config: Arc<ClientConfig>,
 }
@@ -181,7 +181,7 @@ impl Tls {
         }
         let shown = identity.as_deref().or(state.material.identity.as_ref());
         let config = Arc::new(self.make(Arc::clone(&state.roots), shown)?);
-        state.made = Some(Made { identity, config: Arc::clone(&config) });
+        state.made = Some(IdentityConfig { identity, config: Arc::clone(&config) });
         Ok(config)
     }
 
@@ -245,7 +245,7 @@ impl Tls {
             }
             Ok(Some((material, roots, config))) => {
                 let mut state = self.state.lock();
-                state.made = Some(Made { identity: None, config });
+                state.made = Some(IdentityConfig { identity: None, config });
                 (state.material, state.roots) = (material, roots);
                 (state.due, state.broken) = (self.clock.now() + FILE_AGE, false);
                 // The new state is in place before connections are retired, so that no new

@@ -30,8 +30,8 @@ fn catalog() -> Catalog {
     let read = |groups: &[serde_json::Value]| match document::root(aggregated(groups).as_bytes())
         .unwrap()
     {
-        document::Root::Aggregated(groups) => groups,
-        document::Root::Legacy(_) => unreachable!(),
+        document::DiscoveryRoot::Aggregated(groups) => groups,
+        document::DiscoveryRoot::Legacy(_) => unreachable!(),
     };
     Catalog { groups: [read(&[core]), read(&groups)].concat() }
 }

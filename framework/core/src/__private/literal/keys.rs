@@ -76,14 +76,14 @@ common! {
 
 /// Returns each key with the value, if a value was set, from the struct that the macro declares for
 /// keys that are written like the names of fields.
-pub type Entries<K, V, const N: usize> = fn(K) -> [(&'static str, Option<V>); N];
+pub type EntriesFn<K, V, const N: usize> = fn(K) -> [(&'static str, Option<V>); N];
 
 /// A map whose keys are written like the names of fields, until [`Finish::finish`] inserts them.
 #[derive(Debug)]
 pub struct MapFields<'a, M: Map, K, const N: usize> {
     map: &'a mut M,
     keys: K,
-    entries: Entries<K, M::Value, N>,
+    entries: EntriesFn<K, M::Value, N>,
 }
 
 impl<M: Map, K, const N: usize> Deref for MapFields<'_, M, K, N> {
@@ -114,7 +114,7 @@ impl<'a, A: Ord, V> Slot<'a, BTreeMap<A, V>> {
     pub fn enter<K, const N: usize>(
         self,
         keys: K,
-        entries: Entries<K, V, N>,
+        entries: EntriesFn<K, V, N>,
     ) -> MapFields<'a, BTreeMap<A, V>, K, N> {
         MapFields { map: self.0, keys, entries }
     }

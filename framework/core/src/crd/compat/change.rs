@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::rule::{ChangeKind, Rule};
+use super::rule::{ChangeKind, CompatRule};
 
 /// A change of a definition: rule, place, consequence and remedy.
 ///
 /// [`Display`](fmt::Display) prints all of them on a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionChange {
-    pub(super) rule: Rule,
+    pub(super) rule: CompatRule,
     pub(super) kind: ChangeKind,
     pub(super) version: Option<String>,
     pub(super) path: String,
@@ -22,13 +22,13 @@ pub struct DefinitionChange {
 
 impl DefinitionChange {
     /// Creates the change of a part that is no field; `subject` names the part.
-    pub(super) fn of_part(rule: Rule, subject: String, text: String) -> Self {
+    pub(super) fn of_part(rule: CompatRule, subject: String, text: String) -> Self {
         let (version, path, types) = (None, String::new(), None);
         Self { rule, kind: rule.kind(), version, path, text, subject, types }
     }
 
     /// Creates the change of a field.
-    pub(super) fn at(rule: Rule, path: &str, text: String) -> Self {
+    pub(super) fn at(rule: CompatRule, path: &str, text: String) -> Self {
         Self { path: path.to_owned(), ..Self::of_part(rule, String::new(), text) }
     }
 

@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use super::change::DefinitionChange;
 use super::changes;
-use super::rule::Rule;
+use super::rule::CompatRule;
 
 /// A part that only one of two definitions has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,22 +47,24 @@ fn loss(change: &DefinitionChange) -> Option<MissingPart> {
     let version = change.version.clone().unwrap_or_default();
     let part = |text, is_feature| Some(MissingPart::Part { text, is_feature });
     match change.rule {
-        Rule::NameChanged
-        | Rule::ScopeChanged
-        | Rule::AliasRemoved
-        | Rule::ConversionRemoved
-        | Rule::PruningStarted
-        | Rule::VersionRemoved
-        | Rule::VersionUnserved => part(change.subject.clone(), false),
-        Rule::SubresourceRemoved | Rule::SelectableFieldRemoved => {
+        CompatRule::NameChanged
+        | CompatRule::ScopeChanged
+        | CompatRule::AliasRemoved
+        | CompatRule::ConversionRemoved
+        | CompatRule::PruningStarted
+        | CompatRule::VersionRemoved
+        | CompatRule::VersionUnserved => part(change.subject.clone(), false),
+        CompatRule::SubresourceRemoved | CompatRule::SelectableFieldRemoved => {
             part(format!("{} of {version}", change.subject), true)
         }
-        Rule::FieldRemoved => Some(MissingPart::Pruned(format!("{} of {version}", change.path))),
-        Rule::OpenFieldsRemoved => {
+        CompatRule::FieldRemoved => {
+            Some(MissingPart::Pruned(format!("{} of {version}", change.path)))
+        }
+        CompatRule::OpenFieldsRemoved => {
             Some(MissingPart::Pruned(format!("{} (fields of any name) of {version}", change.path)))
         }
-        Rule::StorageVersionLossy => Some(MissingPart::Pruned(change.subject.clone())),
-        Rule::TypeChanged => {
+        CompatRule::StorageVersionLossy => Some(MissingPart::Pruned(change.subject.clone())),
+        CompatRule::TypeChanged => {
             let (from, to) = change.types.clone()?;
             Some(MissingPart::Retyped { path: place(change).to_owned(), from, to, version })
         }
@@ -82,8 +84,8 @@ pub fn removed_rules(
     let words = |change: &DefinitionChange| {
         let version = change.version.as_deref().unwrap_or_default();
         let preposition = match change.rule {
-            Rule::CelRemoved => "on",
-            Rule::DefaultRemoved => "of",
+            CompatRule::CelRemoved => "on",
+            CompatRule::DefaultRemoved => "of",
             _ => return None,
         };
         Some(format!("{} {preposition} {} of {version}", change.subject, place(change)))

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::change::DefinitionChange;
 use super::node::{list, text};
-use super::rule::Rule;
+use super::rule::CompatRule;
 
 /// Compares scope, names and conversion.
 pub(super) fn compare(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>) {
@@ -13,7 +13,7 @@ pub(super) fn compare(old: &Value, new: &Value, found: &mut Vec<DefinitionChange
     };
     if old["scope"] != new["scope"] {
         let (old, new) = (text(&old["scope"]), text(&new["scope"]));
-        add(Rule::ScopeChanged, format!("the scope {old}"), changed("the scope", old, new));
+        add(CompatRule::ScopeChanged, format!("the scope {old}"), changed("the scope", old, new));
     }
     let named = |spec: &Value, field: &str| match field {
         "group" => text(&spec["group"]).to_owned(),
@@ -24,39 +24,39 @@ pub(super) fn compare(old: &Value, new: &Value, found: &mut Vec<DefinitionChange
         let (old, new) = (named(old, field), named(new, field));
         if !old.is_empty() && !new.is_empty() && old != new {
             let text = changed(&format!("the {field}"), &old, &new);
-            add(Rule::NameChanged, format!("the {field} {old:?}"), text);
+            add(CompatRule::NameChanged, format!("the {field} {old:?}"), text);
         }
     }
     for (field, label) in [("shortNames", "short name"), ("categories", "category")] {
         let (old, new) = (list(&old["names"][field]), list(&new["names"][field]));
         for name in old.iter().filter(|name| !new.contains(name)).map(text) {
             let subject = format!("the {label} {name:?}");
-            add(Rule::AliasRemoved, subject.clone(), format!("{subject} is removed"));
+            add(CompatRule::AliasRemoved, subject.clone(), format!("{subject} is removed"));
         }
         for name in new.iter().filter(|name| !old.contains(name)).map(text) {
-            add(Rule::AliasAdded, String::new(), format!("the {label} {name:?} is new"));
+            add(CompatRule::AliasAdded, String::new(), format!("the {label} {name:?} is new"));
         }
     }
     let is_webhook = |spec: &Value| spec["conversion"]["strategy"] == "Webhook";
     match (is_webhook(old), is_webhook(new)) {
         (true, false) => {
             let subject = "the conversion by a webhook".to_owned();
-            add(Rule::ConversionRemoved, subject.clone(), format!("{subject} is removed"));
+            add(CompatRule::ConversionRemoved, subject.clone(), format!("{subject} is removed"));
         }
         (false, true) => {
             let text = "versions are converted by a webhook".to_owned();
-            add(Rule::ConversionChanged, String::new(), text);
+            add(CompatRule::ConversionChanged, String::new(), text);
         }
         (true, true) if old["conversion"] != new["conversion"] => {
             let text = "the webhook of the conversion changes".to_owned();
-            add(Rule::ConversionChanged, String::new(), text);
+            add(CompatRule::ConversionChanged, String::new(), text);
         }
         _ => {}
     }
     if old["preserveUnknownFields"] == true && new["preserveUnknownFields"] != true {
         let subject = "every field that is in no schema (`preserveUnknownFields`)".to_owned();
         let text = "`preserveUnknownFields` is no longer true".to_owned();
-        add(Rule::PruningStarted, subject, text);
+        add(CompatRule::PruningStarted, subject, text);
     }
 }
 

@@ -12,13 +12,13 @@ static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 /// A schema at a path.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(super) struct SchemaAtPath<'a> {
     pub(super) schema: &'a Map<String, Value>,
     /// Whether the schema describes the whole object.
     pub(super) is_root: bool,
 }
 
-impl<'a> Node<'a> {
+impl<'a> SchemaAtPath<'a> {
     /// Creates the node of the whole object, whose common fields are kept without being named.
     pub(super) fn root(schema: &'a Value) -> Self {
         Self { is_root: true, ..Self::of(schema) }

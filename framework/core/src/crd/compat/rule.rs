@@ -35,9 +35,9 @@ macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident $id:literal $kind:ident $reason:literal $remedy:literal)*) => {
         /// A sort of change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(in crate::crd) enum Rule { $($(#[$doc])* $name),* }
+        pub(in crate::crd) enum CompatRule { $($(#[$doc])* $name),* }
 
-        impl Rule {
+        impl CompatRule {
             /// All rules, in the order of the table.
             #[cfg(test)]
             pub(super) const ALL: &'static [Self] = &[$(Self::$name),*];

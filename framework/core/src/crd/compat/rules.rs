@@ -2,13 +2,18 @@
 
 use serde_json::Value;
 
-use super::node::{Node, list, text};
-use super::rule::Rule;
+use super::node::{SchemaAtPath, list, text};
+use super::rule::CompatRule;
 use super::walk::Walk;
 
 /// Compares the rules of the value at `path`, by their expressions.
-pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &str) {
-    let rules = |node: Node<'_>| {
+pub(super) fn compare(
+    walk: &mut Walk<'_>,
+    old: SchemaAtPath<'_>,
+    new: SchemaAtPath<'_>,
+    path: &str,
+) {
+    let rules = |node: SchemaAtPath<'_>| {
         list(node.schema.get("x-kubernetes-validations").unwrap_or(&Value::Null)).to_vec()
     };
     let (before, after) = (rules(old), rules(new));
@@ -27,7 +32,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
         match before.iter().find(|old| is_same(old, rule)) {
             Some(old) if old != rule => {
                 walk.add(
-                    Rule::CelReworded,
+                    CompatRule::CelReworded,
                     path,
                     format!("the message of the rule `{expression}` changes"),
                 );
@@ -35,18 +40,18 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &
             Some(_) => {}
             None if reads_old_self(text(&rule["rule"])) => {
                 walk.add(
-                    Rule::TransitionRuleAdded,
+                    CompatRule::TransitionRuleAdded,
                     path,
                     format!("the rule `{expression}` is new"),
                 );
             }
-            None => walk.add(Rule::CelAdded, path, format!("the rule `{expression}` is new")),
+            None => walk.add(CompatRule::CelAdded, path, format!("the rule `{expression}` is new")),
         }
     }
     for rule in before.iter().filter(|rule| !after.iter().any(|new| is_same(rule, new))) {
         let expression = line(rule);
         let said = format!("the rule `{expression}` is removed");
-        walk.add_part(Rule::CelRemoved, path, format!("the rule {expression:?}"), said);
+        walk.add_part(CompatRule::CelRemoved, path, format!("the rule {expression:?}"), said);
     }
 }
 

@@ -3,19 +3,23 @@
 use serde_json::{Value, json};
 
 use super::change::DefinitionChange;
-use super::node::{COMMON_FIELDS, Node, list, text};
-use super::rule::{ChangeKind, Rule};
+use super::node::{COMMON_FIELDS, SchemaAtPath, list, text};
+use super::rule::{ChangeKind, CompatRule};
 use super::walk::Walk;
 use super::{rules, values};
 
 /// Compares two schemas of a whole object.
-pub(super) fn compare(old: Node<'_>, new: Node<'_>, found: &mut Vec<DefinitionChange>) {
+pub(super) fn compare(
+    old: SchemaAtPath<'_>,
+    new: SchemaAtPath<'_>,
+    found: &mut Vec<DefinitionChange>,
+) {
     Walk { found }.node(old, new, "");
 }
 
 impl Walk<'_> {
     /// Compares two schemas of the value at `path`, and all values below.
-    fn node(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn node(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         self.types(old, new, path);
         values::compare(self, old, new, path);
         self.default(old, new, path);
@@ -32,7 +36,7 @@ impl Walk<'_> {
 
     /// Compares the types of a value: another type is no break if the new types include the old
     /// type.
-    fn types(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn types(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         let (from, to) = (old.value_type(), new.value_type());
         if from == to {
             return;
@@ -40,7 +44,7 @@ impl Walk<'_> {
         let fits = to == "any"
             || (from, to) == ("integer", "number")
             || (to == "int-or-string" && matches!(from, "integer" | "string"));
-        let rule = if fits { Rule::TypeWidened } else { Rule::TypeChanged };
+        let rule = if fits { CompatRule::TypeWidened } else { CompatRule::TypeChanged };
         self.add(rule, path, format!("the type changes from {from} to {to}"));
         if let Some(change) = self.found.last_mut() {
             change.types = Some((from.to_owned(), to.to_owned()));
@@ -48,39 +52,39 @@ impl Walk<'_> {
     }
 
     /// Compares the default values of a field.
-    fn default(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn default(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         match (old.schema.get("default"), new.schema.get("default")) {
             (None, Some(value)) => {
-                self.add(Rule::DefaultAdded, path, format!("the default {value} is new"));
+                self.add(CompatRule::DefaultAdded, path, format!("the default {value} is new"));
             }
             (Some(value), None) => {
                 let text = format!("the default {value} is removed");
-                self.add_part(Rule::DefaultRemoved, path, "the default".to_owned(), text);
+                self.add_part(CompatRule::DefaultRemoved, path, "the default".to_owned(), text);
             }
             (Some(old), Some(new)) if old != new => {
                 let text = format!("the default changes from {old} to {new}");
-                self.add(Rule::DefaultChanged, path, text);
+                self.add(CompatRule::DefaultChanged, path, text);
             }
             _ => {}
         }
     }
 
     /// Compares list types, their keys, and map types.
-    fn lists(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
-        let value = |node: Node<'_>, key: &str, default: &str| {
+    fn lists(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
+        let value = |node: SchemaAtPath<'_>, key: &str, default: &str| {
             let found = node.schema.get(key).and_then(Value::as_str);
             found.unwrap_or(default).to_owned()
         };
         for (key, default, rule) in [
-            ("x-kubernetes-list-type", "atomic", Rule::ListTypeChanged),
-            ("x-kubernetes-map-type", "granular", Rule::MapTypeChanged),
+            ("x-kubernetes-list-type", "atomic", CompatRule::ListTypeChanged),
+            ("x-kubernetes-map-type", "granular", CompatRule::MapTypeChanged),
         ] {
             let (from, to) = (value(old, key, default), value(new, key, default));
             if from != to {
                 self.add(rule, path, format!("`{key}` changes from {from} to {to}"));
             }
         }
-        let keys = |node: Node<'_>| {
+        let keys = |node: SchemaAtPath<'_>| {
             let keys = node.schema.get("x-kubernetes-list-map-keys").unwrap_or(&Value::Null);
             let mut keys: Vec<&str> = list(keys).iter().map(text).collect();
             keys.sort_unstable();
@@ -89,7 +93,7 @@ impl Walk<'_> {
         let (from, to) = (keys(old), keys(new));
         if from != to && !from.is_empty() && !to.is_empty() {
             self.add(
-                Rule::ListTypeChanged,
+                CompatRule::ListTypeChanged,
                 path,
                 format!("the keys of its elements change from {from} to {to}"),
             );
@@ -97,8 +101,8 @@ impl Walk<'_> {
     }
 
     /// Compares remarks, and every keyword that no other function compares.
-    fn other_keywords(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
-        let value = |node: Node<'_>, key: &str| {
+    fn other_keywords(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
+        let value = |node: SchemaAtPath<'_>, key: &str| {
             node.schema.get(key).filter(|value| **value != Value::Bool(false)).cloned()
         };
         let mut keys: Vec<&String> = old.schema.keys().chain(new.schema.keys()).collect();
@@ -112,34 +116,34 @@ impl Walk<'_> {
             if matches!(key.as_str(), "description" | "title" | "example" | "externalDocs") {
                 is_described = true;
             } else {
-                self.add(Rule::KeywordChanged, path, format!("`{key}` changes"));
+                self.add(CompatRule::KeywordChanged, path, format!("`{key}` changes"));
             }
         }
         if is_described {
-            self.add(Rule::Described, path, "the description changes");
+            self.add(CompatRule::Described, path, "the description changes");
         }
     }
 
     /// Compares the fields that no schema names.
-    fn open_fields(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn open_fields(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         let any = format!("{path}.*");
         if old.keeps_unknown() && !new.keeps_unknown() {
             let text = "fields of any name are no longer kept \
                         (`x-kubernetes-preserve-unknown-fields`)";
-            self.add(Rule::OpenFieldsRemoved, &any, text);
+            self.add(CompatRule::OpenFieldsRemoved, &any, text);
         } else if let Some(others) = old.additional_properties() {
             match new.additional_properties() {
                 Some(new) => self.node(others, new, &any),
                 None if new.keeps_unknown() => {}
                 None => {
                     let text = "fields of any name are no longer kept (`additionalProperties`)";
-                    self.add(Rule::OpenFieldsRemoved, &any, text);
+                    self.add(CompatRule::OpenFieldsRemoved, &any, text);
                 }
             }
             // A name that only the new schema has covers a value that the old schema kept under
             // `additionalProperties`.
             for (name, field) in new.properties().filter(|(name, _)| old.property(name).is_none()) {
-                self.node(others, Node::of(field), &format!("{path}.{name}"));
+                self.node(others, SchemaAtPath::of(field), &format!("{path}.{name}"));
             }
         }
         if (new.keeps_unknown() && !old.keeps_unknown())
@@ -147,13 +151,13 @@ impl Walk<'_> {
                 && old.additional_properties().is_none()
                 && !old.keeps_unknown())
         {
-            self.add(Rule::OpenFieldsAdded, &any, "fields of any name are kept");
+            self.add(CompatRule::OpenFieldsAdded, &any, "fields of any name are kept");
         }
     }
 
     /// Compares the names of required fields.
-    fn required(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
-        let names = |node: Node<'_>| {
+    fn required(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
+        let names = |node: SchemaAtPath<'_>| {
             let names = node.schema.get("required").unwrap_or(&Value::Null);
             list(names).iter().map(|name| text(name).to_owned()).collect::<Vec<_>>()
         };
@@ -164,31 +168,31 @@ impl Walk<'_> {
             match default {
                 Some(default) => {
                     let text = format!("the field becomes required, and has the default {default}");
-                    self.add(Rule::RequiredWithDefault, &at, text);
+                    self.add(CompatRule::RequiredWithDefault, &at, text);
                 }
-                None => self.add(Rule::RequiredAdded, &at, "the field becomes required"),
+                None => self.add(CompatRule::RequiredAdded, &at, "the field becomes required"),
             }
         }
         for name in before.iter().filter(|name| !after.contains(name)) {
             // A removed field is named as such.
             if new.property(name).is_some() {
                 let text = "the field is no longer required";
-                self.add(Rule::RequiredRemoved, &format!("{path}.{name}"), text);
+                self.add(CompatRule::RequiredRemoved, &format!("{path}.{name}"), text);
             }
         }
     }
 
     /// Compares the named fields.
-    fn properties(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn properties(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         let added = || new.properties().filter(|(name, _)| old.property(name).is_none());
         for (name, field) in old.properties().filter(|(name, _)| !old.is_common_field(name)) {
             let below = format!("{path}.{name}");
             match new.field(name) {
-                Ok(Some(new)) => self.node(Node::of(field), new, &below),
+                Ok(Some(new)) => self.node(SchemaAtPath::of(field), new, &below),
                 Ok(None) => {
-                    if !new.is_common_field(name) && !Node::of(field).is_free() {
+                    if !new.is_common_field(name) && !SchemaAtPath::of(field).is_free() {
                         let text = "the field is kept without a schema";
-                        self.add(Rule::ConstraintRemoved, &below, text);
+                        self.add(CompatRule::ConstraintRemoved, &below, text);
                     }
                 }
                 Err(()) => {
@@ -199,7 +203,7 @@ impl Walk<'_> {
                         ),
                         None => "the field is removed".to_owned(),
                     };
-                    self.add(Rule::FieldRemoved, &below, text);
+                    self.add(CompatRule::FieldRemoved, &below, text);
                 }
             }
         }
@@ -213,55 +217,55 @@ impl Walk<'_> {
                 continue;
             }
             if old.keeps_unknown() {
-                self.described(Node::of(field), &below);
+                self.described(SchemaAtPath::of(field), &below);
             } else if !is_required(name) {
-                self.add(Rule::FieldAdded, &below, "the field is new");
+                self.add(CompatRule::FieldAdded, &below, "the field is new");
             }
         }
     }
 
     /// Adds the schema of a field that was kept without one. The constraints are ratcheted; values
     /// that are dropped, filled in, or bound to earlier values are not.
-    fn described(&mut self, field: Node<'_>, path: &str) {
+    fn described(&mut self, field: SchemaAtPath<'_>, path: &str) {
         if field.is_free() {
             return;
         }
         self.add(
-            Rule::FieldDescribed,
+            CompatRule::FieldDescribed,
             path,
             "the field, which was kept without a schema, gets one",
         );
         if field.prunes() {
             let text = "fields that the new schema does not name are no longer kept";
-            self.add(Rule::OpenFieldsRemoved, &format!("{path}.*"), text);
+            self.add(CompatRule::OpenFieldsRemoved, &format!("{path}.*"), text);
         }
         self.imposed(field, path);
     }
 
     /// Adds the defaults and the CEL rules of a schema and of all schemas below.
-    fn imposed(&mut self, field: Node<'_>, path: &str) {
+    fn imposed(&mut self, field: SchemaAtPath<'_>, path: &str) {
         let none = json!({});
-        self.default(Node::of(&none), field, path);
-        rules::compare(self, Node::of(&none), field, path);
+        self.default(SchemaAtPath::of(&none), field, path);
+        rules::compare(self, SchemaAtPath::of(&none), field, path);
         for (name, below) in field.properties() {
-            self.imposed(Node::of(below), &format!("{path}.{name}"));
+            self.imposed(SchemaAtPath::of(below), &format!("{path}.{name}"));
         }
         if let Some(others) = field.additional_properties() {
             self.imposed(others, &format!("{path}.*"));
         }
         if let Some(items) = field.schema.get("items") {
-            self.imposed(Node::of(items), &format!("{path}[]"));
+            self.imposed(SchemaAtPath::of(items), &format!("{path}[]"));
         }
     }
 
     /// Compares the constraints of the fields that the root and embedded objects have in common:
     /// the kind, its version, and the name. The rest of the metadata has no schema of a definition.
-    fn common_fields(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn common_fields(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         if !(old.is_common_field("kind") && new.is_common_field("kind")) {
             return;
         }
         let text = json!({ "type": "string" });
-        let none = Node::of(&text);
+        let none = SchemaAtPath::of(&text);
         for name in ["apiVersion", "kind"] {
             let (before, after) = (old.property(name), new.property(name));
             let (before, after) = (before.unwrap_or(none), after.unwrap_or(none));
@@ -281,31 +285,33 @@ impl Walk<'_> {
     }
 
     /// Compares whether a value is a whole object with metadata.
-    fn embedded(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn embedded(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         const KEY: &str = "x-kubernetes-embedded-resource";
         match (old.is(KEY), new.is(KEY)) {
             (true, false) => {
                 for name in COMMON_FIELDS.iter().filter(|name| new.field(name).is_err()) {
                     let text = "the field is removed";
-                    self.add(Rule::FieldRemoved, &format!("{path}.{name}"), text);
+                    self.add(CompatRule::FieldRemoved, &format!("{path}.{name}"), text);
                 }
-                self.add(Rule::EmbeddedRemoved, path, format!("`{KEY}` is removed"));
+                self.add(CompatRule::EmbeddedRemoved, path, format!("`{KEY}` is removed"));
             }
-            (false, true) => self.add(Rule::EmbeddedAdded, path, format!("`{KEY}` is new")),
+            (false, true) => self.add(CompatRule::EmbeddedAdded, path, format!("`{KEY}` is new")),
             _ => {}
         }
     }
 
     /// Compares the elements of a list.
-    fn items(&mut self, old: Node<'_>, new: Node<'_>, path: &str) {
+    fn items(&mut self, old: SchemaAtPath<'_>, new: SchemaAtPath<'_>, path: &str) {
         let Some(items) = old.schema.get("items").filter(|items| items.is_object()) else {
             return;
         };
         let below = format!("{path}[]");
         match new.schema.get("items") {
-            Some(new) => self.node(Node::of(items), Node::of(new), &below),
+            Some(new) => self.node(SchemaAtPath::of(items), SchemaAtPath::of(new), &below),
             None if new.keeps_unknown() => {}
-            None => self.add(Rule::FieldRemoved, &below, "the elements are no longer described"),
+            None => {
+                self.add(CompatRule::FieldRemoved, &below, "the elements are no longer described")
+            }
         }
     }
 }
@@ -313,9 +319,9 @@ impl Walk<'_> {
 /// Whether two schemas describe the same values.
 fn has_same_shape(old: &Value, new: &Value) -> bool {
     let mut ignored = Vec::new();
-    Walk { found: &mut ignored }.node(Node::of(old), Node::of(new), "");
+    Walk { found: &mut ignored }.node(SchemaAtPath::of(old), SchemaAtPath::of(new), "");
     ignored.iter().all(|change| {
-        change.kind == ChangeKind::Compatible && matches!(change.rule, Rule::Described)
+        change.kind == ChangeKind::Compatible && matches!(change.rule, CompatRule::Described)
     })
 }
 

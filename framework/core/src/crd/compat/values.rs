@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::node::{Node, list};
-use super::rule::Rule;
+use super::node::{SchemaAtPath, list};
+use super::rule::CompatRule;
 use super::walk::Walk;
 
 /// Bounds from below: an absent bound equals the value in the second column.
@@ -39,10 +39,15 @@ pub(super) fn is_compared(key: &str) -> bool {
 }
 
 /// Compares the constraints of the value at `path`.
-pub(super) fn compare(walk: &mut Walk<'_>, old: Node<'_>, new: Node<'_>, path: &str) {
+pub(super) fn compare(
+    walk: &mut Walk<'_>,
+    old: SchemaAtPath<'_>,
+    new: SchemaAtPath<'_>,
+    path: &str,
+) {
     match (old.is("nullable"), new.is("nullable")) {
-        (true, false) => walk.add(Rule::NullableRemoved, path, "null is no longer allowed"),
-        (false, true) => walk.add(Rule::NullableAdded, path, "null is allowed"),
+        (true, false) => walk.add(CompatRule::NullableRemoved, path, "null is no longer allowed"),
+        (false, true) => walk.add(CompatRule::NullableAdded, path, "null is allowed"),
         _ => {}
     }
     let (old, new) = (normal(old.schema), normal(new.schema));
@@ -122,19 +127,19 @@ fn choices(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Valu
     match (values(old), values(new)) {
         (None, Some(new)) => {
             let text = format!("only {} are allowed", print(&new.iter().collect::<Vec<_>>()));
-            walk.add(Rule::EnumNarrowed, path, text);
+            walk.add(CompatRule::EnumNarrowed, path, text);
         }
-        (Some(_), None) => walk.add(Rule::EnumWidened, path, "any value is allowed"),
+        (Some(_), None) => walk.add(CompatRule::EnumWidened, path, "any value is allowed"),
         (Some(old), Some(new)) => {
             let gone: Vec<&Value> = old.iter().filter(|value| !new.contains(value)).collect();
             let added: Vec<&Value> = new.iter().filter(|value| !old.contains(value)).collect();
             if !gone.is_empty() {
                 let text = format!("the value {} is removed", print(&gone));
-                walk.add(Rule::EnumNarrowed, path, text);
+                walk.add(CompatRule::EnumNarrowed, path, text);
             }
             if !added.is_empty() {
                 walk.add(
-                    Rule::EnumWidened,
+                    CompatRule::EnumWidened,
                     path,
                     format!("the value {} is allowed", print(&added)),
                 );
@@ -145,11 +150,11 @@ fn choices(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Valu
 }
 
 /// A bound: the value, and whether it is excluded.
-type Bound = (f64, bool);
+type NumberBound = (f64, bool);
 
 /// Compares bounds of numbers and sizes.
 fn bounds(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value>, path: &str) {
-    let bound = |schema: &Map<String, Value>, key: &str| -> Option<Bound> {
+    let bound = |schema: &Map<String, Value>, key: &str| -> Option<NumberBound> {
         let exclusive = match key {
             "minimum" => "exclusiveMinimum",
             "maximum" => "exclusiveMaximum",
@@ -158,17 +163,20 @@ fn bounds(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value
         let is_excluded = schema.get(exclusive) == Some(&Value::Bool(true));
         Some((schema.get(key)?.as_f64()?, is_excluded))
     };
-    let mut compare = |key: &str, before: Option<Bound>, after: Option<Bound>, sign: f64| {
+    let mut compare = |key: &str,
+                       before: Option<NumberBound>,
+                       after: Option<NumberBound>,
+                       sign: f64| {
         // Compared as bounds from below: those from above are negated.
-        let rank = |bound: Option<Bound>| {
+        let rank = |bound: Option<NumberBound>| {
             bound.map_or((f64::NEG_INFINITY, false), |(value, excluded)| (sign * value, excluded))
         };
         if rank(before) == rank(after) {
             return;
         }
         let tight = rank(after) > rank(before);
-        let rule = if tight { Rule::BoundTightened } else { Rule::BoundLoosened };
-        let print = |bound: Option<Bound>| match bound {
+        let rule = if tight { CompatRule::BoundTightened } else { CompatRule::BoundLoosened };
+        let print = |bound: Option<NumberBound>| match bound {
             None => "none".to_owned(),
             Some((value, false)) => value.to_string(),
             Some((value, true)) => format!("{value} (exclusive)"),
@@ -193,24 +201,26 @@ fn multiples(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Va
         (before, after) if before == after => {}
         (Some(before), Some(after)) if before % after == 0.0 => {
             let text = format!("`multipleOf` changes from {before} to {after}");
-            walk.add(Rule::BoundLoosened, path, text);
+            walk.add(CompatRule::BoundLoosened, path, text);
         }
         (_, Some(after)) => {
-            walk.add(Rule::BoundTightened, path, format!("`multipleOf` becomes {after}"));
+            walk.add(CompatRule::BoundTightened, path, format!("`multipleOf` becomes {after}"));
         }
-        (_, None) => walk.add(Rule::ConstraintRemoved, path, "`multipleOf` is removed"),
+        (_, None) => walk.add(CompatRule::ConstraintRemoved, path, "`multipleOf` is removed"),
     }
     let unique = |schema: &Map<String, Value>| schema.get("uniqueItems") == Some(&true.into());
     match (unique(old), unique(new)) {
-        (false, true) => walk.add(Rule::BoundTightened, path, "`uniqueItems` becomes true"),
-        (true, false) => walk.add(Rule::ConstraintRemoved, path, "`uniqueItems` is removed"),
+        (false, true) => walk.add(CompatRule::BoundTightened, path, "`uniqueItems` becomes true"),
+        (true, false) => walk.add(CompatRule::ConstraintRemoved, path, "`uniqueItems` is removed"),
         _ => {}
     }
 }
 
 /// Compares patterns and formats.
 fn patterns(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Value>, path: &str) {
-    for (key, rule) in [("pattern", Rule::PatternChanged), ("format", Rule::FormatChanged)] {
+    for (key, rule) in
+        [("pattern", CompatRule::PatternChanged), ("format", CompatRule::FormatChanged)]
+    {
         let of = |schema: &Map<String, Value>| {
             let text = schema.get(key).and_then(Value::as_str).unwrap_or_default();
             let is_free = key == "format" && FREE_FORMATS.contains(&text);
@@ -220,7 +230,7 @@ fn patterns(walk: &mut Walk<'_>, old: &Map<String, Value>, new: &Map<String, Val
             (before, after) if before == after => {}
             (before, after) if after.is_empty() => {
                 let text = format!("the {key} `{before}` is removed");
-                walk.add(Rule::ConstraintRemoved, path, text);
+                walk.add(CompatRule::ConstraintRemoved, path, text);
             }
             (before, after) if before.is_empty() => {
                 walk.add(rule, path, format!("the {key} `{after}` is new"));
@@ -247,18 +257,18 @@ fn combinations(
         match (old.get(key), new.get(key)) {
             (before, after) if before == after => {}
             (Some(_), None) => {
-                walk.add(Rule::ConstraintRemoved, path, format!("`{key}` is removed"));
+                walk.add(CompatRule::ConstraintRemoved, path, format!("`{key}` is removed"));
             }
             (Some(before), Some(after))
                 if (key == "anyOf" && contains(after, before))
                     || (key == "allOf" && contains(before, after)) =>
             {
-                walk.add(Rule::ConstraintRemoved, path, format!("`{key}` allows more"));
+                walk.add(CompatRule::ConstraintRemoved, path, format!("`{key}` allows more"));
             }
             (Some(_), Some(_)) => {
-                walk.add(Rule::CombinationChanged, path, format!("`{key}` changes"));
+                walk.add(CompatRule::CombinationChanged, path, format!("`{key}` changes"));
             }
-            (None, _) => walk.add(Rule::CombinationChanged, path, format!("`{key}` is new")),
+            (None, _) => walk.add(CompatRule::CombinationChanged, path, format!("`{key}` is new")),
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::change::DefinitionChange;
-use super::node::{Node, list, text};
-use super::rule::Rule;
+use super::node::{SchemaAtPath, list, text};
+use super::rule::CompatRule;
 use super::schema;
 
 /// Largest number of fields that a text names.
@@ -28,15 +28,19 @@ pub(super) fn compare(
             Some(same) => compare_version(name, version, same, found),
             None if version["served"] == true => {
                 let subject = format!("the served version {name}");
-                found.push(of_version(Rule::VersionRemoved, &subject, "the version is removed"));
+                found.push(of_version(
+                    CompatRule::VersionRemoved,
+                    &subject,
+                    "the version is removed",
+                ));
             }
             None if is_stored => {
                 let subject = format!("the version {name}, in which objects are stored");
                 let text = "the version, in which objects are stored, is removed";
-                found.push(of_version(Rule::VersionRemoved, &subject, text));
+                found.push(of_version(CompatRule::VersionRemoved, &subject, text));
             }
             None => found.push(of_version(
-                Rule::UnusedVersionRemoved,
+                CompatRule::UnusedVersionRemoved,
                 "",
                 "the version, which was not served, is removed",
             )),
@@ -45,7 +49,7 @@ pub(super) fn compare(
     for version in list(&new["versions"]) {
         if !list(&old["versions"]).iter().any(|old| old["name"] == version["name"]) {
             let added = "the version is new".to_owned();
-            let added = DefinitionChange::of_part(Rule::VersionAdded, String::new(), added);
+            let added = DefinitionChange::of_part(CompatRule::VersionAdded, String::new(), added);
             found.push(added.of_version(text(&version["name"])));
         }
     }
@@ -60,22 +64,26 @@ fn compare_version(name: &str, old: &Value, new: &Value, found: &mut Vec<Definit
         (true, false) => {
             let text = "the version is no longer served".to_owned();
             let subject = format!("the served version {name}");
-            found.push(DefinitionChange::of_part(Rule::VersionUnserved, subject, text));
+            found.push(DefinitionChange::of_part(CompatRule::VersionUnserved, subject, text));
         }
         (was_served, is_served) => {
             if is_served && !was_served {
                 let text = "the version is served".to_owned();
-                found.push(DefinitionChange::of_part(Rule::VersionServed, String::new(), text));
+                found.push(DefinitionChange::of_part(
+                    CompatRule::VersionServed,
+                    String::new(),
+                    text,
+                ));
             }
             compare_features(old, new, found);
             let root = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
             let (old, new) = (root(old), root(new));
-            schema::compare(Node::root(&old), Node::root(&new), found);
+            schema::compare(SchemaAtPath::root(&old), SchemaAtPath::root(&new), found);
         }
     }
     if new["deprecated"] == true && old["deprecated"] != true {
         let text = "the version is deprecated".to_owned();
-        found.push(DefinitionChange::of_part(Rule::VersionDeprecated, String::new(), text));
+        found.push(DefinitionChange::of_part(CompatRule::VersionDeprecated, String::new(), text));
     }
     for change in &mut found[before..] {
         change.version = Some(name.to_owned());
@@ -92,11 +100,16 @@ fn compare_features(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>)
         let subject = format!("the subresource {subresource}");
         match (has(old), has(new)) {
             (true, false) => {
-                add(Rule::SubresourceRemoved, subject.clone(), format!("{subject} is removed"));
+                add(
+                    CompatRule::SubresourceRemoved,
+                    subject.clone(),
+                    format!("{subject} is removed"),
+                );
             }
             (false, true) => {
                 let is_status = subresource == "status";
-                let rule = if is_status { Rule::StatusSeparated } else { Rule::ScaleAdded };
+                let rule =
+                    if is_status { CompatRule::StatusSeparated } else { CompatRule::ScaleAdded };
                 add(rule, String::new(), format!("{subject} is new"));
             }
             _ => {}
@@ -108,9 +121,9 @@ fn compare_features(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>)
         let (old, new) = (text(&old_scale[path]), text(&new_scale[path]));
         if new_scale.is_object() && !old.is_empty() && old != new {
             let text = format!("`{path}` changes from {old:?} to {new:?}");
-            add(Rule::ScaleChanged, String::new(), text);
+            add(CompatRule::ScaleChanged, String::new(), text);
         } else if old_scale.is_object() && old.is_empty() && !new.is_empty() {
-            add(Rule::ScaleAdded, String::new(), format!("`{path}` {new:?} is new"));
+            add(CompatRule::ScaleAdded, String::new(), format!("`{path}` {new:?} is new"));
         }
     }
     let selectable = |version: &Value| -> Vec<String> {
@@ -120,15 +133,15 @@ fn compare_features(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>)
     let (old_fields, new_fields) = (selectable(old), selectable(new));
     for path in old_fields.iter().filter(|path| !new_fields.contains(path)) {
         let subject = format!("the selectable field {path}");
-        add(Rule::SelectableFieldRemoved, subject.clone(), format!("{subject} is removed"));
+        add(CompatRule::SelectableFieldRemoved, subject.clone(), format!("{subject} is removed"));
     }
     for path in new_fields.iter().filter(|path| !old_fields.contains(path)) {
         let text = format!("the selectable field {path} is new");
-        add(Rule::SelectableFieldAdded, String::new(), text);
+        add(CompatRule::SelectableFieldAdded, String::new(), text);
     }
     if list(&old["additionalPrinterColumns"]) != list(&new["additionalPrinterColumns"]) {
         let text = "the columns of `kubectl get` change".to_owned();
-        add(Rule::ColumnsChanged, String::new(), text);
+        add(CompatRule::ColumnsChanged, String::new(), text);
     }
 }
 
@@ -146,18 +159,23 @@ fn compare_storage(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>) 
     let (old_schema, new_schema) = (schema(&before), schema(&after));
     let mut lost = Vec::new();
     if new["conversion"]["strategy"] != "Webhook" {
-        schema::compare(Node::root(&old_schema), Node::root(&new_schema), &mut lost);
+        schema::compare(
+            SchemaAtPath::root(&old_schema),
+            SchemaAtPath::root(&new_schema),
+            &mut lost,
+        );
     }
     let pruned = |change: &&DefinitionChange| match change.rule {
-        Rule::FieldRemoved | Rule::OpenFieldsRemoved => true,
-        Rule::FieldDescribed => !change.subject.is_empty(),
+        CompatRule::FieldRemoved | CompatRule::OpenFieldsRemoved => true,
+        CompatRule::FieldDescribed => !change.subject.is_empty(),
         _ => false,
     };
     let paths: Vec<&str> = lost.iter().filter(pruned).map(DefinitionChange::path).collect();
     let (from, to) = (text(&before["name"]), text(&after["name"]));
     let mut said = format!("the storage version changes from {from} to {to}");
     if paths.is_empty() {
-        let change = DefinitionChange::of_part(Rule::StorageVersionChanged, String::new(), said);
+        let change =
+            DefinitionChange::of_part(CompatRule::StorageVersionChanged, String::new(), said);
         return found.push(change);
     }
     let mut named = paths[..paths.len().min(MOST_NAMED)].join(", ");
@@ -166,5 +184,5 @@ fn compare_storage(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>) 
     }
     said = format!("{said}, whose schema does not have {named}");
     let lost = format!("{named} as stored in {from} (here objects are stored in {to})");
-    found.push(DefinitionChange::of_part(Rule::StorageVersionLossy, lost, said));
+    found.push(DefinitionChange::of_part(CompatRule::StorageVersionLossy, lost, said));
 }

@@ -9,12 +9,12 @@ use serde::forward_to_deserialize_any;
 
 /// Whether serde accepts an object without the field.
 pub(super) fn may_be_absent<T: DeserializeOwned>() -> bool {
-    T::deserialize(Nothing { is_null: false }).is_ok()
+    T::deserialize(AbsentValue { is_null: false }).is_ok()
 }
 
 /// Whether serde accepts null as the value.
 pub(super) fn may_be_null<T: DeserializeOwned>() -> bool {
-    T::deserialize(Nothing { is_null: true }).is_ok()
+    T::deserialize(AbsentValue { is_null: true }).is_ok()
 }
 
 /// Methods for values of a certain type: as in `serde_json`, null is no such value, whatever the
@@ -28,11 +28,11 @@ macro_rules! refuse {
 }
 
 /// The value of an absent field, as serde's derive passes it to the field's type; or null.
-struct Nothing {
+struct AbsentValue {
     is_null: bool,
 }
 
-impl<'de> Deserializer<'de> for Nothing {
+impl<'de> Deserializer<'de> for AbsentValue {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

@@ -21,9 +21,9 @@ struct Functions {
 }
 
 /// The functions of `T`.
-struct Of<T>(PhantomData<T>);
+struct TypeFunctions<T>(PhantomData<T>);
 
-impl<T: JsonSchema> Of<T> {
+impl<T: JsonSchema> TypeFunctions<T> {
     const FUNCTIONS: &'static Functions = &Functions {
         name: T::schema_name,
         id: T::schema_id,
@@ -89,7 +89,7 @@ pub(super) fn around<T: JsonSchema>(
     generator: &mut SchemaGenerator,
     container: fn(&mut SchemaGenerator) -> Schema,
 ) -> Schema {
-    by(Of::<T>::FUNCTIONS, generator, container)
+    by(TypeFunctions::<T>::FUNCTIONS, generator, container)
 }
 
 /// The part of [`around`] that is compiled once.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::keys::{Keys, SchemaNode, object_of};
 use super::merge::flatten;
-use super::shape::{Flat, Shape};
+use super::shape::{FieldSchema, Flat};
 use crate::crd::shapes::NEEDED;
 
 /// An object schema under construction.
@@ -17,12 +17,12 @@ pub struct Fields<'g> {
     is_written: bool,
     object: Map<String, Value>,
     /// The field that was added last, until the next one.
-    current: Option<Field>,
+    current: Option<PendingField>,
 }
 
 /// A field under construction.
 #[derive(Debug)]
-struct Field {
+struct PendingField {
     name: &'static str,
     is_required: bool,
     /// Whether serde refuses an object without the field, unless the field has a default.
@@ -44,12 +44,12 @@ impl<'g> Fields<'g> {
 
     /// Adds a field, required if serde refuses an object without it.
     #[must_use]
-    pub fn field(mut self, name: &'static str, shape: Shape) -> Self {
+    pub fn field(mut self, name: &'static str, shape: FieldSchema) -> Self {
         self.close();
         let node = nullable((shape.schema)(self.generator), shape);
         let is_required = self.is_written || !(shape.absent)();
         let is_needed = is_required && !self.is_written;
-        self.current = Some(Field { name, is_required, is_needed, node });
+        self.current = Some(PendingField { name, is_required, is_needed, node });
         self
     }
 
@@ -192,7 +192,7 @@ impl Keys for Fields<'_> {
     }
 }
 
-impl Shape {
+impl FieldSchema {
     /// Returns the schema of a field of a kind.
     #[must_use]
     pub fn of_root(self, generator: &mut SchemaGenerator) -> Schema {
@@ -223,7 +223,7 @@ impl Shape {
 ///
 /// Schemas of schemars mention null; the schemas of Kubernetes types, of functions and of the types
 /// in `with` do not know whether an `Option` is around them.
-fn nullable(schema: Schema, shape: Shape) -> Map<String, Value> {
+fn nullable(schema: Schema, shape: FieldSchema) -> Map<String, Value> {
     let mut node = object_of(schema);
     let restricts = |key: &String| {
         key.starts_with("x-kubernetes-")

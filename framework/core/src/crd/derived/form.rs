@@ -19,7 +19,7 @@ const DEPTH: usize = 4;
 
 /// The form of a type's values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum JsonForm {
     /// A value of another form, or of several.
     #[default]
     Any,
@@ -31,7 +31,7 @@ pub(super) enum Form {
     Nullable(Box<Self>),
 }
 
-impl Form {
+impl JsonForm {
     /// Whether nothing is known of a value that is not null.
     pub(super) fn is_any(&self) -> bool {
         match self {
@@ -43,15 +43,15 @@ impl Form {
 }
 
 /// Returns the form of the values that serde reads as `T`.
-pub(super) fn of<T: DeserializeOwned>() -> Form {
-    let form = RefCell::new(Form::Any);
-    let _ = T::deserialize(Asked { form: &form, depth: DEPTH });
+pub(super) fn of<T: DeserializeOwned>() -> JsonForm {
+    let form = RefCell::new(JsonForm::Any);
+    let _ = T::deserialize(FormRecorder { form: &form, depth: DEPTH });
     form.into_inner()
 }
 
 /// The value whose form is recorded.
-struct Asked<'a> {
-    form: &'a RefCell<Form>,
+struct FormRecorder<'a> {
+    form: &'a RefCell<JsonForm>,
     /// Lists, maps and options that may still be looked into.
     depth: usize,
 }
@@ -60,16 +60,16 @@ fn no_value<T>() -> Result<T, Error> {
     Err(Error::custom("there is no value: the form was asked for"))
 }
 
-impl Asked<'_> {
+impl FormRecorder<'_> {
     /// Records a list or a map around the form that `read` finds.
     fn record<T>(
         &self,
-        around: fn(Box<Form>) -> Form,
-        read: impl FnOnce(Inside<'_>) -> Result<T, Error>,
+        around: fn(Box<JsonForm>) -> JsonForm,
+        read: impl FnOnce(SingleElement<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let inside = RefCell::new(Form::Any);
+        let inside = RefCell::new(JsonForm::Any);
         let outcome = match self.depth.checked_sub(1) {
-            Some(depth) => read(Inside { form: &inside, depth, is_read: false }),
+            Some(depth) => read(SingleElement { form: &inside, depth, is_read: false }),
             None => no_value(),
         };
         *self.form.borrow_mut() = around(Box::new(inside.into_inner()));
@@ -77,7 +77,7 @@ impl Asked<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Asked<'_> {
+impl<'de> Deserializer<'de> for FormRecorder<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -87,11 +87,11 @@ impl<'de> Deserializer<'de> for Asked<'_> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let form = self.form;
         let outcome = match self.depth.checked_sub(1) {
-            Some(depth) => visitor.visit_some(Asked { form, depth }),
+            Some(depth) => visitor.visit_some(FormRecorder { form, depth }),
             None => no_value(),
         };
         let inner = form.take();
-        *form.borrow_mut() = Form::Nullable(Box::new(inner));
+        *form.borrow_mut() = JsonForm::Nullable(Box::new(inner));
         outcome
     }
 
@@ -104,12 +104,12 @@ impl<'de> Deserializer<'de> for Asked<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.record(Form::List, |inside| visitor.visit_seq(inside))
+        self.record(JsonForm::List, |inside| visitor.visit_seq(inside))
     }
 
     // The values of a tuple may differ in their forms.
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
-        self.record(Form::List, |_| no_value())
+        self.record(JsonForm::List, |_| no_value())
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -118,11 +118,11 @@ impl<'de> Deserializer<'de> for Asked<'_> {
         _: usize,
         _: V,
     ) -> Result<V::Value, Error> {
-        self.record(Form::List, |_| no_value())
+        self.record(JsonForm::List, |_| no_value())
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.record(Form::Map, |inside| visitor.visit_map(inside))
+        self.record(JsonForm::Map, |inside| visitor.visit_map(inside))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -131,7 +131,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
         names: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, Error> {
-        *self.form.borrow_mut() = Form::Object(names);
+        *self.form.borrow_mut() = JsonForm::Object(names);
         no_value()
     }
 
@@ -142,19 +142,19 @@ impl<'de> Deserializer<'de> for Asked<'_> {
 }
 
 /// The only value of a list or map.
-struct Inside<'a> {
-    form: &'a RefCell<Form>,
+struct SingleElement<'a> {
+    form: &'a RefCell<JsonForm>,
     depth: usize,
     is_read: bool,
 }
 
-impl Inside<'_> {
+impl SingleElement<'_> {
     fn value<'de, T: DeserializeSeed<'de>>(&self, seed: T) -> Result<T::Value, Error> {
-        seed.deserialize(Asked { form: self.form, depth: self.depth })
+        seed.deserialize(FormRecorder { form: self.form, depth: self.depth })
     }
 }
 
-impl<'de> SeqAccess<'de> for Inside<'_> {
+impl<'de> SeqAccess<'de> for SingleElement<'_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
@@ -168,7 +168,7 @@ impl<'de> SeqAccess<'de> for Inside<'_> {
     }
 }
 
-impl<'de> MapAccess<'de> for Inside<'_> {
+impl<'de> MapAccess<'de> for SingleElement<'_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -178,7 +178,7 @@ impl<'de> MapAccess<'de> for Inside<'_> {
         if std::mem::replace(&mut self.is_read, true) {
             return Ok(None);
         }
-        seed.deserialize(Key).map(Some)
+        seed.deserialize(AnyKey).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
@@ -187,7 +187,7 @@ impl<'de> MapAccess<'de> for Inside<'_> {
 }
 
 /// A key that most types of keys read.
-struct Key;
+struct AnyKey;
 
 /// Methods for keys that `serde_json` reads from the text of a key.
 macro_rules! keys {
@@ -198,7 +198,7 @@ macro_rules! keys {
     )* };
 }
 
-impl<'de> Deserializer<'de> for Key {
+impl<'de> Deserializer<'de> for AnyKey {
     type Error = Error;
 
     keys! { deserialize_any: visit_str("x") }

@@ -4,7 +4,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 
-use super::form::{self, Form};
+use super::form::{self, JsonForm};
 use crate::crd::shapes::{REFUSED, UNCHECKED, object};
 pub(super) use crate::crd::shapes::{embedded_object as embedded, int_or_string};
 
@@ -17,7 +17,7 @@ const NO_OBJECT: &str = "`embedded` is for whole Kubernetes objects: an API serv
      which this type does not have; leave the key out, or write `opaque`";
 
 /// The schema of a value whose fields have these names, if they are known.
-type Kept = fn(Option<&[&str]>, &mut SchemaGenerator) -> Schema;
+type KeptSchemaFn = fn(Option<&[&str]>, &mut SchemaGenerator) -> Schema;
 
 /// A list, replaced as a whole by server-side apply.
 fn list(items: &Schema) -> Schema {
@@ -55,13 +55,13 @@ pub(super) fn opaque_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) ->
 
 /// Any value of that form; `null` is one in a list or a map, where it could be one of the type's
 /// values. For a field, serde says whether it may be null.
-fn opaque(form: &Form, is_inside: bool, generator: &mut SchemaGenerator) -> Schema {
+fn opaque(form: &JsonForm, is_inside: bool, generator: &mut SchemaGenerator) -> Schema {
     match form {
-        Form::Nullable(form) => null_if(is_inside, opaque(form, is_inside, generator)),
-        Form::Object(_) => object(generator),
-        Form::List(items) => list(&opaque(items, true, generator)),
-        Form::Map(values) => map(&opaque(values, true, generator)),
-        Form::Any => any(is_inside),
+        JsonForm::Nullable(form) => null_if(is_inside, opaque(form, is_inside, generator)),
+        JsonForm::Object(_) => object(generator),
+        JsonForm::List(items) => list(&opaque(items, true, generator)),
+        JsonForm::Map(values) => map(&opaque(values, true, generator)),
+        JsonForm::Any => any(is_inside),
     }
 }
 
@@ -89,7 +89,7 @@ pub fn unknown(_: &mut SchemaGenerator) -> Schema {
 
 /// A whole object, or those in the list or map that serde reads as `T`.
 pub(super) fn embedded_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
-    let object: Kept = |names, generator| {
+    let object: KeptSchemaFn = |names, generator| {
         let mut schema = embedded(generator);
         let is_object = |names: &[&str]| ["apiVersion", "kind"].iter().all(|it| names.contains(it));
         if names.is_some_and(|names| !is_object(names)) {
@@ -103,23 +103,23 @@ pub(super) fn embedded_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) 
 
 /// A number or a text, or those in the list or map that serde reads as `T`.
 pub(super) fn int_or_string_of<T: DeserializeOwned>(generator: &mut SchemaGenerator) -> Schema {
-    let number: Kept = |_, generator| int_or_string(generator);
+    let number: KeptSchemaFn = |_, generator| int_or_string(generator);
     inside(&form::of::<T>(), false, (number, |_| true), generator)
 }
 
 /// The schema in lists, and in maps whose values have a form that `is_map` accepts.
 fn inside(
-    form: &Form,
+    form: &JsonForm,
     is_inside: bool,
-    (schema, is_map): (Kept, fn(&Form) -> bool),
+    (schema, is_map): (KeptSchemaFn, fn(&JsonForm) -> bool),
     generator: &mut SchemaGenerator,
 ) -> Schema {
     let mut below = |form, is_inside| inside(form, is_inside, (schema, is_map), generator);
     match form {
-        Form::Nullable(form) => null_if(is_inside, below(form, is_inside)),
-        Form::List(items) => list(&below(items, true)),
-        Form::Map(values) if is_map(values) => map(&below(values, true)),
-        Form::Object(names) => schema(Some(*names), generator),
+        JsonForm::Nullable(form) => null_if(is_inside, below(form, is_inside)),
+        JsonForm::List(items) => list(&below(items, true)),
+        JsonForm::Map(values) if is_map(values) => map(&below(values, true)),
+        JsonForm::Object(names) => schema(Some(*names), generator),
         _ => schema(None, generator),
     }
 }

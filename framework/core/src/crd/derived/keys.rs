@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::shape::Shape;
+use super::shape::FieldSchema;
 use crate::crd::schema::{EACH, OWN_FORMAT, second_type, tighten};
 
 /// Rules of the API server in CEL.
@@ -146,7 +146,7 @@ impl Keys for SchemaNode {
 }
 
 /// Begins the schema of a type that is written as another type.
-pub fn same_as(generator: &mut SchemaGenerator, shape: Shape) -> SchemaNode {
+pub fn same_as(generator: &mut SchemaGenerator, shape: FieldSchema) -> SchemaNode {
     SchemaNode(object_of((shape.schema)(generator)))
 }
 

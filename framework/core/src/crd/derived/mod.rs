@@ -33,7 +33,7 @@ pub use fields::Fields;
 pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map, unknown};
 pub use keys::{Keys, SchemaNode, same_as};
 pub use shape::{
-    Flat, FullSchema, Generic, HasSchema, Leaf, NoSchemaInside, NoSchemaItself, Of, Probe,
-    ProbeAbsence, Shape, full,
+    FieldSchema, Flat, FullSchema, Generic, HasSchema, Leaf, NoSchemaInside, NoSchemaItself, Of,
+    Probe, ProbeAbsence, full,
 };
-pub use variants::{Content, Items, Tagging, Variants};
+pub use variants::{Content, Tagging, TupleItems, Variants};

@@ -20,7 +20,7 @@ use crate::crd::schema::mark_keys;
 
 /// The schema of a field's type, and whether serde lets the field be absent or null.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct FieldSchema {
     /// The schema where the field has a separate name.
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
     /// The schema without references at the top.
@@ -31,7 +31,7 @@ pub struct Shape {
     pub(super) null: fn() -> bool,
 }
 
-impl Shape {
+impl FieldSchema {
     /// Replaces the schema by that of another type.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
@@ -98,7 +98,7 @@ impl<T: ?Sized, L: ?Sized> fmt::Debug for Of<T, L> {
 /// The schema of a type that has one.
 pub trait Probe {
     /// Returns the schema.
-    fn shape(self) -> Shape;
+    fn shape(self) -> FieldSchema;
 
     /// Returns the schema as part of the object around the field. A separate function: most fields
     /// do not need the flat schema, and are compiled faster without this function.
@@ -111,8 +111,8 @@ pub type Flat = fn(&mut SchemaGenerator) -> Schema;
 /// First: Kubernetes types, also when the feature `schemars` of `k8s-openapi` is on, whose schemas
 /// are too large and lack the list types.
 impl<T: KubernetesSchema + DeserializeOwned, L> Probe for &&&&&Of<T, L> {
-    fn shape(self) -> Shape {
-        Shape {
+    fn shape(self) -> FieldSchema {
+        FieldSchema {
             schema: T::kubernetes_schema,
             inline: T::kubernetes_schema,
             absent: ask::may_be_absent::<T>,
@@ -180,8 +180,8 @@ containers_of_std! {
 /// Second: types of std, also those of a type parameter: whether a list may be absent does not
 /// depend on the items.
 impl<T: JsonSchema + Std, L> Probe for &&&&Of<T, L> {
-    fn shape(self) -> Shape {
-        Shape { schema: T::SCHEMA, inline: T::SCHEMA, absent: T::ABSENT, null: T::ABSENT }
+    fn shape(self) -> FieldSchema {
+        FieldSchema { schema: T::SCHEMA, inline: T::SCHEMA, absent: T::ABSENT, null: T::ABSENT }
     }
 
     fn flat(self) -> Flat {
@@ -196,8 +196,8 @@ impl<T: JsonSchema + Std, L> Probe for &&&&Of<T, L> {
 
 /// Third: every type that schemars knows and serde reads.
 impl<T: JsonSchema + DeserializeOwned, L> Probe for &&&Of<T, L> {
-    fn shape(self) -> Shape {
-        Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
+    fn shape(self) -> FieldSchema {
+        FieldSchema::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
     }
 
     fn flat(self) -> Flat {
@@ -207,8 +207,8 @@ impl<T: JsonSchema + DeserializeOwned, L> Probe for &&&Of<T, L> {
 
 /// Fourth: other types of a type parameter, and types that serde only writes.
 impl<T: JsonSchema, L> Probe for &&Of<T, L> {
-    fn shape(self) -> Shape {
-        Shape::of_json::<T>(|| false, || false)
+    fn shape(self) -> FieldSchema {
+        FieldSchema::of_json::<T>(|| false, || false)
     }
 
     fn flat(self) -> Flat {
@@ -229,40 +229,44 @@ impl<T: JsonSchema> FullSchema for T {}
 
 /// Returns the shape of a Kubernetes type with all fields.
 #[must_use]
-pub fn full<T: FullSchema + DeserializeOwned>() -> Shape {
-    Shape::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
+pub fn full<T: FullSchema + DeserializeOwned>() -> FieldSchema {
+    FieldSchema::of_json::<T>(ask::may_be_absent::<T>, ask::may_be_null::<T>)
 }
 
 /// Whether serde lets a field be absent or null, and the shapes of kept values, for a field whose
 /// schema is not that of its type.
 pub trait ProbeAbsence: Sized {
     /// Returns a shape without a schema.
-    fn absence(self) -> Shape;
+    fn absence(self) -> FieldSchema;
 
     /// Returns the shape of a value that is kept and not checked.
-    fn opaque(self) -> Shape;
+    fn opaque(self) -> FieldSchema;
 
     /// Returns the shape of whole objects.
-    fn embedded(self) -> Shape;
+    fn embedded(self) -> FieldSchema;
 
     /// Returns the shape of numbers or texts.
-    fn int_or_string(self) -> Shape;
+    fn int_or_string(self) -> FieldSchema;
 }
 
 impl<T: DeserializeOwned> ProbeAbsence for &Of<T> {
-    fn absence(self) -> Shape {
-        Shape { absent: ask::may_be_absent::<T>, null: ask::may_be_null::<T>, ..unsupported() }
+    fn absence(self) -> FieldSchema {
+        FieldSchema {
+            absent: ask::may_be_absent::<T>,
+            null: ask::may_be_null::<T>,
+            ..unsupported()
+        }
     }
 
-    fn opaque(self) -> Shape {
+    fn opaque(self) -> FieldSchema {
         self.absence().by(kept::opaque_of::<T>)
     }
 
-    fn embedded(self) -> Shape {
+    fn embedded(self) -> FieldSchema {
         self.absence().by(kept::embedded_of::<T>)
     }
 
-    fn int_or_string(self) -> Shape {
+    fn int_or_string(self) -> FieldSchema {
         self.absence().by(kept::int_or_string_of::<T>)
     }
 }
@@ -287,7 +291,7 @@ pub trait NoSchemaInside {
     /// The content.
     type Inside;
     /// Never called.
-    fn shape(self) -> Shape
+    fn shape(self) -> FieldSchema
     where
         Self::Inside: HasSchema;
     /// Never called.
@@ -301,7 +305,7 @@ macro_rules! containers {
         impl<$inside> NoSchemaInside for &Of<$container> {
             type Inside = $inside;
 
-            fn shape(self) -> Shape
+            fn shape(self) -> FieldSchema
             where
                 $inside: HasSchema,
             {
@@ -330,7 +334,7 @@ pub trait NoSchemaItself {
     /// The type around it.
     type Whole;
     /// Never called.
-    fn shape(self) -> Shape
+    fn shape(self) -> FieldSchema
     where
         Self::Itself: HasSchema<Self::Whole>;
     /// Never called.
@@ -343,7 +347,7 @@ impl<T, L, A: JsonSchema> NoSchemaItself for &Of<T, Generic<L, A>> {
     type Itself = L;
     type Whole = T;
 
-    fn shape(self) -> Shape
+    fn shape(self) -> FieldSchema
     where
         L: HasSchema<T>,
     {
@@ -361,25 +365,25 @@ impl<T, L, A: JsonSchema> NoSchemaItself for &Of<T, Generic<L, A>> {
 impl<T: ?Sized, L: ?Sized> Of<T, L> {
     /// Returns the shape of a type that serde does not read.
     #[must_use]
-    pub fn absence(self) -> Shape {
+    pub fn absence(self) -> FieldSchema {
         unsupported()
     }
 
     /// As [`absence`](Self::absence), of a value that is kept and not checked.
     #[must_use]
-    pub fn opaque(self) -> Shape {
+    pub fn opaque(self) -> FieldSchema {
         unsupported().by(kept::unknown)
     }
 
     /// As [`absence`](Self::absence), of a whole object.
     #[must_use]
-    pub fn embedded(self) -> Shape {
+    pub fn embedded(self) -> FieldSchema {
         unsupported().by(kept::embedded)
     }
 
     /// As [`absence`](Self::absence), of a number or a text.
     #[must_use]
-    pub fn int_or_string(self) -> Shape {
+    pub fn int_or_string(self) -> FieldSchema {
         unsupported().by(kept::int_or_string)
     }
 }
@@ -397,7 +401,7 @@ impl<T: ?Sized, L: ?Sized> Of<T, Leaf<L>> {
 
     /// As the methods of the traits.
     #[must_use]
-    pub fn shape(self) -> Shape
+    pub fn shape(self) -> FieldSchema
     where
         L: HasSchema<T>,
     {
@@ -418,7 +422,7 @@ impl<T: ?Sized, L: ?Sized, A: ?Sized> Of<T, Generic<L, A>> {
 
     /// As the methods of the traits.
     #[must_use]
-    pub fn shape(self) -> Shape
+    pub fn shape(self) -> FieldSchema
     where
         A: HasSchema<T>,
     {
@@ -427,8 +431,8 @@ impl<T: ?Sized, L: ?Sized, A: ?Sized> Of<T, Generic<L, A>> {
 }
 
 /// The shape of a type for which an earlier impl would have been taken if the type had a schema.
-fn unsupported() -> Shape {
-    Shape {
+fn unsupported() -> FieldSchema {
+    FieldSchema {
         schema: |_| Schema::from(false),
         inline: |_| Schema::from(false),
         absent: || false,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::keys::{Keys, SchemaNode, object_of};
-use super::shape::Shape;
+use super::shape::FieldSchema;
 
 /// The place of a variant's name in JSON.
 #[derive(Clone, Copy, Debug)]
@@ -161,15 +161,15 @@ impl<'g> Content<'g> {
 
     /// One value.
     #[must_use]
-    pub fn newtype(self, shape: Shape) -> SchemaNode {
+    pub fn newtype(self, shape: FieldSchema) -> SchemaNode {
         let schema = if self.is_internal { shape.inline } else { shape.schema };
         SchemaNode(object_of(schema(self.generator)))
     }
 
     /// Several values without names.
     #[must_use]
-    pub fn tuple(self) -> Items<'g> {
-        Items { generator: self.generator, items: Vec::new(), least: None }
+    pub fn tuple(self) -> TupleItems<'g> {
+        TupleItems { generator: self.generator, items: Vec::new(), least: None }
     }
 
     /// Values with names.
@@ -181,14 +181,14 @@ impl<'g> Content<'g> {
 
 /// A tuple schema under construction.
 #[derive(Debug)]
-pub struct Items<'g> {
+pub struct TupleItems<'g> {
     generator: &'g mut SchemaGenerator,
     items: Vec<SchemaNode>,
     /// Number of values without which serde refuses a list, if they are not all.
     least: Option<usize>,
 }
 
-impl Items<'_> {
+impl TupleItems<'_> {
     /// Serde reads a list that ends here: the values behind have defaults.
     #[must_use]
     pub fn may_end(mut self) -> Self {
@@ -200,7 +200,7 @@ impl Items<'_> {
 
     /// Adds a value.
     #[must_use]
-    pub fn value(mut self, shape: Shape) -> Self {
+    pub fn value(mut self, shape: FieldSchema) -> Self {
         self.items.push(SchemaNode(object_of((shape.schema)(self.generator))));
         self
     }
@@ -227,7 +227,7 @@ impl Items<'_> {
     }
 }
 
-impl Keys for Items<'_> {
+impl Keys for TupleItems<'_> {
     fn node(&mut self) -> &mut Map<String, Value> {
         if self.items.is_empty() {
             self.items.push(SchemaNode::default());

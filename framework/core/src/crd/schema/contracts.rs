@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::super::shapes;
-use super::node::Node;
+use super::node::SchemaObject;
 
 /// Mark of an object: names that serde writes and does not read.
 pub(super) const WRITTEN: &str = "$written";
@@ -47,9 +47,9 @@ pub(super) fn compare_all(read: &mut Map<String, Value>, written: &Map<String, V
 }
 
 /// Marks the differences in the fields of an object.
-fn fields(read: &mut Node, written: &Node) {
+fn fields(read: &mut SchemaObject, written: &SchemaObject) {
     let Some(Value::Object(writes)) = written.get("properties") else { return };
-    let needs = |node: &Node, name: &str| {
+    let needs = |node: &SchemaObject, name: &str| {
         let required = node.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|found| found == name))
     };

@@ -6,10 +6,10 @@ use windlass_cel::rules::{Validator, check_definition};
 
 use super::fits::fits;
 use super::lower::Lower;
-use super::node::{Node, RULES};
+use super::node::{RULES, SchemaObject};
 
 /// Checks every default, example and list in `node`.
-pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
+pub(super) fn check(node: &SchemaObject, lower: &mut Lower<'_>) {
     if let Some(default) = node.get("default") {
         if let Err((place, message)) = fits(default, node) {
             lower.fault(&format!(
@@ -52,7 +52,7 @@ fn below(step: &str, schema: &Value, lower: &mut Lower<'_>) {
 }
 
 /// The first rule that a default breaks.
-fn broken_rule(default: &Value, node: &Node) -> Option<String> {
+fn broken_rule(default: &Value, node: &SchemaObject) -> Option<String> {
     if !has_rules(node) {
         return None;
     }
@@ -66,7 +66,7 @@ fn broken_rule(default: &Value, node: &Node) -> Option<String> {
 }
 
 /// Whether a schema has a rule.
-fn has_rules(node: &Node) -> bool {
+fn has_rules(node: &SchemaObject) -> bool {
     let below = |value: &Value| value.as_object().is_some_and(has_rules);
     let fields = node.get("properties").and_then(Value::as_object);
     node.contains_key(RULES)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::node::Node;
+use super::node::SchemaObject;
 
 /// Removes marks, moves the `enum` of nullable fields into `anyOf`, and keeps any value where there
 /// is no type.
@@ -18,7 +18,7 @@ use super::node::Node;
 /// kube-openapi), and would store `["10.0.0.1"]`, which serde cannot read. Bounds that no list has
 /// close the hole. `is_written` says that users write the field; a status comes from an operator's
 /// types, and the schema of a status stays as short as upstream's.
-pub(super) fn finish(node: &mut Node, is_written: bool) {
+pub(super) fn finish(node: &mut SchemaObject, is_written: bool) {
     node.retain(|key, _| !key.starts_with('$') && !key.starts_with("x-windlass-"));
     if node.get("nullable") == Some(&Value::Bool(true))
         && let Some(values) = node.remove("enum")
@@ -52,6 +52,6 @@ pub(super) fn finish(node: &mut Node, is_written: bool) {
 }
 
 /// Whether a schema describes texts of a format that API servers check.
-fn is_formatted_text(node: &Node) -> bool {
+fn is_formatted_text(node: &SchemaObject) -> bool {
     node.get("type").is_some_and(|name| name == "string") && node.contains_key("format")
 }

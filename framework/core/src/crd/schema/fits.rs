@@ -7,13 +7,13 @@ use windlass_cel::library::cidr::Cidr;
 use windlass_cel::library::named_format::NamedFormat;
 use windlass_cel::library::regex::Regex;
 
-use super::node::Node;
+use super::node::SchemaObject;
 
 /// Place and description of a fault.
 pub(super) type Misfit = (String, String);
 
 /// Checks `value` against `schema`; the error is the place and the fault.
-pub(super) fn fits(value: &Value, schema: &Node) -> Result<(), Misfit> {
+pub(super) fn fits(value: &Value, schema: &SchemaObject) -> Result<(), Misfit> {
     let wrong = |message: String| Err((String::new(), message));
     if value.is_null() {
         let nullable = schema.get("nullable") == Some(&Value::Bool(true));
@@ -56,7 +56,7 @@ fn is_whole(number: f64) -> bool {
 }
 
 /// Checks lengths, sizes and numbers.
-fn bounds(value: &Value, schema: &Node) -> Result<(), String> {
+fn bounds(value: &Value, schema: &SchemaObject) -> Result<(), String> {
     let size = match value {
         Value::String(text) => Some(("Length", text.chars().count())),
         Value::Array(list) => Some(("Items", list.len())),
@@ -79,7 +79,7 @@ fn bounds(value: &Value, schema: &Node) -> Result<(), String> {
 }
 
 /// Checks a number.
-fn numeric(number: f64, schema: &Node) -> Result<(), String> {
+fn numeric(number: f64, schema: &SchemaObject) -> Result<(), String> {
     let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
     let strict = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     if let Some(least) = limit("minimum")
@@ -108,7 +108,7 @@ fn numeric(number: f64, schema: &Node) -> Result<(), String> {
 }
 
 /// Checks pattern and format of a text.
-fn text(value: &Value, schema: &Node) -> Result<(), String> {
+fn text(value: &Value, schema: &SchemaObject) -> Result<(), String> {
     let Some(text) = value.as_str() else { return Ok(()) };
     let keyword = |key: &str| schema.get(key).and_then(Value::as_str);
     if let Some(pattern) = keyword("pattern")
@@ -192,7 +192,7 @@ fn is_duration(text: &str) -> bool {
 }
 
 /// Checks alternatives, which know no types.
-fn alternatives(value: &Value, schema: &Node) -> Result<(), Misfit> {
+fn alternatives(value: &Value, schema: &SchemaObject) -> Result<(), Misfit> {
     let branches = |key: &str| schema.get(key).and_then(Value::as_array).map(Vec::as_slice);
     let matches = |branch: &&Value| branch.as_object().is_none_or(|it| fits(value, it).is_ok());
     let wrong = |message: &str| Err((String::new(), message.to_owned()));
@@ -212,7 +212,7 @@ fn alternatives(value: &Value, schema: &Node) -> Result<(), Misfit> {
 }
 
 /// Checks the items of a list, or the fields of an object.
-fn children(value: &Value, schema: &Node) -> Result<(), Misfit> {
+fn children(value: &Value, schema: &SchemaObject) -> Result<(), Misfit> {
     match value {
         Value::Array(list) => {
             for (i, item) in list.iter().enumerate() {
@@ -226,7 +226,7 @@ fn children(value: &Value, schema: &Node) -> Result<(), Misfit> {
 }
 
 /// Checks the fields of an object.
-fn fields(map: &Node, schema: &Node) -> Result<(), Misfit> {
+fn fields(map: &SchemaObject, schema: &SchemaObject) -> Result<(), Misfit> {
     let properties = schema.get("properties").and_then(Value::as_object);
     // A schema without a type only adds conditions.
     let is_open =

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::lower::Lower;
-use super::node::{Node, RULES, tighten};
+use super::node::{RULES, SchemaObject, tighten};
 
 /// Formats that the API server knows; it drops others with a warning.
 ///
@@ -174,7 +174,7 @@ pub(in crate::crd) const EACH: &str = "x-windlass-each";
 const ATOMIC: &str = "x-windlass-atomic";
 
 /// The single type of a schema beside null.
-fn only_type(raw: &Node) -> Option<&str> {
+fn only_type(raw: &SchemaObject) -> Option<&str> {
     match raw.get("type")? {
         Value::String(name) => Some(name),
         Value::Array(names) => {
@@ -188,7 +188,7 @@ fn only_type(raw: &Node) -> Option<&str> {
 /// Returns the schema with lengths of a list as numbers of items, with the keywords for items
 /// moved to the items, and with the keyword by which a list or a map is atomic: a macro does not
 /// see that an alias or a newtype is a list.
-pub(super) fn lengths(raw: &Node) -> Node {
+pub(super) fn lengths(raw: &SchemaObject) -> SchemaObject {
     let mut raw = raw.clone();
     if let Some(atomic) = raw.remove(ATOMIC) {
         let is_list = only_type(&raw) == Some("array");
@@ -211,7 +211,7 @@ pub(super) fn lengths(raw: &Node) -> Node {
 }
 
 /// Copies keywords of the same meaning, and those written for Kubernetes.
-pub(super) fn copy(raw: &Node, node: &mut Node) {
+pub(super) fn copy(raw: &SchemaObject, node: &mut SchemaObject) {
     for (key, value) in raw {
         let own = key.starts_with("x-kubernetes-") || key == "nullable";
         if COPIED.contains(&key.as_str()) || own {
@@ -231,7 +231,7 @@ pub(super) fn copy(raw: &Node, node: &mut Node) {
 }
 
 /// Adds keywords to the items of a list; to those at all positions of a tuple.
-fn describe_items(list: &mut Node, each: &Node) {
+fn describe_items(list: &mut SchemaObject, each: &SchemaObject) {
     let describe = |item: &mut Value| {
         // Any value, in schemars' spelling, null among them.
         if *item == Value::Bool(true) {
@@ -253,7 +253,7 @@ fn describe_items(list: &mut Node, each: &Node) {
 
 impl Lower<'_> {
     /// Warns of keywords that restrict no value of the type.
-    pub(super) fn without_effect(&mut self, raw: &Node) {
+    pub(super) fn without_effect(&mut self, raw: &SchemaObject) {
         let name = only_type(raw);
         if raw.contains_key(EACH) {
             let found = name.unwrap_or("a value of several types");
@@ -274,7 +274,7 @@ impl Lower<'_> {
 
     /// Reports a format of values that the type does not have, which an API server would not look
     /// at.
-    pub(super) fn format(&mut self, raw: &Node) {
+    pub(super) fn format(&mut self, raw: &SchemaObject) {
         let (Some(name), Some(format)) =
             (only_type(raw), raw.get("format").and_then(Value::as_str))
         else {
@@ -294,7 +294,7 @@ impl Lower<'_> {
     }
 
     /// Reports keywords of `raw` that no API server would see.
-    pub(super) fn spelling(&mut self, raw: &Node) {
+    pub(super) fn spelling(&mut self, raw: &SchemaObject) {
         for (key, value) in raw {
             if key == RULES {
                 self.rule_keys(value);

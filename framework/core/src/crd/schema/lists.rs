@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::lower::Lower;
-use super::node::Node;
+use super::node::SchemaObject;
 
 /// Checks the list type and the map type of a node.
-pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
+pub(super) fn check(node: &SchemaObject, lower: &mut Lower<'_>) {
     let kind = text(node, "type");
     if let Some(map) = node.get("x-kubernetes-map-type") {
         expect(kind, "object", "x-kubernetes-map-type", lower);
@@ -43,12 +43,12 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
 }
 
 /// A keyword's text; empty if there is none.
-fn text<'a>(node: &'a Node, key: &str) -> &'a str {
+fn text<'a>(node: &'a SchemaObject, key: &str) -> &'a str {
     node.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The keys of a list of type `map`.
-fn keys(node: &Node) -> Vec<&str> {
+fn keys(node: &SchemaObject) -> Vec<&str> {
     let keys = node.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     keys.into_iter().flatten().filter_map(Value::as_str).collect()
 }
@@ -73,7 +73,7 @@ fn supported(keyword: &str, value: &Value, values: &[&str], lower: &mut Lower<'_
 }
 
 /// Checks that items can be compared as a whole.
-fn set(items: &Node, lower: &mut Lower<'_>) {
+fn set(items: &SchemaObject, lower: &mut Lower<'_>) {
     let must = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let list = text(items, "x-kubernetes-list-type");
     match text(items, "type") {
@@ -89,7 +89,7 @@ fn set(items: &Node, lower: &mut Lower<'_>) {
 }
 
 /// Checks that every item has the keys.
-fn map(items: &Node, keys: &[&str], lower: &mut Lower<'_>) {
+fn map(items: &SchemaObject, keys: &[&str], lower: &mut Lower<'_>) {
     if keys.is_empty() {
         lower.fault(
             "x-kubernetes-list-map-keys must not be empty if x-kubernetes-list-type is map; name the fields by \
@@ -100,7 +100,7 @@ fn map(items: &Node, keys: &[&str], lower: &mut Lower<'_>) {
         return lower
             .fault("its items must be object if parent array's x-kubernetes-list-type is map");
     }
-    let empty = Node::new();
+    let empty = SchemaObject::new();
     let properties = items.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let required = items.get("required").and_then(Value::as_array);
     for (i, key) in keys.iter().enumerate() {

@@ -9,7 +9,7 @@
 use serde_json::Value;
 
 use super::lower::{Lower, Mark};
-use super::node::{Node, RULES};
+use super::node::{RULES, SchemaObject};
 use crate::crd::shapes::{REFUSED, UNCHECKED};
 
 /// Mark of a field with a column; its value has the column's keys.
@@ -55,7 +55,7 @@ const CONDITIONS: [&str; 16] = [
 
 /// Returns the value of the mark for a type whose values have that schema before the type's own
 /// keys. Behind a reference the conditions are not known, so that all may be there.
-pub(in crate::crd) fn parsed(name: &str, schema: &Node) -> Value {
+pub(in crate::crd) fn parsed(name: &str, schema: &SchemaObject) -> Value {
     let is_there = |keyword: &&&str| schema.contains_key("$ref") || schema.contains_key(**keyword);
     let had: Vec<&str> = CONDITIONS.iter().filter(is_there).copied().collect();
     serde_json::json!({ "type": name, "had": had })
@@ -63,7 +63,7 @@ pub(in crate::crd) fn parsed(name: &str, schema: &Node) -> Value {
 
 /// Whether a schema has a condition that the type's values need not fulfil. A rule about
 /// changes says nothing about a value.
-fn is_described(schema: &Node, had: &Value) -> bool {
+fn is_described(schema: &SchemaObject, had: &Value) -> bool {
     let says = |keyword: &str| match (keyword, schema.get(keyword)) {
         (_, None) => false,
         (RULES, Some(Value::Array(rules))) => {
@@ -78,7 +78,7 @@ fn is_described(schema: &Node, had: &Value) -> bool {
 
 impl Lower<'_> {
     /// Collects the marks at the current position, and warns of names that only serde knows.
-    pub(super) fn marks(&mut self, raw: &Node) {
+    pub(super) fn marks(&mut self, raw: &SchemaObject) {
         if let Some(names) = raw.get(ALIASES) {
             self.warn(&format!(
                 "serde also reads the names {names}, which no schema can say: an API server drops or refuses them"

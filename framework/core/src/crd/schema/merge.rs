@@ -3,11 +3,16 @@
 use serde_json::{Value, json};
 
 use super::lower::Lower;
-use super::node::{Node, RULES, append, is_any, tighten};
+use super::node::{RULES, SchemaObject, append, is_any, tighten};
 
 /// Adds `other` to `node`. With `flattened`, `other` is an enum beside the fields of a struct, in
 /// which a name on both sides is a mistake; otherwise it describes the same value.
-pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flattened: bool) {
+pub(super) fn merge(
+    lower: &mut Lower<'_>,
+    node: &mut SchemaObject,
+    other: SchemaObject,
+    flattened: bool,
+) {
     // Any value beside a typed value: the type stays, and unknown fields are kept.
     if is_any(&other) && node.contains_key("type") {
         node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
@@ -36,7 +41,7 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
 }
 
 /// Moves two alternatives into `allOf`, the only place in which both can hold.
-fn both(node: &mut Node, key: &str, value: Value) {
+fn both(node: &mut SchemaObject, key: &str, value: Value) {
     let mine = node.remove(key).unwrap_or_default();
     let mut all = match node.remove("allOf") {
         Some(Value::Array(all)) => all,
@@ -47,7 +52,12 @@ fn both(node: &mut Node, key: &str, value: Value) {
 }
 
 /// Adds properties; a name on both sides is merged, or a mistake if flattened.
-fn properties(lower: &mut Lower<'_>, mine: &mut Node, theirs: Node, flattened: bool) {
+fn properties(
+    lower: &mut Lower<'_>,
+    mine: &mut SchemaObject,
+    theirs: SchemaObject,
+    flattened: bool,
+) {
     for (name, schema) in theirs {
         let Value::Object(theirs) = schema else { continue };
         match mine.get_mut(&name) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::contracts::{LEFT_OUT, UNWRITTEN, WRITTEN};
 use super::lower::Lower;
-use super::node::Node;
+use super::node::SchemaObject;
 
 /// Mark of a map whose keys serde checks by their type; the mark's value says how.
 const KEYS: &str = "x-windlass-keys";
@@ -30,7 +30,7 @@ pub(in crate::crd) fn mark_keys(schema: &mut Schema, id: &str) {
 
 impl Lower<'_> {
     /// Warns of names that serde writes and reads differently.
-    pub(super) fn contracts(&mut self, raw: &Node) {
+    pub(super) fn contracts(&mut self, raw: &SchemaObject) {
         let names = |mark: &str| match raw.get(mark) {
             Some(Value::Array(names)) => names.clone(),
             _ => Vec::new(),
@@ -55,7 +55,7 @@ impl Lower<'_> {
     }
 
     /// Warns of names that serde checks and the API server does not.
-    pub(super) fn names(&mut self, raw: &Node, named: &Node) {
+    pub(super) fn names(&mut self, raw: &SchemaObject, named: &SchemaObject) {
         if let Some(Value::String(keys)) = raw.get(KEYS) {
             self.warn(&format!("an API server does not check that the keys of a map are {keys}"));
         }
@@ -88,7 +88,7 @@ impl Lower<'_> {
 
 /// Whether this is the schema of `std::time::Duration`, whose schema allows unknown fields where
 /// `Deserialize` refuses such fields.
-pub(super) fn is_std_duration(raw: &Node) -> bool {
+pub(super) fn is_std_duration(raw: &SchemaObject) -> bool {
     let names = ["nanos", "secs"];
     let fields = raw.get("properties").and_then(Value::as_object);
     let has = |name: &&str| {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// A schema under construction: always a JSON object.
-pub(super) type Node = Map<String, Value>;
+pub(super) type SchemaObject = Map<String, Value>;
 
 /// Mark of an object that allows no other names; see `narrow`.
 pub(super) const CLOSED: &str = "$closed";
@@ -54,15 +54,15 @@ pub(super) const RULES: &str = "x-kubernetes-validations";
 pub(super) const KEEP: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// The schema of any value.
-pub(super) fn any() -> Node {
-    let mut node = Node::new();
+pub(super) fn any() -> SchemaObject {
+    let mut node = SchemaObject::new();
     node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
     node.insert("nullable".to_owned(), true.into());
     node
 }
 
 /// Whether the schema allows any value, and says nothing about it.
-pub(super) fn is_any(node: &Node) -> bool {
+pub(super) fn is_any(node: &SchemaObject) -> bool {
     let says = |key: &String| {
         CHECKS.contains(&key.as_str()) || matches!(key.as_str(), "type" | "properties" | "items")
     };
@@ -70,20 +70,20 @@ pub(super) fn is_any(node: &Node) -> bool {
 }
 
 /// Whether null is allowed.
-pub(super) fn is_nullable(node: &Node) -> bool {
+pub(super) fn is_nullable(node: &SchemaObject) -> bool {
     node.get("nullable") == Some(&Value::Bool(true))
 }
 
 /// Whether an API server takes null for an item of that schema: the server drops null from fields
 /// that are not nullable and keeps it in lists, and where there is no type the server checks an
 /// `enum` alone.
-pub(super) fn takes_null(item: &Node) -> bool {
+pub(super) fn takes_null(item: &SchemaObject) -> bool {
     let checks = ["type", "x-kubernetes-int-or-string", "enum"];
     !is_nullable(item) && !checks.iter().any(|key| item.contains_key(*key))
 }
 
 /// Removes the defaults of the fields of an object.
-pub(super) fn without_defaults(node: &mut Node) {
+pub(super) fn without_defaults(node: &mut SchemaObject) {
     if let Some(Value::Object(fields)) = node.get_mut("properties") {
         for field in fields.values_mut().filter_map(Value::as_object_mut) {
             field.remove("default");
@@ -92,12 +92,12 @@ pub(super) fn without_defaults(node: &mut Node) {
 }
 
 /// The schema of a field.
-pub(super) fn property<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
+pub(super) fn property<'a>(node: &'a SchemaObject, name: &str) -> Option<&'a SchemaObject> {
     node.get("properties")?.get(name)?.as_object()
 }
 
 /// Takes a name out of `required`.
-pub(super) fn not_required(node: &mut Node, name: &str) {
+pub(super) fn not_required(node: &mut SchemaObject, name: &str) {
     if let Some(Value::Array(required)) = node.get_mut("required") {
         required.retain(|found| found != name);
         if required.is_empty() {
@@ -111,7 +111,7 @@ pub(super) fn not_required(node: &mut Node, name: &str) {
 ///
 /// The bound of a type is mostly a bound of serde: a key on a field does not make a `NonZeroU16`
 /// of 0.
-pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> bool {
+pub(in crate::crd) fn tighten(node: &mut SchemaObject, key: &str, theirs: &Value) -> bool {
     let Some(mine) = node.get_mut(key) else { return false };
     let is_lower = match key {
         "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => true,
@@ -134,7 +134,7 @@ pub(in crate::crd) fn tighten(node: &mut Node, key: &str, theirs: &Value) -> boo
 
 /// Says the type of a node once more; `false` if it has none. Another type does not replace the
 /// type of serde: both types stay, which `merge` reports with the path.
-pub(in crate::crd) fn second_type(node: &mut Node, value: &Value) -> bool {
+pub(in crate::crd) fn second_type(node: &mut SchemaObject, value: &Value) -> bool {
     let Some(mine) = node.get("type") else { return false };
     let (old, new) = (beside_null(mine), beside_null(value));
     let is_narrower = old == ["number"] && new == ["integer"];
@@ -158,7 +158,7 @@ fn beside_null(types: &Value) -> Vec<&str> {
 }
 
 /// The conditions that hold beside those of a node.
-pub(super) fn all_of(node: &mut Node) -> &mut Value {
+pub(super) fn all_of(node: &mut SchemaObject) -> &mut Value {
     node.entry("allOf").or_insert_with(|| json!([]))
 }
 
@@ -172,7 +172,7 @@ pub(super) fn append(mine: &mut Value, theirs: Value) {
 
 /// Kind of a schema, for the union with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind<'a> {
+pub(super) enum SchemaKind<'a> {
     /// An object with fields or with values under free names.
     Object,
     /// A list.
@@ -187,9 +187,9 @@ pub(super) enum Kind<'a> {
     Any,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> SchemaKind<'a> {
     /// Reads the kind of values that a lowered schema allows.
-    pub(super) fn of(node: &'a Node) -> Self {
+    pub(super) fn of(node: &'a SchemaObject) -> Self {
         match node.get("type").and_then(Value::as_str) {
             Some("object") => Self::Object,
             Some("array") => Self::Array,

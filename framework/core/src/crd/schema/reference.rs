@@ -14,7 +14,7 @@ use super::super::kubernetes::foreign;
 use super::graph::name_of;
 use super::keywords::copy;
 use super::lower::Lower;
-use super::node::{Node, RULES, any, append, second_type, tighten};
+use super::node::{RULES, SchemaObject, any, append, second_type, tighten};
 
 /// Most places with a warning for a single type that contains itself; with more types the places
 /// multiply.
@@ -29,7 +29,7 @@ impl Lower<'_> {
     }
 
     /// Replaces a reference by the type's schema, or cuts it.
-    pub(super) fn reference(&mut self, raw: &Node, reference: &str) -> Node {
+    pub(super) fn reference(&mut self, raw: &SchemaObject, reference: &str) -> SchemaObject {
         let name = name_of(reference);
         let target = match self.definitions.get(&name) {
             Some(Value::Object(target)) => target,
@@ -91,7 +91,7 @@ impl Lower<'_> {
 
     /// Replaces a type that contains itself by a schema without checks, with a warning for each of
     /// the first places.
-    fn cut(&mut self, name: &str, target: &Node) -> Node {
+    fn cut(&mut self, name: &str, target: &SchemaObject) -> SchemaObject {
         let path = self.path().to_vec();
         let places = self.cut_types.entry(name.to_owned()).or_default();
         // A position may be translated more than once.
@@ -118,7 +118,7 @@ impl Lower<'_> {
 
 /// Adds the keywords of a field to the schema of its type; where both have a keyword, the field's
 /// wins, and lists of conditions have the elements of both.
-pub(super) fn overlay(mut node: Node, over: Node) -> Node {
+pub(super) fn overlay(mut node: SchemaObject, over: SchemaObject) -> SchemaObject {
     for (key, value) in over {
         if tighten(&mut node, &key, &value) || key == "type" && second_type(&mut node, &value) {
             continue;
@@ -150,7 +150,7 @@ pub(super) fn overlay(mut node: Node, over: Node) -> Node {
 }
 
 /// The schema of an option's type with the keywords beside it; `None` for anything but an option.
-pub(super) fn option_of(raw: &Node) -> Option<Node> {
+pub(super) fn option_of(raw: &SchemaObject) -> Option<SchemaObject> {
     let Some([first, second]) = raw.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
     else {
         return None;

@@ -9,7 +9,8 @@ use super::lower::Lower;
 use super::merge::merge;
 use super::names::is_std_duration;
 use super::node::{
-    CLOSED, NEEDED_FIELD, Node, STRUCTURAL, all_of, any, append, is_any, not_required, takes_null,
+    CLOSED, NEEDED_FIELD, STRUCTURAL, SchemaObject, all_of, any, append, is_any, not_required,
+    takes_null,
 };
 use super::reference::option_of;
 
@@ -23,7 +24,7 @@ impl Lower<'_> {
     /// Translates a schema into the structural form.
     ///
     /// `true` and anything that is no schema allow any value; `false` is an error.
-    pub(super) fn schema(&mut self, raw: &Value) -> Node {
+    pub(super) fn schema(&mut self, raw: &Value) -> SchemaObject {
         match raw {
             Value::Object(raw) => self.object(raw),
             Value::Bool(false) => {
@@ -35,7 +36,7 @@ impl Lower<'_> {
     }
 
     /// Translates the schema of a field.
-    pub(super) fn field(&mut self, step: &str, raw: &Value) -> Node {
+    pub(super) fn field(&mut self, step: &str, raw: &Value) -> SchemaObject {
         self.enter(step);
         let node = self.schema(raw);
         self.leave();
@@ -46,7 +47,7 @@ impl Lower<'_> {
     ///
     /// A reference is resolved first. The result has no keyword that structural schemas lack: those
     /// are translated, or reported.
-    pub(super) fn object(&mut self, raw: &Node) -> Node {
+    pub(super) fn object(&mut self, raw: &SchemaObject) -> SchemaObject {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             self.faults.add(format!(
@@ -72,7 +73,7 @@ impl Lower<'_> {
         self.without_effect(raw);
         self.format(raw);
         self.marks(raw);
-        let mut node = Node::new();
+        let mut node = SchemaObject::new();
         let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));
         // A schema of remarks alone allows any value.
         if raw.keys().all(|key| is_remark(key)) {
@@ -111,7 +112,7 @@ impl Lower<'_> {
     /// Translates `type`: a single type, `nullable` for null, and int-or-string.
     ///
     /// `combined` says that the schema has parts or alternatives, which then may give the type.
-    fn types(&mut self, raw: &Node, node: &mut Node, combined: bool) {
+    fn types(&mut self, raw: &SchemaObject, node: &mut SchemaObject, combined: bool) {
         let mut types: Vec<&str> = match raw.get("type") {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -152,7 +153,7 @@ impl Lower<'_> {
     }
 
     /// Translates `enum` and `const`; null among the values means nullable.
-    fn choices(&mut self, values: Vec<Value>, node: &mut Node, types: &mut Vec<&str>) {
+    fn choices(&mut self, values: Vec<Value>, node: &mut SchemaObject, types: &mut Vec<&str>) {
         let has_null = values.contains(&Value::Null);
         let values: Vec<Value> = values.into_iter().filter(|value| !value.is_null()).collect();
         if has_null {
@@ -176,7 +177,7 @@ impl Lower<'_> {
     ///
     /// JSON Schema writes an exclusive bound as a number, a structural schema as a flag beside the
     /// bound. `uint32` is unknown to the server: its maximum replaces the format.
-    fn numbers(&mut self, raw: &Node, node: &mut Node) {
+    fn numbers(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
         {
             match raw.get(exclusive) {
@@ -213,7 +214,7 @@ impl Lower<'_> {
     ///
     /// The server's regular expressions run in linear time and know less: a pattern that they
     /// cannot read is an error, in the server's words.
-    fn texts(&mut self, raw: &Node, node: &mut Node) {
+    fn texts(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         if let Some(pattern) = raw.get("pattern").and_then(Value::as_str) {
             let unknown = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
             if let Some(group) = unknown.iter().find(|group| pattern.contains(**group)) {
@@ -258,8 +259,8 @@ impl Lower<'_> {
     /// Translates `properties`, and the schemas of all other names.
     ///
     /// With both listed names and others, the others are kept without a check.
-    fn properties(&mut self, raw: &Node, node: &mut Node) {
-        let mut named = Node::new();
+    fn properties(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
+        let mut named = SchemaObject::new();
         if let Some(Value::Object(properties)) = raw.get("properties") {
             for (name, schema) in properties {
                 let mut field = self.field(name, schema);
@@ -302,7 +303,7 @@ impl Lower<'_> {
     }
 
     /// The schema of the values under unlisted names; `None` when there are none.
-    fn other_properties(&mut self, raw: &Node) -> Option<Node> {
+    fn other_properties(&mut self, raw: &SchemaObject) -> Option<SchemaObject> {
         let other = |key: &str| raw.get(key).filter(|value| **value != Value::Bool(false));
         let patterns = match raw.get("patternProperties") {
             Some(Value::Object(patterns)) => patterns.values().collect(),
@@ -323,14 +324,15 @@ impl Lower<'_> {
     }
 
     /// Translates `items`, tuples and sets.
-    fn items(&mut self, raw: &Node, node: &mut Node) {
+    fn items(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         if node.get("type").and_then(Value::as_str) != Some("array") {
             return;
         }
         // Structural schemas have a single schema for all items of a list.
         let tuple = raw.get("prefixItems").or(raw.get("items").filter(|items| items.is_array()));
         let item = if let Some(Value::Array(places)) = tuple {
-            let places: Vec<Node> = places.iter().map(|place| self.field("[]", place)).collect();
+            let places: Vec<SchemaObject> =
+                places.iter().map(|place| self.field("[]", place)).collect();
             self.places(&places)
         } else {
             match raw.get("items") {
@@ -353,7 +355,7 @@ impl Lower<'_> {
     }
 
     /// Translates `allOf`, `oneOf` and `anyOf`.
-    fn combinations(&mut self, raw: &Node, node: &mut Node) {
+    fn combinations(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         let list = |key: &str| match raw.get(key) {
             Some(Value::Array(list)) => list.as_slice(),
             _ => &[],
@@ -374,14 +376,14 @@ impl Lower<'_> {
 
     /// Translates a part of `allOf` beside `node`: a part that only adds alternatives to an object
     /// is no complete schema.
-    fn part(&mut self, raw: &Value, node: &Node) -> Node {
+    fn part(&mut self, raw: &Value, node: &SchemaObject) -> SchemaObject {
         let combination = raw
             .as_object()
             .and_then(|raw| ["oneOf", "anyOf"].into_iter().find(|key| raw.contains_key(*key)));
         match (raw, combination) {
             (Value::Object(object), Some(key)) if object.len() == 1 => match object.get(key) {
                 Some(Value::Array(branches)) => self.union(key, branches, node),
-                _ => Node::new(),
+                _ => SchemaObject::new(),
             },
             _ => self.schema(raw),
         }
@@ -409,7 +411,7 @@ fn is_remark(key: &str) -> bool {
 }
 
 /// The allowed values, if the schema lists them.
-fn choices(raw: &Node) -> Option<Vec<Value>> {
+fn choices(raw: &SchemaObject) -> Option<Vec<Value>> {
     match (raw.get("const"), raw.get("enum")) {
         (Some(value), _) => Some(vec![value.clone()]),
         (None, Some(Value::Array(values))) => Some(values.clone()),
@@ -418,7 +420,7 @@ fn choices(raw: &Node) -> Option<Vec<Value>> {
 }
 
 /// The type that keywords without `type` imply.
-fn implied_type(raw: &Node) -> Option<&'static str> {
+fn implied_type(raw: &SchemaObject) -> Option<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| raw.contains_key(*key));
     if has(&["properties", "additionalProperties", "patternProperties", "required"]) {
         Some("object")
@@ -445,7 +447,7 @@ fn type_of(value: &Value) -> &'static str {
 }
 
 /// Whether items can form a set: API servers have sets of scalars, none of them null.
-fn is_set_item(item: &Node) -> bool {
+fn is_set_item(item: &SchemaObject) -> bool {
     let scalar = matches!(
         item.get("type").and_then(Value::as_str),
         Some("string" | "integer" | "number" | "boolean")

@@ -26,22 +26,22 @@ const PART: usize = 16 << 10;
 /// The kept values of an object, by version.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(super) struct Kept(BTreeMap<String, Difference>);
+pub(super) struct KeptValues(BTreeMap<String, RoundTripDifference>);
 
 /// The difference between an object and what came back from another version.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Difference {
+struct RoundTripDifference {
     /// Hash of what came back, as the type writes it.
     of: u64,
     /// Values that differ.
-    kept: Vec<Leaf>,
+    kept: Vec<DifferingValue>,
 }
 
 /// One value that differs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Leaf {
+struct DifferingValue {
     /// Its place.
-    p: Vec<Step>,
+    p: Vec<PathStep>,
     /// Hash of what came back; absent where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     b: Option<u64>,
@@ -53,7 +53,7 @@ struct Leaf {
 /// A step of a place.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(untagged)]
-enum Step {
+enum PathStep {
     Field(String),
     Element(Element),
 }
@@ -82,13 +82,13 @@ fn is_zero(number: &usize) -> bool {
 
 /// A step in a value that is at hand.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum At<'a> {
+enum ValueStep<'a> {
     Field(&'a str),
     Element(usize),
 }
 
 /// A place in a value that is at hand, and the value that it gets.
-type Change<'a> = (Vec<At<'a>>, Option<&'a Value>);
+type ValueChange<'a> = (Vec<ValueStep<'a>>, Option<&'a Value>);
 
 /// Judgements about a restored object.
 pub(super) struct Judges<'a> {
@@ -98,7 +98,7 @@ pub(super) struct Judges<'a> {
     pub(super) is_readable: &'a dyn Fn(&Value) -> bool,
 }
 
-impl Kept {
+impl KeptValues {
     /// Takes the kept values out of the metadata of an object. Values that others spoilt are none.
     pub(super) fn take(metadata: &mut Value) -> Self {
         let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
@@ -156,7 +156,7 @@ impl Kept {
         if kept.is_empty() {
             self.0.remove(version);
         } else {
-            self.0.insert(version.to_owned(), Difference { of: hash(typed), kept });
+            self.0.insert(version.to_owned(), RoundTripDifference { of: hash(typed), kept });
         }
     }
 
@@ -183,14 +183,14 @@ impl Kept {
     }
 }
 
-impl Difference {
+impl RoundTripDifference {
     /// Returns the changes of `made` that restore the values whose places are as they were.
     fn changes<'a, 'v>(
         &'a self,
         (made, typed): (&'v Value, &'v Value),
         indexes: &mut Indexes<'v>,
-    ) -> Vec<Change<'a>> {
-        let claimed: HashSet<u64> = self.kept.iter().flat_map(Leaf::hashes).collect();
+    ) -> Vec<ValueChange<'a>> {
+        let claimed: HashSet<u64> = self.kept.iter().flat_map(DifferingValue::hashes).collect();
         let changes =
             self.kept.iter().filter_map(|leaf| leaf.change((made, typed), &claimed, indexes));
         // Anybody who writes the object may have written the annotation: it must not change its
@@ -200,17 +200,17 @@ impl Difference {
 }
 
 /// Whether a place is below one of the fields beside version, kind and metadata.
-fn is_of_body(place: &[At<'_>]) -> bool {
+fn is_of_body(place: &[ValueStep<'_>]) -> bool {
     match place.first() {
-        Some(At::Field(name)) => !matches!(*name, "apiVersion" | "kind" | "metadata"),
-        Some(At::Element(_)) | None => false,
+        Some(ValueStep::Field(name)) => !matches!(*name, "apiVersion" | "kind" | "metadata"),
+        Some(ValueStep::Element(_)) | None => false,
     }
 }
 
 /// Makes the changes that leave the object as it looks, those of one parent together if possible.
 fn in_parts(
     made: Value,
-    mut changes: Vec<Change<'_>>,
+    mut changes: Vec<ValueChange<'_>>,
     looks_same: &dyn Fn(&Value) -> bool,
 ) -> Value {
     // Each attempt copies and converts the object with what was restored: an annotation that
@@ -218,7 +218,7 @@ fn in_parts(
     let mut size = length(&made);
     let mut left = (ATTEMPTS * PART).max(size + MOST_KEPT);
     let mut result = made;
-    let mut attempt = |result: &mut Value, some: &[Change<'_>]| {
+    let mut attempt = |result: &mut Value, some: &[ValueChange<'_>]| {
         let more: usize = some.iter().filter_map(|(_, new)| *new).map(length).sum();
         let cost = (size + more).max(PART);
         if left < cost {
@@ -233,7 +233,7 @@ fn in_parts(
         }
         fits
     };
-    fn parent<'c, 'a>(change: &'c Change<'a>) -> &'c [At<'a>] {
+    fn parent<'c, 'a>(change: &'c ValueChange<'a>) -> &'c [ValueStep<'a>] {
         change.0.split_last().map_or(&[], |(_, parent)| parent)
     }
     changes.sort_by(|one, other| parent(one).cmp(parent(other)));
@@ -253,7 +253,7 @@ fn length(value: &Value) -> usize {
 }
 
 /// Returns a value with changes.
-fn changed(value: &Value, changes: &[Change<'_>]) -> Value {
+fn changed(value: &Value, changes: &[ValueChange<'_>]) -> Value {
     let mut value = value.clone();
     for (place, new) in changes {
         change(&mut value, place, *new);
@@ -261,19 +261,19 @@ fn changed(value: &Value, changes: &[Change<'_>]) -> Value {
     value
 }
 
-fn change(value: &mut Value, place: &[At<'_>], new: Option<&Value>) {
+fn change(value: &mut Value, place: &[ValueStep<'_>], new: Option<&Value>) {
     match (place, value) {
         ([], value) => *value = new.cloned().unwrap_or_default(),
-        ([At::Field(name)], Value::Object(fields)) => match new {
+        ([ValueStep::Field(name)], Value::Object(fields)) => match new {
             Some(new) => drop(fields.insert((*name).to_owned(), new.clone())),
             None => drop(fields.remove(*name)),
         },
-        ([At::Field(name), rest @ ..], Value::Object(fields)) => {
+        ([ValueStep::Field(name), rest @ ..], Value::Object(fields)) => {
             if let Some(below) = fields.get_mut(*name) {
                 change(below, rest, new);
             }
         }
-        ([At::Element(place), rest @ ..], Value::Array(list)) => {
+        ([ValueStep::Element(place), rest @ ..], Value::Array(list)) => {
             if let Some(below) = list.get_mut(*place) {
                 change(below, rest, new);
             }
@@ -282,12 +282,12 @@ fn change(value: &mut Value, place: &[At<'_>], new: Option<&Value>) {
     }
 }
 
-impl Leaf {
+impl DifferingValue {
     /// Returns the hashes of the elements on the way.
     fn hashes(&self) -> impl Iterator<Item = u64> {
         self.p.iter().filter_map(|step| match step {
-            Step::Field(_) => None,
-            Step::Element(element) => Some(element.h),
+            PathStep::Field(_) => None,
+            PathStep::Element(element) => Some(element.h),
         })
     }
 
@@ -297,25 +297,25 @@ impl Leaf {
         (made, typed): (&'v Value, &'v Value),
         claimed: &HashSet<u64>,
         indexes: &mut Indexes<'v>,
-    ) -> Option<Change<'a>> {
+    ) -> Option<ValueChange<'a>> {
         let mut place = Vec::with_capacity(self.p.len());
         let (mut here, mut typed) = (Some(made), Some(typed));
         for step in &self.p {
             // Whatever is missing on the way was removed.
             match (step, here?) {
-                (Step::Field(name), Value::Object(fields)) => {
+                (PathStep::Field(name), Value::Object(fields)) => {
                     here = fields.get(name);
                     typed = typed.and_then(|typed| typed.get(name));
-                    place.push(At::Field(name));
+                    place.push(ValueStep::Field(name));
                 }
-                (Step::Element(element), Value::Array(list)) => {
+                (PathStep::Element(element), Value::Array(list)) => {
                     // Fields that no type knows do not tell elements apart.
                     let typed_list = typed.and_then(Value::as_array);
                     let seen = typed_list.filter(|typed| typed.len() == list.len()).unwrap_or(list);
                     let found = element.find(seen, claimed, indexes)?;
                     here = list.get(found);
                     typed = seen.get(found);
-                    place.push(At::Element(found));
+                    place.push(ValueStep::Element(found));
                 }
                 _ => return None,
             }
@@ -355,8 +355,8 @@ impl Element {
 fn differences(
     (back, typed): (&Value, Option<&Value>),
     whole: &Value,
-    here: &mut Vec<Step>,
-    found: &mut Vec<Leaf>,
+    here: &mut Vec<PathStep>,
+    found: &mut Vec<DifferingValue>,
 ) {
     if back == whole {
         return;
@@ -365,7 +365,7 @@ fn differences(
         (Value::Object(back), Value::Object(whole)) => {
             let more = back.keys().filter(|name| !whole.contains_key(*name));
             for name in whole.keys().chain(more) {
-                here.push(Step::Field(name.clone()));
+                here.push(PathStep::Field(name.clone()));
                 match (back.get(name), whole.get(name)) {
                     (Some(back), Some(whole)) => {
                         let typed = typed.and_then(|typed| typed.get(name));
@@ -389,7 +389,7 @@ fn differences(
                 let r = *before;
                 *before += 1;
                 let name = name_of(back).map(ToOwned::to_owned);
-                here.push(Step::Element(Element { i, n, h, r, name }));
+                here.push(PathStep::Element(Element { i, n, h, r, name }));
                 differences((back, typed), whole, here, found);
                 here.pop();
             }
@@ -398,6 +398,6 @@ fn differences(
     }
 }
 
-fn leaf(back: Option<&Value>, whole: Option<&Value>, here: &[Step]) -> Leaf {
-    Leaf { p: here.to_vec(), b: back.map(hash), k: whole.cloned().into_iter().collect() }
+fn leaf(back: Option<&Value>, whole: Option<&Value>, here: &[PathStep]) -> DifferingValue {
+    DifferingValue { p: here.to_vec(), b: back.map(hash), k: whole.cloned().into_iter().collect() }
 }

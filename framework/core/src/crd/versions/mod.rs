@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value};
 
-use self::kept::{Judges, Kept};
+use self::kept::{Judges, KeptValues};
 pub use self::kept::{KEPT_FIELDS, MOST_KEPT};
 use self::received::Forms;
 use super::CustomResource;
@@ -91,18 +91,18 @@ impl fmt::Display for ConversionError {
 impl std::error::Error for ConversionError {}
 
 /// JSON of an object, or the reason against a conversion.
-type Converted = Result<Value, ConversionError>;
+type ConversionResult = Result<Value, ConversionError>;
 /// A function of the types: from an object and its metadata, which may be large, to another one.
-type Step = fn(&Value, &Value) -> Converted;
+type StepFn = fn(&Value, &Value) -> ConversionResult;
 
 /// One version beside the hub.
 #[derive(Clone, Copy, Debug)]
 struct Spoke {
     version: &'static str,
     /// Writes an object of the version as its type does.
-    rewrite: Step,
-    to_hub: Step,
-    from_hub: Step,
+    rewrite: StepFn,
+    to_hub: StepFn,
+    from_hub: StepFn,
 }
 
 /// The versions of a kind, and the conversion of objects between them.
@@ -119,7 +119,7 @@ struct Spoke {
 #[derive(Clone, Debug)]
 pub struct Versions {
     info: ResourceInfo,
-    rewrite: Step,
+    rewrite: StepFn,
     spokes: Vec<Spoke>,
 }
 
@@ -178,7 +178,7 @@ impl Versions {
     /// # Errors
     /// The object is not of this kind, or of an unknown version; it cannot be read by its type; a
     /// value has no equal; more than [`MOST_KEPT`] would be kept.
-    pub fn convert(&self, object: Value, to: &str) -> Converted {
+    pub fn convert(&self, object: Value, to: &str) -> ConversionResult {
         let Value::Object(mut object) = object else {
             return Err(ConversionError::new("it is no object"));
         };
@@ -191,7 +191,7 @@ impl Versions {
         }
         let mut metadata = object.remove("metadata").unwrap_or_default();
         object.retain(|name, _| name != "apiVersion" && name != "kind");
-        let mut kept = Kept::take(&mut metadata);
+        let mut kept = KeptValues::take(&mut metadata);
         // What the types see of it: neither the kept values, nor the long list of managers.
         let mut seen = metadata.clone();
         if let Some(fields) = seen.as_object_mut() {
@@ -215,7 +215,7 @@ impl Versions {
     #[doc(hidden)]
     pub fn without_kept(mut object: Value) -> Value {
         if let Some(metadata) = object.get_mut("metadata") {
-            Kept::take(metadata);
+            KeptValues::take(metadata);
         }
         object
     }
@@ -225,7 +225,7 @@ impl Versions {
     /// # Errors
     /// As [`convert`](Self::convert).
     #[doc(hidden)]
-    pub fn rewrite(&self, object: Value) -> Converted {
+    pub fn rewrite(&self, object: Value) -> ConversionResult {
         let Value::Object(fields) = &object else {
             return Err(ConversionError::new("it is no object"));
         };
@@ -267,9 +267,15 @@ impl Versions {
     }
 
     /// Converts to the hub, with what was kept of the hub; keeps what the hub cannot hold.
-    fn up(&self, object: Value, from: &str, metadata: &Value, kept: &mut Kept) -> Converted {
+    fn up(
+        &self,
+        object: Value,
+        from: &str,
+        metadata: &Value,
+        kept: &mut KeptValues,
+    ) -> ConversionResult {
         let Some(spoke) = self.spoke_of(from) else { return Ok(object) };
-        let leg = Leg {
+        let leg = HubConversion {
             names: (from, &self.info.version),
             read: spoke.rewrite,
             there: spoke.to_hub,
@@ -282,9 +288,15 @@ impl Versions {
 
     /// Converts from the hub, with what was kept of the version; keeps what the version cannot
     /// hold.
-    fn down(&self, hub: Value, to: &str, metadata: &Value, kept: &mut Kept) -> Converted {
+    fn down(
+        &self,
+        hub: Value,
+        to: &str,
+        metadata: &Value,
+        kept: &mut KeptValues,
+    ) -> ConversionResult {
         let Some(spoke) = self.spoke_of(to) else { return Ok(hub) };
-        let leg = Leg {
+        let leg = HubConversion {
             names: (&self.info.version, to),
             read: self.rewrite,
             there: spoke.from_hub,
@@ -297,22 +309,22 @@ impl Versions {
 }
 
 /// A conversion between two versions, of which one is the hub.
-struct Leg<'a> {
+struct HubConversion<'a> {
     /// The version of the object, and that of the result.
     names: (&'a str, &'a str),
     /// Writes the object as its type does.
-    read: Step,
-    there: Step,
-    back: Step,
+    read: StepFn,
+    there: StepFn,
+    back: StepFn,
     /// Writes the result as its type does.
-    write: Step,
+    write: StepFn,
     metadata: &'a Value,
 }
 
-impl Leg<'_> {
-    fn convert(&self, received: Value, kept: &mut Kept) -> Converted {
+impl HubConversion<'_> {
+    fn convert(&self, received: Value, kept: &mut KeptValues) -> ConversionResult {
         let (from, to) = self.names;
-        let call = |step: Step, object: &Value| step(object, self.metadata);
+        let call = |step: StepFn, object: &Value| step(object, self.metadata);
         let written = |object: &Value| call(self.write, object).ok();
         let typed = call(self.there, &received)?;
         let (made, bare) = {
@@ -357,7 +369,7 @@ where
 }
 
 /// Writes an object, without type and metadata.
-fn written<K: CustomResource>(object: &K) -> Converted {
+fn written<K: CustomResource>(object: &K) -> ConversionResult {
     let mut value = serde_json::to_value(object)
         .map_err(|error| ConversionError::new(format_args!("it cannot be written: {error}")))?;
     if let Value::Object(fields) = &mut value {
@@ -369,14 +381,14 @@ fn written<K: CustomResource>(object: &K) -> Converted {
     Ok(value)
 }
 
-fn rewritten<K>(object: &Value, metadata: &Value) -> Converted
+fn rewritten<K>(object: &Value, metadata: &Value) -> ConversionResult
 where
     K: CustomResource + DeserializeOwned,
 {
     written(&read::<K>(object, metadata)?)
 }
 
-fn to_hub<H, S>(object: &Value, metadata: &Value) -> Converted
+fn to_hub<H, S>(object: &Value, metadata: &Value) -> ConversionResult
 where
     H: CustomResource,
     S: CustomResource + DeserializeOwned + Convertible<Hub = H>,
@@ -384,7 +396,7 @@ where
     written(&read::<S>(object, metadata)?.to_hub()?)
 }
 
-fn from_hub<H, S>(object: &Value, metadata: &Value) -> Converted
+fn from_hub<H, S>(object: &Value, metadata: &Value) -> ConversionResult
 where
     H: CustomResource + DeserializeOwned,
     S: CustomResource + Convertible<Hub = H>,

@@ -20,7 +20,7 @@ pub use leaf::{
     OfAnyClass, ReadsAs, Replicas, ScalarClass, SelectorText, reads, replicas, scalar,
     selector_text,
 };
-pub use names::{Declared, FieldSource, Name, Probed, TypeOf, Undeclared};
+pub use names::{Declared, FieldSource, JsonName, Probed, TypeOf, Undeclared};
 pub use segment::Segment;
 pub(crate) use segment::{json_path, parsed};
 pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, SameAs, Walk};

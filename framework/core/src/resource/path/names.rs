@@ -15,7 +15,7 @@ use super::short_name;
 
 /// Name of a field in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Name {
+pub enum JsonName {
     /// The field stands under this name.
     Named(&'static str),
     /// The fields of the field's value take the place of the field.
@@ -24,7 +24,7 @@ pub enum Name {
 
 /// Function from the identifier of a field to the field's name in JSON; the error gives the reason
 /// for a missing name.
-pub type FieldSource = fn(&'static str) -> Result<Name, String>;
+pub type FieldSource = fn(&'static str) -> Result<JsonName, String>;
 
 /// A type without a value of that type.
 pub struct TypeOf<T>(PhantomData<fn() -> T>);
@@ -59,8 +59,8 @@ impl<T: FieldNames> Declared for &&TypeOf<T> {
         |rust| {
             let known = T::FIELDS.iter().find(|field| field.rust == rust);
             match known {
-                Some(field) if field.flattened => Ok(Name::Flattened),
-                Some(field) => Ok(Name::Named(field.json)),
+                Some(field) if field.flattened => Ok(JsonName::Flattened),
+                Some(field) => Ok(JsonName::Named(field.json)),
                 None => Err(format!(
                     "`{rust}` of `{}` is not written to JSON: serde skips it, or it is a field of a type \
                      behind a `Deref`",
@@ -80,14 +80,15 @@ pub trait Probed {
 impl<T: DeserializeOwned> Probed for &TypeOf<T> {
     fn field_source(&self) -> FieldSource {
         |rust| {
-            let names = T::deserialize(Probe).err().and_then(|Expected(names)| names);
+            let names =
+                T::deserialize(StructNameFinder).err().and_then(|ExpectedNames(names)| names);
             let Some(names) = names else { return Err(no_names::<T>(rust)) };
             let mut fitting = names.iter().filter(|name| folded(name) == folded(rust));
             match (fitting.next(), fitting.next()) {
-                (Some(name), None) => Ok(Name::Named(name)),
+                (Some(name), None) => Ok(JsonName::Named(name)),
                 // The exact name wins over an alias that differs by case.
                 (Some(_), Some(_)) if names.contains(&rust) => {
-                    Ok(Name::Named(names.iter().find(|name| **name == rust).unwrap_or(&"")))
+                    Ok(JsonName::Named(names.iter().find(|name| **name == rust).unwrap_or(&"")))
                 }
                 _ => Err(format!(
                     "none of the names that serde knows of `{}` ({}) is clearly that of the field \
@@ -128,36 +129,36 @@ fn folded(name: &str) -> String {
 }
 
 /// A deserializer that fails with the names of the struct that was asked for.
-struct Probe;
+struct StructNameFinder;
 
 /// The names; `None` if something else than a struct was asked for.
-struct Expected(Option<&'static [&'static str]>);
+struct ExpectedNames(Option<&'static [&'static str]>);
 
-impl fmt::Debug for Expected {
+impl fmt::Debug for ExpectedNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for ExpectedNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a probe holds no value")
     }
 }
 
-impl std::error::Error for Expected {}
+impl std::error::Error for ExpectedNames {}
 
-impl serde::de::Error for Expected {
+impl serde::de::Error for ExpectedNames {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self(None)
     }
 }
 
-impl<'de> Deserializer<'de> for Probe {
-    type Error = Expected;
+impl<'de> Deserializer<'de> for StructNameFinder {
+    type Error = ExpectedNames;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Expected> {
-        Err(Expected(None))
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ExpectedNames> {
+        Err(ExpectedNames(None))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -165,8 +166,8 @@ impl<'de> Deserializer<'de> for Probe {
         _: &'static str,
         fields: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Expected> {
-        Err(Expected(Some(fields)))
+    ) -> Result<V::Value, ExpectedNames> {
+        Err(ExpectedNames(Some(fields)))
     }
 
     // A newtype is written as the content.
@@ -174,7 +175,7 @@ impl<'de> Deserializer<'de> for Probe {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Expected> {
+    ) -> Result<V::Value, ExpectedNames> {
         visitor.visit_newtype_struct(self)
     }
 

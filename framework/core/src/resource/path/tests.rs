@@ -179,12 +179,13 @@ struct Moded {
 
 #[test]
 fn a_selector_has_a_variant_by_its_name_in_json_and_refuses_what_is_no_scalar() {
-    let mode: FieldPath<Moded, Mode> =
-        FieldPath::of(|walk| walk.field(|_| Ok(Name::Named("mode")), "mode", |_| &Mode::VerySlow));
+    let mode: FieldPath<Moded, Mode> = FieldPath::of(|walk| {
+        walk.field(|_| Ok(JsonName::Named("mode")), "mode", |_| &Mode::VerySlow)
+    });
     assert_eq!(mode.equals(Mode::VerySlow).unwrap(), "mode=very-slow");
     static NUMBERS: Vec<i32> = Vec::new();
     let list: FieldPath<Moded, Vec<i32>> =
-        FieldPath::of(|walk| walk.field(|_| Ok(Name::Named("mode")), "mode", |_| &NUMBERS));
+        FieldPath::of(|walk| walk.field(|_| Ok(JsonName::Named("mode")), "mode", |_| &NUMBERS));
     let error = list.equals([1]).unwrap_err().to_string();
     assert!(error.contains("`.mode`") && error.contains("no text, number or boolean"), "{error}");
     assert_eq!(Moded { mode: String::new() }.mode, "");

@@ -6,18 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Segment;
-use super::names::{FieldSource, Name, TypeOf};
+use super::names::{FieldSource, JsonName, TypeOf};
 
 /// The values that a path has reached, or only their type.
 pub struct Walk<'a, T> {
-    found: Found<'a, T>,
+    found: FoundValues<'a, T>,
     /// The names on the way, or the reason for a missing name; `None` unless the caller wants
     /// names.
     names: Option<Box<Result<Vec<Segment>, String>>>,
 }
 
 /// References to values; a list only if the path passes one.
-enum Found<'a, T> {
+enum FoundValues<'a, T> {
     Nothing,
     One(&'a T),
     Many(Vec<&'a T>),
@@ -32,12 +32,12 @@ impl<T> fmt::Debug for Walk<'_, T> {
 impl<'a, T> Walk<'a, T> {
     /// Begins at an object.
     pub fn of(object: &'a T) -> Self {
-        Self { found: Found::One(object), names: None }
+        Self { found: FoundValues::One(object), names: None }
     }
 
     /// Begins without an object, and collects names.
     pub fn types() -> Self {
-        Self { found: Found::Nothing, names: Some(Box::new(Ok(Vec::new()))) }
+        Self { found: FoundValues::Nothing, names: Some(Box::new(Ok(Vec::new()))) }
     }
 
     /// The type at which the walk is.
@@ -54,8 +54,8 @@ impl<'a, T> Walk<'a, T> {
     ) -> R::Walk {
         let name = || {
             source(rust).map(|name| match name {
-                Name::Named(name) => Some(Segment::Field(name.to_owned())),
-                Name::Flattened => None,
+                JsonName::Named(name) => Some(Segment::Field(name.to_owned())),
+                JsonName::Flattened => None,
             })
         };
         R::walk(self.named(name).mapped(|value| get(value).reference()))
@@ -118,9 +118,9 @@ impl<'a, T> Walk<'a, T> {
     /// Returns the values.
     pub fn into_values(self) -> Vec<&'a T> {
         match self.found {
-            Found::Nothing => Vec::new(),
-            Found::One(value) => vec![value],
-            Found::Many(values) => values,
+            FoundValues::Nothing => Vec::new(),
+            FoundValues::One(value) => vec![value],
+            FoundValues::Many(values) => values,
         }
     }
 
@@ -130,9 +130,9 @@ impl<'a, T> Walk<'a, T> {
         T: PartialEq,
     {
         match (&self.found, &other.found) {
-            (Found::Nothing, Found::Nothing) => true,
-            (Found::One(one), Found::One(other)) => one == other,
-            (Found::Many(these), Found::Many(others)) => these == others,
+            (FoundValues::Nothing, FoundValues::Nothing) => true,
+            (FoundValues::One(one), FoundValues::One(other)) => one == other,
+            (FoundValues::Many(these), FoundValues::Many(others)) => these == others,
             _ => false,
         }
     }
@@ -140,9 +140,9 @@ impl<'a, T> Walk<'a, T> {
     /// Calls `each` with the values.
     pub fn for_each(self, mut each: impl FnMut(&'a T)) {
         match self.found {
-            Found::Nothing => {}
-            Found::One(value) => each(value),
-            Found::Many(values) => values.into_iter().for_each(each),
+            FoundValues::Nothing => {}
+            FoundValues::One(value) => each(value),
+            FoundValues::Many(values) => values.into_iter().for_each(each),
         }
     }
 
@@ -169,27 +169,31 @@ impl<'a, T> Walk<'a, T> {
 
     fn mapped<U>(self, get: impl Fn(&'a T) -> &'a U) -> Walk<'a, U> {
         let found = match self.found {
-            Found::Nothing => Found::Nothing,
-            Found::One(value) => Found::One(get(value)),
-            Found::Many(values) => Found::Many(values.into_iter().map(get).collect()),
+            FoundValues::Nothing => FoundValues::Nothing,
+            FoundValues::One(value) => FoundValues::One(get(value)),
+            FoundValues::Many(values) => FoundValues::Many(values.into_iter().map(get).collect()),
         };
         Walk { found, names: self.names }
     }
 
     fn optional<U>(self, get: impl Fn(&'a T) -> Option<&'a U>) -> Walk<'a, U> {
         let found = match self.found {
-            Found::Nothing => Found::Nothing,
-            Found::One(value) => get(value).map_or(Found::Nothing, Found::One),
-            Found::Many(values) => Found::Many(values.into_iter().filter_map(get).collect()),
+            FoundValues::Nothing => FoundValues::Nothing,
+            FoundValues::One(value) => get(value).map_or(FoundValues::Nothing, FoundValues::One),
+            FoundValues::Many(values) => {
+                FoundValues::Many(values.into_iter().filter_map(get).collect())
+            }
         };
         Walk { found, names: self.names }
     }
 
     fn several<U>(self, get: impl Fn(&'a T) -> Vec<&'a U>) -> Walk<'a, U> {
         let found = match self.found {
-            Found::Nothing => Found::Nothing,
-            Found::One(value) => Found::Many(get(value)),
-            Found::Many(values) => Found::Many(values.into_iter().flat_map(get).collect()),
+            FoundValues::Nothing => FoundValues::Nothing,
+            FoundValues::One(value) => FoundValues::Many(get(value)),
+            FoundValues::Many(values) => {
+                FoundValues::Many(values.into_iter().flat_map(get).collect())
+            }
         };
         Walk { found, names: self.names }
     }

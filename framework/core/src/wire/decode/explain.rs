@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::node::{Fault, Node};
+use super::node::{NodeError, ValueNode};
 use super::times;
 
 /// The reason for which JSON does not decode. The texts contain no value.
@@ -88,8 +88,8 @@ fn bring_near(value: &mut Value) {
 /// be shown.
 fn fault<T: DeserializeOwned>(value: &Value) -> Option<Undecodable> {
     // The type's own code runs a second time, and may panic.
-    let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(Node(value)).err()));
-    let Fault { mut path, reason } = decoded.ok()??;
+    let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(ValueNode(value)).err()));
+    let NodeError { mut path, reason } = decoded.ok()??;
     // Steps were added from the value up.
     path.reverse();
     let reason = reason?;

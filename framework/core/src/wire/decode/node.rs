@@ -19,14 +19,14 @@ const PRIVATE: &str = "$serde_json::private";
 
 /// The error type, which keeps only the parts that come from the type.
 #[derive(Debug, Default)]
-pub(super) struct Fault {
+pub(super) struct NodeError {
     /// Steps from the value up to the root.
     pub(super) path: Vec<String>,
     /// `None` when the deserializer itself ended the attempt.
     pub(super) reason: Option<String>,
 }
 
-impl Fault {
+impl NodeError {
     /// Creates an error at the present value.
     fn new(reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..Self::default() }
@@ -39,13 +39,13 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.reason.as_deref().unwrap_or_default())
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for NodeError {}
 
 /// Names the kind of a value, without the value.
 fn kind_of(unexpected: &Unexpected<'_>) -> &'static str {
@@ -70,7 +70,7 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-impl de::Error for Fault {
+impl de::Error for NodeError {
     fn custom<T: fmt::Display>(_: T) -> Self {
         // The text is dropped, because it may quote the value.
         Self::new("a value that its type refuses")
@@ -107,11 +107,11 @@ impl de::Error for Fault {
 
 /// A value to be decoded.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'de>(pub(super) &'de Value);
+pub(super) struct ValueNode<'de>(pub(super) &'de Value);
 
-impl<'de> Node<'de> {
+impl<'de> ValueNode<'de> {
     /// Passes the value to the visitor as its own type.
-    fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -127,7 +127,7 @@ impl<'de> Node<'de> {
     }
 
     /// Passes the members of an object to the visitor.
-    fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match self.0 {
             Value::Object(members) => visitor.visit_map(NodeMembers::of(members)),
             _ => self.any(visitor),
@@ -135,29 +135,29 @@ impl<'de> Node<'de> {
     }
 
     /// Passes the items of a list to the visitor.
-    fn list<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn list<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         let Value::Array(items) = self.0 else { return self.any(visitor) };
-        let mut items = Items { left: items.iter(), at: 0 };
+        let mut items = ItemAccess { left: items.iter(), at: 0 };
         let value = visitor.visit_seq(&mut items)?;
         if items.left.len() == 0 {
             return Ok(value);
         }
         // As in `serde_json`: a tuple has to take all items.
-        Err(Fault::new("invalid length, expected fewer items"))
+        Err(NodeError::new("invalid length, expected fewer items"))
     }
 }
 
 /// Methods that forward to `$as`.
 macro_rules! alike {
     ($as:ident: $($method:ident($($name:ident: $type:ty),*))*) => {
-        $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Fault> {
+        $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, NodeError> {
             self.$as(visitor)
         })*
     };
 }
 
-impl<'de> Deserializer<'de> for Node<'de> {
-    type Error = Fault;
+impl<'de> Deserializer<'de> for ValueNode<'de> {
+    type Error = NodeError;
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
@@ -173,15 +173,15 @@ impl<'de> Deserializer<'de> for Node<'de> {
         deserialize_struct(_name: &'static str, _fields: &'static [&'static str])
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         self.any(visitor)
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         visitor.visit_unit()
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match self.0 {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -192,10 +192,10 @@ impl<'de> Deserializer<'de> for Node<'de> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         if name.starts_with(PRIVATE) {
             // Such types need the text of the value, which a parsed value has lost.
-            return Err(Fault::default());
+            return Err(NodeError::default());
         }
         visitor.visit_newtype_struct(self)
     }
@@ -205,7 +205,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         match self.0 {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
             // An externally tagged variant: its name is the only member.
@@ -213,31 +213,31 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 visitor.visit_enum(MapAccessDeserializer::new(NodeMembers::of(members)))
             }
             // An enum is written as an object with the variant as its only member.
-            Value::Object(_) => Err(Fault::new("invalid value: object, expected one member")),
+            Value::Object(_) => Err(NodeError::new("invalid value: object, expected one member")),
             _ => self.any(visitor),
         }
     }
 }
 
 /// The items of a list.
-struct Items<'de> {
+struct ItemAccess<'de> {
     /// Items that were not read yet.
     left: std::slice::Iter<'de, Value>,
     /// Index of the next item, for the path.
     at: usize,
 }
 
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = Fault;
+impl<'de> SeqAccess<'de> for ItemAccess<'de> {
+    type Error = NodeError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, Fault> {
+    ) -> Result<Option<S::Value>, NodeError> {
         let Some(value) = self.left.next() else { return Ok(None) };
         let at = self.at;
         self.at += 1;
-        let item = seed.deserialize(Node(value));
+        let item = seed.deserialize(ValueNode(value));
         item.map(Some).map_err(|fault| fault.below(format!("[{at}]")))
     }
 
@@ -262,27 +262,27 @@ impl<'de> NodeMembers<'de> {
 }
 
 impl<'de> MapAccess<'de> for NodeMembers<'de> {
-    type Error = Fault;
+    type Error = NodeError;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, Fault> {
+    ) -> Result<Option<S::Value>, NodeError> {
         let Some((name, value)) = self.left.next() else { return Ok(None) };
         let name = name.as_str();
         let is_field = Cell::new(false);
-        let key = seed.deserialize(Name(name, &is_field)).map(Some);
+        let key = seed.deserialize(MemberKey(name, &is_field)).map(Some);
         // A field's name comes from the type and may be shown; a map's key is data.
         self.next = Some((Some(name).filter(|_| is_field.get()), value));
         // An error in a field's name concerns the struct, so the path ends there.
         key.map_err(|fault| if is_field.get() { fault } else { fault.below(".*") })
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, NodeError> {
         // A type that asks for a value before the name: a fault of the type, without further
         // knowledge.
-        let Some((name, value)) = self.next.take() else { return Err(Fault::default()) };
-        let read = seed.deserialize(Node(value));
+        let Some((name, value)) = self.next.take() else { return Err(NodeError::default()) };
+        let read = seed.deserialize(ValueNode(value));
         read.map_err(|fault| fault.below(format!(".{}", name.unwrap_or("*"))))
     }
 }
@@ -290,7 +290,7 @@ impl<'de> MapAccess<'de> for NodeMembers<'de> {
 /// Methods that read a member's name as a number, as `serde_json` does for maps with such keys.
 macro_rules! as_number {
     ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
             match (self.0.parse(), self.0.parse()) {
                 (Ok(number), _) => visitor.visit_u64(number),
                 (_, Ok(number)) => visitor.visit_i64(number),
@@ -302,16 +302,16 @@ macro_rules! as_number {
 
 /// The name of a member, which may be read as a number. The name stands for a field or variant when
 /// read as an identifier; maps read their keys as their own type.
-struct Name<'de, 'a>(&'de str, &'a Cell<bool>);
+struct MemberKey<'de, 'a>(&'de str, &'a Cell<bool>);
 
-impl<'de> Deserializer<'de> for Name<'de, '_> {
-    type Error = Fault;
+impl<'de> Deserializer<'de> for MemberKey<'de, '_> {
+    type Error = NodeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         visitor.visit_borrowed_str(self.0)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         visitor.visit_some(self)
     }
 
@@ -319,7 +319,7 @@ impl<'de> Deserializer<'de> for Name<'de, '_> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -328,16 +328,16 @@ impl<'de> Deserializer<'de> for Name<'de, '_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, NodeError> {
         visitor.visit_enum(BorrowedStrDeserializer::new(self.0))
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         self.1.set(true);
         visitor.visit_borrowed_str(self.0)
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match self.0 {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),

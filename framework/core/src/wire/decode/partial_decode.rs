@@ -28,7 +28,7 @@ const DEPTH: u8 = 16;
 pub(crate) fn decoded<T: DeserializeOwned>(text: &str) -> Option<T> {
     let odd = &Cell::new(false);
     let start = skip_space(text.as_bytes(), 0);
-    let mut value = Value { text, odd, start, end: None, depth: DEPTH };
+    let mut value = PartialValue { text, odd, start, end: None, depth: DEPTH };
     let decoded = T::deserialize(&mut value).ok()?;
     let end = value.end()?;
     // The type may have tolerated an error of this deserializer that `serde_json` would not have
@@ -38,7 +38,7 @@ pub(crate) fn decoded<T: DeserializeOwned>(text: &str) -> Option<T> {
 }
 
 /// A value that begins at `start`; the end is known once the value was read or skipped.
-struct Value<'de> {
+struct PartialValue<'de> {
     /// The text that contains the value.
     text: &'de str,
     /// Set when input is given up that `serde_json` may be able to read.
@@ -51,7 +51,7 @@ struct Value<'de> {
     depth: u8,
 }
 
-impl<'de> Value<'de> {
+impl<'de> PartialValue<'de> {
     /// Returns the end of the value; scans for the end if the value was not read yet.
     fn end(&mut self) -> Option<usize> {
         if self.end.is_none() {
@@ -115,7 +115,7 @@ macro_rules! by_serde_json {
     };
 }
 
-impl<'de> Deserializer<'de> for &mut Value<'de> {
+impl<'de> Deserializer<'de> for &mut PartialValue<'de> {
     type Error = PartialDecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PartialDecodeError> {
@@ -178,7 +178,7 @@ impl<'de> Deserializer<'de> for &mut Value<'de> {
 struct TextMembers<'de> {
     /// The text from the opening brace on.
     text: &'de str,
-    /// As in [`Value`].
+    /// As in [`PartialValue`].
     odd: &'de Cell<bool>,
     /// Position between the members.
     cursor: Cursor<'de>,
@@ -216,7 +216,7 @@ impl<'de> MapAccess<'de> for &mut TextMembers<'de> {
     ) -> Result<S::Value, PartialDecodeError> {
         let odd = self.odd;
         let start = self.next.take().ok_or_else(|| unusual(odd))?;
-        let mut value = Value { text: self.text, odd, start, end: None, depth: self.depth };
+        let mut value = PartialValue { text: self.text, odd, start, end: None, depth: self.depth };
         let read = seed.deserialize(&mut value)?;
         self.cursor.skip_to(value.end().ok_or_else(|| unusual(odd))?);
         Ok(read)

@@ -17,7 +17,7 @@ pub enum RawItem<'a> {
 
 /// Bytes that were carried over from earlier reads.
 #[derive(Debug, Default)]
-pub(crate) struct Carry {
+pub(crate) struct CarriedBytes {
     /// The bytes; the buffer's capacity is reused for the next piece.
     bytes: Vec<u8>,
     /// Largest piece that is kept whole, in bytes.
@@ -26,7 +26,7 @@ pub(crate) struct Carry {
     too_large: bool,
 }
 
-impl Carry {
+impl CarriedBytes {
     /// Creates an empty buffer, which allocates nothing yet.
     pub(crate) fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit, too_large: false }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_carry_never_holds_more_than_its_limit() {
-        let mut carry = Carry::new(1000);
+        let mut carry = CarriedBytes::new(1000);
         for size in 1..60 {
             carry.extend(&vec![b'x'; size]);
             assert!(carry.bytes.capacity() <= 1000, "{} bytes", carry.bytes.capacity());
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_came_in_one_piece_is_not_copied() {
         let piece = vec![b'x'; KEPT_BEGINNING + 7];
-        let mut carry = Carry::new(KEPT_BEGINNING);
+        let mut carry = CarriedBytes::new(KEPT_BEGINNING);
         let whole = carry.complete(&piece[..5]);
         assert!(matches!(whole, RawItem::Whole(bytes) if bytes.as_ptr() == piece.as_ptr()));
         let RawItem::TooLarge(part) = carry.complete(&piece) else { panic!("it is too large") };
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn with_a_limit_of_nothing_everything_is_too_large() {
-        let mut carry = Carry::new(0);
+        let mut carry = CarriedBytes::new(0);
         carry.extend(b"x");
         assert!(!carry.is_empty());
         assert_eq!(carry.complete(b""), RawItem::TooLarge(b""));

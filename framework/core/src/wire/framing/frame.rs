@@ -9,7 +9,7 @@
 
 use memchr::memchr;
 
-use super::carry::{Carry, MAX_PIECE, RawItem};
+use super::carry::{CarriedBytes, MAX_PIECE, RawItem};
 use crate::error::ApiStatus;
 use crate::wire::metadata_scan::MetadataScan;
 use crate::wire::scanner::members::{members, text, value_at_plain_path};
@@ -264,7 +264,7 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
 #[derive(Debug)]
 pub struct FrameDecoder {
     /// Beginning of the frame that has not ended.
-    carry: Carry,
+    carry: CarriedBytes,
 }
 
 impl Default for FrameDecoder {
@@ -281,7 +281,7 @@ impl FrameDecoder {
 
     /// Creates a decoder for frames of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
-        Self { carry: Carry::new(limit) }
+        Self { carry: CarriedBytes::new(limit) }
     }
 
     /// Returns the largest size of a frame that is delivered whole, in bytes.

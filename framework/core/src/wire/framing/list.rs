@@ -1,6 +1,6 @@
 //! Splitting of a LIST body into items during the transfer; holds at most one unfinished item.
 
-use super::carry::{Carry, RawItem};
+use super::carry::{CarriedBytes, RawItem};
 use crate::wire::scanner::members::{text, value_at_plain_path};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
@@ -42,7 +42,7 @@ enum SplitterState {
 
 /// The member of the list whose value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum ListMember {
     /// `items`, whose elements are split.
     Items,
     /// `metadata`, with the version and the continue token.
@@ -57,11 +57,11 @@ pub struct ListSplitter {
     /// The token that comes next.
     at: SplitterState,
     /// The member whose value comes next, or is being read.
-    field: Field,
+    field: ListMember,
     /// Scan of the name or value that has begun; `None` between values.
     scan: Option<ValueScan>,
     /// Bytes of a name or value that earlier pieces began.
-    carry: Carry,
+    carry: CarriedBytes,
     /// The members that were read so far.
     meta: ListMeta,
     /// Whether `items` has come, null included: without `items` the body is no list.
@@ -79,9 +79,9 @@ impl ListSplitter {
     pub fn with_limit(limit: usize) -> Self {
         Self {
             at: SplitterState::Start,
-            field: Field::Other,
+            field: ListMember::Other,
             scan: None,
-            carry: Carry::new(limit),
+            carry: CarriedBytes::new(limit),
             meta: ListMeta::default(),
             has_items: false,
         }
@@ -126,7 +126,7 @@ impl ListSplitter {
             (SplitterState::FirstName | SplitterState::AfterValue, b'}') => (SplitterState::End, 1),
             (SplitterState::FirstName | SplitterState::Name, b'"') => (SplitterState::Name, 0),
             (SplitterState::Colon, b':') => (SplitterState::Value, 1),
-            (SplitterState::Value, b'[') if self.field == Field::Items => {
+            (SplitterState::Value, b'[') if self.field == ListMember::Items => {
                 (SplitterState::FirstItem, 1)
             }
             (SplitterState::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => {
@@ -169,9 +169,9 @@ impl ListSplitter {
                 // A name with escapes is none of these, and the value is skipped: API servers write
                 // no such names.
                 self.field = match part {
-                    RawItem::Whole(b"\"items\"") => Field::Items,
-                    RawItem::Whole(b"\"metadata\"") => Field::Metadata,
-                    _ => Field::Other,
+                    RawItem::Whole(b"\"items\"") => ListMember::Items,
+                    RawItem::Whole(b"\"metadata\"") => ListMember::Metadata,
+                    _ => ListMember::Other,
                 };
                 self.at = SplitterState::Colon;
             }
@@ -191,9 +191,9 @@ impl ListSplitter {
     fn value(&mut self, part: RawItem<'_>) -> Result<(), Malformed> {
         match (self.field, part) {
             // Go writes a nil slice as null.
-            (Field::Items, RawItem::Whole(b"null")) => self.has_items = true,
-            (Field::Items, _) => return Err(Malformed::new("items is not an array")),
-            (Field::Metadata, RawItem::Whole(metadata)) => {
+            (ListMember::Items, RawItem::Whole(b"null")) => self.has_items = true,
+            (ListMember::Items, _) => return Err(Malformed::new("items is not an array")),
+            (ListMember::Metadata, RawItem::Whole(metadata)) => {
                 let field = |name| {
                     value_at_plain_path(metadata, &[name])
                         .and_then(text)

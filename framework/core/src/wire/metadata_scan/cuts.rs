@@ -5,7 +5,7 @@ const MOST_CUTS: usize = 4;
 
 /// Byte ranges to leave out, by start; they may overlap.
 #[derive(Debug, Default)]
-pub(super) struct Cuts {
+pub(super) struct CutRanges {
     /// On the stack: an object is scanned for each event, and an allocation would cost more than
     /// the cuts.
     ranges: [(usize, usize); MOST_CUTS],
@@ -13,7 +13,7 @@ pub(super) struct Cuts {
     count: usize,
 }
 
-impl Cuts {
+impl CutRanges {
     /// Adds a range, unless there are too many: a further range stays in the bytes, which is
     /// harmless.
     pub(super) fn add(&mut self, start: usize, end: usize) {
@@ -58,7 +58,7 @@ impl CutBuilder {
     }
 
     /// Handles the next member of the object.
-    pub(super) fn member(&mut self, start: usize, end: usize, cut: bool, cuts: &mut Cuts) {
+    pub(super) fn member(&mut self, start: usize, end: usize, cut: bool, cuts: &mut CutRanges) {
         if let Some(cut_from) = self.pending.take() {
             cuts.add(cut_from, start);
         }
@@ -70,7 +70,7 @@ impl CutBuilder {
     }
 
     /// Ends an object whose closing brace is at `close`.
-    pub(super) fn close(&mut self, close: usize, cuts: &mut Cuts) {
+    pub(super) fn close(&mut self, close: usize, cuts: &mut CutRanges) {
         if self.pending.take().is_some() {
             cuts.add(self.kept_end, close);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Cursor<'a> {
 
 /// A member whose value was not scanned yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Name<'a> {
+pub(crate) struct UnscannedMember<'a> {
     /// The name as written, without quotes.
     pub(crate) name: &'a [u8],
     /// Position of the name's quote.
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
     /// Returns the next member's name; `None` at the closing brace. Call `skip` or `skip_to` after
     /// this call.
     #[inline]
-    pub(crate) fn name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
+    pub(crate) fn name(&mut self) -> Result<Option<UnscannedMember<'a>>, Malformed> {
         // The fast path: in Go's form, without blanks.
         let start = self.at + usize::from(!self.first);
         if (self.first || self.bytes.get(self.at) == Some(&b','))
@@ -74,7 +74,7 @@ impl<'a> Cursor<'a> {
         {
             self.first = false;
             self.at = text.end + 1;
-            return Ok(Some(Name {
+            return Ok(Some(UnscannedMember {
                 name: &self.bytes[start + 1..text.end - 1],
                 start,
                 value: self.at,
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
     /// The general case: blanks anywhere, the closing brace, and faults.
     ///
     /// Kept out of `name`, so that the fast path stays small enough to be inlined.
-    fn spaced_name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
+    fn spaced_name(&mut self) -> Result<Option<UnscannedMember<'a>>, Malformed> {
         let mut at = skip_space(self.bytes, self.at);
         match self.bytes.get(at) {
             Some(b'}') => {
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
             return Err(Malformed::new("a colon was expected"));
         }
         self.at = skip_space(self.bytes, at + 1);
-        Ok(Some(Name { name, start, value: self.at, is_plain: text.is_plain }))
+        Ok(Some(UnscannedMember { name, start, value: self.at, is_plain: text.is_plain }))
     }
 
     /// Skips the value that begins here; returns its end.
@@ -143,7 +143,7 @@ pub(crate) fn members<'a>(
     each: &mut dyn FnMut(Member<'a>) -> bool,
 ) -> Result<Option<usize>, Malformed> {
     let mut cursor = Cursor::open(bytes)?;
-    while let Some(Name { name, start, value, .. }) = cursor.name()? {
+    while let Some(UnscannedMember { name, start, value, .. }) = cursor.name()? {
         let end = cursor.skip()?;
         if !each(Member { name, value: &bytes[value..end], start, end }) {
             return Ok(None);

@@ -35,7 +35,7 @@ impl std::error::Error for Malformed {}
 
 /// The position of a scan in the scanned value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum ScanState {
     /// Before the value's first byte.
     Start,
     /// In a bare word.
@@ -52,14 +52,14 @@ enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScan {
     /// Position at the end of the piece before.
-    mode: Mode,
+    mode: ScanState,
     /// Number of open brackets; 0 when the value is no object or array.
     depth: u32,
 }
 
 impl Default for ValueScan {
     fn default() -> Self {
-        Self { mode: Mode::Start, depth: 0 }
+        Self { mode: ScanState::Start, depth: 0 }
     }
 }
 
@@ -69,21 +69,21 @@ impl ValueScan {
     /// that there is no value.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
-        if self.mode == Mode::Start {
+        if self.mode == ScanState::Start {
             self.mode = match piece.first()? {
-                b'"' => Mode::Text,
+                b'"' => ScanState::Text,
                 b'{' | b'[' => {
                     self.depth = 1;
-                    Mode::Nested
+                    ScanState::Nested
                 }
                 byte if ends_a_word(*byte) => return Some(0),
-                _ => Mode::Bare,
+                _ => ScanState::Bare,
             };
             at = 1;
         }
         let rest = &piece[at..];
         let length = match self.mode {
-            Mode::Bare => rest.iter().position(|byte| ends_a_word(*byte)),
+            ScanState::Bare => rest.iter().position(|byte| ends_a_word(*byte)),
             _ if self.depth > 0 => self.nested(rest),
             _ => self.text(rest),
         };
@@ -94,8 +94,8 @@ impl ValueScan {
     fn text(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < piece.len() {
-            if self.mode == Mode::Escape {
-                self.mode = Mode::Text;
+            if self.mode == ScanState::Escape {
+                self.mode = ScanState::Text;
                 at += 1;
                 continue;
             }
@@ -103,7 +103,7 @@ impl ValueScan {
             if piece[at - 1] == b'"' {
                 return Some(at);
             }
-            self.mode = Mode::Escape;
+            self.mode = ScanState::Escape;
         }
         None
     }
@@ -113,7 +113,7 @@ impl ValueScan {
         let mut before = 0;
         // Most values end in their first block, and a scan of that block costs less than a call of
         // `memchr`.
-        if self.mode == Mode::Nested
+        if self.mode == ScanState::Nested
             && let Some(block) = piece.first_chunk::<BLOCK>()
             && backslashes(block).0 == 0
         {
@@ -130,7 +130,7 @@ impl ValueScan {
         for (at, chunk) in piece.chunks(CHUNK).enumerate() {
             // Most objects have no backslash, and a search of many blocks for a backslash is
             // cheaper.
-            let has_escapes = memchr(b'\\', chunk).is_some() || self.mode == Mode::Escape;
+            let has_escapes = memchr(b'\\', chunk).is_some() || self.mode == ScanState::Escape;
             if let Some(length) = self.chunk(chunk, has_escapes) {
                 return Some(CHUNK * at + length);
             }
@@ -168,8 +168,8 @@ impl ValueScan {
     #[inline]
     fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
         let marks = Marks::of(block);
-        let (texts, is_text) = marks.quotes.between(self.mode == Mode::Text);
-        self.mode = if is_text { Mode::Text } else { Mode::Nested };
+        let (texts, is_text) = marks.quotes.between(self.mode == ScanState::Text);
+        self.mode = if is_text { ScanState::Text } else { ScanState::Nested };
         self.brackets(&marks, texts)
     }
 
@@ -178,21 +178,21 @@ impl ValueScan {
         // Quotes that are escaped end no text.
         let (marks, backslashes) = (Marks::of(block), backslashes(block));
         let (escaped, mut escapes_next) =
-            escaped(backslashes.in_order(), self.mode == Mode::Escape);
+            escaped(backslashes.in_order(), self.mode == ScanState::Escape);
         // The escape state behind `length`, not behind the blanks.
         if length < BLOCK {
             escapes_next = escaped >> length & 1 == 1;
         }
         let quotes = Spread::from_order(marks.quotes.in_order() & !escaped);
-        let (texts, is_text) = quotes.between(self.mode != Mode::Nested);
+        let (texts, is_text) = quotes.between(self.mode != ScanState::Nested);
         if backslashes.0 & !texts.0 != 0 {
             // No JSON. A backslash outside of texts escapes nothing.
             return self.bytewise(&block[..length]);
         }
         self.mode = match (escapes_next, is_text) {
-            (true, _) => Mode::Escape,
-            (false, true) => Mode::Text,
-            (false, false) => Mode::Nested,
+            (true, _) => ScanState::Escape,
+            (false, true) => ScanState::Text,
+            (false, false) => ScanState::Nested,
         };
         self.brackets(&marks, texts)
     }
@@ -233,17 +233,17 @@ impl ValueScan {
     fn bytewise(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             self.mode = match (self.mode, byte) {
-                (Mode::Escape, _) => Mode::Text,
-                (Mode::Text, b'"') => Mode::Nested,
-                (Mode::Text, b'\\') => Mode::Escape,
-                (Mode::Nested, b'"') => Mode::Text,
+                (ScanState::Escape, _) => ScanState::Text,
+                (ScanState::Text, b'"') => ScanState::Nested,
+                (ScanState::Text, b'\\') => ScanState::Escape,
+                (ScanState::Nested, b'"') => ScanState::Text,
                 (mode, _) => mode,
             };
             match byte {
-                b'{' | b'[' if self.mode == Mode::Nested => {
+                b'{' | b'[' if self.mode == ScanState::Nested => {
                     self.depth = self.depth.saturating_add(1);
                 }
-                b'}' | b']' if self.mode == Mode::Nested => {
+                b'}' | b']' if self.mode == ScanState::Nested => {
                     self.depth -= 1;
                     if self.depth == 0 {
                         return Some(at + 1);
@@ -322,7 +322,7 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
 /// Returns the end of the object or array that was opened `depth` levels above `at`, a position
 /// outside of texts.
 pub(in crate::wire) fn nested_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, Malformed> {
-    let mut scan = ValueScan { mode: Mode::Nested, depth };
+    let mut scan = ValueScan { mode: ScanState::Nested, depth };
     match bytes.get(at..).and_then(|rest| scan.nested(rest)) {
         Some(length) => Ok(at + length),
         None => Err(endless()),

@@ -17,7 +17,7 @@ use serde_json::Value;
 use windlass_core::wire::times;
 
 use super::Readiness;
-use super::generic::{CommonStatus, Condition};
+use super::generic::{BorrowedCondition, CommonStatus};
 
 /// Time that the scheduler has for a Pod, before the Pod counts as failed.
 const SCHEDULE_WINDOW: Duration = Duration::from_secs(15);
@@ -83,7 +83,7 @@ macro_rules! conditions {
     ($object:expr) => {{
         let status = $object.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-        let borrowed = conditions.map(|condition| Condition {
+        let borrowed = conditions.map(|condition| BorrowedCondition {
             type_: &condition.type_,
             status: &condition.status,
             reason: condition.reason.as_deref().unwrap_or_default(),
@@ -98,7 +98,7 @@ macro_rules! meta_conditions {
     ($object:expr) => {{
         let status = $object.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-        let borrowed = conditions.map(|condition| Condition {
+        let borrowed = conditions.map(|condition| BorrowedCondition {
             type_: &condition.type_,
             status: &condition.status,
             reason: &condition.reason,

@@ -5,14 +5,14 @@ use serde_json::Value;
 use super::Readiness;
 
 /// A condition, borrowed from a status of any type.
-pub(super) struct Condition<'a> {
+pub(super) struct BorrowedCondition<'a> {
     pub(super) type_: &'a str,
     pub(super) status: &'a str,
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
 }
 
-impl Condition<'_> {
+impl BorrowedCondition<'_> {
     /// Whether it is of that type, and has that status.
     pub(super) fn is(&self, type_: &str, status: &str) -> bool {
         self.type_ == type_ && self.status == status
@@ -35,7 +35,7 @@ pub(super) struct CommonStatus<'a> {
     /// `status.observedGeneration`.
     pub(super) observed: Option<i64>,
     /// `status.conditions`.
-    pub(super) conditions: Vec<Condition<'a>>,
+    pub(super) conditions: Vec<BorrowedCondition<'a>>,
 }
 
 /// Returns the readiness by observed generation and the conditions `Reconciling` and `Stalled`;
@@ -69,7 +69,7 @@ pub(super) fn read(status: &Value) -> CommonStatus<'_> {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let conditions = conditions.filter_map(|condition| {
         let text = |member: &str| condition[member].as_str();
-        Some(Condition {
+        Some(BorrowedCondition {
             type_: text("type")?,
             status: text("status").unwrap_or("Unknown"),
             reason: text("reason").unwrap_or_default(),

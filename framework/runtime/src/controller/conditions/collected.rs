@@ -40,10 +40,10 @@ impl ConditionChange {
 /// The changes of one attempt, at most one per declared type, and its remarks. They outlive its
 /// context, so that a failure is written together with them.
 #[derive(Debug, Default)]
-pub(in crate::controller) struct Collected(Mutex<Notes>);
+pub(in crate::controller) struct Collected(Mutex<CollectedChanges>);
 
 #[derive(Debug, Default)]
-struct Notes {
+struct CollectedChanges {
     changes: Vec<ConditionChange>,
     /// Types of the conditions that the reconciler has written itself.
     written: Vec<String>,

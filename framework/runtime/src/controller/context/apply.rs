@@ -34,7 +34,7 @@ use serde_json::Value;
 
 use self::intent::Ownership;
 use crate::controller::state::{
-    ChangeLog, ChildHashes, ChildVersion, IntentHashes, Recalled, WriteEffect, applied_in,
+    ChangeLog, ChildHashes, ChildVersion, IntentHashes, RecalledApply, WriteEffect, applied_in,
     comparable, difference, differences, fingerprint, has_lost, owned_content,
 };
 use crate::controller::{Context, Reconciler};
@@ -204,11 +204,11 @@ struct Apply<'a, C: Reconciler, K> {
     hashes: IntentHashes,
     may_adopt: Option<MayAdopt<'a, K>>,
     /// The child of the last comparison, if different from the intent.
-    different: Option<Different>,
+    different: Option<DifferingChild>,
 }
 
 /// A child that differs from the intent.
-struct Different {
+struct DifferingChild {
     /// The child at its comparison.
     state: Value,
     /// Path of a difference.
@@ -321,9 +321,9 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
     ) -> bool {
         let (cx, applied) = (self.cx, &self.cx.shared.memory.applied);
         let last = match applied.recall(&cx.key, &self.child, self.hashes, found) {
-            Recalled::Current => return true,
-            Recalled::Changed(hashes) => Some(hashes),
-            Recalled::Unknown => None,
+            RecalledApply::Current => return true,
+            RecalledApply::Changed(hashes) => Some(hashes),
+            RecalledApply::Unknown => None,
         };
         let Some(state) = state() else { return false };
         let content = fingerprint(&state);
@@ -350,7 +350,7 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
             // Remembers the version: the next check of this version needs no comparison.
             None => applied.note(&cx.key, &self.child, (self.hashes, hashes), found),
             Some(path) => {
-                self.different = Some(Different { state, path, is_drift: last.is_some() });
+                self.different = Some(DifferingChild { state, path, is_drift: last.is_some() });
                 return false;
             }
         }
@@ -443,7 +443,7 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
 
     /// Reports the fields that an apply has set back: from the child before and after it, since
     /// neither the API server nor the comparison says which values were changed.
-    fn report(&self, different: &Different, after: &Value) {
+    fn report(&self, different: &DifferingChild, after: &Value) {
         let (cx, (info, key)) = (self.cx, &self.child);
         let before = Some(&different.state);
         let (changes, more) = differences(info, (before, after), ChangeLog::Summary);

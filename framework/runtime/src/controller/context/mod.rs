@@ -43,7 +43,7 @@ pub use self::dry_run::note_external_call;
 pub use self::expected::Expectations;
 pub use self::patcher::ContextPatcher;
 pub use self::reads::{WatchFuture, WatchRead, WatchScope, WatchTarget};
-use self::status::Latest;
+use self::status::LatestStatus;
 pub use self::task::TaskContext;
 use crate::controller::Reconciler;
 use crate::controller::conditions::StatusConditions;
@@ -140,7 +140,7 @@ pub struct Context<C: Reconciler> {
     attempt: ReconcileAttempt,
     /// The newest status that this reconcile has read or written, upon which the next status write
     /// is based.
-    latest: Mutex<Option<Latest>>,
+    latest: Mutex<Option<LatestStatus>>,
     /// The object as cached when the reconcile began.
     cached_at_start: Cached<C::Object>,
     /// The object at the last successful reconcile, if that state is kept.

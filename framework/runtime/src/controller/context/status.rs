@@ -28,14 +28,14 @@ const TRIES: u32 = 5;
 
 /// The newest known status and the version.
 #[derive(Clone, Debug)]
-pub(super) struct Latest {
+pub(super) struct LatestStatus {
     /// Version that the next patch carries.
     resource_version: String,
     /// The whole status; an empty object when there is none.
     status: Value,
 }
 
-impl Latest {
+impl LatestStatus {
     /// Returns the status of an object that was read whole.
     fn of<K: Resource>(object: &K) -> Result<Self, Error> {
         let mut value = serde_json::to_value(object).map_err(|error| {
@@ -264,7 +264,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the newest known status; at first the status of the reconciled object.
-    async fn latest(&self) -> Result<Latest, Error> {
+    async fn latest(&self) -> Result<LatestStatus, Error> {
         if let Some(latest) = self.latest.lock().clone() {
             return Ok(latest);
         }
@@ -278,12 +278,16 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the status in `object`; `None` for a projection, which may contain only a part of
     /// the status.
-    fn known(&self, object: &C::Object) -> Result<Option<Latest>, Error> {
-        if C::Object::projection().is_some() { Ok(None) } else { Latest::of(object).map(Some) }
+    fn known(&self, object: &C::Object) -> Result<Option<LatestStatus>, Error> {
+        if C::Object::projection().is_some() {
+            Ok(None)
+        } else {
+            LatestStatus::of(object).map(Some)
+        }
     }
 
     /// Reads the whole status from the API server, for an object that is cached in part.
-    async fn whole(&self) -> Result<Latest, Error> {
+    async fn whole(&self) -> Result<LatestStatus, Error> {
         let api = self.shared.client.dynamic(self.shared.info.clone(), self.key.namespace());
         let object: DynamicObject = api.get(self.key.name()).await?;
         if object.uid() != self.object.uid() {
@@ -293,7 +297,7 @@ impl<C: Reconciler> Context<C> {
             );
             return Err(Error::new(ErrorKind::Conflict, text));
         }
-        Latest::of(&object)
+        LatestStatus::of(&object)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::record::Entries;
+use super::record::RecordEntries;
 use super::{PlannedAction, PlannedChange, PlannedField};
 use crate::controller::state::{FieldChange, MANY_PATHS, every_difference, is_confidential};
 use windlass_client::client::{Client, DryRunResponse, Prepared};
@@ -21,7 +21,7 @@ const EVENTS: [&str; 2] = ["", "events.k8s.io"];
 const TERMINATING: &str = "the object is being deleted";
 
 /// Changes of a reconcile so far.
-struct Comparison<'a> {
+struct DryRunComparison<'a> {
     client: &'a Client,
     /// Kind and name of the reconciled object.
     owner: (&'a str, &'a str),
@@ -30,7 +30,7 @@ struct Comparison<'a> {
     stored: BTreeMap<String, Option<Value>>,
 }
 
-impl Entries {
+impl RecordEntries {
     /// Returns the changes that the recorded writes would make for the owner of that kind and name,
     /// and the calls of other systems. Stored objects are read by `client`.
     ///
@@ -42,7 +42,7 @@ impl Entries {
         owner: (&str, &str),
     ) -> (Vec<PlannedChange>, Vec<String>) {
         let (changes, stored) = (Vec::new(), BTreeMap::new());
-        let mut comparison = Comparison { client, owner, changes, stored };
+        let mut comparison = DryRunComparison { client, owner, changes, stored };
         for write in &self.writes {
             comparison.add(write).await;
         }
@@ -54,7 +54,7 @@ impl Entries {
     }
 }
 
-impl Comparison<'_> {
+impl DryRunComparison<'_> {
     /// Adds the effect of a write.
     async fn add(&mut self, write: &DryRunResponse) {
         let is_question = QUESTIONS.contains(&write.group.as_str());

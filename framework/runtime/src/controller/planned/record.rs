@@ -11,12 +11,12 @@ const MOST: usize = 10_000;
 #[derive(Debug, Default)]
 pub(in crate::controller) struct DryRunRecord {
     /// Locked to add an entry, or to take all.
-    entries: Mutex<Entries>,
+    entries: Mutex<RecordEntries>,
 }
 
 /// Entries of a record.
 #[derive(Debug, Default)]
-pub(in crate::controller) struct Entries {
+pub(in crate::controller) struct RecordEntries {
     pub(super) writes: Vec<DryRunResponse>,
     pub(super) external_calls: Vec<String>,
     /// Reads by requests and registered reads, in their order.
@@ -51,7 +51,7 @@ impl DryRunRecord {
     }
 
     /// Takes the entries out of the record.
-    pub(in crate::controller) fn take(&self) -> Entries {
+    pub(in crate::controller) fn take(&self) -> RecordEntries {
         std::mem::take(&mut self.entries.lock())
     }
 }

@@ -41,13 +41,13 @@ pub(crate) struct ShadowStep<C: Reconciler> {
     /// Time for the running operator to settle.
     settle_time: Duration,
     /// Objects with differences. Locked for a look-up only.
-    objects: Mutex<BTreeMap<ObjectKey, Difference>>,
+    objects: Mutex<BTreeMap<ObjectKey, ShadowDifference>>,
     /// Number of objects whose differences were reported and still stand.
     reported: GaugeSeries,
 }
 
 /// The differences of an object.
-struct Difference {
+struct ShadowDifference {
     /// Hash of the changes, without times, and of the calls of other systems.
     fingerprint: u64,
     since: Instant,
@@ -98,7 +98,7 @@ impl<C: Reconciler> ShadowStep<C> {
             self.count(&objects);
             return if was_reported { ShadowVerdict::Over } else { ShadowVerdict::Settled };
         };
-        let new = Difference { fingerprint, since: now, is_reported: false };
+        let new = ShadowDifference { fingerprint, since: now, is_reported: false };
         let verdict = match objects.entry(key.clone()) {
             Entry::Vacant(entry) => {
                 entry.insert(new);
@@ -124,7 +124,7 @@ impl<C: Reconciler> ShadowStep<C> {
         verdict
     }
 
-    fn count(&self, objects: &BTreeMap<ObjectKey, Difference>) {
+    fn count(&self, objects: &BTreeMap<ObjectKey, ShadowDifference>) {
         let reported = objects.values().filter(|it| it.is_reported).count();
         self.reported.set(reported as f64);
     }

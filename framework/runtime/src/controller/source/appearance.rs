@@ -28,14 +28,14 @@ enum Presence {
     Listed,
 }
 
-type Probe = Box<dyn Fn() -> Presence + Send + Sync>;
+type PresenceFn = Box<dyn Fn() -> Presence + Send + Sync>;
 
 /// The appearance of a kind.
 pub(crate) struct Appearance {
     reason: Reason,
     /// Whether nothing else waits for the first list before the first reconcile.
     is_optional: bool,
-    probe: OnceLock<Probe>,
+    probe: OnceLock<PresenceFn>,
 }
 
 impl Appearance {

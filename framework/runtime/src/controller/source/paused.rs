@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::controller::state::SparseLock;
-use windlass_cache::store::{Cached, Event};
+use windlass_cache::store::{Cached, StoreEvent};
 use windlass_core::metrics::GaugeSeries;
 use windlass_core::resource::{ObjectKey, Resource};
 
@@ -83,7 +83,7 @@ impl Paused {
 }
 
 /// Whether the change pauses the object or ends the pause.
-pub(crate) fn is_pause_change(event: &Event) -> bool {
-    let Event::Updated { old, new } = event else { return false };
+pub(crate) fn is_pause_change(event: &StoreEvent) -> bool {
+    let StoreEvent::Updated { old, new } = event else { return false };
     old.annotation(PAUSED) != new.annotation(PAUSED)
 }

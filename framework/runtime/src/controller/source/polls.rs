@@ -46,7 +46,7 @@ type Values<V> = BTreeMap<ObjectKey, Arc<V>>;
 /// Result of the user's list function.
 type Listed<V> = Result<BTreeMap<ObjectKey, V>, BoxError>;
 /// The user's list function, boxed.
-type List<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
+type ListFn<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
 
 impl Poll {
     /// Creates a poll that runs every `interval` (at least 1 s) after the last run ended, and up to
@@ -71,7 +71,7 @@ impl Poll {
         V: PartialEq + Send + Sync + 'static,
         F: Future<Output = Result<BTreeMap<ObjectKey, V>, BoxError>> + Send + 'static,
     {
-        let shared = Shared {
+        let shared = PollShared {
             poll: self,
             list: Box::new(move || Box::pin(list())),
             state: Mutex::default(),
@@ -115,13 +115,13 @@ impl Poll {
 /// - An error clears nothing: the last values stay.
 /// - The system is polled while the poll's controller runs: not on replicas that do not lead.
 pub struct PollHandle<V> {
-    shared: Arc<Shared<V>>,
+    shared: Arc<PollShared<V>>,
 }
 
 /// State shared by the handles and the background source of a poll.
-struct Shared<V> {
+struct PollShared<V> {
     poll: Poll,
-    list: List<V>,
+    list: ListFn<V>,
     state: Mutex<State<V>>,
     is_wired: AtomicBool,
     /// Notified by `refresh`.
@@ -215,7 +215,7 @@ impl<V: PartialEq + Send + Sync + 'static> PollHandle<V> {
 
 /// A running poll.
 struct Poller<V> {
-    shared: Arc<Shared<V>>,
+    shared: Arc<PollShared<V>>,
     reason: Reason,
     /// Failures in a row.
     failures: Mutex<u32>,

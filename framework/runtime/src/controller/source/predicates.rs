@@ -42,7 +42,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use windlass_cache::informer::Change;
-use windlass_cache::store::{Cached, Event};
+use windlass_cache::store::{Cached, StoreEvent};
 use windlass_core::panics::panic_text;
 use windlass_core::resource::{FieldPath, Resource, Segment, Selector};
 use windlass_core::wire::value_at_path;
@@ -185,7 +185,7 @@ impl<K: Resource> Predicate<K> {
             || self.passes(&Change::Updated { old, new })
     }
 
-    pub(crate) fn passes_event(&self, event: &Event) -> bool {
+    pub(crate) fn passes_event(&self, event: &StoreEvent) -> bool {
         self.passes(&Change::of(event))
     }
 
@@ -333,17 +333,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use windlass_cache::store::{Core, Mode};
+    use windlass_cache::store::{StoreCore, StoreSettings};
     use windlass_core::clock::Clock;
     use windlass_core::resource::ResourceInfo;
     use windlass_core::wire::MetadataScan;
 
-    struct Maker(Arc<Core>);
+    struct Maker(Arc<StoreCore>);
 
     impl Maker {
         fn new() -> Self {
             let info = ResourceInfo::of::<ConfigMap>();
-            Self(Core::with_mode(info, Clock::system(), Mode::default(), 0))
+            Self(StoreCore::with_settings(info, Clock::system(), StoreSettings::default(), 0))
         }
 
         /// A state of `shop/home` at generation 1, with `more` in the metadata and this data.

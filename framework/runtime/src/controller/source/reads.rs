@@ -15,10 +15,10 @@ use std::sync::{Arc, Weak};
 use super::enqueue::{EnqueueReason, Enqueuer};
 use super::reasons::Reason;
 use crate::controller::state::{
-    ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads, Selection,
+    ReadChange, ReadMeters, ReadSelection, ReadSourceRef, ReadTarget, RegisteredReads,
 };
 use windlass_cache::informer::{Informer, InformerRegistry, Registration};
-use windlass_cache::store::{Event, Index, IndexProbe, IndexValue, Object, Store};
+use windlass_cache::store::{Index, IndexProbe, IndexValue, Object, Store, StoreEvent};
 use windlass_core::error::Error;
 use windlass_core::metrics::{Metrics, names};
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo, Selector};
@@ -174,11 +174,14 @@ impl<K: Resource> ReadSource<K> {
         // and the load in `deliver`. A delivery that loads `false` has changed the cache before the
         // read takes that lock; otherwise the lock would have shown it the store.
         self.reads_labels.store(true, Ordering::Relaxed);
-        ReadTarget::Selection(Arc::new(Selection { namespace: namespace.map(Into::into), labels }))
+        ReadTarget::Selection(Arc::new(ReadSelection {
+            namespace: namespace.map(Into::into),
+            labels,
+        }))
     }
 
     /// Wakes the readers of changed objects.
-    fn deliver(&self, reads: &Reads, events: &[Event]) {
+    fn deliver(&self, reads: &Reads, events: &[StoreEvent]) {
         if reads.registered.is_empty() {
             return;
         }
@@ -199,15 +202,15 @@ impl<K: Resource> ReadSource<K> {
 /// Returns the change of an event, with the index values before and after the change, and the
 /// labels if labels are read; `None` for an event without a change.
 fn change<'a>(
-    event: &'a Event,
+    event: &'a StoreEvent,
     probes: &[IndexProbe],
     reads_labels: bool,
 ) -> Option<ReadChange<'a>> {
     let (old, new) = match event {
-        Event::Added { new, .. } => (None, Some(new)),
-        Event::Updated { old, new } if Arc::ptr_eq(old, new) => return None,
-        Event::Updated { old, new } => (Some(old), Some(new)),
-        Event::Deleted { last, .. } => (Some(last), None),
+        StoreEvent::Added { new, .. } => (None, Some(new)),
+        StoreEvent::Updated { old, new } if Arc::ptr_eq(old, new) => return None,
+        StoreEvent::Updated { old, new } => (Some(old), Some(new)),
+        StoreEvent::Deleted { last, .. } => (Some(last), None),
     };
     let mut values = Vec::new();
     for (number, probe) in probes.iter().enumerate() {

@@ -15,7 +15,7 @@ use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
 use super::reasons::Reason;
 use super::watches::Attach;
 use windlass_cache::informer::Registration;
-use windlass_cache::store::Event;
+use windlass_cache::store::StoreEvent;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::rng::Rng;
@@ -91,12 +91,12 @@ pub(crate) struct TimerSource {
 /// The next time of each object, by key and in order of time.
 #[derive(Default)]
 struct Times {
-    objects: BTreeMap<ObjectKey, Entry>,
+    objects: BTreeMap<ObjectKey, TimerEntry>,
     due: BTreeSet<(Instant, ObjectKey)>,
 }
 
 /// The next time of an object, and the last change of the spec.
-struct Entry {
+struct TimerEntry {
     due: Instant,
     changed: Instant,
 }
@@ -117,21 +117,21 @@ impl TimerSource {
     }
 
     /// Applies changes of the objects to their times.
-    fn observe(&self, events: &[Event], clock: &Clock, rng: &Rng) {
+    fn observe(&self, events: &[StoreEvent], clock: &Clock, rng: &Rng) {
         let now = clock.now();
         let mut times = self.times.lock();
         let first = times.due.first().map(|(due, _)| *due);
         for event in events {
             match event {
-                Event::Added { new, .. } => {
+                StoreEvent::Added { new, .. } => {
                     let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
                     let due =
                         later(now, delay.saturating_add(rng.jitter(self.timer.interval / 10)));
                     // An entry of a predecessor would leave a stale time in `due`.
                     times.forget(new.key());
-                    times.set(new.key(), Entry { due, changed: now });
+                    times.set(new.key(), TimerEntry { due, changed: now });
                 }
-                Event::Updated { old, new } => {
+                StoreEvent::Updated { old, new } => {
                     let (old, metadata) = (old.metadata(), new.metadata());
                     let has_none = metadata.generation() == 0
                         && old.resource_version() != metadata.resource_version();
@@ -141,7 +141,7 @@ impl TimerSource {
                         entry.changed = now;
                     }
                 }
-                Event::Deleted { last, .. } => times.forget(last.key()),
+                StoreEvent::Deleted { last, .. } => times.forget(last.key()),
             }
         }
         let is_earlier = times.due.first().map(|(due, _)| *due) < first || first.is_none();
@@ -188,7 +188,7 @@ impl TimerSource {
                 let interval = self.timer.interval;
                 later(now, interval.saturating_add(rng.jitter(interval / 10)))
             };
-            times.set(&key, Entry { due, ..entry });
+            times.set(&key, TimerEntry { due, ..entry });
         }
         (keys, times.due.first().map(|(due, _)| *due))
     }
@@ -201,7 +201,7 @@ fn later(instant: Instant, delay: Duration) -> Instant {
 }
 
 impl Times {
-    fn set(&mut self, key: &ObjectKey, entry: Entry) {
+    fn set(&mut self, key: &ObjectKey, entry: TimerEntry) {
         self.due.insert((entry.due, key.clone()));
         self.objects.insert(key.clone(), entry);
     }
@@ -210,7 +210,7 @@ impl Times {
     fn put_off(&mut self, key: &ObjectKey, due: Instant) {
         if let Some(entry) = self.objects.remove(key) {
             self.due.remove(&(entry.due, key.clone()));
-            self.set(key, Entry { due, ..entry });
+            self.set(key, TimerEntry { due, ..entry });
         }
     }
 

@@ -56,12 +56,12 @@ const CAPACITY: usize = 1024;
 ///   creation.
 /// - If wired to several controllers, the trigger sends each key to all of them.
 pub struct Trigger<K> {
-    shared: Arc<Shared>,
+    shared: Arc<TriggerShared>,
     kind: PhantomData<fn() -> K>,
 }
 
 /// State shared by a trigger's handles and targets.
-struct Shared {
+struct TriggerShared {
     name: String,
     capacity: usize,
     state: Mutex<State>,
@@ -73,12 +73,12 @@ struct Shared {
 #[derive(Default)]
 struct State {
     held: BTreeSet<ObjectKey>,
-    targets: Vec<Weak<Target>>,
+    targets: Vec<Weak<TriggerTarget>>,
 }
 
 /// A controller that a trigger is wired to.
-pub(crate) struct Target {
-    shared: Arc<Shared>,
+pub(crate) struct TriggerTarget {
+    shared: Arc<TriggerShared>,
     reason: Reason,
     held: Mutex<BTreeSet<ObjectKey>>,
     gate: OnceLock<Gate>,
@@ -118,7 +118,7 @@ impl<K: Resource> Trigger<K> {
 
     /// As [`new`](Self::new), holding at most `capacity` keys, at least 1.
     pub fn with_capacity(name: impl Into<String>, capacity: usize) -> Self {
-        let shared = Shared {
+        let shared = TriggerShared {
             name: name.into(),
             capacity: capacity.max(1),
             state: Mutex::default(),
@@ -161,7 +161,7 @@ impl<K: Resource> Trigger<K> {
         if self.shared.offer(&key, &mut Vec::new()) {
             return Ok(());
         }
-        let Shared { name, capacity, .. } = &*self.shared;
+        let TriggerShared { name, capacity, .. } = &*self.shared;
         let text = format!(
             "trigger {name} cannot take {key}: it holds {capacity} keys, as no controller that it is \
              wired to has filled its cache yet; send it later, or drop it: at its start a controller \
@@ -171,20 +171,20 @@ impl<K: Resource> Trigger<K> {
     }
 
     /// Wires the trigger to a controller.
-    pub(crate) fn target(&self, reason: Reason) -> Arc<Target> {
+    pub(crate) fn target(&self, reason: Reason) -> Arc<TriggerTarget> {
         let shared = Arc::clone(&self.shared);
         let mut state = self.shared.state.lock();
         let held = Mutex::new(std::mem::take(&mut state.held));
-        let target = Arc::new(Target { shared, reason, held, gate: OnceLock::new() });
+        let target = Arc::new(TriggerTarget { shared, reason, held, gate: OnceLock::new() });
         state.targets.push(Arc::downgrade(&target));
         target
     }
 }
 
-impl Shared {
+impl TriggerShared {
     /// Offers the key to all targets but those in `offered`; false when a target holds too many
     /// keys.
-    fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<Target>>) -> bool {
+    fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<TriggerTarget>>) -> bool {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);
         if state.targets.is_empty() {
@@ -208,7 +208,7 @@ fn hold(held: &mut BTreeSet<ObjectKey>, key: &ObjectKey, capacity: usize) -> boo
     held.contains(key) || held.len() < capacity && held.insert(key.clone())
 }
 
-impl Target {
+impl TriggerTarget {
     /// Adds the key to the controller's queue, or holds the key; false when the trigger holds too
     /// many.
     fn offer(&self, key: &ObjectKey) -> bool {
@@ -261,14 +261,14 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for TriggerTarget {
     /// Wakes the senders that wait for space in this target.
     fn drop(&mut self) {
         self.shared.space.notify_waiters();
     }
 }
 
-impl BackgroundSource for Target {
+impl BackgroundSource for TriggerTarget {
     fn prepare(self: Arc<Self>, _: BackgroundRun) -> BackgroundFuture {
         if let Some(gate) = self.gate.get() {
             let due = std::mem::take(&mut *self.held.lock());

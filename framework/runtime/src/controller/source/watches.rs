@@ -16,7 +16,7 @@ use super::reasons::Reason;
 use crate::controller::state::{ApplyCache, ObservedChild, OwnWriteFilter};
 use crate::owner::{controller_key, marked_index, marked_key};
 use windlass_cache::informer::{Informer, InformerRegistry, Registration, states};
-use windlass_cache::store::{Cached, Event, Index, IndexValue, Object};
+use windlass_cache::store::{Cached, Index, IndexValue, Object, StoreEvent};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 
@@ -39,9 +39,9 @@ pub(crate) fn main<K: Resource>(
     own_writes: Arc<OwnWriteFilter>,
     when: Option<&Predicate<K>>,
 ) -> Registration {
-    let is_change = move |event: &Event| match event {
-        Event::Added { .. } | Event::Deleted { .. } => true,
-        Event::Updated { old, new } => {
+    let is_change = move |event: &StoreEvent| match event {
+        StoreEvent::Added { .. } | StoreEvent::Deleted { .. } => true,
+        StoreEvent::Updated { old, new } => {
             // A successor of the same name is never the result of an own write.
             !old.metadata().has_uid_of(&new.metadata())
                 || !own_writes.is_own_change(new.key(), || (old.version(), new.version()))
@@ -61,7 +61,7 @@ pub(crate) fn main<K: Resource>(
         }));
     };
     let is_quick = when.is_quick();
-    let enqueue = move |events: &[Event], is_summed: bool| {
+    let enqueue = move |events: &[StoreEvent], is_summed: bool| {
         let changes = numbered(events, is_summed).filter(|(event, is_sum)| {
             is_change(event) && (*is_sum || must_pass(event) || when.passes_event(event))
         });
@@ -72,17 +72,17 @@ pub(crate) fn main<K: Resource>(
 
 /// Numbers changes, and marks a change that is the sum of several: each of these might have passed
 /// alone, so a sum passes without asking the predicate.
-fn numbered(events: &[Event], is_summed: bool) -> impl Iterator<Item = (&Event, bool)> {
+fn numbered(events: &[StoreEvent], is_summed: bool) -> impl Iterator<Item = (&StoreEvent, bool)> {
     // The first change is kept apart; the second is the sum of the others.
     events.iter().enumerate().map(move |(at, event)| (event, is_summed && at == 1))
 }
 
 /// Returns the changes that `when` passes.
 fn passing<'a, K: Resource>(
-    events: &'a [Event],
+    events: &'a [StoreEvent],
     is_summed: bool,
     when: &Predicate<K>,
-) -> impl Iterator<Item = &'a Event> {
+) -> impl Iterator<Item = &'a StoreEvent> {
     let numbered = numbered(events, is_summed);
     let passing = numbered.filter(move |(event, is_sum)| *is_sum || when.passes_event(event));
     passing.map(|(event, _)| event)
@@ -92,7 +92,7 @@ fn passing<'a, K: Resource>(
 fn listen_by<K: Resource>(
     informer: &Informer<K>,
     is_quick: bool,
-    enqueue: impl Fn(&[Event], bool) + Send + Sync + 'static,
+    enqueue: impl Fn(&[StoreEvent], bool) + Send + Sync + 'static,
 ) -> Registration {
     let listen = informer.listen().name("predicate of a controller");
     if !is_quick {
@@ -102,36 +102,38 @@ fn listen_by<K: Resource>(
 }
 
 /// Returns the cause with which a change of an object enqueues that object.
-fn cause(event: &Event) -> EnqueueReason {
+fn cause(event: &StoreEvent) -> EnqueueReason {
     match event {
-        Event::Added { is_initial: true, .. } => EnqueueReason::periodic(Reason::STARTED),
-        Event::Updated { old, new } if Arc::ptr_eq(old, new) => {
+        StoreEvent::Added { is_initial: true, .. } => EnqueueReason::periodic(Reason::STARTED),
+        StoreEvent::Updated { old, new } if Arc::ptr_eq(old, new) => {
             EnqueueReason::periodic(Reason::RESYNC)
         }
-        Event::Deleted { .. } => EnqueueReason::changed(Reason::DELETED),
+        StoreEvent::Deleted { .. } => EnqueueReason::changed(Reason::DELETED),
         _ => EnqueueReason::changed(Reason::CHANGED),
     }
 }
 
 /// As [`cause`], for a change of an object that is mapped to another object.
-fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
+fn cause_for(event: &StoreEvent, reason: Reason) -> EnqueueReason {
     match event {
-        Event::Added { is_initial: true, .. } => EnqueueReason::periodic(reason),
-        Event::Updated { old, new } if Arc::ptr_eq(old, new) => EnqueueReason::periodic(reason),
+        StoreEvent::Added { is_initial: true, .. } => EnqueueReason::periodic(reason),
+        StoreEvent::Updated { old, new } if Arc::ptr_eq(old, new) => {
+            EnqueueReason::periodic(reason)
+        }
         _ => EnqueueReason::changed(reason),
     }
 }
 
 /// Whether a change passes whatever the predicate returns: a clean-up may wait for the change, as
 /// may an object that was paused; and per-object state has to end with the object.
-fn must_pass(event: &Event) -> bool {
+fn must_pass(event: &StoreEvent) -> bool {
     match event {
-        Event::Added { new, .. } => new.metadata().is_terminating(),
-        Event::Updated { old, new } => {
+        StoreEvent::Added { new, .. } => new.metadata().is_terminating(),
+        StoreEvent::Updated { old, new } => {
             new.metadata().is_terminating() && !old.metadata().is_terminating()
                 || is_pause_change(event)
         }
-        Event::Deleted { .. } => true,
+        StoreEvent::Deleted { .. } => true,
     }
 }
 
@@ -190,7 +192,7 @@ pub(crate) fn owned<K: Resource>(
 
 /// Returns the parents that changes of children concern.
 fn concerned<'a>(
-    events: impl Iterator<Item = &'a Event>,
+    events: impl Iterator<Item = &'a StoreEvent>,
     parent: &Owners,
     reason: Reason,
 ) -> Vec<(ObjectKey, EnqueueReason)> {
@@ -202,26 +204,26 @@ fn concerned<'a>(
 }
 
 /// Returns the parents that a change of a child concerns: both, if the child changed the owner.
-fn owners(event: &Event, parent: &Owners) -> [Option<ObjectKey>; 2] {
+fn owners(event: &StoreEvent, parent: &Owners) -> [Option<ObjectKey>; 2] {
     let owner = |child: &Object| parent.of(child);
     match event {
-        Event::Added { new, .. } => [owner(new), None],
-        Event::Updated { old, new } => {
+        StoreEvent::Added { new, .. } => [owner(new), None],
+        StoreEvent::Updated { old, new } => {
             let (before, after) = (owner(old), owner(new));
             let before = before.filter(|before| after.as_ref() != Some(before));
             [before, after]
         }
-        Event::Deleted { last, .. } => [owner(last), None],
+        StoreEvent::Deleted { last, .. } => [owner(last), None],
     }
 }
 
 /// Records additions and deletions of children for the expectations.
-fn observe<K: Resource>(events: &[Event], parent: &Owners, applied: &ApplyCache) {
+fn observe<K: Resource>(events: &[StoreEvent], parent: &Owners, applied: &ApplyCache) {
     for event in events {
         let (object, is_gone) = match event {
-            Event::Added { new, .. } => (new, false),
-            Event::Updated { .. } => continue,
-            Event::Deleted { last, .. } => (last, true),
+            StoreEvent::Added { new, .. } => (new, false),
+            StoreEvent::Updated { .. } => continue,
+            StoreEvent::Deleted { last, .. } => (last, true),
         };
         let Some(owner) = parent.of(object) else { continue };
         let Some(info) = K::static_info() else { continue };
@@ -291,7 +293,7 @@ pub(crate) fn mapped<K: Resource>(
     let listen = informer.listen().name("mapper of a controller");
     // Every state: a state in between may be mapped to other keys than the last state.
     listen.on_steps(move |events, is_summed| {
-        let passed: Vec<Event>;
+        let passed: Vec<StoreEvent>;
         let events = match &when {
             None => events,
             Some(when) => {

@@ -67,7 +67,7 @@ pub(crate) struct ChildHashes {
 
 /// The last apply to a child, compared with an intent and with the child as found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recalled {
+pub(crate) enum RecalledApply {
     /// The same intent on the same version.
     Current,
     /// The same intent on another version, with the hashes of then.
@@ -120,7 +120,7 @@ impl ApplyCache {
         child: &(ResourceInfo, ObjectKey),
         IntentHashes { intent, description }: IntentHashes,
         found: ChildVersion<'_>,
-    ) -> Recalled {
+    ) -> RecalledApply {
         let mut parents = self.parents.lock();
         let last = parents.get_mut(parent).and_then(|children| children.get_mut(&id(child)));
         match last {
@@ -130,11 +130,11 @@ impl ApplyCache {
                         // A child of another type may have another rule of readiness.
                         (last.description, last.is_ready) = (description, false);
                     }
-                    return Recalled::Current;
+                    return RecalledApply::Current;
                 }
-                Recalled::Changed(last.hashes)
+                RecalledApply::Changed(last.hashes)
             }
-            _ => Recalled::Unknown,
+            _ => RecalledApply::Unknown,
         }
     }
 
@@ -323,17 +323,21 @@ mod tests {
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
         applied.note(&parent, &child, (hashed(1), HASHES), at("u", "7"));
         let recall = |intent, found| applied.recall(&parent, &child, hashed(intent), found);
-        assert_eq!(recall(1, at("u", "7")), Recalled::Current);
-        assert_eq!(recall(2, at("u", "7")), Recalled::Unknown, "another intent");
-        assert_eq!(recall(1, at("u", "8")), Recalled::Changed(HASHES), "another writer was first");
-        assert_eq!(recall(1, at("v", "7")), Recalled::Unknown, "another object");
+        assert_eq!(recall(1, at("u", "7")), RecalledApply::Current);
+        assert_eq!(recall(2, at("u", "7")), RecalledApply::Unknown, "another intent");
+        assert_eq!(
+            recall(1, at("u", "8")),
+            RecalledApply::Changed(HASHES),
+            "another writer was first"
+        );
+        assert_eq!(recall(1, at("v", "7")), RecalledApply::Unknown, "another object");
         applied.note(&parent, &child, (hashed(1), HASHES), at("u", "8"));
-        assert_eq!(recall(1, at("u", "8")), Recalled::Current, "and is known from then on");
+        assert_eq!(recall(1, at("u", "8")), RecalledApply::Current, "and is known from then on");
         applied.note_partial(&parent, &child);
-        assert_eq!(recall(1, at("u", "8")), Recalled::Unknown, "a second apply has to follow");
+        assert_eq!(recall(1, at("u", "8")), RecalledApply::Unknown, "a second apply has to follow");
         assert!(applied.knows(&parent, &child));
         applied.forget(&parent);
-        assert_eq!(recall(1, at("u", "8")), Recalled::Unknown);
+        assert_eq!(recall(1, at("u", "8")), RecalledApply::Unknown);
     }
 
     #[test]
@@ -361,9 +365,15 @@ mod tests {
         // Without a graph the same intent is no reason to forget the description; another intent
         // is.
         let recalled = applied.recall(&parent, &child, hashed(1), at("u", "7"));
-        assert_eq!((recalled, recall("web", 11, at("u", "7"))), (Recalled::Current, Some(true)));
+        assert_eq!(
+            (recalled, recall("web", 11, at("u", "7"))),
+            (RecalledApply::Current, Some(true))
+        );
         let recalled = applied.recall(&parent, &child, described(1, 12), at("u", "7"));
-        assert_eq!((recalled, recall("web", 12, at("u", "7"))), (Recalled::Current, Some(false)));
+        assert_eq!(
+            (recalled, recall("web", 12, at("u", "7"))),
+            (RecalledApply::Current, Some(false))
+        );
         applied.note(&parent, &child, (hashed(2), HASHES), at("u", "7"));
         assert_eq!(recall("web", 12, at("u", "7")), None, "another intent was applied since");
         applied.note(&parent, &child, (described(1, 11), HASHES), at("u", "7"));
@@ -402,6 +412,6 @@ mod tests {
         }
         assert_eq!(applied.parents.lock()[&parent].len(), MAX_CHILDREN);
         let newest = applied.recall(&parent, &child(MAX_CHILDREN), hashed(1), at("u", "7"));
-        assert_eq!(newest, Recalled::Current, "the newest is kept");
+        assert_eq!(newest, RecalledApply::Current, "the newest is kept");
     }
 }

@@ -171,14 +171,14 @@ pub(crate) struct LastReconciled<K> {
 
 /// The kept states, their order of eviction, and their size.
 struct Inner<K> {
-    objects: BTreeMap<ObjectKey, Entry<K>>,
+    objects: BTreeMap<ObjectKey, ReconciledObject<K>>,
     ages: BTreeMap<u64, ObjectKey>,
     next: u64,
     bytes: usize,
 }
 
 /// The last reconciled state of an object, and the place in the order of eviction.
-struct Entry<K> {
+struct ReconciledObject<K> {
     age: u64,
     bytes: usize,
     object: Cached<K>,
@@ -216,7 +216,9 @@ impl<K: Resource> LastReconciled<K> {
         let age = inner.next;
         inner.ages.insert(age, object.key().clone());
         inner.bytes += bytes;
-        inner.objects.insert(object.key().clone(), Entry { age, bytes, object: object.clone() });
+        inner
+            .objects
+            .insert(object.key().clone(), ReconciledObject { age, bytes, object: object.clone() });
     }
 
     /// Forgets an object that is gone.

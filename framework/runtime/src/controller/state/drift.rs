@@ -22,7 +22,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value};
 
-use self::lists::{Items, ListKind};
+use self::lists::{ItemNaming, OwnedItems};
 use self::spelling::{is_builtin, is_default, is_merged, is_same_amount, is_zero};
 use super::change_log::step;
 use windlass_cache::store::FieldTree;
@@ -118,7 +118,9 @@ fn is_lost(
                 })
         }
         (Value::Array(intent), Some(Value::Array(live))) => {
-            let Some(items) = fields.and_then(children).and_then(Items::of) else { return false };
+            let Some(items) = fields.and_then(children).and_then(OwnedItems::of) else {
+                return false;
+            };
             let (places, named) = (items.places(live).unwrap_or_default(), items.named(intent));
             intent.iter().any(|item| {
                 let found = items.wanted(item, &named);
@@ -163,7 +165,7 @@ fn hash_node(fields: &Value, live: Option<&Value>, hasher: &mut DefaultHasher) {
         }
     }
     let Some(Value::Array(live)) = live else { return };
-    let Some(items) = Items::of(below) else { return live.hash(hasher) };
+    let Some(items) = OwnedItems::of(below) else { return live.hash(hasher) };
     // In the order of the child: another order is a change.
     for item in live {
         if let Some((key, fields)) = items.find(item) {
@@ -264,7 +266,7 @@ impl DriftComparison {
         fields: &Map<String, Value>,
     ) -> Result<(), String> {
         let difference = || String::new();
-        let items = Items::of(fields).ok_or_else(difference)?;
+        let items = OwnedItems::of(fields).ok_or_else(difference)?;
         let places = items.places(live).ok_or_else(difference)?;
         let named = items.named(intent);
         let mut last = None;
@@ -277,7 +279,7 @@ impl DriftComparison {
             let found = place.and_then(|place| live.get(place)).filter(|_| is_behind);
             let found = found.ok_or_else(|| items.step(item))?;
             last = place;
-            if items.kind() == ListKind::Keys {
+            if items.kind() == ItemNaming::Keys {
                 // An item that is owned by fields alone was taken and given back.
                 let is_owned = children(below).is_none() || below.get(".").is_some();
                 let outcome = if is_owned {

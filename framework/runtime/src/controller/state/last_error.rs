@@ -57,7 +57,7 @@ pub(crate) struct FailureRecord {
 
 /// A kept error and the place in the order of age.
 #[derive(Debug)]
-struct Entry {
+struct AgedError {
     age: u64,
     error: LastError,
 }
@@ -81,7 +81,7 @@ struct FailureStreak {
 struct Inner {
     /// The failures in a row of every failing object.
     streaks: BTreeMap<ObjectKey, FailureStreak>,
-    errors: BTreeMap<ObjectKey, Entry>,
+    errors: BTreeMap<ObjectKey, AgedError>,
     /// The keys by age.
     ages: BTreeMap<u64, ObjectKey>,
     next: u64,
@@ -220,7 +220,7 @@ impl LastErrors {
 }
 
 impl Inner {
-    fn remove(&mut self, key: &ObjectKey) -> Option<Entry> {
+    fn remove(&mut self, key: &ObjectKey) -> Option<AgedError> {
         let entry = self.errors.remove(key)?;
         self.ages.remove(&entry.age);
         Some(entry)
@@ -230,7 +230,7 @@ impl Inner {
     fn insert(&mut self, error: LastError) {
         self.next += 1;
         self.ages.insert(self.next, error.key.clone());
-        let entry = Entry { age: self.next, error };
+        let entry = AgedError { age: self.next, error };
         self.errors.insert(entry.error.key.clone(), entry);
         if self.errors.len() > LIMIT
             && let Some((_, oldest)) = self.ages.pop_first()

@@ -18,7 +18,7 @@ mod superseded;
 mod waits;
 
 pub(super) use self::apply_cache::{
-    ApplyCache, ChildHashes, ChildVersion, IntentHashes, Recalled, comparable, fingerprint,
+    ApplyCache, ChildHashes, ChildVersion, IntentHashes, RecalledApply, comparable, fingerprint,
 };
 pub use self::change_log::ChangeLog;
 pub(super) use self::change_log::{
@@ -38,8 +38,8 @@ pub(super) use self::last_error::{FailureRecord, LastErrors};
 pub(super) use self::object_memory::ObjectMemory;
 pub(super) use self::own_write_filter::{FollowUp, OwnWriteFilter};
 pub(super) use self::reads::{
-    FoundVersion, ReadChange, ReadMeters, ReadSourceRef, ReadTarget, RegisteredReads, RunRef,
-    Selection,
+    FoundVersion, ReadChange, ReadMeters, ReadSelection, ReadSourceRef, ReadTarget,
+    RegisteredReads, RunRef,
 };
 pub(super) use self::sparse_lock::SparseLock;
 pub(super) use self::spec_version::SpecVersion;

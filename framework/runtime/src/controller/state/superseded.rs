@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::spec_version::SpecVersion;
-use windlass_cache::store::{Event, Object};
+use windlass_cache::store::{Object, StoreEvent};
 use windlass_core::resource::ObjectKey;
 
 /// Most reconciles of an object in a row that are dropped; the next reconcile runs to the end,
@@ -66,7 +66,7 @@ impl Superseded {
     }
 
     /// Handles changes of the cache.
-    pub(crate) fn observe(&self, events: &[Event]) {
+    pub(crate) fn observe(&self, events: &[StoreEvent]) {
         // The store holds the new state already: a reconcile that registers after this load finds
         // that state itself (`Context::until_superseded`).
         if self.count.load(Ordering::SeqCst) == 0 {
@@ -74,8 +74,10 @@ impl Superseded {
         }
         for event in events {
             match event {
-                Event::Added { new, .. } | Event::Updated { new, .. } => self.changed(new),
-                Event::Deleted { last, .. } => self.deleted(last.key()),
+                StoreEvent::Added { new, .. } | StoreEvent::Updated { new, .. } => {
+                    self.changed(new)
+                }
+                StoreEvent::Deleted { last, .. } => self.deleted(last.key()),
             }
         }
     }

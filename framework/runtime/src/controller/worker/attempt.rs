@@ -36,12 +36,12 @@ pub(crate) struct ReconcileAttempt {
 /// a token.
 #[derive(Clone, Debug)]
 pub(crate) struct AttemptCancel {
-    shared: Arc<Shared>,
+    shared: Arc<CancelShared>,
 }
 
 /// State shared by all clones of a [`AttemptCancel`].
 #[derive(Debug)]
-struct Shared {
+struct CancelShared {
     /// Cancellation of the whole controller run.
     parent: Arc<CancellationToken>,
     token: OnceLock<CancellationToken>,
@@ -61,7 +61,7 @@ struct Shared {
 impl AttemptCancel {
     pub(crate) fn new(parent: &Arc<CancellationToken>) -> Self {
         let (parent, token) = (Arc::clone(parent), OnceLock::new());
-        let shared = Shared {
+        let shared = CancelShared {
             parent,
             token,
             state: AtomicU8::new(RUNNING),
@@ -167,7 +167,7 @@ fn number(version: &str) -> u64 {
 /// Guard that ends an attempt on drop.
 #[derive(Debug)]
 pub(crate) struct AttemptEnd {
-    shared: Arc<Shared>,
+    shared: Arc<CancelShared>,
 }
 
 impl AttemptEnd {

@@ -66,7 +66,7 @@ pub(crate) struct Namespaces {
 type WaitingKeys = BTreeMap<String, BTreeMap<ObjectKey, NamespaceState>>;
 
 /// A watched namespace.
-struct Watched {
+struct WatchedNamespace {
     informer: Informer<Namespace>,
     _listening: Registration,
     is_listed: bool,
@@ -152,7 +152,7 @@ impl Namespaces {
     fn update_watches(
         self: &Arc<Self>,
         informers: &InformerRegistry,
-        watched: &mut BTreeMap<String, Watched>,
+        watched: &mut BTreeMap<String, WatchedNamespace>,
     ) {
         let wanted: Vec<String> = self.waiting.lock().keys().cloned().collect();
         watched.retain(|namespace, _| wanted.contains(namespace));
@@ -164,7 +164,7 @@ impl Namespaces {
     }
 
     /// Starts to watch a namespace.
-    fn watch(self: &Arc<Self>, informers: &InformerRegistry, namespace: &str) -> Watched {
+    fn watch(self: &Arc<Self>, informers: &InformerRegistry, namespace: &str) -> WatchedNamespace {
         let options = CacheOptions::default()
             .fields(format!("metadata.name={namespace}"))
             .representation(Representation::Metadata)
@@ -174,7 +174,7 @@ impl Namespaces {
         let listening = informer.listen().inline(Box::new(move |_| {
             waits.upgrade().iter().for_each(|waits| waits.changed.notify_one());
         }));
-        Watched { informer, _listening: listening, is_listed: false }
+        WatchedNamespace { informer, _listening: listening, is_listed: false }
     }
 
     /// Enqueues the keys that were not tried yet since the namespace was deleted or created.
@@ -207,7 +207,7 @@ impl Namespaces {
     }
 }
 
-impl Watched {
+impl WatchedNamespace {
     /// Returns the namespace's current state.
     fn state(&self) -> NamespaceState {
         if !self.is_listed {
@@ -224,7 +224,7 @@ impl Watched {
 }
 
 /// Waits until another namespace has been listed; for ever when there is none.
-async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
+async fn first_list(watched: &BTreeMap<String, WatchedNamespace>) -> String {
     let pending = watched.iter().filter(|(_, watched)| !watched.is_listed);
     let mut lists: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
     for (namespace, watched) in pending {

@@ -1,6 +1,6 @@
 //! Crashes, lost answers and other outcomes of creations that nobody has recorded.
 
-use windlass_apiserver::faults::{Action as Do, Fault as ServerFault};
+use windlass_apiserver::faults::{Fault as ServerFault, FaultAction as Do};
 
 use super::*;
 

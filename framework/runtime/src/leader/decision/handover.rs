@@ -10,7 +10,7 @@
 
 use jiff::Timestamp;
 
-use super::machine::{LockRequest, LockResponse, Machine, Next, Reaction};
+use super::machine::{AttemptStep, LockRequest, LockResponse, Machine, Reaction};
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord};
 use windlass_core::clock::ClockReading;
 
@@ -86,11 +86,11 @@ impl Handover {
         let is_seen = matches!(answer, LockResponse::Lease(_));
         let was_read = *request == LockRequest::Read;
         match self.machine.answered(request, answer, sent, now, wall) {
-            Next::Send(next) => Some(next),
-            Next::Take(_) if self.declines(now) => None,
-            Next::Take(permit) => self.machine.take(permit, wall),
-            Next::End if is_seen && was_read && !was_held => self.request(),
-            Next::End => {
+            AttemptStep::Send(next) => Some(next),
+            AttemptStep::Take(_) if self.declines(now) => None,
+            AttemptStep::Take(permit) => self.machine.take(permit, wall),
+            AttemptStep::End if is_seen && was_read && !was_held => self.request(),
+            AttemptStep::End => {
                 if is_seen && !was_read {
                     self.stop_asking_if_unsupported();
                 }

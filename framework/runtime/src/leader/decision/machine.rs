@@ -46,7 +46,7 @@ pub enum LockResponse {
 
 /// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::leader) enum Loss {
+pub(in crate::leader) enum LossReason {
     /// Another process holds the lock: its identity, empty if the lock has none.
     Taken(String),
     /// No renewal succeeded in time.
@@ -59,7 +59,7 @@ const MOST_UNACKNOWLEDGED: u8 = 3;
 
 /// Next step of an attempt.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum AttemptStep {
     Send(LockRequest),
     /// The lease may be taken or renewed by [`Machine::take`]. Leaving the lease alone is as safe.
     Take(LeadershipPermit),
@@ -105,7 +105,7 @@ pub struct Machine {
     held: Option<ClockReading>,
     /// While leading: the start of the first attempt that failed after the last success.
     failing: Option<ClockReading>,
-    lost: Option<Loss>,
+    lost: Option<LossReason>,
     /// Start of the current attempt.
     began: Option<ClockReading>,
     /// Reads of the current attempt.
@@ -206,7 +206,7 @@ impl Machine {
     pub(in crate::leader) fn overtaken(&mut self, reported: &ObservedRecord) {
         let holder = reported.record.holder.clone().unwrap_or_default();
         self.mark_stale();
-        self.end_leadership(Loss::Taken(holder));
+        self.end_leadership(LossReason::Taken(holder));
     }
 
     /// For a candidate: whether a reported record is worth an attempt at once.
@@ -216,7 +216,7 @@ impl Machine {
     }
 
     /// Returns, once, the reason for which leadership ended.
-    pub(in crate::leader) fn take_loss(&mut self) -> Option<Loss> {
+    pub(in crate::leader) fn take_loss(&mut self) -> Option<LossReason> {
         self.lost.take()
     }
 
@@ -234,7 +234,7 @@ impl Machine {
     pub fn expire(&mut self, now: &ClockReading) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
-            self.end_leadership(Loss::NotRenewed);
+            self.end_leadership(LossReason::NotRenewed);
         }
         over
     }
@@ -266,7 +266,7 @@ impl Machine {
         sent: &ClockReading,
         now: &ClockReading,
         wall: Timestamp,
-    ) -> Next {
+    ) -> AttemptStep {
         match answer {
             LockResponse::Lease(lease) => {
                 self.observe(lease, now);
@@ -275,13 +275,15 @@ impl Machine {
                     return self.decide(now);
                 }
                 self.confirm_write(request, sent, now);
-                Next::End
+                AttemptStep::End
             }
-            LockResponse::Missing => self.missing(now, wall).map_or(Next::End, Next::Send),
+            LockResponse::Missing => {
+                self.missing(now, wall).map_or(AttemptStep::End, AttemptStep::Send)
+            }
             LockResponse::Conflict => {
                 self.mark_stale();
                 // A second read shows the winner; a second conflict waits for the next attempt.
-                if self.reads < 2 { Next::Send(self.read()) } else { Next::End }
+                if self.reads < 2 { AttemptStep::Send(self.read()) } else { AttemptStep::End }
             }
             LockResponse::Failed => {
                 // The write may have been executed: the next attempt reads first.
@@ -289,7 +291,7 @@ impl Machine {
                 if self.held.is_some() {
                     self.failing = self.failing.or(self.began);
                 }
-                Next::End
+                AttemptStep::End
             }
         }
     }
@@ -384,7 +386,7 @@ impl Machine {
     }
 
     /// Ends leadership, and keeps the reason for [`take_loss`](Self::take_loss).
-    fn end_leadership(&mut self, loss: Loss) {
+    fn end_leadership(&mut self, loss: LossReason) {
         self.held = None;
         self.failing = None;
         self.tenure = None;
@@ -461,24 +463,24 @@ impl Machine {
     fn decide_loss(&mut self) {
         if self.held.is_some() {
             let holder = self.holder().unwrap_or_default().to_owned();
-            self.end_leadership(Loss::Taken(holder));
+            self.end_leadership(LossReason::Taken(holder));
         }
     }
 
     /// Decides, after the Lease was read, whether it may be renewed or taken.
-    fn decide(&mut self, now: &ClockReading) -> Next {
-        let Some(observation) = &self.observation else { return Next::End };
+    fn decide(&mut self, now: &ClockReading) -> AttemptStep {
+        let Some(observation) = &self.observation else { return AttemptStep::End };
         let record = &observation.lease.record;
         let is_free = match record.holder.as_deref() {
             None => true,
             Some(_) if self.is_ours(record) => !self.yields_after_lost_answers(now),
             Some(_) if self.held.is_some() => {
                 self.decide_loss();
-                return Next::End;
+                return AttemptStep::End;
             }
             Some(_) => self.unchanged(now) >= record.duration.max(self.timing.lease_duration),
         };
-        if is_free { Next::Take(LeadershipPermit(())) } else { Next::End }
+        if is_free { AttemptStep::Take(LeadershipPermit(())) } else { AttemptStep::End }
     }
 
     /// Whether this process wrote the record repeatedly without an answer that the record was

@@ -7,5 +7,5 @@ mod own_records;
 
 pub use handover::{Handover, HandoverPolicy};
 pub use machine::{LockRequest, LockResponse, Machine};
-pub(super) use machine::{Loss, Reaction};
+pub(super) use machine::{LossReason, Reaction};
 pub use own_records::OwnRecords;

@@ -207,7 +207,7 @@ impl<K> fmt::Debug for Annotated<K> {
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
-struct Text {
+struct RecordText {
     #[serde(deserialize_with = "null_is_default")]
     holder_identity: String,
     #[serde(deserialize_with = "null_is_default")]
@@ -245,9 +245,10 @@ where
 
 /// Reads the annotation; a missing or empty annotation is a free lock.
 fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
-    let decoded = if text.is_empty() { Ok(Text::default()) } else { serde_json::from_str(text) };
-    let text: Text =
-        decoded.map_err(|error| Undecodable::explain::<Text>(text.as_bytes(), &error))?;
+    let decoded =
+        if text.is_empty() { Ok(RecordText::default()) } else { serde_json::from_str(text) };
+    let text: RecordText =
+        decoded.map_err(|error| Undecodable::explain::<RecordText>(text.as_bytes(), &error))?;
     Ok(LeaderElectionRecord {
         holder: Some(text.holder_identity).filter(|holder| !holder.is_empty()),
         duration: Duration::from_secs(u64::try_from(text.lease_duration_seconds).unwrap_or(0)),
@@ -263,7 +264,7 @@ fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
 
 /// Writes the record into the object's annotation.
 fn annotate<K: FullObject>(object: &mut K, record: LeaderElectionRecord) {
-    let text = Text {
+    let text = RecordText {
         holder_identity: record.holder.unwrap_or_default(),
         lease_duration_seconds: i64::try_from(record.duration.as_secs()).unwrap_or(i64::MAX),
         acquire_time: record.acquired,

@@ -22,7 +22,7 @@ use crate::manager::probe::{Check, ProbeStatus};
 use crate::manager::recording::Recorder;
 use crate::manager::runnable::{OperatorInfo, Runnable, RunnableState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
-use windlass_cache::reflector::State;
+use windlass_cache::reflector::ReflectorState;
 use windlass_client::client::Client;
 
 /// Age from which a cache is reported to lag: servers send a bookmark about once a minute.
@@ -193,7 +193,7 @@ fn cached(informer: &InformerStatus) -> String {
     if informer.invalid > 0 {
         let _ = write!(text, ", {} of them do not decode", informer.invalid);
     }
-    if informer.state != State::Watching.to_string() {
+    if informer.state != ReflectorState::Watching.to_string() {
         let _ = write!(text, ", {}", informer.state);
     }
     for (what, age) in [("newest version", informer.age), ("last message", informer.silence)] {

@@ -197,11 +197,11 @@ pub(crate) async fn serve(listener: TcpListener, endpoints: Endpoints) {
 #[derive(Default)]
 struct EndpointConnections {
     tasks: JoinSet<()>,
-    open: VecDeque<Connection>,
+    open: VecDeque<ServedConnection>,
 }
 
 /// A connection and the task that serves the connection.
-struct Connection {
+struct ServedConnection {
     task: AbortHandle,
     /// Whether the request has been read.
     is_asked: Arc<AtomicBool>,
@@ -217,7 +217,8 @@ impl EndpointConnections {
                 return;
             }
             // `Relaxed`: a stale value can only end a connection whose request has just been read.
-            let is_idle = |connection: &Connection| !connection.is_asked.load(Ordering::Relaxed);
+            let is_idle =
+                |connection: &ServedConnection| !connection.is_asked.load(Ordering::Relaxed);
             match self.open.iter().position(is_idle).and_then(|at| self.open.remove(at)) {
                 Some(idle) => idle.task.abort(),
                 // Each connection being answered has a deadline.
@@ -230,7 +231,7 @@ impl EndpointConnections {
     fn add(&mut self, stream: TcpStream, endpoints: &Endpoints, state: ConnectionState) {
         let is_asked = Arc::clone(&state.is_asked);
         let task = self.tasks.spawn(serve_connection(stream, endpoints.clone(), state));
-        self.open.push_back(Connection { task, is_asked });
+        self.open.push_back(ServedConnection { task, is_asked });
     }
 }
 

@@ -27,9 +27,9 @@ use windlass_client::client::{BrokenExchange, ExchangeEnd, SentRequest};
 use windlass_core::wire::EventType;
 
 /// A line in the making.
-pub(super) struct Line(String);
+pub(super) struct LineBuilder(String);
 
-impl Line {
+impl LineBuilder {
     /// Begins an entry.
     pub(super) fn at(at: Timestamp) -> Self {
         let mut line = Self(String::new());
@@ -93,7 +93,7 @@ pub(super) fn json(body: &[u8], mask: Option<&Mask>) -> String {
 
 /// Writes a request.
 pub(super) fn request(
-    line: &mut Line,
+    line: &mut LineBuilder,
     number: u64,
     reconcile: Option<u64>,
     request: &SentRequest,
@@ -119,7 +119,7 @@ pub(super) fn request(
 
 /// Writes an answer, or the loss of one.
 pub(super) fn answer(
-    line: &mut Line,
+    line: &mut LineBuilder,
     number: u64,
     answer: &CallResponse,
     end: &ExchangeEnd,
@@ -152,20 +152,20 @@ pub(super) fn answer(
 /// Returns the whole recording.
 pub(super) fn written(recorder: &Recorder, window: &Window) -> Vec<u8> {
     let mut out = String::with_capacity(window.bytes + 4096);
-    let mut push = |line: Line| {
+    let mut push = |line: LineBuilder| {
         out.push_str(&line.finished());
         out.push('\n');
     };
     push(header(recorder, window));
     for (path, (code, body)) in &window.documents {
-        let mut line = Line::new();
+        let mut line = LineBuilder::new();
         line.text("document", path);
         line.number("code", u64::from(*code));
         line.raw("body", &json(body, None));
         push(line);
     }
     for (number, cache) in window.caches.iter().enumerate() {
-        let mut line = Line::new();
+        let mut line = LineBuilder::new();
         line.number("cache", number as u64);
         line.text("path", &cache.path);
         line.text("selectors", &cache.selectors);
@@ -181,13 +181,13 @@ pub(super) fn written(recorder: &Recorder, window: &Window) -> Vec<u8> {
                 continue;
             }
             EntryContent::List { cache, state: listed } => {
-                let mut line = Line::at(recorder.wall(at));
+                let mut line = LineBuilder::at(recorder.wall(at));
                 line.number("list", *cache as u64);
                 state(&mut line, listed);
                 line
             }
             EntryContent::Event { cache, event, object, .. } => {
-                let mut line = Line::at(recorder.wall(at));
+                let mut line = LineBuilder::at(recorder.wall(at));
                 line.number("event", *cache as u64);
                 line.text("type", event_type(*event));
                 line.raw("object", &json(object, None));
@@ -201,8 +201,8 @@ pub(super) fn written(recorder: &Recorder, window: &Window) -> Vec<u8> {
 }
 
 /// Returns the first line.
-fn header(recorder: &Recorder, window: &Window) -> Line {
-    let mut line = Line::new();
+fn header(recorder: &Recorder, window: &Window) -> LineBuilder {
+    let mut line = LineBuilder::new();
     line.number("recording", FORMAT.into());
     line.text("operator", &recorder.operator);
     line.text("framework", concat!("windlass ", env!("CARGO_PKG_VERSION")));
@@ -220,7 +220,7 @@ fn header(recorder: &Recorder, window: &Window) -> Line {
 }
 
 /// Writes the state of a cache.
-fn state(line: &mut Line, state: &CacheState) {
+fn state(line: &mut LineBuilder, state: &CacheState) {
     match state {
         CacheState::Unknown => {}
         CacheState::Refused { code, body } => {

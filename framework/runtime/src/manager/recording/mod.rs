@@ -34,7 +34,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
-use self::lines::Line;
+use self::lines::LineBuilder;
 use self::streams::OpenExchange;
 use self::window::{EntryContent, Window};
 use super::Manager;
@@ -216,9 +216,9 @@ impl Recorder {
     }
 
     /// Adds a line.
-    fn line(&self, fill: impl FnOnce(&mut Line)) {
+    fn line(&self, fill: impl FnOnce(&mut LineBuilder)) {
         self.change(|window, at| {
-            let mut line = Line::at(self.wall(at));
+            let mut line = LineBuilder::at(self.wall(at));
             fill(&mut line);
             window.push(at, EntryContent::Line(line.finished().into()));
         });
@@ -234,7 +234,7 @@ impl ExchangeHook for Recorder {
         self.change(|window, at| {
             let number = window.number();
             if let OpenExchange::Call { .. } = wanted {
-                let mut line = Line::at(self.wall(at));
+                let mut line = LineBuilder::at(self.wall(at));
                 lines::request(&mut line, number, current_reconcile(), &request, &self.mask);
                 window.push(at, EntryContent::Line(line.finished().into()));
             }
@@ -255,7 +255,7 @@ impl ExchangeHook for Recorder {
     fn ended(&self, exchange: u64, end: ExchangeEnd) {
         self.change(|window, at| {
             let Some(line) = window.ended(at, exchange, &end, &self.mask) else { return };
-            let mut text = Line::at(self.wall(at));
+            let mut text = LineBuilder::at(self.wall(at));
             lines::answer(&mut text, exchange, &line, &end, &self.mask);
             window.push(at, EntryContent::Line(text.finished().into()));
         });

@@ -23,7 +23,7 @@ pub(super) type Objects = BTreeMap<ObjectId, Bytes>;
 
 /// Objects that a cache asks for, and their state at the beginning of the recording.
 #[derive(Clone, Debug)]
-pub(super) struct Cache {
+pub(super) struct RecordedCache {
     pub(super) path: String,
     /// Parameters of the query that select objects, as they are sent.
     pub(super) selectors: String,

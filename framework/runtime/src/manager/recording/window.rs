@@ -13,7 +13,7 @@ use windlass_core::wire::EventType;
 use super::RecordingOptions;
 use super::mask::Mask;
 use super::streams::{
-    self, Cache, CacheEvent, CacheState, CallResponse, ObjectId, Objects, OpenExchange,
+    self, CacheEvent, CacheState, CallResponse, ObjectId, Objects, OpenExchange, RecordedCache,
 };
 
 /// Most caches; a program that makes informers without end is not recorded.
@@ -41,7 +41,7 @@ impl EntryContent {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct TimedEntry {
     at: Duration,
     content: EntryContent,
 }
@@ -50,8 +50,8 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Window {
     options: RecordingOptions,
-    entries: VecDeque<Entry>,
-    pub(super) caches: Vec<Cache>,
+    entries: VecDeque<TimedEntry>,
+    pub(super) caches: Vec<RecordedCache>,
     /// The last answer of each path of discovery.
     pub(super) documents: BTreeMap<String, (u16, Bytes)>,
     running: HashMap<u64, OpenExchange>,
@@ -113,7 +113,7 @@ impl Window {
     /// Adds an entry.
     pub(super) fn push(&mut self, at: Duration, content: EntryContent) {
         self.bytes += content.cost();
-        self.entries.push_back(Entry { at, content });
+        self.entries.push_back(TimedEntry { at, content });
     }
 
     /// Begins to follow an exchange.
@@ -136,7 +136,7 @@ impl Window {
     /// Returns the number of the cache that a request is of.
     fn cache(&mut self, request: &SentRequest) -> usize {
         let selectors = streams::selectors(&request.query);
-        let is_same = |cache: &Cache| {
+        let is_same = |cache: &RecordedCache| {
             cache.path == request.path
                 && cache.selectors == selectors
                 && cache.is_metadata == request.is_metadata
@@ -148,7 +148,7 @@ impl Window {
             self.end(format!("the operator has more than {MOST_CACHES} caches"));
             return 0;
         }
-        self.caches.push(Cache {
+        self.caches.push(RecordedCache {
             path: request.path.clone(),
             selectors,
             is_metadata: request.is_metadata,
@@ -288,7 +288,7 @@ impl Window {
     pub(super) fn evict(&mut self, now: Duration) {
         let RecordingOptions { time, bytes } = self.options;
         loop {
-            let is_old = |entry: &Entry| now.saturating_sub(entry.at) > time;
+            let is_old = |entry: &TimedEntry| now.saturating_sub(entry.at) > time;
             let is_due = self.entries.front().is_some_and(|it| self.bytes > bytes || is_old(it));
             let Some(entry) = (if is_due { self.entries.pop_front() } else { None }) else { break };
             self.bytes = self.bytes.saturating_sub(entry.content.cost());

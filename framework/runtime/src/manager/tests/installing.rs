@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
-use windlass_apiserver::faults::{Action as Strike, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Strike};
 
 use super::world::{DEFINITION, SECOND, Story, Trips, World, absent, definition, elected, until};
 use super::*;

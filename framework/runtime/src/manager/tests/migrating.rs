@@ -1,7 +1,7 @@
 //! Storage migrations whose objects the API server refuses.
 
 use tracing::Level;
-use windlass_apiserver::faults::{Action as Strike, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Strike};
 
 use super::world::{DEFINITION, Trip, World, definition, object};
 use super::*;

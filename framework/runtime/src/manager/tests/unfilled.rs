@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
-use windlass_apiserver::faults::{Action as Strike, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Strike};
 
 use super::world::{SECOND, Story, Trip, World, definition, elected, object, until};
 use super::*;

@@ -8,7 +8,7 @@
 // DESIGN.md, 42: Aged low-priority keys get every fourth turn
 
 use super::lane::{Lane, LaneEntry};
-use super::slot::{Again, Nanos, Stage};
+use super::slot::{Nanos, RepeatedAdd, Stage};
 use super::slots::Slots;
 use super::ticket::Ticket;
 use crate::workqueue::Priority;
@@ -252,7 +252,7 @@ impl LanePair {
                 let slot = slots.get(entry.1);
                 match slot.stage {
                     Stage::Working { index } => {
-                        if let Again::Now { passed, .. } = &mut slots.working(index).again {
+                        if let RepeatedAdd::Now { passed, .. } = &mut slots.working(index).again {
                             *passed = true;
                             self.live -= 1;
                         }

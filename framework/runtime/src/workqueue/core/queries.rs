@@ -4,23 +4,23 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::slot::{Again, Nanos, Slot, Stage};
+use super::slot::{KeySlot, Nanos, RepeatedAdd, Stage};
 use super::ticket::Ticket;
-use super::{Core, QueueCounts};
+use super::{QueueCore, QueueCounts};
 use crate::workqueue::meter::{QueueDurations, QueueReport};
 use crate::workqueue::{KeyStage, KeyState, Priority};
 
 /// Sort key of a listing: stage, then priority, then age, due time or sequence number.
 type Rank = (KeyStage, Reverse<Priority>, u64, Ticket);
 
-impl<T> Core<T> {
+impl<T> QueueCore<T> {
     /// Returns the numbers for the metrics; `tally` is counted by the caller.
     pub(in crate::workqueue) fn report(&self, tally: QueueDurations) -> QueueReport {
         QueueReport { adds: self.adds, delays: self.delays, depths: self.lanes.depths(), tally }
     }
 }
 
-impl<T: Eq + Clone> Core<T> {
+impl<T: Eq + Clone> QueueCore<T> {
     /// Returns whether the queue accepts no more keys.
     pub(in crate::workqueue) fn is_closed(&self) -> bool {
         self.closed
@@ -96,19 +96,19 @@ impl<T: Eq + Clone> Core<T> {
             Stage::Working { index } => {
                 let working = self.slots.in_work().get(index as usize)?;
                 match working.again {
-                    Again::At { at, .. } => (ago(working.since), until(at), true),
-                    again => (ago(working.since), None, matches!(again, Again::Now { .. })),
+                    RepeatedAdd::At { at, .. } => (ago(working.since), until(at), true),
+                    again => (ago(working.since), None, matches!(again, RepeatedAdd::Now { .. })),
                 }
             }
             Stage::Waiting { at, .. } => (None, until(at), false),
             Stage::Idle => (None, None, false),
         };
-        let Slot { reasons, failures, priority, .. } = *slot;
+        let KeySlot { reasons, failures, priority, .. } = *slot;
         Some(KeyState { key, stage, failures, age, due_in, again, priority, reasons })
     }
 
     /// Returns the sort key of a key; `None` if the key is idle.
-    fn rank(&self, ticket: Ticket, slot: &Slot) -> Option<Rank> {
+    fn rank(&self, ticket: Ticket, slot: &KeySlot) -> Option<Rank> {
         let (stage, order) = match slot.stage {
             Stage::Working { index } => {
                 (KeyStage::Working, self.slots.in_work().get(index as usize)?.since)

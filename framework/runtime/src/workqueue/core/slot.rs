@@ -16,7 +16,7 @@ pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
 
 /// The state of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::workqueue) struct Slot {
+pub(in crate::workqueue) struct KeySlot {
     pub(super) stage: Stage,
     /// Reasons of the next attempt; of a key in work, reasons added since the take.
     pub(super) reasons: u64,
@@ -30,7 +30,7 @@ pub(in crate::workqueue) struct Slot {
     pub(super) on_hold: bool,
 }
 
-impl Slot {
+impl KeySlot {
     /// Returns the state of an idle key without history.
     pub(super) fn idle() -> Self {
         Self {
@@ -76,12 +76,12 @@ pub(super) enum Stage {
 pub(super) struct Working {
     pub(super) ticket: Ticket,
     pub(super) since: Nanos,
-    pub(super) again: Again,
+    pub(super) again: RepeatedAdd,
 }
 
 /// Adds that arrived while the key was in work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RepeatedAdd {
     /// Not added.
     No,
     /// Added without delay: the key has an entry in a lane, which may have been passed over.
@@ -93,7 +93,7 @@ pub(super) enum Again {
 /// Records success or failure; returns the delay that follows, if any.
 pub(super) fn apply_completion(
     policy: RetryPolicy,
-    slot: &mut Slot,
+    slot: &mut KeySlot,
     completion: Completion,
 ) -> Option<Duration> {
     match completion {

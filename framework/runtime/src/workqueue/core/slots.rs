@@ -10,7 +10,7 @@
 
 use hashbrown::HashTable;
 
-use super::slot::{Again, Nanos, Slot, Stage, Working};
+use super::slot::{KeySlot, Nanos, RepeatedAdd, Stage, Working};
 use super::ticket::{NO_SLOT, Ticket};
 
 /// Number of slots from which a new key gets the slot of an idle key. A key of unknown kind may
@@ -27,7 +27,7 @@ const PROBES: usize = 16;
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     table: HashTable<u32>,
-    entries: Vec<Entry<T>>,
+    entries: Vec<SlotEntry<T>>,
     free: Vec<u32>,
     /// Slot at which the next search for an idle slot begins.
     next_probe: usize,
@@ -62,19 +62,19 @@ impl<T> Clone for SlotHint<T> {
 pub(in crate::workqueue) enum Discarded<T> {
     Nothing,
     Key(T),
-    Slots(Vec<Entry<T>>),
+    Slots(Vec<SlotEntry<T>>),
 }
 
 /// A slot with the key.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::workqueue) struct Entry<T> {
+pub(in crate::workqueue) struct SlotEntry<T> {
     hash: u32,
     /// `None` while the slot is free.
     key: Option<T>,
     /// A clone of the key that came with an add, to be handed to the next worker; only for keys
     /// that store their slot, whose clones are equal in all respects.
     spare: Option<T>,
-    slot: Slot,
+    slot: KeySlot,
 }
 
 impl<T> Slots<T> {
@@ -111,19 +111,19 @@ impl<T> Slots<T> {
     }
 
     /// Returns a slot.
-    pub(super) fn get(&self, ticket: Ticket) -> &Slot {
+    pub(super) fn get(&self, ticket: Ticket) -> &KeySlot {
         &self.entries[ticket.index()].slot
     }
 
     /// Returns a slot for a change.
-    pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
+    pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut KeySlot {
         &mut self.entries[ticket.index()].slot
     }
 
     /// Returns the key of a slot for the worker that takes the key, `None` if the slot is free, and
     /// the slot for changes.
     #[inline]
-    pub(super) fn entry_mut(&mut self, ticket: Ticket) -> (Option<T>, &mut Slot)
+    pub(super) fn entry_mut(&mut self, ticket: Ticket) -> (Option<T>, &mut KeySlot)
     where
         T: Clone,
     {
@@ -138,7 +138,7 @@ impl<T> Slots<T> {
         match self.find_slot(ticket)?.stage {
             Stage::Ready { seq, .. } => Some(seq),
             Stage::Working { index } => match self.in_work.get(index as usize)?.again {
-                Again::Now { seq, passed: false, .. } => Some(seq),
+                RepeatedAdd::Now { seq, passed: false, .. } => Some(seq),
                 _ => None,
             },
             _ => None,
@@ -159,7 +159,7 @@ impl<T> Slots<T> {
     #[inline]
     pub(super) fn begin_work(&mut self, ticket: Ticket, since: Nanos) -> u32 {
         let index = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
-        self.in_work.push(Working { ticket, since, again: Again::No });
+        self.in_work.push(Working { ticket, since, again: RepeatedAdd::No });
         index
     }
 
@@ -176,7 +176,7 @@ impl<T> Slots<T> {
 
     /// Returns a slot, if still present.
     #[inline]
-    pub(super) fn find_slot(&self, ticket: Ticket) -> Option<&Slot> {
+    pub(super) fn find_slot(&self, ticket: Ticket) -> Option<&KeySlot> {
         Some(&self.entries.get(ticket.index())?.slot)
     }
 
@@ -186,7 +186,7 @@ impl<T> Slots<T> {
     }
 
     /// Returns all slots of keys that are not idle, by number.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Slot)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &KeySlot)> {
         let numbered = (0_u32..).zip(&self.entries);
         let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.stage, Stage::Idle));
         in_use
@@ -211,7 +211,7 @@ impl<T> Slots<T> {
     /// Makes a key idle and keeps the slot.
     pub(super) fn make_idle(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
-        self.entries[ticket.index()].slot = Slot::idle();
+        self.entries[ticket.index()].slot = KeySlot::idle();
         self.take_unused().map_or(Discarded::Nothing, Discarded::Slots)
     }
 
@@ -219,7 +219,7 @@ impl<T> Slots<T> {
     #[cold]
     pub(super) fn release(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
-        self.entries[ticket.index()].slot = Slot::idle();
+        self.entries[ticket.index()].slot = KeySlot::idle();
         self.remove_from_table(ticket);
         if let Some(all) = self.take_unused() {
             return Discarded::Slots(all);
@@ -231,7 +231,7 @@ impl<T> Slots<T> {
 
     /// Returns all slots, to release their memory, when no key is in use, after a flood of keys or
     /// when most of very many keys were released.
-    fn take_unused(&mut self) -> Option<Vec<Entry<T>>> {
+    fn take_unused(&mut self) -> Option<Vec<SlotEntry<T>>> {
         let slots = self.entries.len();
         if self.in_use > 0 || slots <= self.retained {
             return None;
@@ -322,7 +322,8 @@ impl<T: Eq> Slots<T> {
     #[cold]
     fn insert(&mut self, key: &mut Option<T>, sought: Ticket) -> Ticket {
         let free = self.free.pop();
-        let new = Entry { hash: sought.hash, key: key.take(), spare: None, slot: Slot::idle() };
+        let new =
+            SlotEntry { hash: sought.hash, key: key.take(), spare: None, slot: KeySlot::idle() };
         let at = match free.or_else(|| self.reuse_idle(key)) {
             Some(at) => {
                 self.entries[at as usize] = new;

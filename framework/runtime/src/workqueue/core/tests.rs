@@ -24,7 +24,7 @@ fn hash_of(key: u64) -> u64 {
     (key % 7).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-impl<T: Copy + Eq + Into<u64>> Core<T> {
+impl<T: Copy + Eq + Into<u64>> QueueCore<T> {
     /// Number of keys that are not idle, of those in work, and of delays.
     fn in_use(&self) -> (usize, usize, usize) {
         (self.slots.in_use(), self.slots.in_work().len(), self.timers.len())
@@ -35,7 +35,7 @@ impl<T: Copy + Eq + Into<u64>> Core<T> {
     }
 }
 
-impl Core<u8> {
+impl QueueCore<u8> {
     fn plain(&mut self, key: u8, now: Duration) {
         self.add(key, AddOptions::new(), now);
     }
@@ -49,17 +49,17 @@ fn at(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn core(workers: usize) -> Core<u8> {
-    Core::new(workers, RetryPolicy::forever(), AGEING, None)
+fn core(workers: usize) -> QueueCore<u8> {
+    QueueCore::new(workers, RetryPolicy::forever(), AGEING, None)
 }
 
-fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
+fn take(core: &mut QueueCore<u8>, now: Duration) -> Option<u8> {
     core.promote(nanos(now));
     core.take(nanos(now)).map(|claim| claim.key)
 }
 
 fn finish(
-    core: &mut Core<u8>,
+    core: &mut QueueCore<u8>,
     key: u8,
     completion: Completion,
     now: Duration,
@@ -91,7 +91,7 @@ fn g_q4_a_key_added_while_in_work_keeps_the_place_it_then_took() {
 
 #[test]
 fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
-    let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, None);
+    let mut queue = QueueCore::<u32>::new(1, RetryPolicy::forever(), AGEING, None);
     queue.slots = Slots::retaining(1000, None);
     // Enough that the slots are released with the last key, and each with an outdated delay.
     for again in [20, 10] {
@@ -142,7 +142,7 @@ fn the_state_of_a_key_is_reset_when_it_becomes_idle() {
 fn a_queue_retains_the_slots_of_many_keys_and_more_where_keys_are_those_of_objects() {
     let slot_hint = SlotHint { read: |_| None, write: |_, _| {} };
     for (slot_hint, retained) in [(None, 4096), (Some(slot_hint), 131_072)] {
-        let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, slot_hint);
+        let mut queue = QueueCore::<u32>::new(1, RetryPolicy::forever(), AGEING, slot_hint);
         for key in 0..140_000 {
             let hash = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             queue.add_hashed(&mut (hash, Some(key)), AddOptions::new(), 0);
@@ -183,7 +183,7 @@ fn mechanism_68_a_success_resets_the_backoff() {
 
 #[test]
 fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
-    let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING, None);
+    let mut queue = QueueCore::new(1, RetryPolicy::at_most(1), AGEING, None);
     let fail = Completion::Retry { draw: 1.0 };
     queue.plain(1_u8, at(0));
     queue.take(nanos(at(0)));

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::workqueue::Work;
 use crate::workqueue::core::Claim;
-use crate::workqueue::state::{Shared, State};
+use crate::workqueue::state::{QueueShared, QueueState};
 use crate::workqueue::waiters::{DelayTimer, WaiterId};
 
 /// A call of [`WorkQueue::get`]; cancelled when dropped.
 pub(super) struct PendingGet<'a, T: Hash + Eq + Clone> {
-    pub(super) shared: &'a Arc<Shared<T>>,
+    pub(super) shared: &'a Arc<QueueShared<T>>,
     /// Index of this call among the parked workers; `None` while not parked.
     pub(super) waiter: Option<WaiterId>,
     /// The timer for the next delayed key, while this worker is the timekeeper.
@@ -75,7 +75,7 @@ impl<T: Hash + Eq + Clone> PendingGet<'_, T> {
                 state.add_batches(&mut batches);
                 claim = state.take(now);
             }
-            let State { core, waiters, .. } = state;
+            let QueueState { core, waiters, .. } = state;
             let result = match claim {
                 Some(claim) => TakeOrPark::Taken(claim),
                 None if core.exhausted() => TakeOrPark::Ended,

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use windlass_runtime::controller::{ErasedController, ObservedReconcile, ReconcileEnd};
 
-use crate::testing::target::Target;
+use crate::testing::target::RequestTarget;
 
 /// Variable that names a folder for the coverage of a whole test run.
 const FOLDER: &str = "WINDLASS_COVERAGE";
@@ -30,7 +30,7 @@ const MOST: usize = 1000;
 type Tables = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Coverage of the operators of this process so far.
-static OF_PROCESS: Mutex<Kept> = Mutex::new(Kept::new());
+static OF_PROCESS: Mutex<StoredCoverage> = Mutex::new(StoredCoverage::new());
 
 /// Ends and reasons of reconciles, conditions and Events that a test has seen, from
 /// [`RunningOperator::coverage`](super::super::RunningOperator::coverage).
@@ -125,7 +125,7 @@ impl CoverageReport {
     }
 
     /// Counts the conditions of a write that succeeded, and its Event.
-    pub(super) fn wrote(&mut self, target: &Target, body: &Value, is_done: bool) {
+    pub(super) fn wrote(&mut self, target: &RequestTarget, body: &Value, is_done: bool) {
         if !is_done {
             return;
         }
@@ -161,13 +161,13 @@ impl CoverageReport {
 
 /// The coverage that a process keeps in a folder.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StoredCoverage {
     all: CoverageReport,
     /// The file of this process, once it has one.
     own: Option<PathBuf>,
 }
 
-impl Kept {
+impl StoredCoverage {
     pub(super) const fn new() -> Self {
         Self { all: CoverageReport { tables: Tables::new() }, own: None }
     }

@@ -2,12 +2,12 @@
 //! covers.
 
 mod coverage;
+mod ongoing;
 #[cfg(test)]
 mod tests;
-mod work;
 
 pub use self::coverage::CoverageReport;
-pub(super) use self::work::Work;
+pub(super) use self::ongoing::OngoingReconciles;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,7 +22,7 @@ use windlass_core::clock::Clock;
 use windlass_runtime::controller::{ObservedReconcile, ReconcileEnd, ReconcileObserver};
 
 use super::grants::Record;
-use super::target::Target;
+use super::target::RequestTarget;
 
 /// Most writes that are kept.
 const WRITES: usize = 256;
@@ -33,7 +33,7 @@ pub(super) struct Activity {
     clock: Clock,
     began: Instant,
     pub(super) record: Arc<Record>,
-    work: Work,
+    work: OngoingReconciles,
     /// The last writes, oldest first.
     writes: Mutex<VecDeque<AnsweredWrite>>,
     coverage: Mutex<CoverageReport>,
@@ -66,7 +66,7 @@ impl Activity {
             clock: clock.clone(),
             began: clock.now(),
             record: Arc::default(),
-            work: Work::default(),
+            work: OngoingReconciles::default(),
             writes: Mutex::default(),
             coverage: Mutex::new(coverage),
         }
@@ -90,7 +90,7 @@ impl RequestObserver for Activity {
         if matches!(request.verb, "get" | "list" | "watch") {
             return;
         }
-        let Some(mut target) = Target::of(request.path) else { return };
+        let Some(mut target) = RequestTarget::of(request.path) else { return };
         // Renewals would push everything else out.
         if target.plural == "leases" {
             return;
@@ -105,7 +105,7 @@ impl RequestObserver for Activity {
         if target.plural == "events" {
             return;
         }
-        let Target { namespace, name, subresource, .. } = &target;
+        let RequestTarget { namespace, name, subresource, .. } = &target;
         let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
         let slash = if namespace.is_empty() { "" } else { "/" };
         let verb = if request.is_apply { "apply" } else { request.verb };

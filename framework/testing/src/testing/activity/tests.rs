@@ -11,7 +11,7 @@ use windlass_runtime::controller::{Action, Context, Failure, Reconciler, Result}
 use windlass_runtime::events::Warning;
 use windlass_runtime::manager::Manager;
 
-use super::coverage::{CoverageReport, Kept};
+use super::coverage::{CoverageReport, StoredCoverage};
 use crate::testing::TestCluster;
 
 #[derive(windlass_macros::CustomResource, Clone, Debug)]
@@ -93,8 +93,10 @@ fn processes_of_one_number_count_together_in_one_folder() {
     let folder = folder("coverage-numbers");
     // As after a number has come again: each has the number of this process, and a state of its
     // own.
-    let (mut first, mut second) = (Kept::new(), Kept::new());
-    let add = |kept: &mut Kept| kept.add(&CoverageReport::of_events("Warning Taken", 1), &folder);
+    let (mut first, mut second) = (StoredCoverage::new(), StoredCoverage::new());
+    let add = |kept: &mut StoredCoverage| {
+        kept.add(&CoverageReport::of_events("Warning Taken", 1), &folder)
+    };
     add(&mut first).expect("written");
     add(&mut second).expect("written");
     add(&mut first).expect("written");
@@ -106,8 +108,8 @@ fn processes_of_one_number_count_together_in_one_folder() {
 #[test]
 fn operators_that_end_at_once_are_all_counted() {
     let folder = folder("coverage-threads");
-    let kept = parking_lot::Mutex::new(Kept::new());
-    let others: Vec<_> = (0..3).map(|_| parking_lot::Mutex::new(Kept::new())).collect();
+    let kept = parking_lot::Mutex::new(StoredCoverage::new());
+    let others: Vec<_> = (0..3).map(|_| parking_lot::Mutex::new(StoredCoverage::new())).collect();
     std::thread::scope(|scope| {
         for kept in others.iter().chain([&kept, &kept, &kept]) {
             scope.spawn(|| {

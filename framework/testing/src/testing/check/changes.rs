@@ -9,7 +9,7 @@ const DEPTH: usize = 12;
 
 /// A change at one place.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct ValueChange {
     /// JSON pointer.
     pub(super) place: String,
     /// Name of the change among those of a place.
@@ -18,7 +18,7 @@ pub(super) struct Change {
     to: Option<Value>,
 }
 
-impl Change {
+impl ValueChange {
     /// Returns a value with the change.
     pub(super) fn of(&self, base: &Value) -> Value {
         let mut value = base.clone();
@@ -38,23 +38,23 @@ impl Change {
 }
 
 /// Returns the changes of a value; fields that it does not have are taken from `other`.
-pub(super) fn changes(value: &Value, schema: &Value, other: &Value) -> Vec<Change> {
-    let mut found = Found::default();
+pub(super) fn changes(value: &Value, schema: &Value, other: &Value) -> Vec<ValueChange> {
+    let mut found = FoundChanges::default();
     found.value(value, schema, Some(other), 0);
     found.changes
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct FoundChanges {
     here: String,
-    changes: Vec<Change>,
+    changes: Vec<ValueChange>,
 }
 
-impl Found {
+impl FoundChanges {
     fn add(&mut self, name: &'static str, to: impl Into<Option<Value>>) {
         // The object as a whole is not changed.
         if !self.here.is_empty() {
-            self.changes.push(Change { place: self.here.clone(), name, to: to.into() });
+            self.changes.push(ValueChange { place: self.here.clone(), name, to: to.into() });
         }
     }
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use serde_json::Value;
 use windlass_core::rng::Rng;
 
-use super::lost::{Losses, Tries};
+use super::lost::{FieldObservations, Tries};
 use super::values::{Path, Values};
 
 /// Judgement of serde: the value in its rewritten form, or the reason against the value.
@@ -35,7 +35,7 @@ pub struct CheckTarget<'a> {
 
 /// Counts of a comparison.
 #[derive(Clone, Debug, Default)]
-pub struct ValueTally {
+pub struct ValueCounts {
     /// Values that were tried.
     pub values: usize,
     /// Values that the API server stored.
@@ -53,9 +53,9 @@ pub struct ValueTally {
 }
 
 /// Tries `count` values of the target, half of which fit the schema.
-pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueTally {
+pub async fn judge(target: &CheckTarget<'_>, rng: Rng, count: usize) -> ValueCounts {
     let values = Values::new(rng, target.examples);
-    let (mut tally, mut losses) = (ValueTally::default(), Losses::default());
+    let (mut tally, mut losses) = (ValueCounts::default(), FieldObservations::default());
     for i in 0..count {
         let (value, changed) = if i % 2 == 0 {
             (values.fitting(target.schema), Path::new())
@@ -75,7 +75,7 @@ async fn one(
     target: &CheckTarget<'_>,
     value: Value,
     changed: &[String],
-    (tally, losses): (&mut ValueTally, &mut Losses),
+    (tally, losses): (&mut ValueCounts, &mut FieldObservations),
 ) {
     let stored = match (target.store)(value.clone()).await {
         Ok(stored) => stored,
@@ -101,7 +101,7 @@ async fn one(
 }
 
 /// Stores a value that serde read from the server and wrote: the value comes back as written.
-async fn again(target: &CheckTarget<'_>, from: &Value, written: &Value, tally: &mut ValueTally) {
+async fn again(target: &CheckTarget<'_>, from: &Value, written: &Value, tally: &mut ValueCounts) {
     let plain = |value: &Value| plain(value, target.schema);
     match (target.store)(written.clone()).await {
         // DESIGN.md, 277: A stored value must be storable as the type writes it
@@ -127,7 +127,7 @@ async fn again(target: &CheckTarget<'_>, from: &Value, written: &Value, tally: &
 }
 
 /// Compares a refusal with the judgement of serde, where both must agree.
-async fn refused(target: &CheckTarget<'_>, value: &Value, refusal: &str, tally: &mut ValueTally) {
+async fn refused(target: &CheckTarget<'_>, value: &Value, refusal: &str, tally: &mut ValueCounts) {
     let Ok(written) = (target.decode)(value) else { return };
     // serde reads more than serde writes: numbers as texts of a map's keys, unknown fields.
     if target.is_exact && (target.store)(written.clone()).await.is_err() {

@@ -11,7 +11,7 @@ use std::mem::discriminant;
 
 use serde_json::Value;
 
-use super::values::{Path, Share, Values};
+use super::values::{OptionalShare, Path, Values};
 
 /// Fewest values that lose a field before the field is reported.
 const LEAST: usize = 8;
@@ -30,7 +30,7 @@ pub(super) struct Tries<'a> {
 
 /// Observations of the named fields of stored values.
 #[derive(Debug, Default)]
-pub(super) struct Losses {
+pub(super) struct FieldObservations {
     places: BTreeMap<Path, ValueCounts>,
     /// Values that were written of fields with a few values, such as the tag of an enum.
     tags: BTreeMap<Path, BTreeSet<String>>,
@@ -49,7 +49,7 @@ struct ValueCounts {
     shortest: Option<(String, String)>,
 }
 
-impl Losses {
+impl FieldObservations {
     /// Notes the fields of a stored value that serde wrote again, and those that it did not.
     pub(super) fn note(&mut self, stored: &Value, written: &Value, schema: &Value) {
         let mut lost = Vec::new();
@@ -133,7 +133,8 @@ impl Losses {
 
     /// Whether serde loses the part at `place` of further values as well, and of enough.
     fn is_always_lost(&mut self, place: &Path, tries: &Tries<'_>) -> bool {
-        const SHARES: [Share; 4] = [Share::Half, Share::None, Share::Half, Share::All];
+        const SHARES: [OptionalShare; 4] =
+            [OptionalShare::Half, OptionalShare::None, OptionalShare::Half, OptionalShare::All];
         let mut lost = 0;
         for share in SHARES.iter().cycle().take(TRIES) {
             let value = tries.values.with_place(tries.schema, place, *share);
@@ -191,9 +192,9 @@ fn below<'a>(schema: &'a Value, step: &str) -> Option<&'a Value> {
 
 impl ValueCounts {
     /// Notes a value that serde did not write under its name; returns whether it is lost.
-    fn unwritten(&mut self, value: &Value, schema: &Value, moved: Moved) -> bool {
-        self.is_kept |= moved == Moved::Away;
-        if moved != Moved::No {
+    fn unwritten(&mut self, value: &Value, schema: &Value, moved: MovedValue) -> bool {
+        self.is_kept |= moved == MovedValue::Away;
+        if moved != MovedValue::No {
             return false;
         }
         self.lost += 1;
@@ -221,7 +222,7 @@ impl ValueCounts {
 
 /// Whether serde wrote a value under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moved {
+enum MovedValue {
     /// A new field has the value, or has it inside: an alias, or a former form of the type.
     Away,
     /// A new field has a value of the same type, which may be another spelling, or a default.
@@ -230,16 +231,16 @@ enum Moved {
 }
 
 /// Compares a value that serde did not write with the fields that were not stored.
-fn moved(value: &Value, stored: &Value, written: &Value) -> Moved {
+fn moved(value: &Value, stored: &Value, written: &Value) -> MovedValue {
     let fields = written.as_object().into_iter().flatten();
     let new = fields.filter(|(name, _)| stored.get(name.as_str()).is_none_or(Value::is_null));
     let new: Vec<&Value> = new.map(|(_, other)| other).collect();
     if !is_empty(value) && new.iter().any(|other| contains(other, value)) {
-        Moved::Away
+        MovedValue::Away
     } else if new.iter().any(|other| discriminant(*other) == discriminant(value)) {
-        Moved::Perhaps
+        MovedValue::Perhaps
     } else {
-        Moved::No
+        MovedValue::No
     }
 }
 

@@ -14,7 +14,7 @@ use windlass_core::resource::DynamicObject;
 use windlass_core::rng::Rng;
 use windlass_runtime::manager::AdmissionCheck;
 
-use super::changes::{Change, changes};
+use super::changes::{ValueChange, changes};
 use super::values::Values;
 use super::{SEED, with_head, without_head};
 
@@ -43,7 +43,7 @@ pub(super) struct Experiment<'a> {
 
 /// The rules that are repeated.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RepeatTally {
+pub(super) struct RepeatCounts {
     /// Objects that break one rule alone and were judged by the handlers.
     pub(super) broken: usize,
     /// A line for each field.
@@ -70,7 +70,7 @@ struct Repeated {
 
 impl Experiment<'_> {
     /// Changes stored objects, some of them made from `examples`, and compares the judges.
-    pub(super) async fn run(&self, examples: &[Value]) -> Result<RepeatTally, Error> {
+    pub(super) async fn run(&self, examples: &[Value]) -> Result<RepeatCounts, Error> {
         let values = Values::new(Rng::seeded(SEED), examples);
         let mut seen = Observations::default();
         let mut tried: BTreeMap<(String, &'static str), usize> = BTreeMap::new();
@@ -101,7 +101,7 @@ impl Experiment<'_> {
     async fn changed(
         &self,
         base: &Value,
-        change: &Change,
+        change: &ValueChange,
         seen: &mut Observations,
     ) -> Result<(), Error> {
         let value = change.of(base);
@@ -157,7 +157,7 @@ impl Experiment<'_> {
 }
 
 impl Observations {
-    fn tally(self) -> RepeatTally {
+    fn tally(self) -> RepeatCounts {
         let repeated = self.repeated.iter().filter(|(field, _)| !self.beyond.contains(*field));
         let remark = |(field, Repeated { objects, rules }): (&String, &Repeated)| {
             let rules: Vec<&str> = rules.values().map(String::as_str).collect();
@@ -168,7 +168,7 @@ impl Observations {
                 rules.join("; ")
             )
         };
-        RepeatTally { broken: self.broken, remarks: repeated.map(remark).collect() }
+        RepeatCounts { broken: self.broken, remarks: repeated.map(remark).collect() }
     }
 }
 

@@ -4,10 +4,10 @@ use std::fmt;
 
 use windlass_core::error::{Error, ErrorKind};
 
-use super::judge::ValueTally;
-use super::repeats::RepeatTally;
-use super::status::StatusTally;
-use super::versions::VersionTally;
+use super::judge::ValueCounts;
+use super::repeats::RepeatCounts;
+use super::status::StatusOutcome;
+use super::versions::VersionCounts;
 
 /// Most differences that an error lists: a single mistake of a type gives many.
 const SHOWN: usize = 5;
@@ -22,15 +22,15 @@ pub struct CheckReport {
     /// Rules of the schema.
     rules: usize,
     /// Counts of the values.
-    tally: ValueTally,
+    tally: ValueCounts,
     /// Counts of the values of the status.
-    status: StatusTally,
+    status: StatusOutcome,
     /// Places that the server checks less strictly than serde.
     unchecked: Vec<String>,
     /// Counts of conversions; `None` for a kind with a single version.
-    versions: Option<VersionTally>,
+    versions: Option<VersionCounts>,
     /// Rules that webhooks repeat; `None` without a handler.
-    repeats: Option<RepeatTally>,
+    repeats: Option<RepeatCounts>,
 }
 
 impl CheckReport {
@@ -39,8 +39,8 @@ impl CheckReport {
         kind: &str,
         bytes: usize,
         rules: usize,
-        tally: ValueTally,
-        status: StatusTally,
+        tally: ValueCounts,
+        status: StatusOutcome,
         unchecked: Vec<String>,
     ) -> Self {
         let (versions, repeats) = (None, None);
@@ -48,12 +48,12 @@ impl CheckReport {
     }
 
     /// Adds the rules that webhooks repeat.
-    pub(super) fn with_repeats(self, repeats: RepeatTally) -> Self {
+    pub(super) fn with_repeats(self, repeats: RepeatCounts) -> Self {
         Self { repeats: Some(repeats), ..self }
     }
 
     /// Adds the conversions between versions.
-    pub(super) fn with_versions(self, versions: Option<VersionTally>) -> Self {
+    pub(super) fn with_versions(self, versions: Option<VersionCounts>) -> Self {
         Self { versions, ..self }
     }
 
@@ -82,9 +82,9 @@ impl CheckReport {
     /// Returns the report, or the differences as an error.
     pub(super) fn into_result(self) -> Result<Self, Error> {
         let all =
-            |tally: &ValueTally| [&tally.lost[..], &tally.differences, &tally.misread].concat();
+            |tally: &ValueCounts| [&tally.lost[..], &tally.differences, &tally.misread].concat();
         let of_status = match &self.status {
-            StatusTally::Tried(tally) => (tally.values, all(tally)),
+            StatusOutcome::Tried(tally) => (tally.values, all(tally)),
             _ => (0, Vec::new()),
         };
         let mut found = all(&self.tally);
@@ -114,7 +114,7 @@ impl CheckReport {
             _ if self.tally.stored == 0 => {
                 ("objects", &self.tally, "Give an object that the server accepts")
             }
-            StatusTally::Tried(tally) if tally.stored == 0 => {
+            StatusOutcome::Tried(tally) if tally.stored == 0 => {
                 ("statuses", tally, "Give an object with a status that the server accepts")
             }
             _ => return None,
@@ -155,8 +155,8 @@ impl CheckReport {
     /// objects.
     pub fn tried_status(&self) -> (usize, usize) {
         match &self.status {
-            StatusTally::Tried(tally) => (tally.values, tally.stored),
-            StatusTally::None | StatusTally::NoObject => (0, 0),
+            StatusOutcome::Tried(tally) => (tally.values, tally.stored),
+            StatusOutcome::None | StatusOutcome::NoObject => (0, 0),
         }
     }
 }
@@ -174,11 +174,11 @@ impl fmt::Display for CheckReport {
             self.tally.unchecked
         )?;
         match &self.status {
-            StatusTally::None => {}
-            StatusTally::NoObject => {
+            StatusOutcome::None => {}
+            StatusOutcome::NoObject => {
                 writeln!(f, "status not tried: the server stored no generated object")?;
             }
-            StatusTally::Tried(tally) => writeln!(
+            StatusOutcome::Tried(tally) => writeln!(
                 f,
                 "{} of {} values of the status stored, all of them readable but {}",
                 tally.stored, tally.values, tally.unchecked

@@ -8,7 +8,7 @@ use windlass_core::error::Error;
 use windlass_core::resource::DynamicObject;
 use windlass_core::rng::Rng;
 
-use super::judge::{CheckTarget, ValueTally, judge};
+use super::judge::{CheckTarget, ValueCounts, judge};
 use super::values::Values;
 use super::{SEED, VALUES, rewritten, whole_schema, with_head};
 
@@ -17,13 +17,13 @@ const ATTEMPTS: usize = 50;
 
 /// Counts of the values of a status.
 #[derive(Clone, Debug)]
-pub(super) enum StatusTally {
+pub(super) enum StatusOutcome {
     /// The kind has no status that is written apart from the object.
     None,
     /// The server stored none of the generated objects, so that there was no status to update.
     NoObject,
     /// Values were tried.
-    Tried(ValueTally),
+    Tried(ValueCounts),
 }
 
 /// Tries values of the status of `K` if the status is a subresource; a part of the values is made
@@ -34,20 +34,20 @@ pub(super) async fn judge_status<K: CustomResource>(
     whole: &CheckTarget<'_>,
     head: &Value,
     examples: &[Value],
-) -> Result<StatusTally, Error> {
+) -> Result<StatusOutcome, Error> {
     let info = api.info();
     let version = definition.spec.versions.iter().find(|it| it.name == info.version);
     let is_apart = version.and_then(|it| it.subresources.as_ref()?.status.as_ref()).is_some();
     let Some(schema) =
         whole_schema(definition, &info.version).pointer_mut("/properties/status").map(Value::take)
     else {
-        return Ok(StatusTally::None);
+        return Ok(StatusOutcome::None);
     };
     if !is_apart {
-        return Ok(StatusTally::None);
+        return Ok(StatusOutcome::None);
     }
     let Some(object) = stored_object(api, whole, head).await? else {
-        return Ok(StatusTally::NoObject);
+        return Ok(StatusOutcome::NoObject);
     };
     let warnings: Vec<String> =
         whole.warnings.iter().filter_map(|warning| below_status(warning)).collect();
@@ -73,7 +73,7 @@ pub(super) async fn judge_status<K: CustomResource>(
     // Objects of the whole cluster outlive the namespace of the test.
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     api.delete(name).await?;
-    Ok(StatusTally::Tried(tally))
+    Ok(StatusOutcome::Tried(tally))
 }
 
 /// Stores an object that fits the schema and the rules.

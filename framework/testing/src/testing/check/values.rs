@@ -41,14 +41,14 @@ const TEXTS: &[&str] = &[
 ];
 
 /// A schema, or conditions beside a schema.
-type Node = Map<String, Value>;
+type SchemaObject = Map<String, Value>;
 
 /// A position in a value: names of fields, `[]` for items, `*` for the values of a map.
 pub(in crate::testing) type Path = Vec<String>;
 
 /// The part of the optional fields that a generated value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum OptionalShare {
     None,
     Half,
     All,
@@ -56,15 +56,15 @@ pub(super) enum Share {
 
 /// A position that a generated value must have, and its other fields.
 #[derive(Clone, Copy, Debug)]
-struct Aim<'a> {
+struct ForcedPosition<'a> {
     place: &'a [String],
-    share: Share,
+    share: OptionalShare,
 }
 
 /// No position.
-const ANYWHERE: Aim<'static> = Aim { place: &[], share: Share::Half };
+const ANYWHERE: ForcedPosition<'static> = ForcedPosition { place: &[], share: OptionalShare::Half };
 
-impl Aim<'_> {
+impl ForcedPosition<'_> {
     /// Whether the position is below a step.
     fn is_below(&self, step: &str) -> bool {
         self.place.first().is_some_and(|first| first == step)
@@ -133,9 +133,10 @@ impl<'e> Values<'e> {
         &self,
         schema: &Value,
         place: &[String],
-        share: Share,
+        share: OptionalShare,
     ) -> Option<Value> {
-        let mut values = (0..ATTEMPTS).map(|_| self.value(&[schema], 0, Aim { place, share }));
+        let mut values =
+            (0..ATTEMPTS).map(|_| self.value(&[schema], 0, ForcedPosition { place, share }));
         values.find(|value| misfit(value, schema).is_none())
     }
 
@@ -169,11 +170,11 @@ impl<'e> Values<'e> {
     }
 
     /// Whether an optional field is generated.
-    fn is_taken(&self, share: Share) -> bool {
+    fn is_taken(&self, share: OptionalShare) -> bool {
         match share {
-            Share::None => false,
-            Share::Half => self.one_in(2),
-            Share::All => true,
+            OptionalShare::None => false,
+            OptionalShare::Half => self.one_in(2),
+            OptionalShare::All => true,
         }
     }
 
@@ -183,7 +184,7 @@ impl<'e> Values<'e> {
     }
 
     /// A value for a schema with conditions beside the schema.
-    fn value(&self, nodes: &[&Value], depth: usize, aim: Aim<'_>) -> Value {
+    fn value(&self, nodes: &[&Value], depth: usize, aim: ForcedPosition<'_>) -> Value {
         let nodes = self.chosen(nodes);
         let any = |key: &str| nodes.iter().any(|node| node.get(key) == Some(&Value::Bool(true)));
         if any("nullable") && aim.place.is_empty() && self.one_in(6) {
@@ -207,7 +208,7 @@ impl<'e> Values<'e> {
     }
 
     /// The conditions of a schema with a branch of each alternative.
-    fn chosen<'a>(&self, nodes: &[&'a Value]) -> Vec<&'a Node> {
+    fn chosen<'a>(&self, nodes: &[&'a Value]) -> Vec<&'a SchemaObject> {
         let mut chosen = Vec::new();
         let mut open: Vec<&Value> = nodes.to_vec();
         while let Some(node) = open.pop() {
@@ -223,7 +224,7 @@ impl<'e> Values<'e> {
     }
 
     /// The type of values that the conditions allow; empty for any.
-    fn kind(&self, nodes: &[&Node]) -> &'static str {
+    fn kind(&self, nodes: &[&SchemaObject]) -> &'static str {
         const TYPES: [&str; 6] = ["object", "array", "string", "boolean", "integer", "number"];
         for node in nodes {
             let kind = node.get("type").and_then(Value::as_str);
@@ -232,7 +233,8 @@ impl<'e> Values<'e> {
             }
         }
         let refuses = |key: &str| {
-            let refused = |node: &&&Node| node.get("not").is_some_and(|it| it.get(key).is_some());
+            let refused =
+                |node: &&&SchemaObject| node.get("not").is_some_and(|it| it.get(key).is_some());
             nodes.iter().any(|node| refused(&node))
         };
         let kinds = [
@@ -259,7 +261,7 @@ impl<'e> Values<'e> {
     }
 
     /// A text that fits the conditions, if one is known.
-    fn text(&self, nodes: &[&Node]) -> Value {
+    fn text(&self, nodes: &[&SchemaObject]) -> Value {
         let start = usize::try_from(self.rng.below(3)).unwrap_or_default();
         let texts = TEXTS.iter().cycle().skip(start).take(TEXTS.len());
         let long = "a".repeat(usize::try_from(bound(nodes, "minLength")).unwrap_or_default());
@@ -278,7 +280,7 @@ impl<'e> Values<'e> {
     }
 
     /// A number within the bounds.
-    fn number(&self, nodes: &[&Node], is_integer: bool) -> Value {
+    fn number(&self, nodes: &[&SchemaObject], is_integer: bool) -> Value {
         let limits = |key: &str| nodes.iter().filter_map(|node| node.get(key)?.as_f64()).collect();
         let (least, most): (Vec<f64>, Vec<f64>) = (limits("minimum"), limits("maximum"));
         let least = least.into_iter().fold(-10.0, f64::max);
@@ -295,7 +297,7 @@ impl<'e> Values<'e> {
     }
 
     /// A list.
-    fn array(&self, nodes: &[&Node], depth: usize, aim: Aim<'_>) -> Value {
+    fn array(&self, nodes: &[&SchemaObject], depth: usize, aim: ForcedPosition<'_>) -> Value {
         let items: Vec<&Value> = nodes.iter().filter_map(|node| node.get("items")).collect();
         let least = bound(nodes, "minItems");
         let most = nodes.iter().filter_map(|node| node.get("maxItems")?.as_u64()).min();
@@ -318,7 +320,7 @@ impl<'e> Values<'e> {
     }
 
     /// An object.
-    fn object(&self, nodes: &[&Node], depth: usize, aim: Aim<'_>) -> Value {
+    fn object(&self, nodes: &[&SchemaObject], depth: usize, aim: ForcedPosition<'_>) -> Value {
         let mut names: Vec<&String> = Vec::new();
         for properties in nodes.iter().filter_map(|node| node.get("properties")?.as_object()) {
             names
@@ -363,7 +365,13 @@ impl<'e> Values<'e> {
     }
 
     /// The value of a field.
-    fn field(&self, nodes: &[&Node], name: &str, depth: usize, aim: Aim<'_>) -> Value {
+    fn field(
+        &self,
+        nodes: &[&SchemaObject],
+        name: &str,
+        depth: usize,
+        aim: ForcedPosition<'_>,
+    ) -> Value {
         let schemas: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("properties")?.get(name)).collect();
         if schemas.is_empty() {
@@ -399,7 +407,7 @@ impl<'e> Values<'e> {
     }
 
     /// Removes, adds or takes over a field.
-    fn change_fields(&self, fields: &mut Node, other: Option<&Value>) -> Option<String> {
+    fn change_fields(&self, fields: &mut SchemaObject, other: Option<&Value>) -> Option<String> {
         let names: Vec<String> = fields.keys().cloned().collect();
         match (self.rng.below(3), self.pick(&names)) {
             (0, Some(name)) => {
@@ -426,18 +434,18 @@ impl<'e> Values<'e> {
 }
 
 /// The largest lower bound of a size.
-fn bound(nodes: &[&Node], key: &str) -> u64 {
+fn bound(nodes: &[&SchemaObject], key: &str) -> u64 {
     nodes.iter().filter_map(|node| node.get(key)?.as_u64()).max().unwrap_or_default()
 }
 
 /// The unit of which numbers must be multiples.
-fn limits_step(nodes: &[&Node]) -> f64 {
+fn limits_step(nodes: &[&SchemaObject]) -> f64 {
     let units = nodes.iter().filter_map(|node| node.get("multipleOf")?.as_f64());
     units.fold(1.0, f64::max)
 }
 
 /// Whether a condition forbids a field.
-fn is_forbidden(nodes: &[&Node], name: &str) -> bool {
+fn is_forbidden(nodes: &[&SchemaObject], name: &str) -> bool {
     let requires = |schema: &Value| {
         let required = schema.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|found| found == name))

@@ -10,7 +10,7 @@ use super::{SEED, VALUES, schema_of_version, with_head};
 
 /// Counts of the round trips.
 #[derive(Clone, Debug, Default)]
-pub(super) struct VersionTally {
+pub(super) struct VersionCounts {
     /// Objects that were converted to another version and back.
     pub(super) converted: usize,
     /// Objects that have no equal in another version.
@@ -24,8 +24,8 @@ pub(super) fn judge_versions(
     versions: &Versions,
     definition: &CustomResourceDefinition,
     examples: &[Value],
-) -> VersionTally {
-    let mut tally = VersionTally::default();
+) -> VersionCounts {
+    let mut tally = VersionCounts::default();
     for from in versions.names() {
         for to in versions.names().filter(|to| *to != from) {
             judge_pair(versions, definition, (from, to), examples, &mut tally);
@@ -39,7 +39,7 @@ fn judge_pair(
     definition: &CustomResourceDefinition,
     (from, to): (&str, &str),
     examples: &[Value],
-    tally: &mut VersionTally,
+    tally: &mut VersionCounts,
 ) {
     let schema = schema_of_version(definition, from);
     let info = versions.info();

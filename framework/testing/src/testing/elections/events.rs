@@ -48,7 +48,7 @@ pub(super) enum EventKind {
 
 /// An event at a node, in microseconds of real time.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct SimulatedEvent {
     /// Time of the event.
     pub(super) at: u64,
     /// Number of creation; decides between events of the same moment, so that a seed determines the
@@ -62,18 +62,18 @@ pub(super) struct Event {
     pub(super) kind: EventKind,
 }
 
-impl PartialEq for Event {
+impl PartialEq for SimulatedEvent {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.order) == (other.at, other.order)
     }
 }
-impl Eq for Event {}
-impl PartialOrd for Event {
+impl Eq for SimulatedEvent {}
+impl PartialOrd for SimulatedEvent {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Event {
+impl Ord for SimulatedEvent {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.order).cmp(&(other.at, other.order))
     }
@@ -83,7 +83,7 @@ impl Ord for Event {
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     /// Reversed, because the heap pops the largest element first.
-    events: BinaryHeap<Reverse<Event>>,
+    events: BinaryHeap<Reverse<SimulatedEvent>>,
     /// The last number that was given to an event or a request; starts at 0, so that no event has
     /// number 0.
     order: u64,
@@ -99,11 +99,11 @@ impl EventQueue {
     /// Adds an event at time `at` of the process `life` of a node.
     pub(super) fn push(&mut self, at: u64, node: usize, life: u32, kind: EventKind) {
         let order = self.number();
-        self.events.push(Reverse(Event { at, order, node, life, kind }));
+        self.events.push(Reverse(SimulatedEvent { at, order, node, life, kind }));
     }
 
     /// Removes the earliest event.
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(super) fn pop(&mut self) -> Option<SimulatedEvent> {
         self.events.pop().map(|Reverse(event)| event)
     }
 }

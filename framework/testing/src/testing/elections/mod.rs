@@ -33,7 +33,7 @@ mod world;
 
 use std::time::Duration;
 
-pub use oracle::Tally;
+pub use oracle::ElectionCounts;
 
 use windlass_runtime::leader::simulated::LeaseDurations;
 
@@ -132,8 +132,8 @@ impl Elections {
 
     /// Holds at least `count` elections, in worlds of two to five nodes that follow from `seed`.
     /// The counts are the same on every machine.
-    pub fn hold(&self, seed: u64, count: u64) -> Tally {
-        let mut tally = Tally::default();
+    pub fn hold(&self, seed: u64, count: u64) -> ElectionCounts {
+        let mut tally = ElectionCounts::default();
         // A prime factor keeps the worlds of neighbouring seeds apart: seed 1 with many elections
         // does not repeat the worlds of seed 2.
         let mut world = seed.wrapping_mul(1_000_003);

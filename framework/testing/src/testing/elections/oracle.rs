@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Counts of the events in some elections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ElectionCounts {
     /// Terms that began.
     pub elections: u64,
     /// Writes that the server executed.
@@ -35,7 +35,7 @@ pub struct Tally {
     pub digest: u64,
 }
 
-impl Tally {
+impl ElectionCounts {
     /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.elections += other.elections;
@@ -65,7 +65,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for ElectionCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -103,13 +103,13 @@ pub(super) struct Oracle {
     /// Writes of each node, by node index.
     nodes: Vec<NodeWrites>,
     /// The counts so far.
-    pub(super) tally: Tally,
+    pub(super) tally: ElectionCounts,
 }
 
 impl Oracle {
     /// Creates an oracle for this number of nodes, without any write.
     pub(super) fn new(nodes: usize) -> Self {
-        Self { nodes: vec![NodeWrites::default(); nodes], tally: Tally::default() }
+        Self { nodes: vec![NodeWrites::default(); nodes], tally: ElectionCounts::default() }
     }
 
     /// Notes that the server begins to execute a write.

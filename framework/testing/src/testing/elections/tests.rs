@@ -37,7 +37,7 @@ fn l5_writes_that_are_longer_on_their_way_than_promised_are_counted() {
 #[test]
 fn every_planted_defect_is_counted_as_overlapping_writes() {
     for defect in Defect::ALL {
-        let mut found = Tally::default();
+        let mut found = ElectionCounts::default();
         for seed in 1..40 {
             found.add(&Elections::skewed().broken(defect).hold(seed, 250));
             if found.overlaps > 0 {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::events::{Event, EventKind, EventQueue};
-use super::oracle::{Oracle, Tally};
+use super::events::{EventKind, EventQueue, SimulatedEvent};
+use super::oracle::{ElectionCounts, Oracle};
 use super::{Defect, Elections};
 use windlass_core::clock::{Clock, ClockReading};
 use windlass_core::rng::Rng;
@@ -84,7 +84,7 @@ struct ElectionWorld {
 }
 
 /// Runs `elections` in the world of a seed.
-pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
+pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> ElectionCounts {
     let mut world = ElectionWorld::new(seed, settings);
     while world.oracle.tally.elections < elections {
         let Some(event) = world.queue.pop() else { break };
@@ -206,8 +206,8 @@ impl ElectionWorld {
     }
 
     /// Handles an event: at the server, at a running node, or later at a frozen node.
-    fn handle(&mut self, event: Event) {
-        let Event { at, node, life, kind, .. } = event;
+    fn handle(&mut self, event: SimulatedEvent) {
+        let SimulatedEvent { at, node, life, kind, .. } = event;
         match kind {
             // The network and the server are not affected by a crash of the node; all other events
             // of the crashed process are void.

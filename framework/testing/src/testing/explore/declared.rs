@@ -29,7 +29,7 @@ const DEPTH: usize = 8;
 const SEED: u64 = 1;
 
 /// A field of a spec.
-struct Field<'a> {
+struct SpecField<'a> {
     path: Path,
     schema: &'a Value,
     is_required: bool,
@@ -167,14 +167,14 @@ fn answer(error: &Error) -> WriteOutcome {
 }
 
 /// Returns the fields of a spec, each followed by the fields below.
-fn fields(schema: &Value) -> Vec<Field<'_>> {
+fn fields(schema: &Value) -> Vec<SpecField<'_>> {
     let mut found = Vec::new();
     collect(schema, &mut Path::new(), &mut found);
     found
 }
 
 /// Adds the fields below a place. The recursion ends at [`DEPTH`].
-fn collect<'a>(schema: &'a Value, here: &mut Path, found: &mut Vec<Field<'a>>) {
+fn collect<'a>(schema: &'a Value, here: &mut Path, found: &mut Vec<SpecField<'a>>) {
     let required = |name: &str| {
         let names = schema["required"].as_array().into_iter().flatten();
         names.into_iter().any(|required| required == name)
@@ -184,7 +184,7 @@ fn collect<'a>(schema: &'a Value, here: &mut Path, found: &mut Vec<Field<'a>>) {
         let is_parent = below["properties"].as_object().is_some_and(|all| !all.is_empty())
             && here.len() < DEPTH;
         let is_required = required(name);
-        found.push(Field { path: here.clone(), schema: below, is_required, is_parent });
+        found.push(SpecField { path: here.clone(), schema: below, is_required, is_parent });
         if is_parent {
             collect(below, here, found);
         }
@@ -193,7 +193,7 @@ fn collect<'a>(schema: &'a Value, here: &mut Path, found: &mut Vec<Field<'a>>) {
 }
 
 /// Returns specs that differ from `spec` in a field, and fit the schema.
-fn states(schema: &Value, spec: &Value, field: &Field<'_>) -> Vec<Value> {
+fn states(schema: &Value, spec: &Value, field: &SpecField<'_>) -> Vec<Value> {
     let values = Values::new(Rng::seeded(SEED), &[]);
     let with = |value: Option<Value>| {
         let mut other = spec.clone();

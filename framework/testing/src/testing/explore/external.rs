@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::monitor::Monitor;
 use super::world::World;
-use windlass_apiserver::faults::Action;
+use windlass_apiserver::faults::FaultAction;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 
@@ -101,9 +101,9 @@ impl<S: Serialize + Send + 'static> ExternalWorld<S> {
         };
         for action in &actions {
             match action {
-                Action::Hang => return std::future::pending().await,
-                Action::Delay(time) => clock.sleep(*time).await,
-                Action::Answer(code) => return Err(self.refused(text, *code)),
+                FaultAction::Hang => return std::future::pending().await,
+                FaultAction::Delay(time) => clock.sleep(*time).await,
+                FaultAction::Answer(code) => return Err(self.refused(text, *code)),
                 _ => {}
             }
         }
@@ -116,10 +116,10 @@ impl<S: Serialize + Send + 'static> ExternalWorld<S> {
         };
         for action in &actions {
             match action {
-                Action::ExecuteThenHang => return std::future::pending().await,
-                Action::ExecuteThenDelay(time) => clock.sleep(*time).await,
-                Action::ExecuteThenAnswer(code) => return Err(self.refused(text, *code)),
-                Action::ExecuteThenDrop => {
+                FaultAction::ExecuteThenHang => return std::future::pending().await,
+                FaultAction::ExecuteThenDelay(time) => clock.sleep(*time).await,
+                FaultAction::ExecuteThenAnswer(code) => return Err(self.refused(text, *code)),
+                FaultAction::ExecuteThenDrop => {
                     let text = format!("cannot {text}: {} closed the connection", self.name);
                     return Err(Error::new(ErrorKind::Other, text));
                 }

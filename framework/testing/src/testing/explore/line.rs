@@ -50,20 +50,20 @@ impl Trace {
 
 /// The connections of one process of the operator. Clones share the cut.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct ProcessConnections {
     server: ApiServer,
     user: String,
     is_cut: Arc<AtomicBool>,
     trace: Option<Arc<Trace>>,
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for ProcessConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Line").field("is_cut", &self.is_cut).finish_non_exhaustive()
+        f.debug_struct("ProcessConnections").field("is_cut", &self.is_cut).finish_non_exhaustive()
     }
 }
 
-impl Line {
+impl ProcessConnections {
     /// Returns the connections of a new process, that of a replica.
     pub(super) fn new(server: ApiServer, replica: usize, trace: Option<Arc<Trace>>) -> Self {
         Self { server, user: user(replica), is_cut: Arc::default(), trace }
@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-impl Connect for Line {
+impl Connect for ProcessConnections {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         Box::pin(async move {
             if self.is_cut.load(Ordering::Relaxed) {

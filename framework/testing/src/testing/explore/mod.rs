@@ -46,10 +46,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use self::oracle::Verdict;
-use self::run::Shared;
+use self::oracle::RunVerdict;
+use self::run::SharedByRuns;
 use self::schedule::Schedule;
-use self::search::{Reference, Search, SearchTally};
+use self::search::{Reference, Search, SearchCounts};
 use self::setting::Setting;
 use windlass_core::rng::Rng;
 
@@ -233,7 +233,7 @@ impl Exploration {
         let began = now();
         let mut report = ExplorationReport { seed: self.seed, ..ExplorationReport::default() };
         let prepared = on_thread(run::prepared).ok().flatten();
-        let shared = Shared { workload: &workload, prepared };
+        let shared = SharedByRuns { workload: &workload, prepared };
         if let Some((seed, plan)) = replayed() {
             report.seed = seed;
             self.explore(&shared, seed, began, &mut report, |_, _| Ok(vec![plan]));
@@ -251,7 +251,7 @@ impl Exploration {
     /// Makes the runs of saved findings.
     fn replay_files<F, W>(
         &self,
-        shared: &Shared<'_, F>,
+        shared: &SharedByRuns<'_, F>,
         began: Instant,
         report: &mut ExplorationReport,
     ) where
@@ -268,7 +268,7 @@ impl Exploration {
                     });
                 }
                 Err(error) => {
-                    let verdict = Verdict::of("a file is no finding", vec![error]);
+                    let verdict = RunVerdict::of("a file is no finding", vec![error]);
                     report.add(search::finding(&Setting::default(), &verdict, began));
                 }
             }
@@ -278,7 +278,7 @@ impl Exploration {
     /// Makes undisturbed runs, and those of the plans that are chosen by them.
     fn explore<F, W>(
         &self,
-        shared: &Shared<'_, F>,
+        shared: &SharedByRuns<'_, F>,
         seed: u64,
         began: Instant,
         report: &mut ExplorationReport,
@@ -297,7 +297,7 @@ impl Exploration {
             Ok(plans) => plans,
             Err(missing) => {
                 let heading = "the undisturbed run does not have the moment of a saved finding";
-                let verdict = Verdict::of(heading, vec![missing]);
+                let verdict = RunVerdict::of(heading, vec![missing]);
                 report.add(search::finding(&Setting::default(), &verdict, began));
                 return;
             }
@@ -305,7 +305,7 @@ impl Exploration {
         report.plans += plans.len();
         let (reference, plans) = (&reference, plans.as_slice());
         let search =
-            Search { shared, reference, plans, seed, began, tally: SearchTally::default() };
+            Search { shared, reference, plans, seed, began, tally: SearchCounts::default() };
         search.run(self, report);
     }
 

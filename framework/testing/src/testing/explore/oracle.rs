@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::monitor::{Change, Observed};
+use super::monitor::{Observed, RecordedChange};
 use super::outcome::Outcome;
-use super::schedule::{Disturbance, Step};
-use super::state::{self, Difference, End, Masks};
+use super::schedule::{Disturbance, PlannedDisturbance};
+use super::state::{self, End, Masks, StateDifference};
 use super::varying::elapsed;
-use super::varying::names::{Names, Snapshot};
+use super::varying::names::{Snapshot, VaryingNames};
 use super::varying::relations::Relations;
 
 /// Updates of one object that a disturbance may add.
@@ -26,7 +26,7 @@ pub(super) struct Expectation {
     /// The end as it is stored.
     stored: Snapshot,
     observed: Observed,
-    names: Names,
+    names: VaryingNames,
     masks: Masks,
     /// Those of single writes, in which names are as they are stored.
     write_masks: Masks,
@@ -51,7 +51,7 @@ type WriteKey = (String, &'static str, String);
 
 /// Judgement on a run that differed.
 #[derive(Clone, Debug)]
-pub(super) struct Verdict {
+pub(super) struct RunVerdict {
     /// Heading, such as "the end differs".
     pub(super) heading: &'static str,
     /// The differences, a sentence each.
@@ -62,7 +62,7 @@ pub(super) struct Verdict {
     pub(super) because: String,
 }
 
-impl Verdict {
+impl RunVerdict {
     /// Returns a verdict without a first write that differed.
     pub(super) fn of(heading: &'static str, details: Vec<String>) -> Self {
         Self { heading, details, first: String::new(), because: String::new() }
@@ -79,7 +79,7 @@ impl Verdict {
 }
 
 /// Returns the operator's writes that oracles judge.
-fn writes(outcome: &Outcome) -> impl Iterator<Item = &Change> {
+fn writes(outcome: &Outcome) -> impl Iterator<Item = &RecordedChange> {
     outcome.recording.changes.iter().filter(|change| change.by_operator && change.is_relevant)
 }
 
@@ -98,7 +98,7 @@ impl Expectation {
         worse: &[Vec<Outcome>],
         within: Duration,
     ) -> Result<Self, Vec<String>> {
-        let mut names = Names::default();
+        let mut names = VaryingNames::default();
         others.iter().for_each(|other| names.learn(&first.end, &other.end));
         let end = names.end(&first.end);
         let ends: Vec<End> = others.iter().map(|other| names.end(&other.end)).collect();
@@ -153,7 +153,7 @@ impl Expectation {
     }
 
     /// Returns a write without masked places.
-    fn write(&self, change: &Change) -> WriteKey {
+    fn write(&self, change: &RecordedChange) -> WriteKey {
         let after = state::masked(&change.key, &change.after, &self.write_masks);
         (self.names.key(&change.key), change.verb, after.to_string())
     }
@@ -166,7 +166,7 @@ impl Expectation {
     }
 
     /// Returns the places in which an end differs.
-    pub(super) fn differences(&self, end: &Snapshot) -> Vec<Difference> {
+    pub(super) fn differences(&self, end: &Snapshot) -> Vec<StateDifference> {
         let end = self.names.end(end);
         let mut differences = state::differences(&self.end, &end, &self.masks);
         differences.extend(self.relations.broken(&end));
@@ -175,7 +175,7 @@ impl Expectation {
 
     /// Returns the places in which an end differs where objects were replaced: whatever counts on
     /// counted them twice, and their generations begin anew.
-    fn differences_anew(&self, end: &Snapshot) -> Vec<Difference> {
+    fn differences_anew(&self, end: &Snapshot) -> Vec<StateDifference> {
         let names = self.names.unnumbered();
         let (old, new) = (names.end(&self.stored), names.end(end));
         let mut differences = state::differences(&old, &new, &self.masks);
@@ -205,10 +205,10 @@ impl Expectation {
     }
 
     /// Judges a run.
-    pub(super) fn judge(&self, outcome: &Outcome) -> Option<Verdict> {
+    pub(super) fn judge(&self, outcome: &Outcome) -> Option<RunVerdict> {
         // A step of the workload may need an object that exists no more for a moment, since the
         // garbage collector deletes the children of an object that was replaced.
-        let is_replaced = |step: &Step| step.kind.is_replacement();
+        let is_replaced = |step: &PlannedDisturbance| step.kind.is_replacement();
         if outcome.has_panicked && outcome.recording.caused.iter().any(is_replaced) {
             return None;
         }
@@ -233,7 +233,7 @@ impl Expectation {
             judged.into_iter().find(|(_, details): &(_, Vec<String>)| !details.is_empty())?
         };
         let (first, because) = self.first(outcome);
-        Some(Verdict { heading, details, first, because })
+        Some(RunVerdict { heading, details, first, because })
     }
 
     /// Returns the writes beyond those of undisturbed runs.

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::monitor::{Change, Recording, Request};
-use super::schedule::{Disturbance, Schedule, Step};
+use super::monitor::{OperatorRequest, RecordedChange, Recording};
+use super::schedule::{Disturbance, PlannedDisturbance, Schedule};
 use windlass_core::rng::Rng;
 
 /// Most plans for equal requests, and for changes of one object by one user.
@@ -49,7 +49,7 @@ pub(super) fn pairs(single: &[Schedule], count: usize, rng: &Rng) -> Vec<Schedul
     }
     let draw = || usize::try_from(rng.below(bound)).ok().and_then(|index| single.get(index));
     let pair = |_| {
-        let mut steps: Vec<Step> =
+        let mut steps: Vec<PlannedDisturbance> =
             [draw()?, draw()?].into_iter().flat_map(|plan| plan.steps.clone()).collect();
         steps.sort_by_key(|step| step.at);
         steps.dedup();
@@ -60,21 +60,21 @@ pub(super) fn pairs(single: &[Schedule], count: usize, rng: &Rng) -> Vec<Schedul
 
 /// Returns the crashes around writes. Before a write the world is that after the previous change,
 /// so a crash there is left out where the previous change is the operator's own.
-fn crashes(reference: &Recording) -> Vec<Step> {
+fn crashes(reference: &Recording) -> Vec<PlannedDisturbance> {
     let mut steps = Vec::new();
     for (at, request) in writes(reference) {
         let Some(first) = request.changes.first() else { continue };
         let previous = reference.changes[..*first].iter().rev().find(|change| change.is_relevant);
         if previous.is_none_or(|change| !change.by_operator) {
-            steps.push(Step { kind: Disturbance::CrashBefore, at });
+            steps.push(PlannedDisturbance { kind: Disturbance::CrashBefore, at });
         }
-        steps.push(Step { kind: Disturbance::CrashAfter, at });
+        steps.push(PlannedDisturbance { kind: Disturbance::CrashAfter, at });
     }
     steps
 }
 
 /// Iterates over the requests that changed something that oracles judge.
-fn writes(reference: &Recording) -> impl Iterator<Item = (usize, &Request)> {
+fn writes(reference: &Recording) -> impl Iterator<Item = (usize, &OperatorRequest)> {
     reference.requests.iter().enumerate().filter(|(_, request)| {
         let first = request.changes.first().and_then(|first| reference.changes.get(*first));
         request.is_disturbed() && first.is_some_and(|change| change.is_relevant)
@@ -83,8 +83,8 @@ fn writes(reference: &Recording) -> impl Iterator<Item = (usize, &Request)> {
 
 /// Returns the hand-overs at writes, and some that lead back to the first replica.
 fn hand_overs(reference: &Recording) -> Vec<Schedule> {
-    let step = |(at, _)| Step { kind: Disturbance::HandOver, at };
-    let steps: Vec<Step> = writes(reference).map(step).collect();
+    let step = |(at, _)| PlannedDisturbance { kind: Disturbance::HandOver, at };
+    let steps: Vec<PlannedDisturbance> = writes(reference).map(step).collect();
     let half = steps.len().div_ceil(2);
     let back = steps.iter().zip(&steps[half..]).take(RETURNS);
     let back = back.map(|(there, back)| Schedule { steps: vec![*there, *back] });
@@ -92,7 +92,7 @@ fn hand_overs(reference: &Recording) -> Vec<Schedule> {
 }
 
 /// Returns the changes of kinds that the operator watches, the first ones of each object.
-fn wanted(reference: &Recording) -> Vec<(usize, &Change)> {
+fn wanted(reference: &Recording) -> Vec<(usize, &RecordedChange)> {
     let watched: BTreeSet<&str> = reference
         .requests
         .iter()
@@ -114,9 +114,9 @@ fn wanted(reference: &Recording) -> Vec<(usize, &Change)> {
 }
 
 /// Returns the disturbances of events: those of kinds that the operator watches, by pattern.
-fn of_changes(reference: &Recording) -> Vec<Vec<Step>> {
+fn of_changes(reference: &Recording) -> Vec<Vec<PlannedDisturbance>> {
     let wanted = wanted(reference);
-    let has_next = |at: usize, change: &Change| {
+    let has_next = |at: usize, change: &RecordedChange| {
         reference.changes[at + 1..].iter().any(|later| later.key == change.key && later.is_relevant)
     };
     // Changes of a kind without a request or time between them are delivered together.
@@ -130,7 +130,7 @@ fn of_changes(reference: &Recording) -> Vec<Vec<Step>> {
     let holds = wanted.iter().filter(|(at, change)| has_next(*at, change)).map(|(at, _)| *at);
     let firsts: Vec<usize> =
         (0..wanted.len()).filter(|index| is_first(*index)).map(|index| wanted[index].0).collect();
-    let step = |kind: Disturbance| move |at: usize| Step { kind, at };
+    let step = |kind: Disturbance| move |at: usize| PlannedDisturbance { kind, at };
     vec![
         holds.map(step(Disturbance::Hold)).collect(),
         firsts.iter().copied().map(step(Disturbance::Lag)).collect(),
@@ -139,7 +139,7 @@ fn of_changes(reference: &Recording) -> Vec<Vec<Step>> {
 }
 
 /// Returns the replacements of objects that carry finalizers of the operator: others may never go.
-fn recreations(reference: &Recording) -> Vec<Step> {
+fn recreations(reference: &Recording) -> Vec<PlannedDisturbance> {
     let mut by_operator: BTreeMap<&str, bool> = BTreeMap::new();
     // As in `is_replaceable`.
     let mut declared_anew: BTreeSet<&str> = BTreeSet::new();
@@ -152,7 +152,7 @@ fn recreations(reference: &Recording) -> Vec<Step> {
             let is_own = *by_operator.entry(change.key.as_str()).or_insert(change.by_operator);
             let is_first = !declared_anew.contains(change.key.as_str());
             if is_own && is_first && !change.is_terminating {
-                steps.push(Step { kind: Disturbance::Recreate, at });
+                steps.push(PlannedDisturbance { kind: Disturbance::Recreate, at });
             }
         }
     }
@@ -160,21 +160,23 @@ fn recreations(reference: &Recording) -> Vec<Step> {
 }
 
 /// Returns the starts on caches that show earlier states of an object.
-fn stale_starts(reference: &Recording) -> Vec<Step> {
+fn stale_starts(reference: &Recording) -> Vec<PlannedDisturbance> {
     let mut seen: BTreeMap<&str, u8> = BTreeMap::new();
     let mut steps = Vec::new();
     for (at, change) in wanted(reference) {
         let earlier = seen.entry(change.key.as_str()).or_default();
         let oldest = (*earlier).clamp(1, OLDEST);
         *earlier = earlier.saturating_add(1);
-        steps.extend((1..=oldest).map(|back| Step { kind: Disturbance::StaleStart(back), at }));
+        steps.extend(
+            (1..=oldest).map(|back| PlannedDisturbance { kind: Disturbance::StaleStart(back), at }),
+        );
     }
     steps
 }
 
 /// Returns the disturbances of requests, by pattern.
-fn of_requests(reference: &Recording) -> Vec<Vec<Step>> {
-    let mut patterns: Vec<Vec<Step>> = vec![Vec::new(); 5];
+fn of_requests(reference: &Recording) -> Vec<Vec<PlannedDisturbance>> {
+    let mut patterns: Vec<Vec<PlannedDisturbance>> = vec![Vec::new(); 5];
     let mut seen: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
     for (at, request) in reference.requests.iter().enumerate() {
         if !request.is_disturbed() {
@@ -186,7 +188,8 @@ fn of_requests(reference: &Recording) -> Vec<Vec<Step>> {
         if *count > REPEATS {
             continue;
         }
-        let mut add = |pattern: usize, kind| patterns[pattern].push(Step { kind, at });
+        let mut add =
+            |pattern: usize, kind| patterns[pattern].push(PlannedDisturbance { kind, at });
         add(0, Disturbance::Refuse(500));
         if request.is_write() {
             add(1, Disturbance::LoseAnswer);
@@ -213,22 +216,22 @@ fn of_requests(reference: &Recording) -> Vec<Vec<Step>> {
 }
 
 /// Whether the object of a request exists before it, and no finalizer delays its deletion.
-fn is_replaceable(reference: &Recording, request: &Request) -> bool {
+fn is_replaceable(reference: &Recording, request: &OperatorRequest) -> bool {
     if request.name.is_empty() || request.verb == "create" {
         return false;
     }
     let end = request.changes.first().copied();
-    let is_before = |(at, change): &(usize, &Change)| match end {
+    let is_before = |(at, change): &(usize, &RecordedChange)| match end {
         Some(end) => *at < end,
         None => change.at <= request.at,
     };
-    let is_same = |change: &&Change| {
+    let is_same = |change: &&RecordedChange| {
         change.plural() == request.resource
             && change.name.0 == request.namespace
             && change.name.1 == request.name
     };
     let before = reference.changes.iter().enumerate().filter(is_before);
-    let states: Vec<&Change> = before.map(|(_, change)| change).filter(is_same).collect();
+    let states: Vec<&RecordedChange> = before.map(|(_, change)| change).filter(is_same).collect();
     // The end may depend on what users declared before, of which a new object knows nothing.
     let is_declared_anew = states.iter().any(|state| state.by_user && state.verb == "updates");
     let last = states.last();

@@ -33,7 +33,7 @@ const OTHER_REVISION: u64 = 7;
 
 /// State that runs share.
 #[derive(Debug)]
-pub(super) struct Shared<'a, F> {
+pub(super) struct SharedByRuns<'a, F> {
     pub(super) workload: &'a F,
     /// Objects that each server begins with; `None` to make them anew.
     pub(super) prepared: Option<Backup>,
@@ -73,7 +73,7 @@ pub(super) fn prepared() -> Option<Backup> {
 
 /// Makes a run on the calling thread. `expected` is `None` for undisturbed runs.
 pub(super) fn run<F, W>(
-    shared: &Shared<'_, F>,
+    shared: &SharedByRuns<'_, F>,
     setting: &Setting,
     expected: Option<&Expectation>,
 ) -> Outcome
@@ -111,7 +111,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 async fn drive<F, W>(
-    shared: &Shared<'_, F>,
+    shared: &SharedByRuns<'_, F>,
     setting: &Setting,
     expected: Option<&Expectation>,
     slot: &OnceLock<Arc<Monitor>>,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::monitor::{Change, Recording, Request, words};
-use super::schedule::{Disturbance, Schedule, Step};
+use super::monitor::{OperatorRequest, RecordedChange, Recording, words};
+use super::schedule::{Disturbance, PlannedDisturbance, Schedule};
 
 /// The moment of a disturbance in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl SavedFinding {
 }
 
 /// Returns the words for a request of the reference run.
-fn of_request(request: &Request) -> String {
+fn of_request(request: &OperatorRequest) -> String {
     words::request_text(request, request.key.as_deref())
 }
 
@@ -44,7 +44,7 @@ fn of_request(request: &Request) -> String {
 fn subjects(kind: Disturbance, reference: &Recording) -> Vec<(usize, String)> {
     if kind.is_of_change() {
         let changes = reference.changes.iter().enumerate();
-        let judged = changes.filter(|(_, change): &(usize, &Change)| change.is_relevant);
+        let judged = changes.filter(|(_, change): &(usize, &RecordedChange)| change.is_relevant);
         judged.map(|(at, change)| (at, words::change_text(change))).collect()
     } else {
         let requests = reference.requests.iter().enumerate();
@@ -54,7 +54,7 @@ fn subjects(kind: Disturbance, reference: &Recording) -> Vec<(usize, String)> {
 
 /// Returns the moments of a plan; those that the reference run does not have are left out.
 pub(super) fn moments(plan: &Schedule, reference: &Recording) -> Vec<Moment> {
-    let moment = |step: &Step| {
+    let moment = |step: &PlannedDisturbance| {
         let subjects = subjects(step.kind, reference);
         let (_, of) = subjects.iter().find(|(at, _)| *at == step.at)?.clone();
         let occurrence = subjects.iter().filter(|(at, text)| *at <= step.at && *text == of).count();
@@ -72,7 +72,7 @@ pub(super) fn plan(moments: &[Moment], reference: &Recording) -> Result<Schedule
         let subjects = subjects(moment.kind, reference).into_iter();
         let mut equal = subjects.filter(|(_, text)| *text == moment.of).map(|(at, _)| at);
         let at = equal.nth(moment.occurrence.saturating_sub(1));
-        at.map(|at| Step { kind: moment.kind, at }).ok_or_else(|| {
+        at.map(|at| PlannedDisturbance { kind: moment.kind, at }).ok_or_else(|| {
             format!("{} does not happen {} times in it", moment.of, moment.occurrence)
         })
     };

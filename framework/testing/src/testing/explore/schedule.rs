@@ -58,7 +58,7 @@ pub(super) enum Disturbance {
 
 /// A disturbance, and the number of the request or change that it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Step {
+pub(super) struct PlannedDisturbance {
     pub(super) kind: Disturbance,
     pub(super) at: usize,
 }
@@ -66,7 +66,7 @@ pub(super) struct Step {
 /// The disturbances of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Schedule {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlannedDisturbance>,
 }
 
 /// Names of the disturbances in a plan's text.
@@ -201,7 +201,7 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Self, String> {
         let step = |text: &str| {
             let (name, at) = text.split_once('@')?;
-            Some(Step { kind: Disturbance::named(name)?, at: at.parse().ok()? })
+            Some(PlannedDisturbance { kind: Disturbance::named(name)?, at: at.parse().ok()? })
         };
         let steps = text.split(',').filter(|text| !text.is_empty());
         let steps =

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::monitor::{Change, Recording, words};
-use super::oracle::{self, Expectation, Verdict};
+use super::monitor::{RecordedChange, Recording, words};
+use super::oracle::{self, Expectation, RunVerdict};
 use super::outcome::Outcome;
 use super::report::{ExplorationReport, Finding};
-use super::run::{self, Shared};
+use super::run::{self, SharedByRuns};
 use super::schedule::Schedule;
 use super::setting::{REPLICAS, Setting};
 use super::{Exploration, REPLAY, World, saved};
@@ -52,7 +52,7 @@ impl Reference {
 
 /// Makes the undisturbed runs; `None` when they fail or do not agree, which is the finding then.
 pub(super) fn undisturbed<F, W>(
-    shared: &Shared<'_, F>,
+    shared: &SharedByRuns<'_, F>,
     seed: u64,
     within: Duration,
     began: Instant,
@@ -87,7 +87,7 @@ where
             }
             None => ("the end is not a fixpoint", restless),
         };
-        report.add(finding(&setting, &Verdict::of(heading, details), began));
+        report.add(finding(&setting, &RunVerdict::of(heading, details), began));
         return None;
     }
     let [first, same, other, elsewhere, late] = <[Outcome; 5]>::try_from(outcomes).ok()?;
@@ -96,7 +96,7 @@ where
     match Expectation::new(&first, &[same, other, elsewhere], &[late], &worse, within) {
         Ok(expected) => Some(Reference { first, expected, replicated: None }),
         Err(details) => {
-            let verdict = Verdict::of("two undisturbed runs end differently", details);
+            let verdict = RunVerdict::of("two undisturbed runs end differently", details);
             report.add(finding(&Setting { seed, ..Setting::default() }, &verdict, began));
             None
         }
@@ -107,7 +107,7 @@ where
 /// a run and a worse one. A failure of such a run is no finding, since the plans have the same
 /// disturbances one by one; nothing is learned then.
 fn worse<F, W>(
-    shared: &Shared<'_, F>,
+    shared: &SharedByRuns<'_, F>,
     seed: u64,
     report: &mut ExplorationReport,
 ) -> Vec<Vec<Outcome>>
@@ -127,7 +127,7 @@ where
 
 /// Makes the undisturbed run of two replicas; what is wrong with it is a finding.
 pub(super) fn replicate<F, W>(
-    shared: &Shared<'_, F>,
+    shared: &SharedByRuns<'_, F>,
     seed: u64,
     began: Instant,
     reference: &mut Reference,
@@ -157,17 +157,17 @@ pub(super) fn replicate<F, W>(
 
 /// State that the threads of a search share.
 pub(super) struct Search<'a, F> {
-    pub(super) shared: &'a Shared<'a, F>,
+    pub(super) shared: &'a SharedByRuns<'a, F>,
     pub(super) reference: &'a Reference,
     pub(super) plans: &'a [Schedule],
     pub(super) seed: u64,
     pub(super) began: Instant,
-    pub(super) tally: SearchTally,
+    pub(super) tally: SearchCounts,
 }
 
 /// Counts of a search.
 #[derive(Debug, Default)]
-pub(super) struct SearchTally {
+pub(super) struct SearchCounts {
     runs: AtomicUsize,
     longest_rest: Mutex<Duration>,
 }
@@ -248,7 +248,7 @@ impl<F> Search<'_, F> {
 }
 
 /// Returns the finding that a verdict is about, without its disturbances.
-pub(super) fn finding(setting: &Setting, verdict: &Verdict, began: Instant) -> Finding {
+pub(super) fn finding(setting: &Setting, verdict: &RunVerdict, began: Instant) -> Finding {
     Finding {
         cause: verdict.cause(),
         heading: verdict.heading.to_owned(),
@@ -279,7 +279,7 @@ pub(super) fn in_parallel(threads: usize, work: impl Fn() + Sync) {
 /// Prints the requests and changes of a run that is replayed, in their order.
 pub(super) fn print_run(outcome: &Outcome, caused: &[String]) {
     let Recording { requests, changes, .. } = &outcome.recording;
-    let print = |change: &Change| {
+    let print = |change: &RecordedChange| {
         let by = if change.by_operator { "operator" } else { "others  " };
         let mark = if change.is_relevant { ' ' } else { '.' };
         eprintln!("{:>9.3} s {mark} {by} {} {}", change.at.as_secs_f64(), change.verb, change.key);

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::monitor::words;
 use super::outcome::Outcome;
 use super::report::{ExplorationReport, Finding};
-use super::run::{self, Shared};
+use super::run::{self, SharedByRuns};
 use super::search::{self, Reference};
 use super::setting::Setting;
 use super::{World, now};
@@ -120,7 +120,7 @@ impl Simulation {
         };
         let settings = Self { faults, ..self };
         let prepared = on_thread(run::prepared).ok().flatten();
-        let shared = Shared { workload: &workload, prepared };
+        let shared = SharedByRuns { workload: &workload, prepared };
         let mut reference = ExplorationReport::default();
         let within = super::REST;
         let found = search::undisturbed(&shared, REFERENCE, within, began, &mut reference);
@@ -130,7 +130,13 @@ impl Simulation {
         }
         if let Some(reference) = found {
             let is_alone = replay.is_some();
-            let sweep = Sweep { shared: &shared, reference: &reference, settings, began, is_alone };
+            let sweep = SimulationShared {
+                shared: &shared,
+                reference: &reference,
+                settings,
+                began,
+                is_alone,
+            };
             sweep.run(&seeds, &mut report);
         }
         report.elapsed = began.elapsed();
@@ -155,8 +161,8 @@ fn seed_and_faults(text: &str) -> Option<(u64, Option<usize>)> {
 }
 
 /// State that the threads of a simulation share.
-struct Sweep<'a, F> {
-    shared: &'a Shared<'a, F>,
+struct SimulationShared<'a, F> {
+    shared: &'a SharedByRuns<'a, F>,
     reference: &'a Reference,
     settings: Simulation,
     began: Instant,
@@ -164,7 +170,7 @@ struct Sweep<'a, F> {
     is_alone: bool,
 }
 
-impl<F> Sweep<'_, F> {
+impl<F> SimulationShared<'_, F> {
     /// Runs the seeds on all threads.
     fn run<W>(&self, seeds: &[u64], report: &mut SimulationReport)
     where

@@ -113,7 +113,7 @@ const OPTIONAL: &str = "?";
 
 /// A place in which two ends differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct StateDifference {
     pub(super) key: String,
     /// Path without positions in lists; empty for the whole object.
     pub(super) path: String,
@@ -124,7 +124,7 @@ pub(super) struct Difference {
 }
 
 /// Returns the places in which two ends differ, masked ones left out.
-pub(super) fn differences(expected: &End, found: &End, masks: &Masks) -> Vec<Difference> {
+pub(super) fn differences(expected: &End, found: &End, masks: &Masks) -> Vec<StateDifference> {
     let mut differences = Vec::new();
     let keys: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
     for key in keys {
@@ -136,7 +136,7 @@ pub(super) fn differences(expected: &End, found: &End, masks: &Masks) -> Vec<Dif
         }
         let (new, old) = (count(new.len()), count(old.len()));
         let text = format!("{key}: {new} at the end, {old} in the undisturbed run");
-        differences.push(Difference {
+        differences.push(StateDifference {
             key: key.clone(),
             path: String::new(),
             text,
@@ -152,7 +152,7 @@ fn differences_of(
     old: &[Value],
     new: &[Value],
     masks: &Masks,
-    differences: &mut Vec<Difference>,
+    differences: &mut Vec<StateDifference>,
 ) {
     // Several objects of one key are told apart by what does not vary.
     let sorted = |states: &[Value]| {
@@ -171,12 +171,12 @@ fn differences_of(
                 "secrets" => format!("{key}: {shown} is another than in the undisturbed run"),
                 _ => format!("{key}: {shown} is {new}, and {old} in the undisturbed run"),
             };
-            Difference { key: key.to_owned(), path, text, sides: [old, new] }
+            StateDifference { key: key.to_owned(), path, text, sides: [old, new] }
         }));
     }
 }
 
-impl Difference {
+impl StateDifference {
     /// Adds the masks of what undisturbed runs differ in.
     pub(super) fn mask(&self, masks: &mut Masks) {
         let resource = resource_of(&self.key);

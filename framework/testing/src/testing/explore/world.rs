@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windlass_apiserver::ApiServer;
 
-use super::line::Line;
+use super::line::ProcessConnections;
 use super::monitor::{LEASE, Monitor};
 use super::schedule::RESTART;
 use super::setting::Setting;
@@ -230,8 +230,9 @@ impl World {
         if number > MOST_STARTS {
             self.fail(format!("the operator was started more than {MOST_STARTS} times"));
         }
-        let lines: Vec<Line> = (0..self.inner.replicas).map(|replica| self.line(replica)).collect();
-        self.inner.monitor.follow(lines.iter().map(Line::cut).collect());
+        let lines: Vec<ProcessConnections> =
+            (0..self.inner.replicas).map(|replica| self.line(replica)).collect();
+        self.inner.monitor.follow(lines.iter().map(ProcessConnections::cut).collect());
         for (replica, line) in lines.into_iter().enumerate() {
             match self.started(&make, line, replica, number) {
                 Ok(process) => self.inner.processes.lock().push(process),
@@ -241,15 +242,19 @@ impl World {
     }
 
     /// Returns the connections of a replica.
-    fn line(&self, replica: usize) -> Line {
-        Line::new(self.inner.server.clone(), replica, self.inner.monitor.trace.clone())
+    fn line(&self, replica: usize) -> ProcessConnections {
+        ProcessConnections::new(
+            self.inner.server.clone(),
+            replica,
+            self.inner.monitor.trace.clone(),
+        )
     }
 
     /// Starts the process of a replica.
     fn started(
         &self,
         make: &MakeOperator,
-        line: Line,
+        line: ProcessConnections,
         replica: usize,
         number: u64,
     ) -> Result<Process, Error> {
@@ -373,7 +378,7 @@ impl World {
 }
 
 /// Returns the operator's client.
-fn client_over(line: Line, environment: Environment) -> Result<Client, Error> {
+fn client_over(line: ProcessConnections, environment: Environment) -> Result<Client, Error> {
     // The name is never resolved: the connector opens pipes.
     let config = ClientConfig::new("http://in-process.windlass")?.with_namespace("default");
     Client::builder().config(config).connector(Arc::new(line)).environment(environment).build()

@@ -62,7 +62,7 @@ pub(super) enum RecordedAnswer {
 
 /// An entry of the exchange.
 #[derive(Clone, Debug)]
-pub(super) enum Entry {
+pub(super) enum RecordedEntry {
     List { cache: usize, state: ListState },
     Event { cache: usize, event: String, object: Value },
     Request(RecordedRequest),
@@ -77,7 +77,7 @@ pub(super) struct Lines {
     pub(super) header: Header,
     pub(super) documents: Vec<(String, u16, Value)>,
     pub(super) caches: Vec<RecordedCache>,
-    pub(super) entries: Vec<(Timestamp, Entry)>,
+    pub(super) entries: Vec<(Timestamp, RecordedEntry)>,
 }
 
 impl Lines {
@@ -86,18 +86,18 @@ impl Lines {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let (_, first) = lines.next().ok_or_else(|| refused(1, "it is empty"))?;
         let mut read = Self {
-            header: header(&Fields::of(1, first)?)?,
+            header: header(&LineMembers::of(1, first)?)?,
             documents: Vec::new(),
             caches: Vec::new(),
             entries: Vec::new(),
         };
         for (at, line) in lines {
-            read.add(&Fields::of(at + 1, line)?)?;
+            read.add(&LineMembers::of(at + 1, line)?)?;
         }
         Ok(read)
     }
 
-    fn add(&mut self, fields: &Fields) -> Result<(), Error> {
+    fn add(&mut self, fields: &LineMembers) -> Result<(), Error> {
         if let Some(path) = fields.optional("document") {
             self.documents.push((path, fields.code()?, fields.value("body")));
         } else if fields.has("cache") {
@@ -124,7 +124,7 @@ fn refused(line: usize, why: &str) -> Error {
 }
 
 /// Reads the first line.
-fn header(fields: &Fields) -> Result<Header, Error> {
+fn header(fields: &LineMembers) -> Result<Header, Error> {
     let version = fields.number("recording")?;
     if version != FORMAT {
         let why = format!("the format is {version}, and this version of windlass reads {FORMAT}");
@@ -148,12 +148,12 @@ fn header(fields: &Fields) -> Result<Header, Error> {
 }
 
 /// Members of a line.
-struct Fields {
+struct LineMembers {
     line: usize,
     value: Value,
 }
 
-impl Fields {
+impl LineMembers {
     fn of(line: usize, text: &str) -> Result<Self, Error> {
         let value = serde_json::from_str::<Value>(text);
         let value = value.map_err(|error| refused(line, &error.to_string()))?;
@@ -214,16 +214,19 @@ impl Fields {
         Ok(ListState::Listed { version: self.text("resourceVersion")?, objects: objects.clone() })
     }
 
-    fn entry(&self, caches: usize) -> Result<Entry, Error> {
+    fn entry(&self, caches: usize) -> Result<RecordedEntry, Error> {
         if self.has("list") {
-            return Ok(Entry::List { cache: self.cache("list", caches)?, state: self.state()? });
+            return Ok(RecordedEntry::List {
+                cache: self.cache("list", caches)?,
+                state: self.state()?,
+            });
         }
         if self.has("event") {
             let (event, object) = (self.text("type")?, self.value("object"));
-            return Ok(Entry::Event { cache: self.cache("event", caches)?, event, object });
+            return Ok(RecordedEntry::Event { cache: self.cache("event", caches)?, event, object });
         }
         if self.has("request") {
-            return Ok(Entry::Request(RecordedRequest {
+            return Ok(RecordedEntry::Request(RecordedRequest {
                 number: self.number("request")?,
                 reconcile: self.value.get("reconcile").and_then(Value::as_u64),
                 method: self.text("method")?,
@@ -237,15 +240,15 @@ impl Fields {
             let (code, body) = (self.code()?, self.value("body"));
             let answer =
                 RecordedAnswer::Answered { code, retry_after: self.optional("retryAfter"), body };
-            return Ok(Entry::Answer { number: self.number("answer")?, answer });
+            return Ok(RecordedEntry::Answer { number: self.number("answer")?, answer });
         }
         if self.has("lost") {
             let answer =
                 RecordedAnswer::Lost { how: self.text("how")?, error: self.text("error")? };
-            return Ok(Entry::Answer { number: self.number("lost")?, answer });
+            return Ok(RecordedEntry::Answer { number: self.number("lost")?, answer });
         }
         if self.has("start") {
-            return Ok(Entry::Start {
+            return Ok(RecordedEntry::Start {
                 number: self.number("start")?,
                 controller: self.text("controller")?,
                 key: self.text("key")?,
@@ -253,7 +256,10 @@ impl Fields {
             });
         }
         if self.has("end") {
-            return Ok(Entry::End { number: self.number("end")?, outcome: self.text("outcome")? });
+            return Ok(RecordedEntry::End {
+                number: self.number("end")?,
+                outcome: self.text("outcome")?,
+            });
         }
         Err(refused(self.line, "it is no line of a recording"))
     }

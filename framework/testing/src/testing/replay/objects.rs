@@ -7,8 +7,8 @@ use windlass_apiserver::ApiServer;
 
 use super::Recording;
 use super::caches::ReplayedCache;
-use super::format::Entry;
-use crate::testing::target::Target;
+use super::format::RecordedEntry;
+use crate::testing::target::RequestTarget;
 
 /// Group, plural, namespace and name of an object.
 type ObjectId = (String, String, String, String);
@@ -21,10 +21,10 @@ impl Recording {
             self.lines.caches.iter().map(ReplayedCache::new).collect();
         for (_, entry) in &self.lines.entries {
             match entry {
-                Entry::List { cache, state } => {
+                RecordedEntry::List { cache, state } => {
                     caches.get_mut(*cache).into_iter().for_each(|it| it.relist(state));
                 }
-                Entry::Event { cache, event, object } => {
+                RecordedEntry::Event { cache, event, object } => {
                     caches.get_mut(*cache).into_iter().for_each(|it| it.event(event, object));
                 }
                 _ => {}
@@ -32,7 +32,7 @@ impl Recording {
         }
         let mut objects = BTreeMap::new();
         for cache in caches.iter().filter(|cache| !cache.is_metadata) {
-            let Some(target) = Target::of(&cache.path) else { continue };
+            let Some(target) = RequestTarget::of(&cache.path) else { continue };
             for object in cache.objects() {
                 let text =
                     |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();

@@ -19,7 +19,7 @@ use windlass_core::rng::Rng;
 use windlass_runtime::controller::{MOST_WORKERS, ReconcileObserver};
 use windlass_runtime::manager::{Manager, Running};
 
-use super::format::{Entry, Lines};
+use super::format::{Lines, RecordedEntry};
 use super::script::{ReconcileId, Script};
 
 /// Time from the start of the operator to the beginning of the recording: caches fill in it.
@@ -65,7 +65,7 @@ pub(super) async fn play(
     manager.namespaces.clone_from(&lines.header.namespaces);
     // As it was when the recorded operator started.
     rng.restore(lines.header.seed);
-    let course = Course {
+    let course = OngoingReplay {
         script,
         clock: clock.clone(),
         began: clock.now() + LEAD,
@@ -76,7 +76,7 @@ pub(super) async fn play(
     for (at, entry) in &lines.entries {
         course.reach(lines.header.began, *at).await;
         course.take(entry).await;
-        reconciles += usize::from(matches!(entry, Entry::End { .. }));
+        reconciles += usize::from(matches!(entry, RecordedEntry::End { .. }));
         if course.script.state.lock().difference.is_some() {
             break;
         }
@@ -89,12 +89,12 @@ pub(super) async fn play(
 fn workers(lines: &Lines, script: &Script) -> usize {
     let cached: usize = script.state.lock().caches.iter().map(|it| it.objects().count()).sum();
     let keys = lines.entries.iter().filter_map(|(_, entry)| match entry {
-        Entry::Start { key, .. } => Some(key.clone()),
-        Entry::Event { object, .. } => Some(object["metadata"]["uid"].to_string()),
+        RecordedEntry::Start { key, .. } => Some(key.clone()),
+        RecordedEntry::Event { object, .. } => Some(object["metadata"]["uid"].to_string()),
         _ => None,
     });
     let listed = lines.entries.iter().filter_map(|(_, entry)| match entry {
-        Entry::List { state: super::format::ListState::Listed { objects, .. }, .. } => {
+        RecordedEntry::List { state: super::format::ListState::Listed { objects, .. }, .. } => {
             Some(objects.len())
         }
         _ => None,
@@ -104,14 +104,14 @@ fn workers(lines: &Lines, script: &Script) -> usize {
 }
 
 /// A replay under way.
-struct Course {
+struct OngoingReplay {
     script: Arc<Script>,
     clock: Clock,
     began: Instant,
     running: Running,
 }
 
-impl Course {
+impl OngoingReplay {
     /// Waits for the time of an entry.
     async fn reach(&self, began: Timestamp, at: Timestamp) {
         let offset = Duration::try_from(at.duration_since(began)).unwrap_or_default();
@@ -119,21 +119,21 @@ impl Course {
     }
 
     /// Makes an entry happen.
-    async fn take(&self, entry: &Entry) {
+    async fn take(&self, entry: &RecordedEntry) {
         match entry {
-            Entry::List { cache, state } => {
+            RecordedEntry::List { cache, state } => {
                 let mut replay = self.script.state.lock();
                 replay.caches.get_mut(*cache).into_iter().for_each(|it| it.relist(state));
             }
-            Entry::Event { cache, event, object } => {
+            RecordedEntry::Event { cache, event, object } => {
                 let mut replay = self.script.state.lock();
                 replay.caches.get_mut(*cache).into_iter().for_each(|it| it.event(event, object));
             }
-            Entry::Start { number, .. } => self.begin(*number).await,
-            Entry::Answer { number, .. } => self.answer(*number).await,
-            Entry::End { number, outcome } => self.end(*number, outcome).await,
+            RecordedEntry::Start { number, .. } => self.begin(*number).await,
+            RecordedEntry::Answer { number, .. } => self.answer(*number).await,
+            RecordedEntry::End { number, outcome } => self.end(*number, outcome).await,
             // Compared when the operator sends it.
-            Entry::Request(_) => return,
+            RecordedEntry::Request(_) => return,
         }
         self.script.changed.notify_waiters();
         settle().await;

@@ -28,7 +28,7 @@ use windlass_runtime::manager::outcome_text;
 use super::body::WatchBody;
 use super::caches::ReplayedCache;
 use super::compare;
-use super::format::{Entry, Lines, RecordedAnswer, RecordedRequest};
+use super::format::{Lines, RecordedAnswer, RecordedEntry, RecordedRequest};
 
 /// Controller and key of a reconcile.
 pub(super) type ReconcileId = (String, String);
@@ -38,14 +38,14 @@ pub(super) struct Script {
     /// For futures that outlive a call.
     this: Weak<Self>,
     tolerance: Duration,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<ReplayState>,
     /// Notified at each change of the state.
     pub(super) changed: Notify,
 }
 
 /// State of a replay.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ReplayState {
     pub(super) caches: Vec<ReplayedCache>,
     documents: BTreeMap<String, (u16, Value)>,
     /// Recorded requests by their numbers, which are in the order of the requests.
@@ -94,7 +94,7 @@ impl fmt::Debug for Script {
 
 impl Script {
     pub(super) fn new(lines: &Lines, tolerance: Duration) -> Arc<Self> {
-        let state = Mutex::new(State::of(lines));
+        let state = Mutex::new(ReplayState::of(lines));
         Arc::new_cyclic(|this| Self {
             this: this.clone(),
             tolerance,
@@ -199,7 +199,7 @@ impl Script {
     /// next recorded one of this kind.
     fn outside(&self, request: &SentRequest) -> RecordedAnswer {
         let mut state = self.state.lock();
-        let State { requests, reconciles, .. } = &mut *state;
+        let ReplayState { requests, reconciles, .. } = &mut *state;
         let mut fitting = requests.values_mut().filter(|it| {
             let is_of_one =
                 it.recorded.reconcile.is_some_and(|number| reconciles.contains_key(&number));
@@ -261,7 +261,7 @@ impl Script {
 /// A wait for an answer.
 type Waiting = oneshot::Receiver<RecordedAnswer>;
 
-impl State {
+impl ReplayState {
     fn of(lines: &Lines) -> Self {
         let mut state = Self {
             caches: lines.caches.iter().map(ReplayedCache::new).collect(),
@@ -272,19 +272,19 @@ impl State {
         }
         for (at, entry) in &lines.entries {
             match entry {
-                Entry::Request(recorded) => {
+                RecordedEntry::Request(recorded) => {
                     let recorded = recorded.clone();
                     let number = recorded.number;
                     let request =
                         ScriptedRequest { recorded, answer: None, is_sent: false, waiting: None };
                     state.requests.insert(number, request);
                 }
-                Entry::Answer { number, answer } => {
+                RecordedEntry::Answer { number, answer } => {
                     if let Some(request) = state.requests.get_mut(number) {
                         request.answer = Some(answer.clone());
                     }
                 }
-                Entry::Start { number, controller, key, reasons } => {
+                RecordedEntry::Start { number, controller, key, reasons } => {
                     let text = format!(
                         "the reconcile of {key} by {controller:?} at {at}, because of: {reasons}"
                     );
@@ -293,12 +293,12 @@ impl State {
                     let reconcile = ScriptedReconcile { turn, text, has_end, has_begun, ended };
                     state.reconciles.insert(*number, reconcile);
                 }
-                Entry::End { number, .. } => {
+                RecordedEntry::End { number, .. } => {
                     if let Some(reconcile) = state.reconciles.get_mut(number) {
                         reconcile.has_end = true;
                     }
                 }
-                Entry::List { .. } | Entry::Event { .. } => {}
+                RecordedEntry::List { .. } | RecordedEntry::Event { .. } => {}
             }
         }
         state

@@ -15,7 +15,7 @@ use windlass_runtime::controller::{
 use windlass_runtime::manager::RecordingOptions;
 
 use super::*;
-use crate::testing::faults::{Action as Do, Fault};
+use crate::testing::faults::{Fault, FaultAction as Do};
 use crate::testing::{Exploration, RunningOperator, TestCluster};
 
 /// Copies each map with the label into one behind it, with the value of a Secret's name.

@@ -9,15 +9,15 @@ use http::request::Parts;
 use hyper::body::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::given::Given;
-use crate::testing::target::Target;
+use super::given::GivenObject;
+use crate::testing::target::RequestTarget;
 
 /// Members by which the items of a list are told apart.
 const ITEM_NAMES: [&str; 3] = ["uid", "type", "name"];
 
 /// The given objects, with their namespaces.
 #[derive(Debug)]
-pub(super) struct Answers(pub(super) Vec<(String, Given)>);
+pub(super) struct Answers(pub(super) Vec<(String, GivenObject)>);
 
 /// An answer: its code, its body, and whether more may follow, as of a watch.
 pub(super) struct ScriptedResponse {
@@ -31,7 +31,7 @@ impl Answers {
     pub(super) fn answer(&self, parts: &Parts, body: &[u8]) -> ScriptedResponse {
         let query = parts.uri.query().unwrap_or_default();
         let parameter = |name: &str| parameter(query, name);
-        let Some(target) = Target::of(parts.uri.path()) else {
+        let Some(target) = RequestTarget::of(parts.uri.path()) else {
             return failure(404, "NotFound", "there is no API server, only objects");
         };
         let is_watch = parameter("watch").is_some_and(|value| value == "true" || value == "1");
@@ -61,13 +61,13 @@ impl Answers {
     }
 
     /// Returns the object of a target.
-    fn get<'a>(&'a self, target: &'a Target) -> Option<&'a Value> {
+    fn get<'a>(&'a self, target: &'a RequestTarget) -> Option<&'a Value> {
         let mut objects = self.of_kind(target);
         objects.find(|object| object["metadata"]["name"] == *target.name)
     }
 
     /// Iterates over the objects of the kind and the namespace of a target.
-    fn of_kind<'a>(&'a self, target: &'a Target) -> impl Iterator<Item = &'a Value> {
+    fn of_kind<'a>(&'a self, target: &'a RequestTarget) -> impl Iterator<Item = &'a Value> {
         let is_near =
             |namespace: &str| target.namespace.is_empty() || target.namespace == namespace;
         let objects = self.0.iter().filter(move |(namespace, given)| {
@@ -79,7 +79,7 @@ impl Answers {
     }
 
     /// Returns the objects that a list or a watch selects.
-    fn selected<'a>(&'a self, target: &'a Target, query: &str) -> Vec<&'a Value> {
+    fn selected<'a>(&'a self, target: &'a RequestTarget, query: &str) -> Vec<&'a Value> {
         let labels = parameter(query, "labelSelector").unwrap_or_default();
         let fields = parameter(query, "fieldSelector").unwrap_or_default();
         let is_selected = |object: &&Value| {
@@ -92,7 +92,7 @@ impl Answers {
         self.of_kind(target).filter(is_selected).collect()
     }
 
-    fn list(&self, target: &Target, query: &str) -> ScriptedResponse {
+    fn list(&self, target: &RequestTarget, query: &str) -> ScriptedResponse {
         let items = self.selected(target, query);
         let kind = items.first().and_then(|item| item["kind"].as_str()).unwrap_or("Object");
         let version = items.first().map_or(json!("v1"), |item| item["apiVersion"].clone());
@@ -101,7 +101,7 @@ impl Answers {
         success(200, &list)
     }
 
-    fn watch(&self, target: &Target, query: &str, is_initial: bool) -> ScriptedResponse {
+    fn watch(&self, target: &RequestTarget, query: &str, is_initial: bool) -> ScriptedResponse {
         let mut events = Vec::new();
         if is_initial {
             let objects = self.selected(target, query).into_iter();
@@ -115,7 +115,7 @@ impl Answers {
         ScriptedResponse { code: 200, body: lines.into(), is_open: true }
     }
 
-    fn create(&self, target: &Target, body: &[u8]) -> ScriptedResponse {
+    fn create(&self, target: &RequestTarget, body: &[u8]) -> ScriptedResponse {
         let Ok(mut object) = serde_json::from_slice::<Value>(body) else {
             return failure(400, "BadRequest", "the body is no JSON");
         };
@@ -131,7 +131,7 @@ impl Answers {
             object["metadata"]["name"] = json!(format!("{prefix}x0x0x"));
         }
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let target = Target { name, ..target.clone() };
+        let target = RequestTarget { name, ..target.clone() };
         if self.get(&target).is_some() {
             let text = format!("{} {:?} already exists", target.resource(), target.name);
             return failure(409, "AlreadyExists", &text);
@@ -142,7 +142,7 @@ impl Answers {
     /// Answers an update, an apply or a merge patch.
     fn write(
         &self,
-        target: &Target,
+        target: &RequestTarget,
         is_update: bool,
         format: &str,
         body: &[u8],
@@ -261,12 +261,12 @@ fn merge_items(known: &mut Vec<Value>, items: &[Value]) {
 }
 
 /// Returns the answer about an object that is not given.
-fn absent(target: &Target) -> ScriptedResponse {
+fn absent(target: &RequestTarget) -> ScriptedResponse {
     failure(404, "NotFound", &format!("{} {:?} not found", target.resource(), target.name))
 }
 
 /// Completes a new object as a server does.
-fn completed(target: &Target, mut object: Value) -> Value {
+fn completed(target: &RequestTarget, mut object: Value) -> Value {
     let metadata = &mut object["metadata"];
     metadata["name"] = json!(target.name);
     if !target.namespace.is_empty() {

@@ -8,23 +8,27 @@ use windlass_runtime::controller::{
 };
 
 use super::Case;
-use super::expected::{Effect, Expected, ExpectedChange};
-use super::fields::{self, Fields};
-use super::given::{Given, Places};
+use super::expected::{Effect, ExpectedChange, ExpectedEffects};
+use super::fields::{self, FieldValues};
+use super::given::{GivenObject, NamespaceNames};
 
 /// Differences so far.
-struct Comparison<'a> {
+struct CaseComparison<'a> {
     case: &'a Case,
-    places: &'a Places,
+    places: &'a NamespaceNames,
     found: Vec<String>,
 }
 
 /// Returns the differences between a plan and the expectations, a line each.
-pub(super) fn differences(case: &Case, planned: &PlannedObject, places: &Places) -> Vec<String> {
-    let mut comparison = Comparison { case, places, found: Vec::new() };
+pub(super) fn differences(
+    case: &Case,
+    planned: &PlannedObject,
+    places: &NamespaceNames,
+) -> Vec<String> {
+    let mut comparison = CaseComparison { case, places, found: Vec::new() };
     comparison.outcome(planned);
     comparison.changes(&planned.changes);
-    let Expected { events, reads, calls, .. } = &case.expected;
+    let ExpectedEffects { events, reads, calls, .. } = &case.expected;
     let is_event = |event: &PlannedEvent, text: &str| {
         text == format!("{} {}", event.kind.as_str(), event.reason)
     };
@@ -54,7 +58,7 @@ fn outcome(outcome: &PlannedOutcome, requeue_after: Option<Duration>) -> String 
     }
 }
 
-impl Comparison<'_> {
+impl CaseComparison<'_> {
     /// Adds a difference.
     fn add(&mut self, text: String) {
         self.found.push(text);
@@ -69,7 +73,7 @@ impl Comparison<'_> {
 
     /// Compares the end of the reconcile.
     fn outcome(&mut self, planned: &PlannedObject) {
-        let Expected { requeue_after, waits, fails, .. } = &self.case.expected;
+        let ExpectedEffects { requeue_after, waits, fails, .. } = &self.case.expected;
         let expected = match (&planned.outcome, waits, fails) {
             (PlannedOutcome::Waiting(text), Some(reason), None)
                 if text.split(':').next() == Some(reason) =>
@@ -199,13 +203,13 @@ impl Comparison<'_> {
     }
 
     /// Returns the given object of that key.
-    fn known(&self, object: &Given) -> Option<&Given> {
+    fn known(&self, object: &GivenObject) -> Option<&GivenObject> {
         let case = self.case;
         std::iter::once(&case.object).chain(&case.given).find(|given| given.is_same(object))
     }
 
     /// Adds the wanted fields that an object does not have.
-    fn compare(&mut self, noun: &str, wanted: &Fields, after: &Fields) {
+    fn compare(&mut self, noun: &str, wanted: &FieldValues, after: &FieldValues) {
         // An empty object names no field: that of a type whose field is no option.
         for (path, wanted) in wanted.iter().filter(|(_, wanted)| !wanted.is("{}")) {
             let text = match after.get(path) {

@@ -24,7 +24,7 @@ use windlass_core::metrics::Metrics;
 use windlass_core::rng::Rng;
 
 use super::answers::{Answers, ScriptedResponse};
-use super::given::Given;
+use super::given::GivenObject;
 use crate::testing::EPOCH;
 
 /// Bytes that one side of a connection writes before the other one reads.
@@ -34,7 +34,7 @@ const PIPE: usize = 64 * 1024;
 ///
 /// # Errors
 /// Those of the client's settings.
-pub(super) fn client(objects: Vec<(String, Given)>) -> Result<Client, Error> {
+pub(super) fn client(objects: Vec<(String, GivenObject)>) -> Result<Client, Error> {
     let epoch = Timestamp::from_second(EPOCH).unwrap_or(Timestamp::UNIX_EPOCH);
     let environment = Environment {
         clock: Clock::simulated(epoch),

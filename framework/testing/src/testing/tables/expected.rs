@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::given::Given;
+use super::given::GivenObject;
 
 /// Expected effects of a reconcile.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Expected {
+pub(super) struct ExpectedEffects {
     pub(super) changes: Vec<ExpectedChange>,
     pub(super) status: Option<Value>,
     pub(super) requeue_after: Option<Duration>,
@@ -27,7 +27,7 @@ pub(super) struct Expected {
 pub(super) struct ExpectedChange {
     pub(super) effect: Effect,
     /// Its fields; those that are absent are not compared.
-    pub(super) object: Given,
+    pub(super) object: GivenObject,
 }
 
 /// Effect of a change.

@@ -6,17 +6,17 @@ use serde_json::Value;
 use windlass_runtime::controller::PlannedField;
 
 /// Values by path.
-pub(super) type Fields = BTreeMap<String, Field>;
+pub(super) type FieldValues = BTreeMap<String, FieldValue>;
 
 /// A value of an object.
-pub(super) struct Field {
+pub(super) struct FieldValue {
     /// Beginning of its JSON; empty where a plan does not have it.
     pub(super) text: String,
     /// Hash of all of its JSON.
     hash: u64,
 }
 
-impl Field {
+impl FieldValue {
     /// Whether both are one value.
     pub(super) fn is_equal(&self, other: &Self) -> bool {
         self.hash == other.hash
@@ -29,8 +29,8 @@ impl Field {
 }
 
 /// Returns the fields of an object of that group and plural name.
-pub(super) fn of(object: &Value, (group, plural): (&str, &str)) -> Fields {
-    let mut fields = Fields::new();
+pub(super) fn of(object: &Value, (group, plural): (&str, &str)) -> FieldValues {
+    let mut fields = FieldValues::new();
     // Nothing stands above or below another field of the same object.
     let all = PlannedField::all_of(object, group, plural);
     all.iter().for_each(|field| insert(&mut fields, field));
@@ -38,7 +38,7 @@ pub(super) fn of(object: &Value, (group, plural): (&str, &str)) -> Fields {
 }
 
 /// Sets, or removes, a field and all below it.
-pub(super) fn set(fields: &mut Fields, field: &PlannedField) {
+pub(super) fn set(fields: &mut FieldValues, field: &PlannedField) {
     fields.remove(&field.path);
     // Paths of one beginning follow each other in the map.
     for separator in ['.', '['] {
@@ -50,7 +50,7 @@ pub(super) fn set(fields: &mut Fields, field: &PlannedField) {
     insert(fields, field);
 }
 
-fn insert(fields: &mut Fields, PlannedField { path, to, hash, .. }: &PlannedField) {
+fn insert(fields: &mut FieldValues, PlannedField { path, to, hash, .. }: &PlannedField) {
     let Some(to) = to else { return };
     // A list of texts is one value as a whole, and one for each item when a part of it changes.
     match serde_json::from_str(to) {
@@ -58,10 +58,10 @@ fn insert(fields: &mut Fields, PlannedField { path, to, hash, .. }: &PlannedFiel
             for (at, item) in items.iter().enumerate() {
                 let text = item.to_string();
                 let hash = PlannedField::hash_of(&text);
-                fields.insert(format!("{path}[{at}]"), Field { text, hash });
+                fields.insert(format!("{path}[{at}]"), FieldValue { text, hash });
             }
         }
-        _ => drop(fields.insert(path.clone(), Field { text: to.clone(), hash: *hash })),
+        _ => drop(fields.insert(path.clone(), FieldValue { text: to.clone(), hash: *hash })),
     }
 }
 

@@ -24,29 +24,29 @@ const CREATED: &str = "2026-01-01T00:00:00Z";
 
 /// An object of a case.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct GivenObject {
     pub(super) info: ResourceInfo,
     pub(super) value: Value,
 }
 
 /// Names of namespaces: those of a case, and those of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct NamespaceNames {
     /// Namespace of objects that name none.
     main: String,
     /// Other names, where a server has others than the case.
     others: BTreeMap<String, String>,
 }
 
-impl Default for Places {
+impl Default for NamespaceNames {
     fn default() -> Self {
         Self { main: DEFAULT.to_owned(), others: BTreeMap::new() }
     }
 }
 
-impl Places {
+impl NamespaceNames {
     /// Returns the namespace of an object; empty for a cluster-scoped one.
-    fn namespace(&self, object: &Given) -> String {
+    fn namespace(&self, object: &GivenObject) -> String {
         match object.text("namespace") {
             _ if object.info.scope == Scope::Cluster => String::new(),
             "" => self.main.clone(),
@@ -55,7 +55,7 @@ impl Places {
     }
 
     /// Returns the key of an object, as plans have it.
-    pub(super) fn key(&self, object: &Given) -> ObjectKey {
+    pub(super) fn key(&self, object: &GivenObject) -> ObjectKey {
         let (namespace, name) = (self.namespace(object), object.name());
         ObjectKey::new(Some(namespace.as_str()).filter(|it| !it.is_empty()), &name)
     }
@@ -73,7 +73,7 @@ impl Places {
     }
 }
 
-impl Given {
+impl GivenObject {
     /// Takes an object.
     pub(super) fn of<K: Resource>(object: &K) -> Self {
         let (info, mut value) = (info_of::<K>(), json_of(object));
@@ -135,11 +135,11 @@ fn info_of<K: Resource>() -> ResourceInfo {
 }
 
 /// Returns the objects of a case as a server stores them, with their namespaces.
-pub(super) fn stored(case: &Case) -> Vec<(String, Given)> {
-    let places = Places::default();
+pub(super) fn stored(case: &Case) -> Vec<(String, GivenObject)> {
+    let places = NamespaceNames::default();
     let mut uids = BTreeMap::new();
     let objects = std::iter::once(&case.object).chain(&case.given).enumerate();
-    let mut stored: Vec<(String, Given)> = Vec::new();
+    let mut stored: Vec<(String, GivenObject)> = Vec::new();
     for (index, given) in objects {
         let (namespace, mut given) = (places.namespace(given), given.clone());
         let uid = match given.text("uid") {
@@ -173,10 +173,11 @@ pub(super) async fn place(
     cluster: &TestCluster,
     case: &Case,
     manager: &Manager,
-) -> Result<Places, Error> {
+) -> Result<NamespaceNames, Error> {
     super::install(&cluster.client(), manager).await?;
-    let mut objects: Vec<&Given> = std::iter::once(&case.object).chain(&case.given).collect();
-    let mut places = Places { main: cluster.namespace().to_owned(), others: BTreeMap::new() };
+    let mut objects: Vec<&GivenObject> = std::iter::once(&case.object).chain(&case.given).collect();
+    let mut places =
+        NamespaceNames { main: cluster.namespace().to_owned(), others: BTreeMap::new() };
     for named in objects.iter().map(|object| object.text("namespace")) {
         if !named.is_empty() && !places.others.contains_key(named) {
             let made = namespace(cluster, named).await?;
@@ -186,7 +187,7 @@ pub(super) async fn place(
     let is_ordered = objects.iter().any(|object| !object.text("creationTimestamp").is_empty());
     if is_ordered && !cluster.is_embedded() {
         // Objects without a time are the youngest.
-        let time = |object: &&Given| object.text("creationTimestamp").to_owned();
+        let time = |object: &&GivenObject| object.text("creationTimestamp").to_owned();
         objects.sort_by_key(|object| (time(object).is_empty(), time(object)));
     }
     let mut uids = BTreeMap::new();
@@ -216,8 +217,8 @@ async fn namespace(cluster: &TestCluster, named: &str) -> Result<String, Error> 
 /// Creates an object, with its status; returns its uid.
 async fn create(
     cluster: &TestCluster,
-    given: &Given,
-    places: &Places,
+    given: &GivenObject,
+    places: &NamespaceNames,
     uids: &BTreeMap<(String, String), String>,
 ) -> Result<String, Error> {
     let namespace = places.namespace(given);
@@ -272,7 +273,7 @@ fn decoded(value: Value) -> Result<DynamicObject, Error> {
     serde_json::from_value(value).map_err(refuse)
 }
 
-fn api(cluster: &TestCluster, given: &Given, namespace: &str) -> Api<DynamicObject> {
+fn api(cluster: &TestCluster, given: &GivenObject, namespace: &str) -> Api<DynamicObject> {
     let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
     cluster.client().dynamic(given.info.clone(), namespace)
 }

@@ -31,8 +31,8 @@ use windlass_runtime::controller::{PlannedObject, PlannedOutcome};
 use windlass_runtime::events::EventKind;
 use windlass_runtime::manager::{Manager, PlanOptions, install_all};
 
-use self::expected::{Effect, Expected, ExpectedChange};
-use self::given::{Given, Places};
+use self::expected::{Effect, ExpectedChange, ExpectedEffects};
+use self::given::{GivenObject, NamespaceNames};
 use super::TestCluster;
 
 /// Makes the operator of a table.
@@ -81,9 +81,9 @@ pub struct Table {
 #[must_use = "a case does nothing until its table is checked"]
 pub struct Case {
     name: String,
-    object: Given,
-    given: Vec<Given>,
-    expected: Expected,
+    object: GivenObject,
+    given: Vec<GivenObject>,
+    expected: ExpectedEffects,
 }
 
 impl fmt::Debug for Table {
@@ -99,8 +99,8 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn new<K: Resource>(name: &str, object: &K) -> Self {
-        let (given, expected) = (Vec::new(), Expected::default());
-        Self { name: name.to_owned(), object: Given::of(object), given, expected }
+        let (given, expected) = (Vec::new(), ExpectedEffects::default());
+        Self { name: name.to_owned(), object: GivenObject::of(object), given, expected }
     }
 
     /// Adds an object that exists, with its status. One with a `deletionTimestamp` is being
@@ -109,7 +109,7 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn given<K: Resource>(mut self, object: &K) -> Self {
-        self.given.push(Given::of(object));
+        self.given.push(GivenObject::of(object));
         self
     }
 
@@ -120,7 +120,7 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn creates<K: Resource>(self, object: &K) -> Self {
-        self.change(Effect::Create { is_owned: true }, Given::of(object))
+        self.change(Effect::Create { is_owned: true }, GivenObject::of(object))
     }
 
     /// Expects that an object is created, and is not owned by the reconciled one.
@@ -128,7 +128,7 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn creates_unowned<K: Resource>(self, object: &K) -> Self {
-        self.change(Effect::Create { is_owned: false }, Given::of(object))
+        self.change(Effect::Create { is_owned: false }, GivenObject::of(object))
     }
 
     /// Expects that a given object is changed, and has the fields of `object` afterwards. Its
@@ -138,7 +138,7 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn updates<K: Resource>(self, object: &K) -> Self {
-        self.change(Effect::Update, Given::of(object))
+        self.change(Effect::Update, GivenObject::of(object))
     }
 
     /// Expects that an object is deleted, in the namespace of the case for a namespaced kind.
@@ -146,7 +146,7 @@ impl Case {
     /// # Panics
     /// When `K` is known at run time only.
     pub fn deletes<K: Resource>(self, name: &str) -> Self {
-        self.change(Effect::Delete, Given::named::<K>(name))
+        self.change(Effect::Delete, GivenObject::named::<K>(name))
     }
 
     /// Expects that the status of the reconciled object is written, and has the fields of `status`
@@ -200,7 +200,7 @@ impl Case {
         self
     }
 
-    fn change(mut self, effect: Effect, object: Given) -> Self {
+    fn change(mut self, effect: Effect, object: GivenObject) -> Self {
         self.expected.changes.push(ExpectedChange { effect, object });
         self
     }
@@ -239,7 +239,7 @@ impl Table {
         let mut reports = Vec::new();
         for case in &self.cases {
             let differences = match self.without_server(case).await {
-                Ok(planned) => compare::differences(case, &planned, &Places::default()),
+                Ok(planned) => compare::differences(case, &planned, &NamespaceNames::default()),
                 Err(error) => vec![error.to_string()],
             };
             reports.push((case.name.as_str(), differences));
@@ -289,7 +289,7 @@ impl Table {
     /// Runs a case over answers from its given objects.
     async fn without_server(&self, case: &Case) -> Result<PlannedObject, Error> {
         let client = connection::client(given::stored(case))?.dry_run();
-        planned((self.make)(client), case, &Places::default()).await
+        planned((self.make)(client), case, &NamespaceNames::default()).await
     }
 
     /// Runs a case on a server that has its objects.
@@ -297,7 +297,7 @@ impl Table {
         &self,
         cluster: &TestCluster,
         case: &Case,
-        places: &Places,
+        places: &NamespaceNames,
     ) -> Result<PlannedObject, Error> {
         let client = cluster.client().dry_run();
         let manager = (self.make)(client.clone());
@@ -314,7 +314,7 @@ impl Table {
 async fn planned(
     mut manager: Manager,
     case: &Case,
-    places: &Places,
+    places: &NamespaceNames,
 ) -> Result<PlannedObject, Error> {
     // Installed on a server, and not there without one.
     manager.definitions.clear();

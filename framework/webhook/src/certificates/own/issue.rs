@@ -10,7 +10,7 @@ use rcgen::{
 use windlass_core::{Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::pair::Pair;
+use super::pair::CertificatePair;
 use super::{after, before};
 
 /// Life of an authority.
@@ -22,7 +22,7 @@ pub(super) const SKEW: Duration = Duration::from_secs(300);
 
 /// Names in the certificates of an operator.
 #[derive(Clone, Debug)]
-pub(super) struct Names {
+pub(super) struct CertificateNames {
     operator: String,
     service: String,
     namespace: String,
@@ -30,7 +30,7 @@ pub(super) struct Names {
     host: Option<String>,
 }
 
-impl Names {
+impl CertificateNames {
     pub(super) fn new(operator: &str, namespace: &str) -> Self {
         let service = format!("{operator}-webhooks");
         Self { operator: operator.to_owned(), service, namespace: namespace.to_owned(), host: None }
@@ -75,7 +75,7 @@ fn unreadable() -> Error {
 }
 
 /// Returns the parameters of an authority that begins at a moment.
-fn authority_params(names: &Names, from: Timestamp) -> CertificateParams {
+fn authority_params(names: &CertificateNames, from: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, names.subject(from));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -92,17 +92,24 @@ fn set_life(params: &mut CertificateParams, from: Timestamp, to: Timestamp) {
 }
 
 /// Makes an authority.
-pub(super) fn authority(names: &Names, now: Timestamp) -> Result<Pair, Error> {
+pub(super) fn authority(
+    names: &CertificateNames,
+    now: Timestamp,
+) -> Result<CertificatePair, Error> {
     let from = before(now, SKEW);
     let mut params = authority_params(names, from);
     set_life(&mut params, from, after(from, AUTHORITY));
     let key = KeyPair::generate().map_err(unmade)?;
     let certificate = params.self_signed(&key).map_err(unmade)?.pem();
-    Pair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
+    CertificatePair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
 }
 
 /// Makes a serving certificate, which does not outlive its authority.
-pub(super) fn serving(names: &Names, authority: &Pair, now: Timestamp) -> Result<Pair, Error> {
+pub(super) fn serving(
+    names: &CertificateNames,
+    authority: &CertificatePair,
+    now: Timestamp,
+) -> Result<CertificatePair, Error> {
     let from = before(now, SKEW).max(authority.validity.not_before);
     let to = after(from, SERVING).min(authority.validity.not_after);
     let mut params = CertificateParams::new(names.hosts()).map_err(unmade)?;
@@ -115,5 +122,5 @@ pub(super) fn serving(names: &Names, authority: &Pair, now: Timestamp) -> Result
     let issuer = Issuer::new(authority_params(names, authority.validity.not_before), signing);
     let key = KeyPair::generate().map_err(unmade)?;
     let certificate = params.signed_by(&key, &issuer).map_err(unmade)?.pem();
-    Pair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
+    CertificatePair::new(certificate, Zeroizing::new(key.serialize_pem())).ok_or_else(unreadable)
 }

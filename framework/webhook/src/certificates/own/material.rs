@@ -10,8 +10,8 @@ use windlass_core::Error;
 use zeroize::Zeroizing;
 
 use super::after;
-use super::issue::{Names, SKEW, authority, serving};
-use super::pair::{Pair, validity};
+use super::issue::{CertificateNames, SKEW, authority, serving};
+use super::pair::{CertificatePair, validity};
 use super::verifier::Verifier;
 
 /// Time for which a new authority is trusted before it signs.
@@ -31,18 +31,18 @@ const NEXT_KEY: &str = "next-ca.key";
 /// The certificates of an operator.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Material {
-    authority: Pair,
+    authority: CertificatePair,
     /// The authority that is trusted, and does not sign yet.
-    next: Option<Pair>,
+    next: Option<CertificatePair>,
     /// `None` when the Secret has none that API servers accept.
-    serving: Option<Pair>,
+    serving: Option<CertificatePair>,
     /// Earlier authorities, newest first.
     earlier: Vec<String>,
 }
 
 /// A change of the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RenewalStep {
     /// Nothing is due.
     Keep,
     /// The serving certificate is replaced.
@@ -58,7 +58,11 @@ pub(super) enum Step {
 impl Material {
     /// Makes everything anew. Authorities of the bundles before, PEM, stay trusted until their end:
     /// other replicas show what they signed until the next look.
-    pub(super) fn anew(names: &Names, now: Timestamp, before: &[&str]) -> Result<Self, Error> {
+    pub(super) fn anew(
+        names: &CertificateNames,
+        now: Timestamp,
+        before: &[&str],
+    ) -> Result<Self, Error> {
         let authority = authority(names, now)?;
         let serving = Some(serving(names, &authority, now)?);
         let mut earlier: Vec<String> = Vec::new();
@@ -78,12 +82,12 @@ impl Material {
     /// used is left out, and logged.
     pub(super) fn read(
         secret: &Secret,
-        names: &Names,
+        names: &CertificateNames,
         verifier: Verifier<'_>,
     ) -> Result<Self, &'static str> {
         let pair = |certificate: &str, key: &str| {
             let key = Zeroizing::new(text(secret, key)?);
-            let pair = Pair::new(text(secret, certificate)?, key)?;
+            let pair = CertificatePair::new(text(secret, certificate)?, key)?;
             // A key that cannot be read could never sign.
             rcgen::KeyPair::from_pem(&pair.key).ok().map(|_| pair)
         };
@@ -141,18 +145,19 @@ impl Material {
     }
 
     /// Returns the step that is due.
-    pub(super) fn step(&self, now: Timestamp) -> Step {
-        let is_trusted = |next: &Pair| after(next.validity.not_before, SKEW + OVERLAP) <= now;
+    pub(super) fn step(&self, now: Timestamp) -> RenewalStep {
+        let is_trusted =
+            |next: &CertificatePair| after(next.validity.not_before, SKEW + OVERLAP) <= now;
         match &self.next {
-            Some(next) if next.is_over(now) => Step::Anew,
+            Some(next) if next.is_over(now) => RenewalStep::Anew,
             // Nothing that the old authority signed is accepted any more.
-            Some(_) if self.authority.is_over(now) => Step::SwitchAuthority,
-            Some(next) if is_trusted(next) => Step::SwitchAuthority,
-            None if self.authority.is_over(now) => Step::Anew,
-            _ if self.serving.is_none() => Step::Serving,
-            None if self.authority.is_due(now) => Step::NextAuthority,
-            _ if self.is_serving_due(now) => Step::Serving,
-            _ => Step::Keep,
+            Some(_) if self.authority.is_over(now) => RenewalStep::SwitchAuthority,
+            Some(next) if is_trusted(next) => RenewalStep::SwitchAuthority,
+            None if self.authority.is_over(now) => RenewalStep::Anew,
+            _ if self.serving.is_none() => RenewalStep::Serving,
+            None if self.authority.is_due(now) => RenewalStep::NextAuthority,
+            _ if self.is_serving_due(now) => RenewalStep::Serving,
+            _ => RenewalStep::Keep,
         }
     }
 
@@ -164,26 +169,33 @@ impl Material {
     }
 
     /// Takes a step.
-    pub(super) fn take(self, step: Step, names: &Names, now: Timestamp) -> Result<Self, Error> {
+    pub(super) fn take(
+        self,
+        step: RenewalStep,
+        names: &CertificateNames,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
         let mut new = match step {
-            Step::Keep => return Ok(self),
-            Step::Serving => Self { serving: Some(serving(names, &self.authority, now)?), ..self },
-            Step::NextAuthority => Self { next: Some(authority(names, now)?), ..self },
-            Step::SwitchAuthority => {
+            RenewalStep::Keep => return Ok(self),
+            RenewalStep::Serving => {
+                Self { serving: Some(serving(names, &self.authority, now)?), ..self }
+            }
+            RenewalStep::NextAuthority => Self { next: Some(authority(names, now)?), ..self },
+            RenewalStep::SwitchAuthority => {
                 let Some(next) = self.next else { return Self::anew(names, now, &[]) };
                 let serving = Some(serving(names, &next, now)?);
                 let mut earlier = vec![self.authority.certificate];
                 earlier.extend(self.earlier);
                 Self { authority: next, next: None, serving, earlier }
             }
-            Step::Anew => return Self::anew(names, now, &[&self.bundle()]),
+            RenewalStep::Anew => return Self::anew(names, now, &[&self.bundle()]),
         };
         new.earlier.retain(|one| validity(one).is_some_and(|one| one.not_after > now));
         Ok(new)
     }
 
     /// Whether API servers accept the serving certificate.
-    pub(super) fn is_accepted(&self, names: &Names, verifier: Verifier<'_>) -> bool {
+    pub(super) fn is_accepted(&self, names: &CertificateNames, verifier: Verifier<'_>) -> bool {
         let fault = |serving| verifier.fault(serving, &self.authority, &names.hosts());
         self.serving.as_ref().is_some_and(|serving| fault(serving).is_none())
     }

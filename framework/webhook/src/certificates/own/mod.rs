@@ -19,10 +19,10 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_core::{Error, ErrorKind};
 
-use self::issue::Names;
+use self::issue::CertificateNames;
 #[cfg(test)]
 pub(crate) use self::material::OVERLAP;
-use self::material::{Material, Step, bundle};
+use self::material::{Material, RenewalStep, bundle};
 pub(crate) use self::temporary::TemporaryCertificates;
 use self::verifier::Verifier;
 use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFuture, secret_name};
@@ -62,13 +62,13 @@ impl OwnCertificates {
         cx: &CertificateContext,
         seen: &mut LastReading,
     ) -> Result<bool, Error> {
-        let names = Names::new(&cx.operator, &cx.namespace);
+        let names = CertificateNames::new(&cx.operator, &cx.namespace);
         let verifier = Verifier::new(certificate.provider());
         let api = cx.client.namespace::<Secret>(&cx.namespace);
         let stored = api.get_opt(&secret_name(&cx.operator)).await?;
         let now = cx.client.environment().clock.wall();
         let (material, step) = due(stored.as_ref(), (&names, cx), verifier, (seen, now))?;
-        if step != Step::Keep {
+        if step != RenewalStep::Keep {
             tracing::info!(?step, "the certificates of webhooks are renewed");
             let written = match stored {
                 Some(secret) => api.replace(&material.write(secret)).await,
@@ -116,10 +116,10 @@ impl LastReading {
 /// Returns the certificates after the step that is due.
 fn due(
     stored: Option<&Secret>,
-    (names, cx): (&Names, &CertificateContext),
+    (names, cx): (&CertificateNames, &CertificateContext),
     verifier: Verifier<'_>,
     (seen, now): (&LastReading, Timestamp),
-) -> Result<(Material, Step), Error> {
+) -> Result<(Material, RenewalStep), Error> {
     let fault = match stored.map(|secret| Material::read(secret, names, verifier)) {
         Some(Ok(material)) => {
             let step = material.step(now);
@@ -138,7 +138,7 @@ fn due(
     }
     let known = seen.last.as_ref().map(Material::bundle).unwrap_or_default();
     let before = [known, stored.map(bundle).unwrap_or_default()];
-    Ok((Material::anew(names, now, &[&before[0], &before[1]])?, Step::Anew))
+    Ok((Material::anew(names, now, &[&before[0], &before[1]])?, RenewalStep::Anew))
 }
 
 /// Returns namespace and name of the Secret.

@@ -12,13 +12,13 @@ const RENEW_BELOW: i64 = 20;
 
 /// A certificate and its key, PEM.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct CertificatePair {
     pub(super) certificate: String,
     pub(super) key: Zeroizing<String>,
     pub(super) validity: Validity,
 }
 
-impl Pair {
+impl CertificatePair {
     /// Returns a pair; `None` when the certificate cannot be read.
     pub(super) fn new(certificate: String, key: Zeroizing<String>) -> Option<Self> {
         let validity = validity(&certificate)?;

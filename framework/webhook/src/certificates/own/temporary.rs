@@ -2,7 +2,7 @@
 
 use windlass_core::Error;
 
-use super::issue::{Names, authority, serving};
+use super::issue::{CertificateNames, authority, serving};
 use crate::certificates::{
     CertificateContext, CertificateSource, ServingCertificate, SourceFuture,
 };
@@ -20,7 +20,7 @@ impl TemporaryCertificates {
     }
 
     fn set(&self, certificate: &ServingCertificate, cx: &CertificateContext) -> Result<(), Error> {
-        let names = Names::new(&cx.operator, &cx.namespace).host(&self.host);
+        let names = CertificateNames::new(&cx.operator, &cx.namespace).host(&self.host);
         let now = cx.client.environment().clock.wall();
         let authority = authority(&names, now)?;
         let serving = serving(&names, &authority, now)?;

@@ -8,7 +8,7 @@ use rustls::{Error, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
-use super::pair::Pair;
+use super::pair::CertificatePair;
 
 /// Judges the pairs of a Secret.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// Whether the key belongs to the certificate.
-    pub(super) fn is_pair(&self, pair: &Pair) -> bool {
+    pub(super) fn is_pair(&self, pair: &CertificatePair) -> bool {
         let Some(certificate) = der(&pair.certificate) else { return false };
         let Ok(key) = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()) else { return false };
         CertifiedKey::from_der(vec![certificate], key, self.provider).is_ok()
@@ -32,8 +32,8 @@ impl<'a> Verifier<'a> {
     /// accept. Its end is not judged.
     pub(super) fn fault(
         &self,
-        serving: &Pair,
-        authority: &Pair,
+        serving: &CertificatePair,
+        authority: &CertificatePair,
         hosts: &[String],
     ) -> Option<&'static str> {
         if !self.is_pair(serving) {
@@ -56,8 +56,8 @@ impl<'a> Verifier<'a> {
     fn is_signed(
         &self,
         parsed: &ParsedCertificate<'_>,
-        serving: &Pair,
-        authority: &Pair,
+        serving: &CertificatePair,
+        authority: &CertificatePair,
     ) -> Result<(), Error> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(der(&authority.certificate));

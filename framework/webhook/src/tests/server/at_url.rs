@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
-use windlass_apiserver::faults::{Action, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 use windlass_runtime::manager::WebhookAccess;
 
 use super::logs::Captured;
@@ -19,7 +19,7 @@ const ANNOTATION: &str = "windlass.dev/replaced-conversion";
 /// A process at a URL.
 struct Laptop {
     stop: CancellationToken,
-    status: Arc<Status>,
+    status: Arc<ServerStatus>,
     task: JoinHandle<Result<(), Error>>,
     _dial: mpsc::Sender<BoxIo>,
 }
@@ -29,7 +29,7 @@ impl Laptop {
         let (dial, accepted) = mpsc::channel(16);
         let server = WebhookServer::new(Webhooks::new().converting::<v1::Parcel>())
             .listener(Pipes(Mutex::new(accepted)));
-        let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
+        let (stop, status) = (CancellationToken::new(), Arc::new(ServerStatus::default()));
         let client = world.client.clone();
         let webhooks = Some(WebhookAccess::at(url));
         let names = OperatorInfo { name: "shop".to_owned(), webhooks, ..OperatorInfo::default() };
@@ -112,7 +112,8 @@ async fn a_conversion_that_somebody_else_wrote_meanwhile_stays() {
 
 /// Returns the conflicts that the next patches of the definition meet.
 fn conflicts(world: &World, count: usize) -> windlass_apiserver::faults::FaultHandle {
-    let fault = Fault::new(Action::Answer(409)).on("patch").resource("customresourcedefinitions");
+    let fault =
+        Fault::new(FaultAction::Answer(409)).on("patch").resource("customresourcedefinitions");
     world.server.faults().add(fault.times(count))
 }
 

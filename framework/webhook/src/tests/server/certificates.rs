@@ -171,7 +171,7 @@ async fn the_authorities_of_mounted_files_reach_the_definitions_and_follow_the_f
     let server = WebhookServer::new(webhooks)
         .certificates(MountedFiles::new(folder.path()))
         .listener(Pipes(Mutex::new(accepted)));
-    let (client, status) = (world.client.clone(), Arc::new(Status::default()));
+    let (client, status) = (world.client.clone(), Arc::new(ServerStatus::default()));
     tokio::spawn(async move {
         let names = OperatorInfo { name: "shop".to_owned(), ..OperatorInfo::default() };
         server.run((&client, &names), CancellationToken::new(), &status, || ()).await

@@ -68,7 +68,7 @@ async fn configurations_of_a_process_at_a_url_are_put_back_until_it_stops() {
     let (_dial, accepted) = mpsc::channel(16);
     let webhooks = Webhooks::new().validating(Rules).mutating(Defaults);
     let server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
-    let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
+    let (stop, status) = (CancellationToken::new(), Arc::new(ServerStatus::default()));
     let (client, of_server) = (world.client.clone(), stop.clone());
     let task = tokio::spawn(async move {
         let access = Some(WebhookAccess::at("https://laptop.example"));

@@ -34,7 +34,7 @@ use windlass_runtime::manager::OperatorInfo;
 use self::pki::Authority;
 use super::*;
 use crate::certificates::SourceFuture;
-use crate::server::Status;
+use crate::server::ServerStatus;
 use crate::{
     AcceptFuture, CertificateContext, CertificateSource, ServingCertificate, WebhookListener,
     WebhookServer,
@@ -76,7 +76,7 @@ struct Hooks {
     dial: mpsc::Sender<BoxIo>,
     metrics: Metrics,
     stop: CancellationToken,
-    status: Arc<Status>,
+    status: Arc<ServerStatus>,
     task: JoinHandle<Result<(), Error>>,
 }
 
@@ -95,7 +95,7 @@ impl Hooks {
             .listener(Pipes(Mutex::new(accepted)));
         let (server, client) = (settings(server), Client::offline());
         let metrics = client.environment().metrics.clone();
-        let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
+        let (stop, status) = (CancellationToken::new(), Arc::new(ServerStatus::default()));
         let started = CancellationToken::new();
         let task = tokio::spawn({
             let (stop, status, started) = (stop.clone(), Arc::clone(&status), started.clone());

@@ -119,7 +119,7 @@ impl World {
         let (dial, accepted) = mpsc::channel(16);
         let mut server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
         server.is_in_pod = is_in_pod;
-        let (stop, status) = (CancellationToken::new(), Arc::new(Status::default()));
+        let (stop, status) = (CancellationToken::new(), Arc::new(ServerStatus::default()));
         let name = name.to_owned();
         let task = tokio::spawn({
             let (stop, status) = (stop.clone(), Arc::clone(&status));
@@ -170,7 +170,7 @@ impl World {
 pub(super) struct Replica {
     dial: mpsc::Sender<BoxIo>,
     stop: CancellationToken,
-    pub(super) status: Arc<Status>,
+    pub(super) status: Arc<ServerStatus>,
     task: JoinHandle<Result<(), Error>>,
 }
 

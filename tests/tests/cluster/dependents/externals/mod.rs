@@ -10,7 +10,7 @@ use windlass::external::{
     CreateError, CreateOutcome, External, ExternalObject, ExternalState, Externals,
     ObservedResource,
 };
-use windlass_apiserver::faults::{Action as FaultAction, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::restarts::crash_at;
 use super::*;

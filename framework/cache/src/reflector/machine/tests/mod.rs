@@ -68,10 +68,12 @@ fn action(action: &NextAction) -> &'static str {
     match action {
         NextAction::AtOnce => "at once",
         NextAction::ListAtOnce(_) => "list at once",
-        NextAction::Wait { state: State::Retrying(_), .. } => "retrying",
-        NextAction::Wait { state: State::Degraded(_), .. } => "degraded",
-        NextAction::Wait { state: State::Absent(_), empties: true, .. } => "absent, emptied",
-        NextAction::Wait { state: State::Absent(_), .. } => "absent",
+        NextAction::Wait { state: ReflectorState::Retrying(_), .. } => "retrying",
+        NextAction::Wait { state: ReflectorState::Degraded(_), .. } => "degraded",
+        NextAction::Wait { state: ReflectorState::Absent(_), empties: true, .. } => {
+            "absent, emptied"
+        }
+        NextAction::Wait { state: ReflectorState::Absent(_), .. } => "absent",
         NextAction::Wait { .. } => "another state",
     }
 }
@@ -369,14 +371,18 @@ fn a_list_that_left_out_items_is_degraded_and_made_again_after_five_minutes() {
     assert_eq!(machine.relist_at(), None, "the list is under way");
     complete(&mut machine, "7", now);
     assert_eq!(machine.relist_at(), Some(now + seconds(300)));
-    assert!(matches!(machine.watching_state(), State::Degraded(why) if why.starts_with("1 items")));
+    assert!(
+        matches!(machine.watching_state(), ReflectorState::Degraded(why) if why.starts_with("1 items"))
+    );
     // Data that a watch leaves out is read by the list that follows.
     machine.count_unreadable();
-    assert!(matches!(machine.watching_state(), State::Degraded(why) if why.starts_with("1 items")));
+    assert!(
+        matches!(machine.watching_state(), ReflectorState::Degraded(why) if why.starts_with("1 items"))
+    );
     end(&mut machine, AttemptEnd::InPart, now);
     begin(&mut machine, now);
     complete(&mut machine, "8", now);
-    assert_eq!((machine.relist_at(), machine.watching_state()), (None, State::Watching));
+    assert_eq!((machine.relist_at(), machine.watching_state()), (None, ReflectorState::Watching));
 }
 
 #[test]

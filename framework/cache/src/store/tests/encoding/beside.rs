@@ -22,7 +22,7 @@ const NUMBER: &str = "99999999999999999999999";
 #[test]
 fn g_c5_a_snapshot_of_decoded_values_answers_by_what_the_objects_had_and_not_by_what_they_write() {
     for representation in [Representation::Compact, Representation::Typed] {
-        let core = core(mode::<Odd>(representation));
+        let core = core(settings::<Odd>(representation));
         let store: Store<Odd> = Store::new(Arc::clone(&core));
         store.ensure_index(BY_HOST).unwrap();
         store.ensure_index(BY_NUMBER).unwrap();

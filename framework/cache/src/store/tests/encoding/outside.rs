@@ -4,8 +4,8 @@ use super::*;
 
 const BY_NODE: Index<PodView, String> = Index::on_path("node", &["spec", "nodeName"]);
 
-fn views() -> (Arc<Core>, Store<PodView>) {
-    let core = core(mode::<PodView>(Representation::Compact));
+fn views() -> (Arc<StoreCore>, Store<PodView>) {
+    let core = core(settings::<PodView>(Representation::Compact));
     let store = Store::new(Arc::clone(&core));
     (core, store)
 }
@@ -91,7 +91,7 @@ struct Unlabelled {
 
 #[test]
 fn a_late_index_on_a_label_finds_what_is_kept_of_a_projection_that_skips_labels() {
-    let core = core(mode::<Unlabelled>(Representation::Compact));
+    let core = core(settings::<Unlabelled>(Representation::Compact));
     let store: Store<Unlabelled> = Store::new(Arc::clone(&core));
     put(&core, &pod(1, 7));
     let by_app: Index<Unlabelled, String> = Index::on_path("app", &["metadata", "labels", "app"]);
@@ -124,17 +124,17 @@ fn who_asks_for_a_refused_index_keeps_no_reader_waiting() {
 
 #[test]
 fn of_metadata_only_an_index_on_the_spec_is_refused_also_before_objects_are_there() {
-    refuses_the_spec(mode::<PartialObject>(Representation::Metadata));
+    refuses_the_spec(settings::<PartialObject>(Representation::Metadata));
 }
 
 #[test]
 fn of_metadata_only_an_index_on_the_spec_is_refused_also_with_a_transform() {
     let nothing = Some(Transform::drop_paths(&[]));
-    refuses_the_spec(Mode::of::<PartialObject>(Representation::Metadata, nothing));
+    refuses_the_spec(StoreSettings::of::<PartialObject>(Representation::Metadata, nothing));
 }
 
-fn refuses_the_spec(mode: Mode) {
-    let core = core(mode);
+fn refuses_the_spec(settings: StoreSettings) {
+    let core = core(settings);
     let store: Store<PartialObject> = Store::new(Arc::clone(&core));
     let by_node: Index<PartialObject, String> = Index::on_path("node", &["spec", "nodeName"]);
     let by_app: Index<PartialObject, String> =
@@ -219,7 +219,7 @@ const NODE: &[&str] = &["spec", "nodeName"];
 #[test]
 fn a_late_index_on_a_path_outside_of_the_metadata_of_a_kept_value_is_refused() {
     fn late<K: Resource>(path: &'static [&'static str]) -> Result<usize, String> {
-        let core = core(mode::<K>(Representation::Typed));
+        let core = core(settings::<K>(Representation::Typed));
         let store: Store<K> = Store::new(Arc::clone(&core));
         put(&core, &pod(1, 7));
         let index: Index<K, String> = Index::on_path("late", path);
@@ -242,7 +242,7 @@ fn a_late_index_on_a_path_outside_of_the_metadata_of_a_kept_value_is_refused() {
 
 #[test]
 fn a_late_index_by_a_function_finds_the_fields_of_a_kept_value() {
-    let core = core(mode::<Whole>(Representation::Typed));
+    let core = core(settings::<Whole>(Representation::Typed));
     let store: Store<Whole> = Store::new(Arc::clone(&core));
     put(&core, &pod(1, 7));
     let by_priority: Index<Whole, i32> = Index::new("late", |pod| vec![pod.spec.priority]);
@@ -252,7 +252,7 @@ fn a_late_index_by_a_function_finds_the_fields_of_a_kept_value() {
 #[test]
 fn an_own_write_that_clears_a_field_of_a_kept_value_is_not_found_by_it() {
     fn clears<K: Resource>(path: &'static [&'static str], old: &str, clear: fn(&mut K)) {
-        let core = core(mode::<K>(Representation::Typed));
+        let core = core(settings::<K>(Representation::Typed));
         let store: Store<K> = Store::new(Arc::clone(&core));
         let index: Index<K, String> = Index::on_path("early", path);
         store.ensure_index(index).unwrap();
@@ -272,7 +272,7 @@ fn an_own_write_that_clears_a_field_of_a_kept_value_is_not_found_by_it() {
 #[test]
 fn g_c5_an_early_index_on_a_field_that_a_kept_type_does_not_have_answers_as_any_other() {
     fn lives<K: Resource>() {
-        let core = core(mode::<K>(Representation::Typed));
+        let core = core(settings::<K>(Representation::Typed));
         let store: Store<K> = Store::new(Arc::clone(&core));
         let by_node: Index<K, String> = Index::on_path("node", NODE);
         store.ensure_index(by_node).unwrap();
@@ -302,7 +302,7 @@ fn a_path_that_ends_at_no_value_is_refused_in_every_form() {
         representation: Representation,
         path: &'static [&'static str],
     ) -> String {
-        let store: Store<K> = Store::new(core(mode::<K>(representation)));
+        let store: Store<K> = Store::new(core(settings::<K>(representation)));
         let index: Index<K, String> = Index::on_path("none", path);
         let refused = store.ensure_index(index).expect_err("it could find nothing");
         assert_eq!(refused.kind(), windlass_core::ErrorKind::Usage);
@@ -320,7 +320,7 @@ fn a_path_that_ends_at_no_value_is_refused_in_every_form() {
 
 #[test]
 fn a_function_sees_no_field_that_was_not_kept() {
-    let core = core(mode::<PartialObject>(Representation::Metadata));
+    let core = core(settings::<PartialObject>(Representation::Metadata));
     let store: Store<PartialObject> = Store::new(Arc::clone(&core));
     put(&core, &pod(1, 7));
     let spec: Index<PartialObject, String> = Index::new("spec", |object| {

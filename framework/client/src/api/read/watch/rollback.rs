@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::pause::pause;
 use super::version::compare;
-use crate::api::draft::{Draft, Target};
+use crate::api::draft::{ApiTarget, Draft};
 use crate::api::read::List;
 use crate::client::Verb;
 use windlass_core::error::Error;
@@ -36,7 +36,7 @@ type ListedVersion = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>
 
 /// Checks whether the server's store is older than the versions that a watch has shown.
 pub(super) struct RollbackProbe {
-    target: Arc<Target>,
+    target: Arc<ApiTarget>,
     /// The watch's selectors: a role may grant lists of these objects only.
     selectors: Vec<(&'static str, String)>,
     /// Time of the next list; `None` while no list is necessary.
@@ -164,7 +164,7 @@ impl RollbackProbe {
 
 /// Lists a single object, without a version: a consistent read, which shows the version of the
 /// store.
-fn newest(target: &Arc<Target>, selectors: &[(&'static str, String)]) -> ListedVersion {
+fn newest(target: &Arc<ApiTarget>, selectors: &[(&'static str, String)]) -> ListedVersion {
     let mut draft = Draft::collection(target, Verb::List);
     selectors.iter().for_each(|(key, value)| draft.set(key, value.clone()));
     let list: List<PartialObject> = List::new(draft);

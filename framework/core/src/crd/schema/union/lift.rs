@@ -11,7 +11,7 @@ use windlass_cel::rules::{Reason, check_definition};
 use windlass_cel::syntax::identifiers::escape;
 
 use super::super::lower::Lower;
-use super::super::node::{CLOSED, Node, RULES, append, property};
+use super::super::node::{CLOSED, RULES, SchemaObject, append, property};
 
 /// Keywords beside rules that hold for a whole field.
 const EXTENSIONS: &[&str] =
@@ -28,7 +28,7 @@ pub(super) struct Tag {
 
 impl Tag {
     /// Finds the tag of several objects.
-    pub(super) fn of(nodes: &[Node]) -> Option<Self> {
+    pub(super) fn of(nodes: &[SchemaObject]) -> Option<Self> {
         let names = nodes.first()?.get("properties")?.as_object()?.keys();
         names.into_iter().find_map(|name| {
             let values: Option<Vec<String>> =
@@ -44,8 +44,8 @@ impl Tag {
     /// That is the form of `#[serde(tag = "t", content = "c")]`, whose variants without data refuse
     /// the field. With `tag` alone serde would ignore the field there. The two forms have the same
     /// schema, and refusing a field that no client writes is the safer reading.
-    pub(super) fn close(&self, nodes: &mut [Node]) {
-        let others = |node: &Node| -> Vec<String> {
+    pub(super) fn close(&self, nodes: &mut [SchemaObject]) {
+        let others = |node: &SchemaObject| -> Vec<String> {
             let fields = node.get("properties").and_then(Value::as_object);
             fields
                 .into_iter()
@@ -72,7 +72,7 @@ impl Tag {
 }
 
 /// The only value that a required field of texts may have.
-fn tag_value(node: &Node, name: &str) -> Option<String> {
+fn tag_value(node: &SchemaObject, name: &str) -> Option<String> {
     let required = node.get("required")?.as_array()?;
     match property(node, name)?.get("enum")?.as_array()?.as_slice() {
         [Value::String(value)] if required.iter().any(|found| found == name) => Some(value.clone()),
@@ -85,7 +85,12 @@ impl Lower<'_> {
     ///
     /// Those of all alternatives hold for the union; a rule of some becomes conditional, if there
     /// is a tag. A single warning stands for all lost rules.
-    pub(super) fn carry(&mut self, nodes: &[Node], tag: Option<&Tag>, union: &mut Node) {
+    pub(super) fn carry(
+        &mut self,
+        nodes: &[SchemaObject],
+        tag: Option<&Tag>,
+        union: &mut SchemaObject,
+    ) {
         for key in EXTENSIONS {
             let first = nodes.first().and_then(|node| node.get(*key));
             if let Some(same) =
@@ -133,10 +138,10 @@ impl Lower<'_> {
 }
 
 /// Moves rules of fields that several variants have to the variants.
-pub(super) fn hoist(nodes: &mut [Node]) {
+pub(super) fn hoist(nodes: &mut [SchemaObject]) {
     let before = nodes.to_vec();
     for (i, node) in nodes.iter_mut().enumerate() {
-        let peers: Vec<&Node> =
+        let peers: Vec<&SchemaObject> =
             before.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, node)| node).collect();
         let mut moved = Vec::new();
         take_rules(node, &peers, &mut vec![], &mut moved);
@@ -148,17 +153,23 @@ pub(super) fn hoist(nodes: &mut [Node]) {
 }
 
 /// The rules of a schema.
-fn rules(node: &Node) -> &[Value] {
+fn rules(node: &SchemaObject) -> &[Value] {
     node.get(RULES).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Takes rules out of the fields of `node` that other alternatives have with other rules, and
 /// writes them for `node`.
-fn take_rules(node: &mut Node, peers: &[&Node], path: &mut Vec<String>, moved: &mut Vec<Value>) {
+fn take_rules(
+    node: &mut SchemaObject,
+    peers: &[&SchemaObject],
+    path: &mut Vec<String>,
+    moved: &mut Vec<Value>,
+) {
     let Some(Value::Object(fields)) = node.get_mut("properties") else { return };
     for (name, field) in fields {
         let Value::Object(field) = field else { continue };
-        let peers: Vec<&Node> = peers.iter().filter_map(|peer| property(peer, name)).collect();
+        let peers: Vec<&SchemaObject> =
+            peers.iter().filter_map(|peer| property(peer, name)).collect();
         if peers.is_empty() {
             continue;
         }
@@ -312,7 +323,7 @@ fn skipped(rest: &str, next: char) -> usize {
 
 /// Whether a rule has a meaning for values of `union`. The cost of the rule is judged with the
 /// whole definition.
-fn compiles(union: &Node, rule: &Value) -> bool {
+fn compiles(union: &SchemaObject, rule: &Value) -> bool {
     let mut schema = union.clone();
     schema.insert(RULES.to_owned(), json!([rule]));
     // Below the root, as any field is.

@@ -14,7 +14,8 @@ use self::lift::{Tag, hoist};
 use self::narrow::is_int_or_string;
 use super::lower::Lower;
 use super::node::{
-    CHECKS, CLOSED, Kind, Node, PARTLY_CLOSED, any, append, is_nullable, without_defaults,
+    CHECKS, CLOSED, PARTLY_CLOSED, SchemaKind, SchemaObject, any, append, is_nullable,
+    without_defaults,
 };
 
 impl Lower<'_> {
@@ -22,7 +23,12 @@ impl Lower<'_> {
     ///
     /// `key` is `oneOf` or `anyOf`. A branch of null becomes `nullable`; a branch that allows any
     /// value removes the checks of the others.
-    pub(super) fn union(&mut self, key: &str, branches: &[Value], node: &Node) -> Node {
+    pub(super) fn union(
+        &mut self,
+        key: &str,
+        branches: &[Value],
+        node: &SchemaObject,
+    ) -> SchemaObject {
         let branches = &self.spliced(key, branches);
         let is_object = node.get("type").and_then(Value::as_str) == Some("object");
         let is_free = |branch: &&Value| **branch == Value::Bool(true) || **branch == json!({});
@@ -33,13 +39,13 @@ impl Lower<'_> {
         }
         let is_null = |branch: &Value| branch.get("type").and_then(Value::as_str) == Some("null");
         let nullable = branches.iter().any(is_null);
-        let nodes: Vec<Node> = branches
+        let nodes: Vec<SchemaObject> = branches
             .iter()
             .filter(|branch| !is_null(branch) && !is_free(branch))
             .map(|branch| self.schema(branch))
             .collect();
         let mut union = match nodes.len() {
-            0 => Node::new(),
+            0 => SchemaObject::new(),
             1 => nodes.into_iter().next().unwrap_or_default(),
             _ => self.several(key, &nodes),
         };
@@ -74,7 +80,7 @@ impl Lower<'_> {
     ///
     /// `nodes` has two branches at least. `nullable` is set if any branch allows null, since
     /// `nullable` is a property of the whole field.
-    pub(super) fn several(&mut self, key: &str, nodes: &[Node]) -> Node {
+    pub(super) fn several(&mut self, key: &str, nodes: &[SchemaObject]) -> SchemaObject {
         let mut nodes = nodes.to_vec();
         let tag = Tag::of(&nodes);
         if let Some(tag) = &tag {
@@ -82,10 +88,12 @@ impl Lower<'_> {
             tag.close(&mut nodes);
         }
         let mut union = self.widest(&nodes);
-        let checks: Vec<Node> = nodes.iter().map(|node| self.narrow(node, &union)).collect();
+        let checks: Vec<SchemaObject> =
+            nodes.iter().map(|node| self.narrow(node, &union)).collect();
         self.restrict(key, &checks, &mut union);
         self.carry(&nodes, tag.as_ref(), &mut union);
-        let is_closed = |node: &Node| node.contains_key(CLOSED) || node.contains_key(PARTLY_CLOSED);
+        let is_closed =
+            |node: &SchemaObject| node.contains_key(CLOSED) || node.contains_key(PARTLY_CLOSED);
         if nodes.iter().any(is_closed) && !union.contains_key(CLOSED) {
             union.insert(PARTLY_CLOSED.to_owned(), true.into());
         }
@@ -98,14 +106,14 @@ impl Lower<'_> {
     /// Adds the checks of the branches to their union.
     ///
     /// A branch without checks allows everything: the alternatives then restrict nothing.
-    fn restrict(&mut self, key: &str, checks: &[Node], union: &mut Node) {
+    fn restrict(&mut self, key: &str, checks: &[SchemaObject], union: &mut SchemaObject) {
         let are_choices = checks.iter().all(|it| it.len() == 1 && it.contains_key("enum"));
-        let is_said = match Kind::of(union) {
-            Kind::Scalar(_) => are_choices && union.contains_key("enum"),
-            Kind::IntOrString => is_int_or_string(checks),
+        let is_said = match SchemaKind::of(union) {
+            SchemaKind::Scalar(_) => are_choices && union.contains_key("enum"),
+            SchemaKind::IntOrString => is_int_or_string(checks),
             _ => false,
         };
-        if is_said || checks.iter().any(Node::is_empty) {
+        if is_said || checks.iter().any(SchemaObject::is_empty) {
             return;
         }
         let mut different: Vec<Value> = Vec::new();
@@ -125,7 +133,7 @@ impl Lower<'_> {
     }
 
     /// The schema of all positions of a tuple.
-    pub(super) fn places(&mut self, places: &[Node]) -> Node {
+    pub(super) fn places(&mut self, places: &[SchemaObject]) -> SchemaObject {
         self.enter("[]");
         let differ = places.iter().any(|place| Some(place) != places.first());
         if differ {

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::super::lower::Lower;
 use super::super::node::{
-    CHECKS, CLOSED, KEEP, Kind, NEEDED_FIELD, Node, PARTLY_CLOSED, append, is_any, is_nullable,
-    property, takes_null,
+    CHECKS, CLOSED, KEEP, NEEDED_FIELD, PARTLY_CLOSED, SchemaKind, SchemaObject, append, is_any,
+    is_nullable, property, takes_null,
 };
 
 /// A pattern that no text matches.
@@ -21,9 +21,9 @@ const NEVER: &str = r"[^\x00-\x{10FFFF}]";
 
 impl Lower<'_> {
     /// The conditions of `inner` that `outer`, which allows at least as much, does not make.
-    pub(super) fn narrow(&mut self, inner: &Node, outer: &Node) -> Node {
-        let mut checks = Node::new();
-        if Kind::of(inner) == Kind::Any {
+    pub(super) fn narrow(&mut self, inner: &SchemaObject, outer: &SchemaObject) -> SchemaObject {
+        let mut checks = SchemaObject::new();
+        if SchemaKind::of(inner) == SchemaKind::Any {
             return checks;
         }
         type_check(inner, outer, &mut checks);
@@ -46,7 +46,11 @@ impl Lower<'_> {
     }
 
     /// Translates `not`, and warns of keywords without a counterpart.
-    pub(in crate::crd::schema) fn unsupported(&mut self, raw: &Node, node: &mut Node) {
+    pub(in crate::crd::schema) fn unsupported(
+        &mut self,
+        raw: &SchemaObject,
+        node: &mut SchemaObject,
+    ) {
         for key in ["if", "dependentRequired", "dependentSchemas", "contains", "propertyNames"] {
             if raw.contains_key(key) {
                 self.warn(&format!(
@@ -58,7 +62,7 @@ impl Lower<'_> {
         let losses = self.losses;
         let mut inner = match refused {
             Value::Object(refused) => self.object(refused),
-            _ => Node::new(),
+            _ => SchemaObject::new(),
         };
         // Null is judged apart from all alternatives.
         inner.remove("nullable");
@@ -78,8 +82,13 @@ impl Lower<'_> {
     }
 
     /// Adds the conditions of fields, and the names that are required.
-    fn field_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
-        let mut fields = Node::new();
+    fn field_checks(
+        &mut self,
+        inner: &SchemaObject,
+        outer: &SchemaObject,
+        checks: &mut SchemaObject,
+    ) {
+        let mut fields = SchemaObject::new();
         let Some(Value::Object(properties)) = inner.get("properties") else {
             return require(inner, outer, checks);
         };
@@ -115,12 +124,18 @@ impl Lower<'_> {
     }
 
     /// Forbids the names of other alternatives, where serde does.
-    fn name_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
+    fn name_checks(
+        &mut self,
+        inner: &SchemaObject,
+        outer: &SchemaObject,
+        checks: &mut SchemaObject,
+    ) {
         if inner.get(CLOSED) != Some(&Value::Bool(true)) {
             return self.partly_closed(inner, outer);
         }
-        let empty = Node::new();
-        let of = |node: &'_ Node| node.get("properties").and_then(Value::as_object).cloned();
+        let empty = SchemaObject::new();
+        let of =
+            |node: &'_ SchemaObject| node.get("properties").and_then(Value::as_object).cloned();
         let (mine, all) = (of(inner).unwrap_or_else(|| empty.clone()), of(outer).unwrap_or(empty));
         let others: Vec<Value> = all
             .keys()
@@ -143,8 +158,8 @@ impl Lower<'_> {
     }
 
     /// Warns of names of other alternatives that some variants of a nested enum refuse.
-    fn partly_closed(&mut self, inner: &Node, outer: &Node) {
-        let of = |node: &Node| node.get("properties").and_then(Value::as_object).cloned();
+    fn partly_closed(&mut self, inner: &SchemaObject, outer: &SchemaObject) {
+        let of = |node: &SchemaObject| node.get("properties").and_then(Value::as_object).cloned();
         let (mine, all) = (of(inner).unwrap_or_default(), of(outer).unwrap_or_default());
         let has_more = all.keys().any(|name| !mine.contains_key(name));
         let keeps_more = outer.contains_key(KEEP) && !inner.contains_key(KEEP);
@@ -156,7 +171,7 @@ impl Lower<'_> {
     }
 
     /// Warns of values under free names, which alternatives cannot check.
-    fn value_checks(&mut self, inner: &Node, outer: &Node) {
+    fn value_checks(&mut self, inner: &SchemaObject, outer: &SchemaObject) {
         let Some(Value::Object(values)) = inner.get("additionalProperties") else { return };
         let outside = outer.get("additionalProperties").and_then(Value::as_object);
         self.enter("*");
@@ -175,7 +190,12 @@ impl Lower<'_> {
     }
 
     /// Adds the conditions of items.
-    fn item_checks(&mut self, inner: &Node, outer: &Node, checks: &mut Node) {
+    fn item_checks(
+        &mut self,
+        inner: &SchemaObject,
+        outer: &SchemaObject,
+        checks: &mut SchemaObject,
+    ) {
         let Some(Value::Object(items)) = inner.get("items") else { return };
         self.enter("[]");
         let mut outside = outer.get("items").and_then(Value::as_object).cloned();
@@ -208,7 +228,7 @@ impl Lower<'_> {
 }
 
 /// Whether checks say no more than "a number or a text".
-pub(super) fn is_int_or_string(checks: &[Node]) -> bool {
+pub(super) fn is_int_or_string(checks: &[SchemaObject]) -> bool {
     let of = |condition: Value| {
         checks.iter().any(|check| check.len() == 1 && check.get("not") == Some(&condition))
     };
@@ -217,7 +237,7 @@ pub(super) fn is_int_or_string(checks: &[Node]) -> bool {
 
 /// Whether `outer` describes every field and item that a condition names: otherwise a server
 /// refuses the condition.
-fn is_described(check: &Value, outer: &Node) -> bool {
+fn is_described(check: &Value, outer: &SchemaObject) -> bool {
     let below = |check: &Value, outer: Option<&Value>| {
         outer.and_then(Value::as_object).is_some_and(|outer| is_described(check, outer))
     };
@@ -231,8 +251,8 @@ fn is_described(check: &Value, outer: &Node) -> bool {
 }
 
 /// Requires the names of `inner`, if `outer` does not.
-fn require(inner: &Node, outer: &Node, checks: &mut Node) {
-    let list = |node: &Node| node.get("required").and_then(Value::as_array).cloned();
+fn require(inner: &SchemaObject, outer: &SchemaObject, checks: &mut SchemaObject) {
+    let list = |node: &SchemaObject| node.get("required").and_then(Value::as_array).cloned();
     let mut names = list(inner).unwrap_or_default();
     // A default of the schema is not written into a single variant, and serde has none.
     let fields = inner.get("properties").and_then(Value::as_object).into_iter().flatten();
@@ -250,29 +270,29 @@ fn require(inner: &Node, outer: &Node, checks: &mut Node) {
 }
 
 /// Adds the check of a type that the outer schema does not make.
-fn type_check(inner: &Node, outer: &Node, checks: &mut Node) {
-    let kind = Kind::of(inner);
+fn type_check(inner: &SchemaObject, outer: &SchemaObject, checks: &mut SchemaObject) {
+    let kind = SchemaKind::of(inner);
     // Listed values have their types.
-    if kind == Kind::of(outer) || inner.contains_key("enum") {
+    if kind == SchemaKind::of(outer) || inner.contains_key("enum") {
         return;
     }
     let not = |condition: Value| ("not", condition);
     let (key, value) = match kind {
-        Kind::Any | Kind::Mixture => return,
-        Kind::Scalar("string") => not(json!({ "pattern": NEVER })),
-        Kind::Scalar("boolean") => return put_choices(checks, inner, &json!([true, false])),
-        Kind::Scalar(name) => {
-            if name == "integer" && Kind::of(outer) != Kind::IntOrString {
+        SchemaKind::Any | SchemaKind::Mixture => return,
+        SchemaKind::Scalar("string") => not(json!({ "pattern": NEVER })),
+        SchemaKind::Scalar("boolean") => return put_choices(checks, inner, &json!([true, false])),
+        SchemaKind::Scalar(name) => {
+            if name == "integer" && SchemaKind::of(outer) != SchemaKind::IntOrString {
                 put(checks, "multipleOf", 1.into());
             }
-            if Kind::of(outer) == Kind::Scalar("number") {
+            if SchemaKind::of(outer) == SchemaKind::Scalar("number") {
                 return;
             }
             not(json!({ "minimum": 1, "maximum": 0 }))
         }
-        Kind::Array => not(json!({ "minItems": 1, "maxItems": 0 })),
-        Kind::Object => not(json!({ "minProperties": 1, "maxProperties": 0 })),
-        Kind::IntOrString => {
+        SchemaKind::Array => not(json!({ "minItems": 1, "maxItems": 0 })),
+        SchemaKind::Object => not(json!({ "minProperties": 1, "maxProperties": 0 })),
+        SchemaKind::IntOrString => {
             // `multipleOf` holds for texts, which are no numbers.
             put(checks, "multipleOf", 1.into());
             let either = json!([
@@ -289,8 +309,8 @@ fn type_check(inner: &Node, outer: &Node, checks: &mut Node) {
 ///
 /// Compared by keyword and value: a bound that differs from the outer bound stays. Returns whether
 /// all of them could be added.
-fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) -> bool {
-    let kind = Kind::of(inner);
+fn own_checks(inner: &SchemaObject, outer: &SchemaObject, checks: &mut SchemaObject) -> bool {
+    let kind = SchemaKind::of(inner);
     let mut is_whole = true;
     let differs = |key: &str| inner.contains_key(key) && inner.get(key) != outer.get(key);
     for (key, value) in inner.iter().filter(|(key, _)| CHECKS.contains(&key.as_str())) {
@@ -322,7 +342,7 @@ fn own_checks(inner: &Node, outer: &Node, checks: &mut Node) -> bool {
 /// Adds the values that are allowed.
 ///
 /// `enum` is checked against null even where null is allowed, but not inside of `allOf`.
-fn put_choices(checks: &mut Node, inner: &Node, values: &Value) {
+fn put_choices(checks: &mut SchemaObject, inner: &SchemaObject, values: &Value) {
     if is_nullable(inner) {
         put(checks, "allOf", json!([{ "enum": values }]));
     } else {
@@ -331,10 +351,15 @@ fn put_choices(checks: &mut Node, inner: &Node, values: &Value) {
 }
 
 /// Adds a format. Without a type beside them, the server knows formats of texts only.
-fn format_check(kind: Kind<'_>, format: &Value, inner: &Node, checks: &mut Node) {
+fn format_check(
+    kind: SchemaKind<'_>,
+    format: &Value,
+    inner: &SchemaObject,
+    checks: &mut SchemaObject,
+) {
     match (kind, format.as_str()) {
-        (Kind::Scalar("string"), _) => put(checks, "format", format.clone()),
-        (Kind::Scalar("integer"), Some("int32")) => {
+        (SchemaKind::Scalar("string"), _) => put(checks, "format", format.clone()),
+        (SchemaKind::Scalar("integer"), Some("int32")) => {
             for (key, bound) in [("minimum", i32::MIN), ("maximum", i32::MAX)] {
                 if !inner.contains_key(key) {
                     put(checks, key, bound.into());
@@ -346,7 +371,7 @@ fn format_check(kind: Kind<'_>, format: &Value, inner: &Node, checks: &mut Node)
 }
 
 /// Adds a condition; a second condition under the same keyword stands in `allOf`.
-fn put(checks: &mut Node, key: &str, value: Value) {
+fn put(checks: &mut SchemaObject, key: &str, value: Value) {
     match checks.get(key) {
         None => drop(checks.insert(key.to_owned(), value)),
         Some(same) if *same == value => {}

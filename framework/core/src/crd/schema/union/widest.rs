@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::lower::Lower;
 use super::super::node::{
-    CHECKS, CLOSED, KEEP, Kind, Node, any, is_any, is_nullable, property, without_defaults,
+    CHECKS, CLOSED, KEEP, SchemaKind, SchemaObject, any, is_any, is_nullable, property,
+    without_defaults,
 };
 
 impl Lower<'_> {
@@ -16,13 +17,13 @@ impl Lower<'_> {
     ///
     /// Equal branches stay as they are. Integer and number become number, integer and text become
     /// int-or-string; other mixtures keep everything, and describe fields and items if they can.
-    pub(super) fn widest(&mut self, nodes: &[Node]) -> Node {
+    pub(super) fn widest(&mut self, nodes: &[SchemaObject]) -> SchemaObject {
         let Some(first) = nodes.first() else { return any() };
         if nodes.iter().all(|node| node == first) {
             return first.clone();
         }
-        let mut kinds: Vec<Kind> = Vec::new();
-        for kind in nodes.iter().map(Kind::of) {
+        let mut kinds: Vec<SchemaKind> = Vec::new();
+        for kind in nodes.iter().map(SchemaKind::of) {
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -30,19 +31,25 @@ impl Lower<'_> {
         // Sorted, so that each combination has a single order below.
         kinds.sort_unstable();
         let mut wide = match kinds.as_slice() {
-            [Kind::Object] => self.fields(nodes),
-            [Kind::Array] => self.arrays(nodes),
-            [Kind::Scalar(name)] => scalars(name, nodes),
-            [Kind::Scalar("integer"), Kind::Scalar("number")] => scalars("number", nodes),
-            [Kind::Scalar("integer"), Kind::Scalar("string")]
-            | [Kind::IntOrString]
-            | [Kind::IntOrString, Kind::Scalar("integer" | "string")]
-            | [Kind::IntOrString, Kind::Scalar("integer"), Kind::Scalar("string")] => {
-                let mut node = Node::new();
+            [SchemaKind::Object] => self.fields(nodes),
+            [SchemaKind::Array] => self.arrays(nodes),
+            [SchemaKind::Scalar(name)] => scalars(name, nodes),
+            [SchemaKind::Scalar("integer"), SchemaKind::Scalar("number")] => {
+                scalars("number", nodes)
+            }
+            [SchemaKind::Scalar("integer"), SchemaKind::Scalar("string")]
+            | [SchemaKind::IntOrString]
+            | [SchemaKind::IntOrString, SchemaKind::Scalar("integer" | "string")]
+            | [
+                SchemaKind::IntOrString,
+                SchemaKind::Scalar("integer"),
+                SchemaKind::Scalar("string"),
+            ] => {
+                let mut node = SchemaObject::new();
                 node.insert("x-kubernetes-int-or-string".to_owned(), true.into());
                 node
             }
-            kinds if kinds.contains(&Kind::Any) => any(),
+            kinds if kinds.contains(&SchemaKind::Any) => any(),
             _ => self.mixture(nodes),
         };
         if nodes.iter().any(is_nullable) {
@@ -54,29 +61,29 @@ impl Lower<'_> {
     /// Values of several types: everything is kept, and the fields of objects and the items of
     /// lists are described, because conditions on them may name only fields and items that are
     /// described outside of the conditions.
-    fn mixture(&mut self, nodes: &[Node]) -> Node {
-        let of = |kind: Kind, key: &str, name: &str| {
-            let parts = nodes.iter().filter_map(|node| match Kind::of(node) {
+    fn mixture(&mut self, nodes: &[SchemaObject]) -> SchemaObject {
+        let of = |kind: SchemaKind, key: &str, name: &str| {
+            let parts = nodes.iter().filter_map(|node| match SchemaKind::of(node) {
                 found if found == kind => Some(node.clone()),
                 // The fields or the items of a mixture that is a part of this mixture.
-                Kind::Mixture => {
+                SchemaKind::Mixture => {
                     let part = json!({ "type": name, key: node.get(key)? });
                     part.as_object().cloned()
                 }
                 _ => None,
             });
-            parts.collect::<Vec<Node>>()
+            parts.collect::<Vec<SchemaObject>>()
         };
         let mut wide = any();
         wide.remove("nullable");
-        let objects = self.widest(&of(Kind::Object, "properties", "object"));
+        let objects = self.widest(&of(SchemaKind::Object, "properties", "object"));
         if objects.get(KEEP).is_none()
             && let Some(properties) = objects.get("properties")
         {
             wide.insert("properties".to_owned(), properties.clone());
             without_defaults(&mut wide);
         }
-        if let Some(items) = self.widest(&of(Kind::Array, "items", "array")).get("items") {
+        if let Some(items) = self.widest(&of(SchemaKind::Array, "items", "array")).get("items") {
             wide.insert("items".to_owned(), items.clone());
         }
         wide
@@ -87,12 +94,12 @@ impl Lower<'_> {
     /// A field is required when each branch requires it, and has the union of the branches'
     /// schemas. The field has a default only if each branch has the field: the API server would
     /// write the default into the others.
-    fn fields(&mut self, nodes: &[Node]) -> Node {
-        let mut union = Node::new();
+    fn fields(&mut self, nodes: &[SchemaObject]) -> SchemaObject {
+        let mut union = SchemaObject::new();
         union.insert("type".to_owned(), "object".into());
-        let mut properties = Node::new();
+        let mut properties = SchemaObject::new();
         for name in names(nodes) {
-            let schemas: Vec<Node> =
+            let schemas: Vec<SchemaObject> =
                 nodes.iter().filter_map(|node| value_of(node, &name)).collect();
             self.enter(&name);
             let mut field = self.widest(&schemas);
@@ -123,8 +130,8 @@ impl Lower<'_> {
     ///
     /// `named` says that the union lists names. Structural schemas forbid `properties` beside
     /// `additionalProperties`, so such a union keeps other names unchecked.
-    fn rest(&mut self, nodes: &[Node], named: bool, union: &mut Node) {
-        let values: Vec<Node> = nodes
+    fn rest(&mut self, nodes: &[SchemaObject], named: bool, union: &mut SchemaObject) {
+        let values: Vec<SchemaObject> = nodes
             .iter()
             .filter_map(|node| node.get("additionalProperties")?.as_object().cloned())
             .collect();
@@ -148,8 +155,8 @@ impl Lower<'_> {
     /// The union of lists: a single schema for the items of all.
     ///
     /// A branch without `items` makes items of any value.
-    fn arrays(&mut self, nodes: &[Node]) -> Node {
-        let items: Vec<Node> = nodes
+    fn arrays(&mut self, nodes: &[SchemaObject]) -> SchemaObject {
+        let items: Vec<SchemaObject> = nodes
             .iter()
             .map(|node| node.get("items").and_then(Value::as_object).cloned().unwrap_or_else(any))
             .collect();
@@ -163,15 +170,15 @@ impl Lower<'_> {
 }
 
 /// The fields of a literal object.
-fn json_object(value: Value) -> Node {
+fn json_object(value: Value) -> SchemaObject {
     match value {
         Value::Object(node) => node,
-        _ => Node::new(),
+        _ => SchemaObject::new(),
     }
 }
 
 /// The names of fields of all objects, in the order in which they stand.
-fn names(nodes: &[Node]) -> Vec<String> {
+fn names(nodes: &[SchemaObject]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for node in nodes {
         let Some(Value::Object(properties)) = node.get("properties") else { continue };
@@ -185,7 +192,7 @@ fn names(nodes: &[Node]) -> Vec<String> {
 }
 
 /// The schema of the values that an object may have under a name: as a field, or as a free name.
-fn value_of(node: &Node, name: &str) -> Option<Node> {
+fn value_of(node: &SchemaObject, name: &str) -> Option<SchemaObject> {
     let free = || node.get("additionalProperties").and_then(Value::as_object).cloned();
     let kept = || node.contains_key(KEEP).then(any);
     property(node, name).cloned().or_else(free).or_else(kept)
@@ -196,8 +203,8 @@ fn value_of(node: &Node, name: &str) -> Option<Node> {
 ///
 /// Other checks and the description stay if they are the same everywhere: a bound of a branch does
 /// not hold for the values of another.
-fn scalars(name: &str, nodes: &[Node]) -> Node {
-    let mut union = Node::new();
+fn scalars(name: &str, nodes: &[SchemaObject]) -> SchemaObject {
+    let mut union = SchemaObject::new();
     union.insert("type".to_owned(), name.into());
     let lists: Option<Vec<&Vec<Value>>> =
         nodes.iter().map(|node| node.get("enum").and_then(Value::as_array)).collect();
@@ -227,7 +234,7 @@ fn scalars(name: &str, nodes: &[Node]) -> Node {
 /// The note of a documented variant: "- `Value`: the doc comment".
 ///
 /// `None` for a branch without a description or without listed values.
-fn variant_note(node: &Node) -> Option<String> {
+fn variant_note(node: &SchemaObject) -> Option<String> {
     let description = node.get("description")?.as_str()?;
     let values = node.get("enum")?.as_array()?;
     let names: Vec<String> =
@@ -243,8 +250,8 @@ fn is_common(key: &str) -> bool {
 /// The fields that every branch requires.
 ///
 /// In the order of the first branch.
-fn required_by_all(nodes: &[Node]) -> Vec<Value> {
-    let list = |node: &Node| match node.get("required") {
+fn required_by_all(nodes: &[SchemaObject]) -> Vec<Value> {
+    let list = |node: &SchemaObject| match node.get("required") {
         Some(Value::Array(names)) => names.clone(),
         _ => Vec::new(),
     };

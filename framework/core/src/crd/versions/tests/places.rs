@@ -5,7 +5,7 @@ use std::cell::Cell;
 use serde_json::{Map, Value, json};
 
 use super::super::index::{Indexes, hash, name_of, work};
-use super::super::kept::{Judges, Kept, MOST_PLACES};
+use super::super::kept::{Judges, KeptValues, MOST_PLACES};
 use super::random::Random;
 use super::{KEPT_FIELDS, MOST_KEPT, job, versions};
 use crate::rng::Rng;
@@ -69,7 +69,7 @@ const AROUND: usize = 60;
 /// it, so that all is searched in one value.
 fn steps_of(made: &Value, places: &[Value]) -> usize {
     let text = json!({ "v1": { "of": 0, "kept": places } }).to_string();
-    let mut kept = Kept::take(&mut json!({ "annotations": { KEPT_FIELDS: text } }));
+    let mut kept = KeptValues::take(&mut json!({ "annotations": { KEPT_FIELDS: text } }));
     let judges = Judges { looks_same: &|_: &Value| true, is_readable: &|_: &Value| true };
     work::take();
     kept.restore("v1", (made.clone(), &Value::Null), &judges);
@@ -128,7 +128,7 @@ fn the_attempts_to_restore_parts_convert_few_bytes_also_after_a_long_value_was_r
     places.extend((0..400).map(|at| json!({ "p": ["spec", format!("o{at}"), "x"], "k": [1] })));
     let text = json!({ "v1": { "of": 0, "kept": places } }).to_string();
     let mut metadata = json!({ "annotations": { KEPT_FIELDS: text } });
-    let mut kept = Kept::take(&mut metadata);
+    let mut kept = KeptValues::take(&mut metadata);
     let converted = Cell::new(0);
     let looks_same = |object: &Value| {
         converted.set(converted.get() + object.to_string().len());

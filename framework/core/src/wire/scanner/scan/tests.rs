@@ -26,7 +26,7 @@ proptest! {
         value.extend(bytes);
         cuts.iter_mut().for_each(|cut| *cut = (*cut).min(value.len()));
         cuts.sort_unstable();
-        let mut single = ValueScan { mode: Mode::Nested, depth: 1 };
+        let mut single = ValueScan { mode: ScanState::Nested, depth: 1 };
         let expected = single.bytewise(&value[1..]).map(|length| length + 1);
         let mut scan = ValueScan::default();
         let (mut from, mut end) = (0, None);

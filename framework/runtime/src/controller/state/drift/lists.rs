@@ -9,7 +9,7 @@ const LONGEST: usize = 64;
 
 /// The form in which items are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ListKind {
+pub(super) enum ItemNaming {
     /// By some of their members.
     Keys,
     /// By their value: the list is a set.
@@ -17,34 +17,35 @@ pub(super) enum ListKind {
 }
 
 /// The owned items of a list.
-pub(super) struct Items<'a> {
-    kind: ListKind,
+pub(super) struct OwnedItems<'a> {
+    kind: ItemNaming,
     /// Names of the members that tell items apart, in order; none for a set.
     names: Vec<String>,
     /// The fields of each item, by identity.
     owned: BTreeMap<String, &'a Value>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> OwnedItems<'a> {
     /// Reads the items; `None` when they are not understood.
     pub(super) fn of(fields: &'a Map<String, Value>) -> Option<Self> {
-        let mut items = Self { kind: ListKind::Values, names: Vec::new(), owned: BTreeMap::new() };
+        let mut items =
+            Self { kind: ItemNaming::Values, names: Vec::new(), owned: BTreeMap::new() };
         for (at, (key, below)) in fields.iter().filter(|(key, _)| *key != ".").enumerate() {
             let (kind, text) = match key.split_at_checked(2)? {
-                ("k:", text) => (ListKind::Keys, text),
-                ("v:", text) => (ListKind::Values, text),
+                ("k:", text) => (ItemNaming::Keys, text),
+                ("v:", text) => (ItemNaming::Values, text),
                 _ => return None,
             };
             let value: Value = serde_json::from_str(text).ok()?;
             if at == 0 {
                 items.kind = kind;
-                if let (ListKind::Keys, Value::Object(keys)) = (kind, &value) {
+                if let (ItemNaming::Keys, Value::Object(keys)) = (kind, &value) {
                     items.names = keys.keys().cloned().collect();
                     items.names.sort_unstable();
                 }
             }
             let is_like_first = kind == items.kind
-                && (kind == ListKind::Values
+                && (kind == ItemNaming::Values
                     || value.as_object().is_some_and(|keys| keys.len() == items.names.len()));
             let identity = items.identity(&value).filter(|_| is_like_first)?;
             items.owned.insert(identity, below);
@@ -52,7 +53,7 @@ impl<'a> Items<'a> {
         Some(items)
     }
 
-    pub(super) fn kind(&self) -> ListKind {
+    pub(super) fn kind(&self) -> ItemNaming {
         self.kind
     }
 
@@ -62,7 +63,7 @@ impl<'a> Items<'a> {
 
     /// Returns the identity of an item among the others; `None` if the item lacks a key.
     fn identity(&self, item: &Value) -> Option<String> {
-        if self.kind == ListKind::Values {
+        if self.kind == ItemNaming::Values {
             return Some(item.to_string());
         }
         let keys = self.names.iter().map(|name| item.get(name).map(Value::to_string));
@@ -121,7 +122,7 @@ impl<'a> Items<'a> {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             text.chars().take(LONGEST).collect::<String>()
         };
-        if self.kind == ListKind::Values {
+        if self.kind == ItemNaming::Values {
             return format!("[{}]", short(item));
         }
         let keys = self.names.iter().filter_map(|name| {

@@ -21,7 +21,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub(crate) use self::selections::{Labels, Selection};
+pub(crate) use self::selections::{Labels, ReadSelection};
 use self::tables::Tables;
 use windlass_core::metrics::{CounterSeries, GaugeSeries};
 use windlass_core::resource::ObjectKey;
@@ -44,7 +44,7 @@ pub(crate) enum ReadTarget {
     /// The objects with a value in the index of that number.
     Value(usize, Arc<str>),
     /// The objects of a namespace, or of all, that a label selector matches.
-    Selection(Arc<Selection>),
+    Selection(Arc<ReadSelection>),
 }
 
 impl ReadTarget {

@@ -13,7 +13,7 @@ use windlass_core::resource::{ObjectKey, Selector};
 
 /// The objects of a namespace, or of all, whose labels match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Selection {
+pub(crate) struct ReadSelection {
     /// `None` for all namespaces.
     pub(crate) namespace: Option<Box<str>>,
     pub(crate) labels: Selector,
@@ -22,7 +22,7 @@ pub(crate) struct Selection {
 /// Labels of a state of an object, keys and values.
 pub(crate) type Labels<'a> = Vec<(&'a str, &'a str)>;
 
-impl Selection {
+impl ReadSelection {
     fn matches(&self, labels: &Labels<'_>) -> bool {
         self.labels.matches_with(&|key| {
             labels.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
@@ -31,18 +31,18 @@ impl Selection {
 }
 
 /// Readers of each selection.
-type Readers = BTreeMap<Arc<Selection>, BTreeSet<ObjectKey>>;
+type Readers = BTreeMap<Arc<ReadSelection>, BTreeSet<ObjectKey>>;
 
 /// Readers of all selections of a source.
 #[derive(Default)]
 pub(super) struct Selections {
-    everywhere: Scope,
-    namespaces: BTreeMap<Box<str>, Scope>,
+    everywhere: NamespaceReaders,
+    namespaces: BTreeMap<Box<str>, NamespaceReaders>,
 }
 
 /// Readers of the selections of a namespace, or of all.
 #[derive(Default)]
-struct Scope {
+struct NamespaceReaders {
     /// By key and value of a label that every selected object has.
     by_label: BTreeMap<Box<str>, BTreeMap<Box<str>, Readers>>,
     /// Selections without such a label.
@@ -54,7 +54,7 @@ impl Selections {
         self.everywhere.is_empty() && self.namespaces.is_empty()
     }
 
-    pub(super) fn add(&mut self, selection: Arc<Selection>, reader: &ObjectKey) {
+    pub(super) fn add(&mut self, selection: Arc<ReadSelection>, reader: &ObjectKey) {
         let scope = match &selection.namespace {
             None => &mut self.everywhere,
             Some(namespace) => self.namespaces.entry(namespace.clone()).or_default(),
@@ -62,7 +62,7 @@ impl Selections {
         scope.add(selection, reader);
     }
 
-    pub(super) fn remove(&mut self, selection: &Selection, reader: &ObjectKey) {
+    pub(super) fn remove(&mut self, selection: &ReadSelection, reader: &ObjectKey) {
         let Some(namespace) = &selection.namespace else {
             return self.everywhere.remove(selection, reader);
         };
@@ -89,12 +89,12 @@ impl Selections {
     }
 }
 
-impl Scope {
+impl NamespaceReaders {
     fn is_empty(&self) -> bool {
         self.by_label.is_empty() && self.others.is_empty()
     }
 
-    fn add(&mut self, selection: Arc<Selection>, reader: &ObjectKey) {
+    fn add(&mut self, selection: Arc<ReadSelection>, reader: &ObjectKey) {
         let readers = match selection.labels.required_label() {
             None => &mut self.others,
             Some((key, value)) => {
@@ -104,7 +104,7 @@ impl Scope {
         readers.entry(selection).or_default().insert(reader.clone());
     }
 
-    fn remove(&mut self, selection: &Selection, reader: &ObjectKey) {
+    fn remove(&mut self, selection: &ReadSelection, reader: &ObjectKey) {
         let Some((key, value)) = selection.labels.required_label() else {
             return remove_from(&mut self.others, selection, reader);
         };
@@ -147,7 +147,7 @@ impl Scope {
 }
 
 /// Removes a reader of a selection, and the selection with the last reader.
-fn remove_from(all: &mut Readers, selection: &Selection, reader: &ObjectKey) {
+fn remove_from(all: &mut Readers, selection: &ReadSelection, reader: &ObjectKey) {
     if let Some(readers) = all.get_mut(selection) {
         readers.remove(reader);
         if readers.is_empty() {

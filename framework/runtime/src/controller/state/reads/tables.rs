@@ -10,7 +10,7 @@ use super::{FoundVersion, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, Re
 use windlass_core::resource::ObjectKey;
 
 /// References to sources that are dropped after the lock.
-pub(super) type Removed = Vec<Arc<dyn Any + Send + Sync>>;
+pub(super) type RemovedSources = Vec<Arc<dyn Any + Send + Sync>>;
 
 /// Registered reads in both directions.
 #[derive(Default)]
@@ -74,7 +74,7 @@ pub(super) struct Registered {
     /// Whether the reads of single objects became a read of the kind.
     pub(super) is_widened: bool,
     /// Dropped after the lock.
-    pub(super) removed: Removed,
+    pub(super) removed: RemovedSources,
 }
 
 impl SourceTable {
@@ -264,17 +264,17 @@ impl Tables {
     }
 
     /// Removes the reads that were not made by this run.
-    pub(super) fn commit(&mut self, key: &ObjectKey, run: u64) -> Removed {
+    pub(super) fn commit(&mut self, key: &ObjectKey, run: u64) -> RemovedSources {
         // The common case first: the same reads as those of the former run.
         let known = self.readers.get(key);
         if known.is_none_or(|known| known.reads.values().all(|read| read.run == run)) {
-            return Removed::new();
+            return RemovedSources::new();
         }
         self.remove_where(key, |_, read| read.run != run)
     }
 
     /// Removes a reader.
-    pub(super) fn forget(&mut self, key: &ObjectKey) -> Removed {
+    pub(super) fn forget(&mut self, key: &ObjectKey) -> RemovedSources {
         let removed = self.remove_where(key, |_, _| true);
         self.readers.remove(key);
         removed
@@ -285,8 +285,8 @@ impl Tables {
         &mut self,
         key: &ObjectKey,
         is_removed: impl Fn(&(u64, ReadTarget), &Read) -> bool,
-    ) -> Removed {
-        let Some(known) = self.readers.get_mut(key) else { return Removed::new() };
+    ) -> RemovedSources {
+        let Some(known) = self.readers.get_mut(key) else { return RemovedSources::new() };
         let mut removed = Vec::new();
         known.reads.retain(|place, read| {
             let is_removed = is_removed(place, read);
@@ -299,7 +299,7 @@ impl Tables {
             self.readers.remove(key);
         }
         self.reads -= removed.len();
-        let mut holders = Removed::with_capacity(removed.len());
+        let mut holders = RemovedSources::with_capacity(removed.len());
         for ((source, target), holder) in removed {
             if let Some(table) = self.sources.get_mut(&source) {
                 table.remove(&target, key);

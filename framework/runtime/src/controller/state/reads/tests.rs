@@ -176,7 +176,7 @@ fn selectors_wake_their_readers_by_the_labels_before_and_after_a_change() {
     for (reader, (_, namespace, labels)) in readers.iter().zip(selections) {
         let reader = RunRef { key: reader, uid: "u", run: 1 };
         let namespace = namespace.map(Into::into);
-        let target = ReadTarget::Selection(Arc::new(Selection { namespace, labels }));
+        let target = ReadTarget::Selection(Arc::new(ReadSelection { namespace, labels }));
         reads.register(reader, &source.0, target.clone(), true);
         reads.found(reader, 1, &target, FoundVersion::Several);
     }

@@ -115,7 +115,7 @@ async fn g_c8_a_watch_that_lags_longer_than_own_writes_are_shown_leads_to_no_dup
 /// The names of children whose creates were executed and not answered are unknown.
 #[tokio::test(start_paused = true)]
 async fn g_c8_creates_whose_answers_are_lost_are_not_made_again() {
-    use windlass_apiserver::faults::{Action as Do, Fault};
+    use windlass_apiserver::faults::{Fault, FaultAction as Do};
     let lost = |server: &ApiServer| {
         let fault = Fault::new(Do::ExecuteThenDrop).resource("configmaps").on("create");
         server.faults().add(fault.after(20).times(50));
@@ -126,7 +126,7 @@ async fn g_c8_creates_whose_answers_are_lost_are_not_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_create_that_is_refused_is_made_again() {
-    use windlass_apiserver::faults::{Action as Do, Fault};
+    use windlass_apiserver::faults::{Fault, FaultAction as Do};
     let refused = |server: &ApiServer| {
         let fault = Fault::new(Do::Answer(403)).resource("configmaps").on("create");
         server.faults().add(fault.times(50));

@@ -128,7 +128,7 @@ async fn a_step_beside_one_that_failed_for_good_is_tried_again() {
 /// The step's failure decides about the retry, and not the error of writing the condition.
 #[tokio::test(start_paused = true)]
 async fn a_steps_failure_is_not_lost_when_its_condition_cannot_be_written() {
-    use windlass_apiserver::faults::{Action as Do, Fault};
+    use windlass_apiserver::faults::{Fault, FaultAction as Do};
     let (logged, _guard) = Captured::at(tracing::Level::ERROR);
     let (world, stepping) = (World::start().await, Stepping::default());
     let running = world.run(ControllerBuilder::new().build(stepping)).await;

@@ -259,7 +259,7 @@ async fn a_deletion_past_the_context_is_expected_until_the_watch_shows_it() {
 /// The create is executed and the answer lost: the child's name is unknown.
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_create_was_not_answered_is_expected_until_it_appears() {
-    use windlass_apiserver::faults::{Action as Do, Fault};
+    use windlass_apiserver::faults::{Fault, FaultAction as Do};
     let world = World::start().await;
     let writer = Writer::of(&["create owned"]);
     let running = world.run(writer.controller()).await;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Namespace;
 use tokio::time::Instant;
-use windlass_apiserver::faults::{Action as Do, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Do};
 
 use super::*;
 

@@ -7,7 +7,7 @@ const LOW: AddOptions = AddOptions { priority: Priority::LOW, reasons: 0, delay:
 const LIVE: AddOptions =
     AddOptions { priority: Priority::NORMAL, reasons: 0, delay: Duration::ZERO };
 
-fn all(queue: &mut Core<u8>, now: Duration) -> Vec<u8> {
+fn all(queue: &mut QueueCore<u8>, now: Duration) -> Vec<u8> {
     std::iter::from_fn(|| take(queue, now)).collect()
 }
 

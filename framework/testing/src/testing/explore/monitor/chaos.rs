@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::recording::Request;
+use super::recording::OperatorRequest;
 use crate::testing::explore::schedule::Disturbance;
 use windlass_core::rng::Rng;
 
@@ -55,7 +55,7 @@ impl Chaos {
     }
 
     /// Returns the fault of a request, and its latency.
-    pub(super) fn request(&mut self, request: &Request) -> (Option<Disturbance>, Duration) {
+    pub(super) fn request(&mut self, request: &OperatorRequest) -> (Option<Disturbance>, Duration) {
         // Every draw is made, also when no fault is left: a run with fewer faults is the beginning
         // of one with more.
         let latency = self.rng.jitter(LATENCY);

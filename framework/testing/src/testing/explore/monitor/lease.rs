@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use windlass_apiserver::faults::{Action, ObservedChange, ObservedRequest};
+use windlass_apiserver::faults::{FaultAction, ObservedChange, ObservedRequest};
 
-use super::recording::Change;
+use super::recording::RecordedChange;
 use crate::testing::explore::line;
 
 /// Name of the Lease of explored replicas.
@@ -29,14 +29,22 @@ impl LeaseMonitor {
     }
 
     /// Returns the action on a request at a time.
-    pub(super) fn request(&self, request: &ObservedRequest<'_>, now: Duration) -> Option<Action> {
+    pub(super) fn request(
+        &self,
+        request: &ObservedRequest<'_>,
+        now: Duration,
+    ) -> Option<FaultAction> {
         let (user, until) = self.struck.as_ref()?;
         let is_struck = request.resource == "leases" && request.user == user && now < *until;
-        is_struck.then_some(Action::Answer(500))
+        is_struck.then_some(FaultAction::Answer(500))
     }
 
     /// Follows the Lease; returns the sentence about a write by another replica than its holder.
-    pub(super) fn changed(&mut self, change: &ObservedChange<'_>, seen: &Change) -> Option<String> {
+    pub(super) fn changed(
+        &mut self,
+        change: &ObservedChange<'_>,
+        seen: &RecordedChange,
+    ) -> Option<String> {
         let user = change.user.filter(|user| line::is_operator(user))?;
         if seen.plural() == "leases" {
             let lease = change.after.filter(|lease| lease["metadata"]["name"] == LEASE)?;

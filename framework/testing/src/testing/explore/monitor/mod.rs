@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use windlass_apiserver::ApiServer;
-use windlass_apiserver::faults::{Action, ObservedChange, ObservedRequest, Observer};
+use windlass_apiserver::faults::{FaultAction, ObservedChange, ObservedRequest, Observer};
 use windlass_runtime::controller::ReconcileObserver;
 
 use self::chaos::Chaos;
@@ -25,14 +25,14 @@ use self::lease::LeaseMonitor;
 use self::recreation::Recreation;
 use self::refusals::Refusals;
 use super::line::{self, Trace};
-use super::schedule::{Disturbance, Step};
+use super::schedule::{Disturbance, PlannedDisturbance};
 use super::setting::Setting;
 use super::state;
 use super::varying::names::Snapshot;
-use crate::testing::activity::Work;
+use crate::testing::activity::OngoingReconciles;
 
 pub(super) use self::lease::LEASE;
-pub(super) use self::recording::{Change, Observed, Recording, Request};
+pub(super) use self::recording::{Observed, OperatorRequest, RecordedChange, Recording};
 
 /// Most requests and changes of a run; a run with more is not recorded further.
 const MOST: usize = 20_000;
@@ -47,7 +47,7 @@ pub(super) struct Monitor {
     state: Mutex<State>,
     /// Reconciles under way; a lock of its own, since reconciles begin and end while the state is
     /// locked.
-    work: Work,
+    work: OngoingReconciles,
     /// Notified when the operator has crashed.
     pub(super) crashed: Notify,
     /// Notified of each change that oracles judge.
@@ -61,7 +61,7 @@ struct State {
     began: tokio::time::Instant,
     recording: Recording,
     /// Disturbances that are still to come.
-    steps: Vec<Step>,
+    steps: Vec<PlannedDisturbance>,
     /// Source of further ones.
     chaos: Option<Chaos>,
     /// Refusals that are no findings of their own.
@@ -106,7 +106,7 @@ impl Monitor {
         let monitor = Arc::new(Self {
             server: Mutex::new(Some(server.clone())),
             state: Mutex::new(state),
-            work: Work::default(),
+            work: OngoingReconciles::default(),
             crashed: Notify::new(),
             changed: Notify::new(),
             trace,
@@ -219,21 +219,21 @@ impl Monitor {
     }
 
     /// Returns the record of a request, and the actions on it that no plan numbers.
-    fn seen(&self, request: &ObservedRequest<'_>) -> (Request, Vec<Action>) {
+    fn seen(&self, request: &ObservedRequest<'_>) -> (OperatorRequest, Vec<FaultAction>) {
         let state = self.state.lock();
         let now = state.began.elapsed();
-        let mut actions: Vec<Action> = state.lease.request(request, now).into_iter().collect();
+        let mut actions: Vec<FaultAction> = state.lease.request(request, now).into_iter().collect();
         let stale = state.stale.filter(|(_, until)| request.verb == "watch" && now < *until);
-        actions.extend(stale.map(|(revision, until)| Action::Behind(revision, until - now)));
-        (Request::of(request, now), actions)
+        actions.extend(stale.map(|(revision, until)| FaultAction::Behind(revision, until - now)));
+        (OperatorRequest::of(request, now), actions)
     }
 
     /// Takes what is due at a request; returns it with its number, and all other actions.
     fn met(
         &self,
-        seen: Request,
-        mut actions: Vec<Action>,
-    ) -> Option<(Vec<Disturbance>, usize, Vec<Action>)> {
+        seen: OperatorRequest,
+        mut actions: Vec<FaultAction>,
+    ) -> Option<(Vec<Disturbance>, usize, Vec<FaultAction>)> {
         let mut state = self.state.lock();
         let number = state.recording.requests.len();
         if number == MOST {
@@ -247,7 +247,7 @@ impl Monitor {
         let drawn = state.chaos.as_mut().map(|chaos| chaos.request(&seen));
         if let Some((fault, latency)) = drawn {
             if !latency.is_zero() {
-                actions.push(Action::Delay(latency));
+                actions.push(FaultAction::Delay(latency));
             }
             due.extend(fault.map(|kind| state.causes(kind, number)));
         }
@@ -269,21 +269,21 @@ impl Monitor {
 }
 
 /// Returns what a disturbance does to the request that it meets.
-fn action(kind: Disturbance) -> Option<Action> {
+fn action(kind: Disturbance) -> Option<FaultAction> {
     match kind {
-        Disturbance::CrashBefore => Some(Action::Hang),
-        Disturbance::CrashAfter => Some(Action::ExecuteThenHang),
-        Disturbance::LoseAnswer => Some(Action::ExecuteThenDrop),
-        Disturbance::Refuse(code) => Some(Action::Answer(code)),
-        Disturbance::Fail(code) => Some(Action::ExecuteThenAnswer(code)),
-        Disturbance::Late => Some(Action::Delay(kind.lasts())),
-        Disturbance::Pause => Some(Action::ExecuteThenDelay(kind.lasts())),
+        Disturbance::CrashBefore => Some(FaultAction::Hang),
+        Disturbance::CrashAfter => Some(FaultAction::ExecuteThenHang),
+        Disturbance::LoseAnswer => Some(FaultAction::ExecuteThenDrop),
+        Disturbance::Refuse(code) => Some(FaultAction::Answer(code)),
+        Disturbance::Fail(code) => Some(FaultAction::ExecuteThenAnswer(code)),
+        Disturbance::Late => Some(FaultAction::Delay(kind.lasts())),
+        Disturbance::Pause => Some(FaultAction::ExecuteThenDelay(kind.lasts())),
         _ => None,
     }
 }
 
 impl Observer for Monitor {
-    fn request(&self, request: &ObservedRequest<'_>) -> Vec<Action> {
+    fn request(&self, request: &ObservedRequest<'_>) -> Vec<FaultAction> {
         if !line::is_operator(request.user) {
             self.state.lock().recreation.asked_by_user(request);
             return Vec::new();
@@ -358,16 +358,18 @@ impl Observer for Monitor {
 
 impl State {
     /// Takes the steps that the request or change of a number meets, and records them as caused.
-    fn due(&mut self, number: usize, of_change: bool) -> Vec<Step> {
-        let is_due = |step: &Step| step.at == number && step.kind.is_of_change() == of_change;
-        let (now, later) = self.steps.iter().copied().partition::<Vec<Step>, _>(is_due);
+    fn due(&mut self, number: usize, of_change: bool) -> Vec<PlannedDisturbance> {
+        let is_due =
+            |step: &PlannedDisturbance| step.at == number && step.kind.is_of_change() == of_change;
+        let (now, later) =
+            self.steps.iter().copied().partition::<Vec<PlannedDisturbance>, _>(is_due);
         self.steps = later;
         now.into_iter().map(|step| self.causes(step.kind, step.at)).collect()
     }
 
     /// Records a disturbance as caused.
-    fn causes(&mut self, kind: Disturbance, at: usize) -> Step {
-        let step = Step { kind, at };
+    fn causes(&mut self, kind: Disturbance, at: usize) -> PlannedDisturbance {
+        let step = PlannedDisturbance { kind, at };
         self.recording.caused.push(step);
         let over = self.began.elapsed() + kind.lasts();
         self.recording.calm_at = self.recording.calm_at.max(over);
@@ -375,8 +377,9 @@ impl State {
     }
 
     /// Records the state after a change, and returns the change as it is recorded.
-    fn seen(&mut self, change: &ObservedChange<'_>) -> Change {
-        let mut seen = Change::of(change, self.began.elapsed(), self.recording.requests.len());
+    fn seen(&mut self, change: &ObservedChange<'_>) -> RecordedChange {
+        let mut seen =
+            RecordedChange::of(change, self.began.elapsed(), self.recording.requests.len());
         if let Some(object) = change.after.or(change.before) {
             self.recording.uids.note(object, &seen.key, change.after.is_some());
         }
@@ -404,16 +407,16 @@ impl State {
 
     /// Returns the revision of the `back`-th change of the same object before one, or the one just
     /// before it.
-    fn before(&self, seen: &Change, back: u8) -> u64 {
+    fn before(&self, seen: &RecordedChange, back: u8) -> u64 {
         let nth = usize::from(back).saturating_sub(1);
-        let same = |change: &&Change| change.key == seen.key && change.is_relevant;
+        let same = |change: &&RecordedChange| change.key == seen.key && change.is_relevant;
         let earlier = self.recording.changes.iter().rev().filter(same).nth(nth);
         earlier.map_or(seen.revision.saturating_sub(1), |change| change.revision)
     }
 
     /// Returns the sentence about a change of the operator that removes the edit of another client,
     /// though users write the object, too.
-    fn undone(&self, change: &ObservedChange<'_>, seen: &Change) -> Option<String> {
+    fn undone(&self, change: &ObservedChange<'_>, seen: &RecordedChange) -> Option<String> {
         let is_edited = |side: Option<&Value>| {
             side.is_some_and(|object| !object["metadata"]["annotations"][state::EDIT].is_null())
         };
@@ -427,12 +430,12 @@ impl State {
     }
 
     /// Adds a change to the operator's request that made it; returns the number of the request.
-    fn attribute(&mut self, seen: &Change, number: usize) -> Option<usize> {
+    fn attribute(&mut self, seen: &RecordedChange, number: usize) -> Option<usize> {
         if !seen.by_operator {
             return None;
         }
         let (namespace, name) = &seen.name;
-        let made = |request: &&mut Request| {
+        let made = |request: &&mut OperatorRequest| {
             request.is_write()
                 && request.resource == seen.plural()
                 && request.namespace == *namespace

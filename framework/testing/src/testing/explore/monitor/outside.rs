@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
-use windlass_apiserver::faults::Action;
+use windlass_apiserver::faults::FaultAction;
 
-use super::recording::{Change, Request};
+use super::recording::{OperatorRequest, RecordedChange};
 use super::{Monitor, State, action};
 
 impl Monitor {
@@ -15,13 +15,13 @@ impl Monitor {
         &self,
         system: &str,
         text: &str,
-    ) -> Option<(usize, Vec<Action>)> {
+    ) -> Option<(usize, Vec<FaultAction>)> {
         if self.is_cut() {
             return None;
         }
         let at = self.state.lock().began.elapsed();
         let (kinds, number, mut actions) =
-            self.met(Request::of_call(system, text, at), Vec::new())?;
+            self.met(OperatorRequest::of_call(system, text, at), Vec::new())?;
         actions.extend(kinds.into_iter().filter_map(action));
         Some((number, actions))
     }
@@ -81,7 +81,8 @@ impl State {
     fn outside(&mut self, system: &str, after: Value, by_operator: bool) -> usize {
         let number = self.recording.changes.len();
         let requests = self.recording.requests.len();
-        let change = Change::outside(system, after, (by_operator, self.began.elapsed(), requests));
+        let change =
+            RecordedChange::outside(system, after, (by_operator, self.began.elapsed(), requests));
         self.recording.objects.insert(change.id(), change.after.clone());
         self.recording.changes.push(change);
         // A step of a plan that names this change disturbs events, of which this one has none.

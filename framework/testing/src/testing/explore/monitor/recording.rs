@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
 use crate::testing::explore::line;
-use crate::testing::explore::schedule::Step;
+use crate::testing::explore::schedule::PlannedDisturbance;
 use crate::testing::explore::state;
 use crate::testing::explore::varying::names::{self, Uids};
 
@@ -24,7 +24,7 @@ const BOOKKEEPING: [&str; 7] = [
 
 /// A request of the operator.
 #[derive(Clone, Debug)]
-pub(in crate::testing::explore) struct Request {
+pub(in crate::testing::explore) struct OperatorRequest {
     pub(in crate::testing::explore) verb: String,
     pub(in crate::testing::explore) resource: String,
     pub(in crate::testing::explore) subresource: String,
@@ -38,7 +38,7 @@ pub(in crate::testing::explore) struct Request {
     pub(in crate::testing::explore) at: Duration,
 }
 
-impl Request {
+impl OperatorRequest {
     /// Returns the record of a request that has made no change yet.
     pub(super) fn of(request: &ObservedRequest<'_>, at: Duration) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Request {
 
 /// A change of an object.
 #[derive(Clone, Debug)]
-pub(in crate::testing::explore) struct Change {
+pub(in crate::testing::explore) struct RecordedChange {
     /// Resource, namespace and name, without the generated part of the name and without uids.
     pub(in crate::testing::explore) key: String,
     /// Namespace and name as they are.
@@ -112,7 +112,7 @@ pub(in crate::testing::explore) struct Change {
     pub(in crate::testing::explore) because: String,
 }
 
-impl Change {
+impl RecordedChange {
     /// Returns the record of a change at a time, after a number of requests.
     pub(super) fn of(change: &ObservedChange<'_>, at: Duration, requests: usize) -> Self {
         let object = change.after.or(change.before).unwrap_or(&Value::Null);
@@ -243,8 +243,8 @@ pub(super) fn begin_anew(object: &mut Value, made: &Value, uid: &str) {
 /// The record of a run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::testing::explore) struct Recording {
-    pub(in crate::testing::explore) requests: Vec<Request>,
-    pub(in crate::testing::explore) changes: Vec<Change>,
+    pub(in crate::testing::explore) requests: Vec<OperatorRequest>,
+    pub(in crate::testing::explore) changes: Vec<RecordedChange>,
     /// Last state of each object, by resource and key.
     pub(in crate::testing::explore) objects: BTreeMap<(String, String), Value>,
     /// Uids of all objects.
@@ -252,7 +252,7 @@ pub(in crate::testing::explore) struct Recording {
     /// For each object, whether the observed generations were its own.
     pub(in crate::testing::explore) observed: Observed,
     /// The disturbances that were caused.
-    pub(in crate::testing::explore) caused: Vec<Step>,
+    pub(in crate::testing::explore) caused: Vec<PlannedDisturbance>,
     /// Virtual time at which the last of them was over.
     pub(in crate::testing::explore) calm_at: Duration,
     /// Edits of others that the operator has undone, a sentence each.
@@ -266,7 +266,7 @@ pub(in crate::testing::explore) struct Recording {
 impl Recording {
     /// Returns an object as it was created, or null.
     pub(super) fn made(&self, plural: &str, namespace: &str, name: &str) -> Value {
-        let is_made = |change: &&Change| {
+        let is_made = |change: &&RecordedChange| {
             change.verb == "creates"
                 && change.plural() == plural
                 && (change.name.0.as_str(), change.name.1.as_str()) == (namespace, name)
@@ -279,7 +279,7 @@ impl Recording {
     /// operator's last change; of the first `changes` ones.
     pub(in crate::testing::explore) fn rest(&self, changes: usize) -> Duration {
         let changes = &self.changes[..changes.min(self.changes.len())];
-        let last = |by: fn(&Change) -> bool| {
+        let last = |by: fn(&RecordedChange) -> bool| {
             let mut last = changes.iter().rev().filter(|change| change.is_relevant);
             last.find(|change| by(change)).map(|change| change.at).unwrap_or_default()
         };

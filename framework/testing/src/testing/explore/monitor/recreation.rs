@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::ApiServer;
 use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
-use super::recording::{self, Change};
+use super::recording::{self, RecordedChange};
 use crate::testing::EPOCH;
 
 /// Objects that are created again once they are gone.
@@ -25,7 +25,7 @@ struct ObjectPlace {
 }
 
 impl ObjectPlace {
-    fn of(change: &ObservedChange<'_>, seen: &Change) -> Self {
+    fn of(change: &ObservedChange<'_>, seen: &RecordedChange) -> Self {
         let object = change.after.or(change.before).unwrap_or(&Value::Null);
         let (plural, group) = change.resource.split_once('.').unwrap_or((change.resource, ""));
         let version = object["apiVersion"].as_str().unwrap_or_default();
@@ -53,7 +53,12 @@ impl ObjectPlace {
 
 impl Recreation {
     /// Deletes the object of a change, as its user would.
-    pub(super) fn begin(&mut self, server: &ApiServer, change: &ObservedChange<'_>, seen: &Change) {
+    pub(super) fn begin(
+        &mut self,
+        server: &ApiServer,
+        change: &ObservedChange<'_>,
+        seen: &RecordedChange,
+    ) {
         let seconds = EPOCH + i64::try_from(seen.at.as_secs()).unwrap_or_default();
         let now = jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string();
         let (namespace, name) = seen.name.clone();
@@ -86,7 +91,7 @@ impl Recreation {
         &mut self,
         server: &ApiServer,
         change: &ObservedChange<'_>,
-        seen: &Change,
+        seen: &RecordedChange,
         (number, made): (usize, Value),
     ) -> bool {
         let (None, Some(before)) = (change.after, change.before) else { return false };

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::recording::Request;
+use super::recording::OperatorRequest;
 
 /// The verb of a write, its resource and sub-resource, and the namespace and name of its object.
-type Target = [String; 5];
+type RefusedTarget = [String; 5];
 
 /// The attempts that are still refused.
 #[derive(Debug)]
 pub(super) struct Refusals {
     /// Number of refused attempts of each target.
     of_each: usize,
-    tried: BTreeMap<Target, usize>,
+    tried: BTreeMap<RefusedTarget, usize>,
 }
 
 impl Refusals {
@@ -21,11 +21,11 @@ impl Refusals {
     }
 
     /// Whether a request is refused. Later writes of a target that has succeeded once are not.
-    pub(super) fn is_due(&mut self, request: &Request) -> bool {
+    pub(super) fn is_due(&mut self, request: &OperatorRequest) -> bool {
         if self.of_each == 0 || !request.is_write() || !request.is_disturbed() {
             return false;
         }
-        let Request { verb, resource, subresource, namespace, name, .. } = request;
+        let OperatorRequest { verb, resource, subresource, namespace, name, .. } = request;
         let target = [verb, resource, subresource, namespace, name].map(Clone::clone);
         let tried = self.tried.entry(target).or_default();
         *tried += 1;

@@ -1,11 +1,14 @@
 //! Words for the requests and changes of a recording.
 
-use super::recording::{Change, Recording, Request};
-use crate::testing::explore::schedule::Step;
+use super::recording::{OperatorRequest, RecordedChange, Recording};
+use crate::testing::explore::schedule::PlannedDisturbance;
 
 /// Returns the words for a request; `key` names the object where the path does not.
-pub(in crate::testing::explore) fn request_text(request: &Request, key: Option<&str>) -> String {
-    let Request { verb, resource, subresource, namespace, name, .. } = request;
+pub(in crate::testing::explore) fn request_text(
+    request: &OperatorRequest,
+    key: Option<&str>,
+) -> String {
+    let OperatorRequest { verb, resource, subresource, namespace, name, .. } = request;
     if let Some(key) = key.filter(|_| name.is_empty()) {
         return format!("the {verb} of {key}");
     }
@@ -20,9 +23,9 @@ pub(in crate::testing::explore) fn request_text(request: &Request, key: Option<&
 /// reference, whose request of the same number names an object that was not created.
 pub(in crate::testing::explore) fn caused(
     recording: &Recording,
-    reference: &[Request],
+    reference: &[OperatorRequest],
 ) -> Vec<String> {
-    let told = |(index, step): (usize, &Step)| {
+    let told = |(index, step): (usize, &PlannedDisturbance)| {
         if step.kind.is_of_change() {
             return recording
                 .changes
@@ -38,7 +41,7 @@ pub(in crate::testing::explore) fn caused(
 }
 
 /// Returns the words for a change.
-pub(in crate::testing::explore) fn change_text(change: &Change) -> String {
+pub(in crate::testing::explore) fn change_text(change: &RecordedChange) -> String {
     let noun = match change.verb {
         "creates" => "creation",
         "deletes" => "deletion",

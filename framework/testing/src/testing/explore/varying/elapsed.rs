@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::testing::explore::state::{self, Difference, End, Masks};
+use crate::testing::explore::state::{self, End, Masks, StateDifference};
 
 /// Seconds of the units that durations have in Go's and in ISO 8601's form.
 const UNITS: [(&str, f64); 8] = [
@@ -33,7 +33,7 @@ pub(in crate::testing::explore) fn learn(first: &End, worse: &[End], masks: &mut
         let others = later.iter().map(|differences| differences.get(place));
         let Some(others) = others.collect::<Option<Vec<_>>>() else { continue };
         let is_one_each = others.iter().all(|other| other.len() == differences.len());
-        let is_growing = |(at, difference): (usize, &Difference)| {
+        let is_growing = |(at, difference): (usize, &StateDifference)| {
             let [old, new] = &difference.sides;
             let later = others.iter().map(|other| &other[at].sides[1]);
             grows(&[old, new].into_iter().chain(later).collect::<Vec<_>>())
@@ -46,7 +46,7 @@ pub(in crate::testing::explore) fn learn(first: &End, worse: &[End], masks: &mut
 }
 
 /// Returns differences by key and path.
-fn by_place(differences: Vec<Difference>) -> BTreeMap<(String, String), Vec<Difference>> {
+fn by_place(differences: Vec<StateDifference>) -> BTreeMap<(String, String), Vec<StateDifference>> {
     let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for difference in differences {
         let place = (difference.key.clone(), difference.path.clone());

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::pattern::Pattern;
+use super::pattern::NamePattern;
 use crate::testing::explore::state::{self, End};
 
 /// Length of a uid.
@@ -29,12 +29,12 @@ pub(in crate::testing::explore) struct Snapshot {
 /// Objects by uid.
 #[derive(Clone, Debug, Default)]
 pub(in crate::testing::explore) struct Uids {
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, NamedObject>,
 }
 
 /// An object of a uid.
 #[derive(Clone, Debug)]
-struct Known {
+struct NamedObject {
     key: String,
     is_alive: bool,
     generation: i64,
@@ -45,7 +45,8 @@ impl Uids {
     pub(in crate::testing::explore) fn note(&mut self, object: &Value, key: &str, is_alive: bool) {
         if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| uid.len() == UID) {
             let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
-            self.known.insert(uid.to_owned(), Known { key: key.to_owned(), is_alive, generation });
+            self.known
+                .insert(uid.to_owned(), NamedObject { key: key.to_owned(), is_alive, generation });
         }
     }
 
@@ -62,7 +63,7 @@ impl Uids {
         let mut told = String::new();
         let (mut rest, mut is_changed) = (text, false);
         while let Some(next) = rest.chars().next() {
-            if let Some(Known { key, is_alive, .. }) =
+            if let Some(NamedObject { key, is_alive, .. }) =
                 uid_at(rest).and_then(|uid| self.known.get(uid))
             {
                 let gone = if *is_alive { "" } else { gone };
@@ -143,14 +144,14 @@ fn unused(fields: &Map<String, Value>, mut name: String) -> String {
 
 /// The patterns of names that differ between undisturbed runs.
 #[derive(Clone, Debug, Default)]
-pub(in crate::testing::explore) struct Names {
+pub(in crate::testing::explore) struct VaryingNames {
     /// By the part of a key before the name, or by resource and path for names of fields.
-    patterns: BTreeMap<String, BTreeSet<Pattern>>,
+    patterns: BTreeMap<String, BTreeSet<NamePattern>>,
     /// Whether numbers of systems outside of Kubernetes vary, too.
     is_unnumbered: bool,
 }
 
-impl Names {
+impl VaryingNames {
     /// Adds what tells the names of two undisturbed runs from each other.
     pub(in crate::testing::explore) fn learn(&mut self, first: &Snapshot, other: &Snapshot) {
         let names = |end: &End, other: &End| -> Vec<String> {
@@ -178,8 +179,8 @@ impl Names {
         for name in old {
             let (place, name) = split(name);
             let others = new.iter().map(|other| split(other)).filter(|(there, _)| *there == place);
-            let found = others.filter_map(|(_, other)| Pattern::of(&name, &other));
-            let best = found.max_by_key(Pattern::fixed);
+            let found = others.filter_map(|(_, other)| NamePattern::of(&name, &other));
+            let best = found.max_by_key(NamePattern::fixed);
             self.patterns.entry(place).or_default().extend(best);
         }
     }
@@ -224,7 +225,7 @@ impl Names {
             return name.contains(is_digit).then(|| told.collect::<Vec<_>>().join("*") + "*");
         }
         let patterns = self.patterns.get(place)?;
-        patterns.iter().find(|pattern| pattern.matches(name)).map(Pattern::to_string)
+        patterns.iter().find(|pattern| pattern.matches(name)).map(NamePattern::to_string)
     }
 
     /// Returns a key without the parts of its name that vary.
@@ -380,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_name_with_the_uid_of_an_object_is_the_same_in_each_run() {
-        let names = Names::default();
+        let names = VaryingNames::default();
         let one = names.end(&snapshot(&volume(OLD), &[]));
         let other = names.end(&snapshot(&volume(NEW), &[(OLD, "items default/a")]));
         assert_eq!(differences(&one, &other, &Masks::new()), []);
@@ -391,7 +392,7 @@ mod tests {
         let mut objects = volume(NEW).to_vec();
         objects.push(volume(OLD)[1].clone());
         let gone = snapshot(&objects, &[(OLD, "items default/a")]);
-        let names = Names::default();
+        let names = VaryingNames::default();
         let one = names.end(&snapshot(&volume(NEW), &[]));
         let found = differences(&one, &names.end(&gone), &Masks::new());
         assert_eq!(found.len(), 1, "{found:?}");
@@ -409,7 +410,7 @@ mod tests {
     #[test]
     fn names_that_the_operator_draws_are_learnt_and_a_lost_one_is_told() {
         let first = snapshot(&member("a-3fc2b1", "a-3fc2b1"), &[]);
-        let mut names = Names::default();
+        let mut names = VaryingNames::default();
         names.learn(&first, &snapshot(&member("a-90ab12", "a-90ab12"), &[]));
         let expected = names.end(&first);
         let found = |objects: &[(&str, Value)]| {
@@ -433,7 +434,7 @@ mod tests {
             let mut objects = member(name, recorded);
             objects[1].1["metadata"]["generateName"] = json!("a-");
             objects[0].1["status"]["ids"] = json!({});
-            Names::default().end(&snapshot(&objects, &[]))
+            VaryingNames::default().end(&snapshot(&objects, &[]))
         };
         let expected = states("a-x7k2p", "a-x7k2p");
         let same = states("a-bbbbb", "a-bbbbb");

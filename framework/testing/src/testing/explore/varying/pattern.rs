@@ -9,13 +9,13 @@ const LONGEST: usize = 64;
 
 /// A pattern of names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pattern {
-    parts: Vec<Part>,
+pub(super) struct NamePattern {
+    parts: Vec<NamePart>,
 }
 
 /// A part of a name: letters and digits, or what is between them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum NamePart {
     Fixed(String),
     /// Characters of this kind, in these lengths.
     Varying(Letters, usize, usize),
@@ -42,26 +42,26 @@ impl Letters {
     }
 }
 
-impl Pattern {
+impl NamePattern {
     /// Returns the pattern of two names; `None` when they have too little in common.
     pub(super) fn of(one: &str, other: &str) -> Option<Self> {
         let (left, right) = (split(one), split(other));
         if left.len() != right.len() {
             return None;
         }
-        let parts: Option<Vec<Part>> =
-            left.iter().zip(&right).map(|(one, other)| Part::of(one, other)).collect();
+        let parts: Option<Vec<NamePart>> =
+            left.iter().zip(&right).map(|(one, other)| NamePart::of(one, other)).collect();
         let mut parts = parts?;
         // The time of a day varies as well where the date does.
-        if parts.iter().any(|part| matches!(part, Part::Varying(Letters::Digits, ..))) {
-            parts.iter_mut().for_each(Part::vary_number);
+        if parts.iter().any(|part| matches!(part, NamePart::Varying(Letters::Digits, ..))) {
+            parts.iter_mut().for_each(NamePart::vary_number);
         }
         Some(Self { parts })
     }
 
     /// Returns the number of parts that do not vary.
     pub(super) fn fixed(&self) -> usize {
-        self.parts.iter().filter(|part| matches!(part, Part::Fixed(_))).count()
+        self.parts.iter().filter(|part| matches!(part, NamePart::Fixed(_))).count()
     }
 
     /// Whether a name is of this pattern.
@@ -72,7 +72,7 @@ impl Pattern {
     }
 }
 
-impl Part {
+impl NamePart {
     fn of(one: &str, other: &str) -> Option<Self> {
         if one == other {
             return Some(Self::Fixed(one.to_owned()));
@@ -111,11 +111,11 @@ impl Part {
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Fixed(text) => f.write_str(text),
-            Part::Varying(..) => f.write_str("*"),
+            NamePart::Fixed(text) => f.write_str(text),
+            NamePart::Varying(..) => f.write_str("*"),
         })
     }
 }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_two_names_have_in_common_is_their_pattern() {
-        let pattern = Pattern::of("a-3fc2b1-tls", "a-90ab12-tls").expect("they are alike");
+        let pattern = NamePattern::of("a-3fc2b1-tls", "a-90ab12-tls").expect("they are alike");
         assert_eq!(pattern.to_string(), "a-*-tls");
         assert!(pattern.matches("a-00ff00-tls"));
         for name in ["a-00ff00", "b-00ff00-tls", "a-00ff0-tls", "a-00zz00-tls"] {
@@ -149,14 +149,14 @@ mod tests {
 
     #[test]
     fn a_time_beside_a_date_varies_as_well() {
-        let pattern = Pattern::of("b-20260101-000010", "b-20320101-000010").expect("a pattern");
+        let pattern = NamePattern::of("b-20260101-000010", "b-20320101-000010").expect("a pattern");
         assert!(pattern.matches("b-20260101-000021") && !pattern.matches("c-20260101-000021"));
     }
 
     #[test]
     fn short_names_have_no_pattern() {
         for (one, other) in [("a", "b"), ("web-1", "web-2"), ("a-1", "a-1-2")] {
-            assert_eq!(Pattern::of(one, other), None, "{one} {other}");
+            assert_eq!(NamePattern::of(one, other), None, "{one} {other}");
         }
     }
 }

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::testing::explore::state::{self, Difference, End};
+use crate::testing::explore::state::{self, End, StateDifference};
 
 /// Years of simulated time: two readings of a clock may agree, and need not.
 const YEARS: [&str; 2] = ["2026", "2032"];
@@ -40,7 +40,7 @@ impl Relations {
     }
 
     /// Returns the places that do not agree at an end. Those that are absent count elsewhere.
-    pub(in crate::testing::explore) fn broken(&self, end: &End) -> Vec<Difference> {
+    pub(in crate::testing::explore) fn broken(&self, end: &End) -> Vec<StateDifference> {
         if self.groups.is_empty() {
             return Vec::new();
         }
@@ -57,13 +57,13 @@ impl Relations {
     }
 }
 
-fn difference(one: &ValuePath, other: &ValuePath) -> Difference {
+fn difference(one: &ValuePath, other: &ValuePath) -> StateDifference {
     let ((key, path), (other, there)) = (one, other);
     // The values may be secret.
     let text = format!(
         "{other}: {there} is another value than {path} of {key}, and both are equal in undisturbed runs"
     );
-    Difference { key: other.clone(), path: there.clone(), text, sides: Default::default() }
+    StateDifference { key: other.clone(), path: there.clone(), text, sides: Default::default() }
 }
 
 /// Returns the texts of objects whose keys are their own.

@@ -58,7 +58,7 @@ async fn an_object_of_the_intent_that_becomes_empty_is_applied_once_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_apply_that_fails_is_made_up_for_by_the_next_reconcile() {
-    use windlass_apiserver::faults::{Action as Do, Fault};
+    use windlass_apiserver::faults::{Fault, FaultAction as Do};
     let (world, running) = started().await;
     let refused = Fault::new(Do::Answer(422)).on("patch").resource("deployments");
     let refused = world.server.faults().add(refused.after(1).times(1));

@@ -19,7 +19,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use windlass_cache::store::{Cached, Core, Mode};
+use windlass_cache::store::{Cached, StoreCore, StoreSettings};
 use windlass_client::api::Api;
 use windlass_core::resource::Resource;
 use windlass_core::wire::MetadataScan;
@@ -57,7 +57,7 @@ struct Walk<'a, K> {
     info: &'a ResourceInfo,
     choices: &'a Choices,
     make: fn(&Choices) -> Value,
-    cache: &'a Arc<Core>,
+    cache: &'a Arc<StoreCore>,
 }
 
 /// Verdicts by whether the apply changed the object.
@@ -308,7 +308,7 @@ impl<'a> Ground<'a> {
     ) {
         let rng = Rng::seeded(setting("WINDLASS_DRIFT_SEED", 1)).fork(&info.kind);
         let clock = self.client.environment().clock.clone();
-        let cache = Core::with_mode(info.clone(), clock, Mode::default(), 1);
+        let cache = StoreCore::with_settings(info.clone(), clock, StoreSettings::default(), 1);
         cache.keep_applied_fields(US);
         let choices = Choices::new(rng, self.owners.clone());
         let mut verdicts = Verdicts::default();

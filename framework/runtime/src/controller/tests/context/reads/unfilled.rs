@@ -1,7 +1,7 @@
 //! Reads of caches that are not filled, and of kinds that are not served.
 
 use super::*;
-use windlass_apiserver::faults::{Action as Do, Fault};
+use windlass_apiserver::faults::{Fault, FaultAction as Do};
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_served_later_wakes_the_readers_of_its_first_objects() {

@@ -7,21 +7,21 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use super::Change;
+use super::StoredChange;
 
 /// Most writes that are collected of a piece of work; further writes are counted.
 const MOST: usize = 64;
 
 /// Writes of a piece of work.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct CollectedWrites {
     /// The first writes, each with the name of the resource.
-    pub(crate) changes: Vec<(String, Change)>,
+    pub(crate) changes: Vec<(String, StoredChange)>,
     /// Number of writes beyond them.
     pub(crate) more: usize,
 }
 
-impl Written {
+impl CollectedWrites {
     /// Adds the writes of a further piece of work.
     pub(crate) fn extend(&mut self, further: Self) {
         let free = MOST.saturating_sub(self.changes.len());
@@ -31,14 +31,14 @@ impl Written {
 }
 
 /// Function that is called with the resource, the change, and the user whose work made the change.
-type OnWrite = dyn Fn(&str, &Change, Option<&str>) + Send + Sync;
+type OnWrite = dyn Fn(&str, &StoredChange, Option<&str>) + Send + Sync;
 
 /// Listener of all writes.
 pub(crate) struct Listener(pub(crate) Box<OnWrite>);
 
 impl Listener {
     /// Reports a write of the thread.
-    pub(super) fn call(&self, resource: &str, change: &Change) {
+    pub(super) fn call(&self, resource: &str, change: &StoredChange) {
         USER.with_borrow(|user| (self.0)(resource, change, user.as_deref()));
     }
 }
@@ -53,11 +53,11 @@ thread_local! {
     /// User of the work that runs on the thread.
     static USER: RefCell<Option<String>> = const { RefCell::new(None) };
     /// Collection of the work that runs on the thread; `None` while not requested.
-    static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
+    static WRITTEN: RefCell<Option<CollectedWrites>> = const { RefCell::new(None) };
 }
 
 /// Runs a piece of work and returns its writes as well.
-pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
+pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, CollectedWrites) {
     /// Ends the collection even if the work panics: the thread goes on with other work.
     struct CollectionGuard;
     impl Drop for CollectionGuard {
@@ -65,7 +65,7 @@ pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Written) {
             WRITTEN.with(|slot| slot.borrow_mut().take());
         }
     }
-    WRITTEN.with(|slot| *slot.borrow_mut() = Some(Written::default()));
+    WRITTEN.with(|slot| *slot.borrow_mut() = Some(CollectedWrites::default()));
     let _end = CollectionGuard;
     let done = work();
     (done, WRITTEN.with(|slot| slot.borrow_mut().take()).unwrap_or_default())
@@ -89,7 +89,7 @@ pub(crate) fn by_user<T>(user: &str, work: impl FnOnce() -> T) -> T {
 /// and are not collected.
 pub(crate) fn by_server<T>(work: impl FnOnce() -> T) -> T {
     /// Restores user and collection even if the work panics.
-    struct RestoreGuard(Option<String>, Option<Written>);
+    struct RestoreGuard(Option<String>, Option<CollectedWrites>);
     impl Drop for RestoreGuard {
         fn drop(&mut self) {
             USER.set(self.0.take());
@@ -102,7 +102,7 @@ pub(crate) fn by_server<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Adds a write to the collection of the thread, if any.
-pub(super) fn note(resource: &str, change: &Change) {
+pub(super) fn note(resource: &str, change: &StoredChange) {
     WRITTEN.with(|slot| {
         let Ok(mut slot) = slot.try_borrow_mut() else { return };
         let Some(written) = slot.as_mut() else { return };

@@ -13,9 +13,9 @@ const SHOWN: usize = 3;
 
 /// The reconciles under way. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(in crate::testing) struct Work(Arc<Mutex<Vec<ObservedReconcile>>>);
+pub(in crate::testing) struct OngoingReconciles(Arc<Mutex<Vec<ObservedReconcile>>>);
 
-impl ReconcileObserver for Work {
+impl ReconcileObserver for OngoingReconciles {
     fn began(&self, reconcile: &ObservedReconcile) {
         self.0.lock().push(reconcile.clone());
     }
@@ -32,7 +32,7 @@ impl ReconcileObserver for Work {
     }
 }
 
-impl Work {
+impl OngoingReconciles {
     /// Returns the reconciles that may have made a write, with their reasons: that of the object,
     /// or of an owner of it, else all.
     pub(in crate::testing) fn behind(&self, plural: &str, name: &str, object: &Value) -> String {

@@ -9,7 +9,7 @@ use crate::tls;
 
 /// Data file of a server, and its content beside objects.
 #[cfg(feature = "data-file")]
-pub(crate) struct Kept {
+pub(crate) struct ServerDataFile {
     /// The authority that signs all certificates.
     pub(crate) authority: tls::PemIdentity,
     /// The administrator's token.
@@ -19,7 +19,7 @@ pub(crate) struct Kept {
 }
 
 #[cfg(feature = "data-file")]
-impl Kept {
+impl ServerDataFile {
     /// Returns the authority and the administrator's token.
     pub(super) fn identity(&self) -> (tls::PemIdentity, String) {
         (self.authority.clone(), self.token.clone())
@@ -33,19 +33,19 @@ impl Kept {
 
 /// Shows no key and no token.
 #[cfg(feature = "data-file")]
-impl fmt::Debug for Kept {
+impl fmt::Debug for ServerDataFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("writer", &self.writer).finish_non_exhaustive()
+        f.debug_struct("ServerDataFile").field("writer", &self.writer).finish_non_exhaustive()
     }
 }
 
 /// Data file of a server that is built without files: there is none.
 #[cfg(not(feature = "data-file"))]
 #[derive(Debug)]
-pub(crate) enum Kept {}
+pub(crate) enum ServerDataFile {}
 
 #[cfg(not(feature = "data-file"))]
-impl Kept {
+impl ServerDataFile {
     pub(super) fn identity(&self) -> (tls::PemIdentity, String) {
         match *self {}
     }

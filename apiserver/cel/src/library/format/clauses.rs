@@ -13,14 +13,14 @@ const MAX_NUMBER: i64 = 10_000_009;
 
 /// A clause after its `%`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verb {
+pub(super) struct FormatClause {
     letter: u8,
     precision: Option<i64>,
 }
 
-impl Verb {
+impl FormatClause {
     /// The clause at the start of a text that is not empty, and the text behind.
-    pub(super) fn parse(text: &str) -> Result<(Verb, &str), String> {
+    pub(super) fn parse(text: &str) -> Result<(FormatClause, &str), String> {
         let (precision, rest) =
             precision(text).map_err(|cause| format!("error while parsing precision: {cause}"))?;
         let letter = rest.bytes().next().unwrap_or_default();
@@ -28,7 +28,7 @@ impl Verb {
             // The byte as a character, as in Go: of a longer character, the first byte.
             return Err(format!("unrecognized formatting clause \"{}\"", char::from(letter)));
         }
-        Ok((Verb { letter, precision }, rest.get(1..).unwrap_or_default()))
+        Ok((FormatClause { letter, precision }, rest.get(1..).unwrap_or_default()))
     }
 
     /// The text of a value.

@@ -1,6 +1,6 @@
 //! Snapshots of the code that the derives generate, so that a change is read in a review.
 //!
-//! `INSTA_UPDATE=always cargo test -p windlass-macros expansions` writes them anew.
+//! `INSTA_UPDATE=always cargo test -p windlass-macros expansion_tests` writes them anew.
 
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, parse_quote};

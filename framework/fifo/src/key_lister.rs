@@ -12,13 +12,13 @@ use std::hash::{BuildHasher, Hash};
 /// ```
 /// # extern crate windlass_fifo as windlass;
 /// use std::collections::BTreeMap;
-/// use windlass::fifo::Known;
+/// use windlass::fifo::KeyListerGetter;
 ///
 /// let store = BTreeMap::from([("web-0", 1), ("web-1", 2)]);
-/// assert!(Known::contains(&store, &"web-1"));
-/// assert_eq!(Known::keys(&store), ["web-0", "web-1"]);
+/// assert!(KeyListerGetter::contains(&store, &"web-1"));
+/// assert_eq!(KeyListerGetter::keys(&store), ["web-0", "web-1"]);
 /// ```
-pub trait Known<K, T> {
+pub trait KeyListerGetter<K, T> {
     /// Returns the keys, in a deterministic order.
     ///
     /// Called for each list and each resync.
@@ -35,7 +35,7 @@ pub trait Known<K, T> {
     }
 }
 
-impl<K, T> Known<K, T> for () {
+impl<K, T> KeyListerGetter<K, T> for () {
     fn keys(&self) -> Vec<K> {
         Vec::new()
     }
@@ -44,7 +44,7 @@ impl<K, T> Known<K, T> for () {
     }
 }
 
-impl<K: Ord + Clone, T: Clone> Known<K, T> for BTreeMap<K, T> {
+impl<K: Ord + Clone, T: Clone> KeyListerGetter<K, T> for BTreeMap<K, T> {
     fn keys(&self) -> Vec<K> {
         self.keys().cloned().collect()
     }
@@ -53,7 +53,7 @@ impl<K: Ord + Clone, T: Clone> Known<K, T> for BTreeMap<K, T> {
     }
 }
 
-impl<K: Ord + Hash + Clone, T: Clone, S: BuildHasher> Known<K, T> for HashMap<K, T, S> {
+impl<K: Ord + Hash + Clone, T: Clone, S: BuildHasher> KeyListerGetter<K, T> for HashMap<K, T, S> {
     fn keys(&self) -> Vec<K> {
         let mut keys: Vec<K> = self.keys().cloned().collect();
         // The map's own order is random, and the order of tombstones must not be.
@@ -74,7 +74,7 @@ pub(super) struct View<K, T> {
 
 impl<K: Ord + Clone, T> View<K, T> {
     /// Reads all known objects, without any lock of the queue.
-    pub(super) fn of(known: &impl Known<K, T>) -> Self {
+    pub(super) fn of(known: &impl KeyListerGetter<K, T>) -> Self {
         let states = known.keys().into_iter().map(|key| {
             let object = known.get(&key);
             (key, object)
@@ -83,7 +83,7 @@ impl<K: Ord + Clone, T> View<K, T> {
     }
 
     /// Reads a single key.
-    pub(super) fn of_key(key: &K, known: &impl Known<K, T>) -> Self {
+    pub(super) fn of_key(key: &K, known: &impl KeyListerGetter<K, T>) -> Self {
         let is_known = known.contains(key);
         Self { states: is_known.then(|| (key.clone(), known.get(key))).into_iter().collect() }
     }
@@ -112,7 +112,7 @@ impl<K: Ord + Clone, T> View<K, T> {
     }
 }
 
-impl<K: Ord + Clone, T: Clone> Known<K, T> for View<K, T> {
+impl<K: Ord + Clone, T: Clone> KeyListerGetter<K, T> for View<K, T> {
     fn keys(&self) -> Vec<K> {
         self.states.keys().cloned().collect()
     }

@@ -14,49 +14,48 @@ const TYPE_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
 /// A step to a value, by its name in JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum JsonStep {
     Field(String),
     Key(String),
     Item(usize),
     Each,
 }
 
-type Steps = Vec<Step>;
+type Steps = Vec<JsonStep>;
 
 /// Returns the paths in Rust, those that are parts of longer ones left out.
 pub(super) fn of(root: &Expr, place: Span) -> Vec<Vec<Segment>> {
-    let mut reader = Reader::default();
+    let mut reader = PathCollector::default();
     reader.read(root);
     let found = reader.found;
     let is_whole = |steps: &&Steps| {
         !found.iter().any(|other| other.len() > steps.len() && other.starts_with(steps))
     };
-    let is_of_type =
-        |steps: &&Steps| matches!(&steps[0], Step::Field(name) if !TYPE_FIELDS.contains(&&**name));
+    let is_of_type = |steps: &&Steps| matches!(&steps[0], JsonStep::Field(name) if !TYPE_FIELDS.contains(&&**name));
     let whole = found.iter().filter(is_whole).filter(is_of_type);
     whole.map(|steps| segments(steps, place)).collect()
 }
 
 fn segments(steps: &Steps, place: Span) -> Vec<Segment> {
-    let segment = |step: &Step| match step {
-        Step::Field(name) => Segment::Field(Ident::new(&rust_name(name), place)),
-        Step::Key(name) => Segment::Key(LitStr::new(name, place)),
-        Step::Item(at) => Segment::Item(*at, place),
-        Step::Each => Segment::Each(place),
+    let segment = |step: &JsonStep| match step {
+        JsonStep::Field(name) => Segment::Field(Ident::new(&rust_name(name), place)),
+        JsonStep::Key(name) => Segment::Key(LitStr::new(name, place)),
+        JsonStep::Item(at) => Segment::Item(*at, place),
+        JsonStep::Each => Segment::Each(place),
     };
     steps.iter().map(segment).collect()
 }
 
 /// Collects the paths of an expression.
 #[derive(Debug, Default)]
-struct Reader {
+struct PathCollector {
     /// Each path once, in the order of the expression.
     found: Vec<Steps>,
     /// The names of loops, innermost last, with the value that each stands for.
     names: Vec<(String, Option<Steps>)>,
 }
 
-impl Reader {
+impl PathCollector {
     /// Returns the steps from the object to the value of an expression; `None` for any other value.
     fn read(&mut self, expr: &Expr) -> Option<Steps> {
         match &expr.kind {
@@ -64,7 +63,7 @@ impl Reader {
             ExprKind::Ident(name) => self.named(name),
             ExprKind::Select(select) => {
                 let steps = self.read(&select.operand);
-                self.goes_to(steps, Step::Field(select.field.clone()))
+                self.goes_to(steps, JsonStep::Field(select.field.clone()))
             }
             ExprKind::Call(call) => self.call(call),
             ExprKind::List(list) => self.all(&list.elements),
@@ -95,11 +94,11 @@ impl Reader {
     }
 
     /// Returns the path with a step more, which is collected.
-    fn goes_to(&mut self, steps: Option<Steps>, step: Step) -> Option<Steps> {
+    fn goes_to(&mut self, steps: Option<Steps>, step: JsonStep) -> Option<Steps> {
         let mut steps = steps?;
         // The first step is a field, however it is written.
         steps.push(match step {
-            Step::Key(name) if steps.is_empty() => Step::Field(name),
+            JsonStep::Key(name) if steps.is_empty() => JsonStep::Field(name),
             step => step,
         });
         if !self.found.contains(&steps) {
@@ -115,18 +114,18 @@ impl Reader {
                 let steps = self.read(value);
                 self.read(index);
                 let step = match &index.kind {
-                    ExprKind::Literal(Literal::String(name)) => Step::Key(name.clone()),
+                    ExprKind::Literal(Literal::String(name)) => JsonStep::Key(name.clone()),
                     ExprKind::Literal(Literal::Int(at)) => {
-                        usize::try_from(*at).map_or(Step::Each, Step::Item)
+                        usize::try_from(*at).map_or(JsonStep::Each, JsonStep::Item)
                     }
-                    _ => Step::Each,
+                    _ => JsonStep::Each,
                 };
                 self.goes_to(steps, step)
             }
             (OPTIONAL_SELECT, [value, field]) => {
                 let steps = self.read(value);
                 let ExprKind::Literal(Literal::String(name)) = &field.kind else { return None };
-                self.goes_to(steps, Step::Field(name.clone()))
+                self.goes_to(steps, JsonStep::Field(name.clone()))
             }
             // The value of an optional.
             ("value", []) => target,
@@ -141,7 +140,7 @@ impl Reader {
         self.names.push((it.accumulator.clone(), None));
         // Not collected here: of a map it is a key, which has no fields.
         let element = range.map(|mut steps| {
-            steps.push(Step::Each);
+            steps.push(JsonStep::Each);
             steps
         });
         match &it.second_variable {
@@ -169,7 +168,7 @@ mod tests {
     fn paths(text: &str) -> Vec<String> {
         let checked = compile(text).unwrap();
         let found = of(&checked.ast.root, Span::call_site());
-        found.into_iter().map(|segments| crate::path::FieldPath::new(segments).text()).collect()
+        found.into_iter().map(|segments| crate::path::ParsedPath::new(segments).text()).collect()
     }
 
     #[test]

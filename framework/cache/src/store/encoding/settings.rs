@@ -9,13 +9,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::fields::{FieldPaths, FieldSelection};
 use super::representation::Representation;
 use super::transform::Transform;
-use crate::store::object::{Object, Path, Shared};
+use crate::store::object::{Object, Path, SharedValue};
 use windlass_core::resource::{ClusterId, DynamicObject, Resource, ResourceInfo};
 use windlass_core::wire::is_kept_metadata;
 
 /// The settings with which a store keeps objects.
 #[derive(Clone, Debug, Default)]
-pub struct Mode {
+pub struct StoreSettings {
     /// Form in which objects are kept.
     pub(super) form: Encoding,
     /// Change of each object before storage.
@@ -30,21 +30,21 @@ pub(super) enum Encoding {
     /// JSON without the members that the cache never keeps.
     #[default]
     Compact,
-    /// JSON of the members that a projection reads; shared, as a mode is cloned.
+    /// JSON of the members that a projection reads; shared, as the settings are cloned.
     Projected(Arc<FieldSelection>),
     /// JSON of the metadata alone.
     Metadata,
     /// JSON compressed with a dictionary of the kind; compact until there is a dictionary.
     Cold,
     /// Values of a type, beside their metadata.
-    Decoded(Decoded),
+    Decoded(DecodedType),
 }
 
 /// The type whose values are kept.
 #[derive(Clone)]
-pub(super) struct Decoded {
+pub(super) struct DecodedType {
     /// Decodes an object into the type; the error is the reason.
-    pub(super) decode: fn(&Object) -> Result<Shared, String>,
+    pub(super) decode: fn(&Object) -> Result<SharedValue, String>,
     /// The type.
     of: TypeId,
     /// The paths that the type reads.
@@ -53,12 +53,12 @@ pub(super) struct Decoded {
     is_dynamic: bool,
 }
 
-impl Mode {
-    /// Returns the mode of a kind that is read as `K`.
+impl StoreSettings {
+    /// Returns the settings of a kind that is read as `K`.
     #[doc(hidden)]
     pub fn of<K: Resource>(representation: Representation, transform: Option<Transform>) -> Self {
         let form = match representation {
-            Representation::Typed => Encoding::Decoded(Decoded::of::<K>(K::projected())),
+            Representation::Typed => Encoding::Decoded(DecodedType::of::<K>(K::projected())),
             _ if K::projection().is_some() => match FieldSelection::of(K::projected()) {
                 Some(selection) => Encoding::Projected(Arc::new(selection)),
                 None => Encoding::Compact,
@@ -70,7 +70,7 @@ impl Mode {
         Self { form, transform, cluster: ClusterId::default() }
     }
 
-    /// Returns the mode with the keys of that cluster.
+    /// Returns the settings with the keys of that cluster.
     pub(crate) fn in_cluster(self, cluster: ClusterId) -> Self {
         Self { cluster, ..self }
     }
@@ -172,10 +172,10 @@ impl fmt::Debug for Encoding {
     }
 }
 
-impl Decoded {
+impl DecodedType {
     /// Builds the settings for values of `K`, which reads these paths.
     fn of<K: Resource>(fields: &'static [&'static [&'static str]]) -> Self {
-        let decode = |object: &Object| -> Result<Shared, String> {
+        let decode = |object: &Object| -> Result<SharedValue, String> {
             let mut value = object.parse::<K>()?;
             without_slack(value.metadata_mut());
             Ok(Arc::new(value))
