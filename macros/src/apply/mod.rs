@@ -25,6 +25,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
                        type parameters; a field of another type takes whole values";
         errors.at(input.ident.span(), message);
     }
+    let message = "`#[apply(…)]` stands above the struct, with `crate`: each field is in the apply configuration";
+    crate::misplaced::below(input, "apply", message, &mut errors);
     let krate = crate_path::crate_of(&input.attrs, "apply", &mut errors);
     let mut output = errors.finish();
     output.extend(expand(input));

@@ -103,6 +103,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     if let Some(names) = &names {
         check(input, &attrs, names, &mut errors);
     }
+    let message = "the type of a condition stands in `#[condition(\"…\")]`; `#[conditions(…)]` stands above the enum";
+    crate::misplaced::below(input, "conditions", message, &mut errors);
+    let message = "the keys of the set stand in `#[conditions(…)]`; `#[condition(\"…\")]` stands at a variant";
+    crate::misplaced::above(input, "condition", message, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     if let Some(names) = &names {

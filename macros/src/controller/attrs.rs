@@ -351,12 +351,24 @@ fn owns(input: ParseStream<'_>) -> syn::Result<Vec<OwnsAttr>> {
                 Err(input.error("`when` stands last: give further kinds an `owns(…)` of their own"))
             };
         }
-        owned.push(OwnsAttr { kind: input.parse()?, when: None });
+        owned.push(OwnsAttr { kind: kind(input, OWNS)?, when: None });
         if !input.is_empty() {
             input.parse::<Token![,]>()?;
         }
     }
     Ok(owned)
+}
+
+/// Reads the type of a kind. A list in brackets would be the type of a slice.
+fn kind(input: ParseStream<'_>, example: &str) -> syn::Result<Type> {
+    let kind: Type = input.parse()?;
+    match kind {
+        Type::Slice(slice) => {
+            let message = format!("a kind stands without brackets: `{example}`");
+            Err(syn::Error::new(slice.bracket_token.span.join(), message))
+        }
+        kind => Ok(kind),
+    }
 }
 
 const WATCH: &str = "watches(Secret, by = sites_of_secret)";
@@ -366,7 +378,7 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
     if input.peek(LitStr) {
         return Err(type_in_quotes(&input.parse()?));
     }
-    let kind: Type = input.parse()?;
+    let kind = kind(input, WATCH)?;
     let missing = |span| {
         let message =
             format!("say which objects a change concerns, by a function of it: `{WATCH}`");

@@ -286,7 +286,8 @@ fn check(grant: &Grant, errors: &mut Errors) -> bool {
         is_good = false;
     }
     if let GrantTarget::Kind(kind, Some(sub)) = &grant.target
-        && let Some(message) = subresources::fault(kind, &sub.value)
+        && let Some(message) =
+            subresources::name_fault(&sub.value).or_else(|| subresources::fault(kind, &sub.value))
     {
         errors.at(sub.span, message);
         is_good = false;

@@ -23,6 +23,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::ControllerAttrs::read(&input.attrs, &mut errors);
     check::check(&input.ident, &attrs, &mut errors);
+    let message = "`#[controller(…)]` stands above the struct: its fields are values of your own";
+    crate::misplaced::below(input, "controller", message, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     let faulty = !output.is_empty();

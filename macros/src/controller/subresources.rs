@@ -61,6 +61,19 @@ const BUILT_IN: &[&str] = &[
     "StorageClass",
 ];
 
+/// Returns the text against the name of a subresource that no API has; a wildcard would permit all
+/// subresources of a kind, such as commands in Pods.
+pub(super) fn name_fault(sub: &str) -> Option<String> {
+    if sub.contains('*') {
+        return Some("name the subresource: a wildcard grants more than is used".to_owned());
+    }
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_good = sub.starts_with(|c: char| c.is_ascii_lowercase()) && sub.chars().all(is_plain);
+    (!is_good).then(|| {
+        format!("`{sub}` is no subresource: its name is a word in lower case, such as `status`")
+    })
+}
+
 /// Returns the text against a subresource of another kind; `None` for a subresource that the kind
 /// may have.
 pub(super) fn fault(kind: &Type, sub: &str) -> Option<String> {

@@ -29,6 +29,11 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::GraphModel::new(input, &mut errors);
     check::check(&model, &mut errors);
+    let message = "the keys of a child stand in `#[dependent(…)]`; `#[dependents(…)]` stands above the struct";
+    crate::misplaced::below(input, "dependents", message, &mut errors);
+    let message =
+        "the keys of the graph stand in `#[dependents(…)]`; `#[dependent(…)]` stands at a field";
+    crate::misplaced::above(input, "dependent", message, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     let is_faulty = !output.is_empty();

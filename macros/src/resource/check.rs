@@ -86,10 +86,11 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
     if let TextExpr::Literal(version) = &model.version {
         label("version", version);
     }
-    // The defaults of these two follow from the kind, which has a separate rule.
+    // Defaults follow from the kind, which has a separate rule, or from the singular.
     for (what, name) in [("plural name", &model.plural), ("singular name", &model.singular)] {
         let given = name.value != model.kind.value.to_lowercase()
-            && name.value != names::plural(&model.kind.value.to_lowercase());
+            && name.value != names::plural(&model.kind.value.to_lowercase())
+            && (what == "singular name" || name.value != names::plural(&model.singular.value));
         if given {
             label(what, name);
         }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::apply;
 use crate::core::ServerCore;
-use crate::status::{FailureSubject, ApiError};
+use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::typed::TypeSchema;
 use crate::verbs::VerbCall;
@@ -38,7 +38,7 @@ fn is_counted(call: &VerbCall) -> bool {
 ///
 /// The caller holds the lock until the object is stored: otherwise two requests could each find
 /// room for an object, and both use that room.
-pub(crate) fn lock<'c>(core: &'c Core, call: &VerbCall) -> Option<MutexGuard<'c, ()>> {
+pub(crate) fn lock<'c>(core: &'c ServerCore, call: &VerbCall) -> Option<MutexGuard<'c, ()>> {
     let (quotas, _) = core.store.snapshot(QUOTAS);
     let has_quota = storage::in_namespace(&quotas, &call.namespace).next().is_some();
     (is_counted(call) && has_quota).then(|| core.quotas.lock())

@@ -1,0 +1,21 @@
+//! Keys of the kind stand above the struct.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::CustomResource;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct Website {
+    pub metadata: ObjectMeta,
+    #[resource(column)]
+    pub spec: Spec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Spec {
+    pub host: String,
+}
+
+fn main() {}

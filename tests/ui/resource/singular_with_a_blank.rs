@@ -1,0 +1,20 @@
+//! The plural that follows from a faulty singular is not judged, too.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::CustomResource;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced, singular = "we b")]
+pub struct Website {
+    pub metadata: ObjectMeta,
+    pub spec: Spec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Spec {
+    pub host: String,
+}
+
+fn main() {}
