@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::bounds::bounds;
+use super::bounds::{bounds, examples};
 use super::class::{Class, class, element, is_named, is_option, peeled};
 use super::extend;
 use super::key::{Key, Kind, Many, RulePath};
@@ -236,6 +236,7 @@ fn of_field(field: &Field, errors: &mut Errors) {
     contradictions(field, errors);
     extend::of_field(field, errors);
     bounds(field, errors);
+    examples(field, errors);
     conflicts(keys, errors);
 }
 
