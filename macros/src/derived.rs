@@ -1,5 +1,7 @@
 //! Derives of serde below one that implements its traits, which would be second impls.
 
+// DESIGN.md, 292: Serde's derives in the attribute of the derive are two errors of the compiler
+
 use proc_macro2::Ident;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Path, Token};

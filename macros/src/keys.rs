@@ -349,6 +349,7 @@ pub(crate) fn group<T>(
 /// Returns "unknown key `namespacd`; did you mean `namespaced`?", or the list of the known keys.
 pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     match closest(name, known) {
+        None if known.is_empty() => format!("unknown {what} `{name}`: there is none to name here"),
         Some(meant) => format!("unknown {what} `{name}`; did you mean `{meant}`?"),
         None => {
             let list: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
@@ -405,6 +406,11 @@ mod tests {
         assert_eq!(closest("Namespaced", &known), Some("namespaced"));
         assert_eq!(closest("verison", &known), Some("version"));
         assert_eq!(closest("owns", &known), None);
+    }
+
+    #[test]
+    fn an_unknown_name_without_alternatives_is_answered_without_a_list() {
+        assert_eq!(unknown("field", "db", &[]), "unknown field `db`: there is none to name here");
     }
 
     #[test]

@@ -107,8 +107,15 @@ impl Writer {
 
     fn declare_by(&mut self, is_ours: bool, attributes: &str, body: &str) {
         let derive = if is_ours { "Schema" } else { "JsonSchema" };
-        // To schemars' derive the addresses are texts (`reference/schema.md` of the book).
-        let schemars = || body.replace("BTreeMap<Ipv4Addr, ", "BTreeMap<String, ");
+        // To schemars' derive these keys are texts (`reference/schema.md` of the book).
+        let schemars = || {
+            let mut body = body.replace("BTreeMap<Ipv4Addr, ", "BTreeMap<String, ");
+            while let Some(end) = body.find("Noted, ") {
+                let key = body[..end].rfind('<').map_or(0, |open| open + 1);
+                body.replace_range(key..end + "Noted".len(), "String");
+            }
+            body
+        };
         let body = if is_ours { typed(body) } else { schemars() };
         let _ = writeln!(
             self.types,
@@ -240,6 +247,8 @@ impl Writer {
             "#[schema(map(atomic), properties(max = 2))] j: BTreeMap<String, i32>,",
             "#[schema(exclusive_min = 0, exclusive_max = 9)] k: Option<f64>,",
             "#[schema(format = \"date-time\")] l: Option<String>,",
+            "#[schema(properties(max = 3))] m: Option<BTreeMap<i8, String>>,",
+            "#[schema(properties(max = 3))] n: BTreeMap<bool, i32>,",
         ];
         let mut fields = String::new();
         for field in all {
@@ -303,12 +312,18 @@ impl Writer {
     /// A map whose keys are the names of an enum.
     fn by_name(&mut self) -> String {
         let value = self.leaf().text;
-        let name = self.name();
+        let mut name = self.name();
+        let doc = if self.one_in(2) { "#[doc = \"Below.\"] " } else { "" };
+        name.push_str(if doc.is_empty() { "" } else { "Noted" });
         self.declare(
             "    #[derive(PartialEq, Eq, PartialOrd, Ord)]\n",
-            &format!("enum {name} {{ Low, High }}"),
+            &format!("enum {name} {{ {doc}Low, High }}"),
         );
-        format!("BTreeMap<{name}, {value}>")
+        match self.below(4) {
+            0 => format!("Option<BTreeMap<{name}, {value}>>"),
+            1 => format!("Vec<BTreeMap<{name}, {value}>>"),
+            _ => format!("BTreeMap<{name}, {value}>"),
+        }
     }
 
     /// An enum of names.

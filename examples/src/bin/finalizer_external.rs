@@ -160,7 +160,7 @@ async fn main() -> std::result::Result<(), BoxError> {
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
-    use windlass::testing::{Case, Exploration, Table, TestCluster};
+    use windlass::testing::{Case, Exploration, Table, TestCluster, check};
 
     use super::*;
 
@@ -240,5 +240,11 @@ mod tests {
             world.eventually("nothing is left outside", async || dns.records() == 0).await;
         });
         assert!(report.findings().is_empty(), "{report}");
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<DnsRecord>().await;
+        assert!(report.unchecked().is_empty(), "{report}");
     }
 }

@@ -99,7 +99,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use windlass::testing::TestCluster;
+    use windlass::testing::{TestCluster, check};
 
     use super::*;
 
@@ -145,5 +145,11 @@ mod tests {
         let conditions = sites.get(loser).await.unwrap().status.unwrap().conditions;
         assert!(!conditions.is_met("Ready"));
         running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<Website>().await;
+        assert!(report.unchecked().is_empty(), "{report}");
     }
 }

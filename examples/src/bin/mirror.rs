@@ -71,7 +71,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
     use serde_json::json;
     use windlass::api::Patch;
-    use windlass::testing::{Case, Exploration, Table, TestCluster};
+    use windlass::testing::{Case, Exploration, Table, TestCluster, check};
 
     use super::*;
 
@@ -170,5 +170,11 @@ mod tests {
         assert!(maps.get_opt("copy-one").await.unwrap().is_none());
         assert!(maps.get_opt("copy-two").await.unwrap().is_some());
         running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<Mirror>().await;
+        assert!(report.unchecked().is_empty(), "{report}");
     }
 }

@@ -364,7 +364,7 @@ async fn main() -> std::result::Result<(), BoxError> {
 mod tests {
     use windlass::api::{Api, Patch};
     use windlass::external::{EXTERNAL_NAME, EXTERNAL_POLICY};
-    use windlass::testing::{RunningOperator, TestCluster};
+    use windlass::testing::{RunningOperator, TestCluster, check};
 
     use super::*;
 
@@ -531,5 +531,11 @@ mod tests {
         world.until(|| world.mysql.statements("SELECT") > seen + 3).await;
         assert_eq!(world.mysql.statements("ALTER"), 1);
         running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<MySqlSchema>().await;
+        assert!(report.unchecked().is_empty(), "{report}");
     }
 }

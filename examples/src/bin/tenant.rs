@@ -100,7 +100,7 @@ mod tests {
 
     use serde_json::json;
     use windlass::api::Patch;
-    use windlass::testing::{Case, Exploration, Table, TestCluster, World};
+    use windlass::testing::{Case, Exploration, Table, TestCluster, World, check};
 
     use super::*;
 
@@ -202,5 +202,11 @@ mod tests {
             world.eventually("all is gone", async || names(&world).is_empty()).await;
         });
         assert!(report.findings().is_empty(), "{report}");
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<Tenant>().await;
+        assert!(report.unchecked().is_empty(), "{report}");
     }
 }

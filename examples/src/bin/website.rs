@@ -82,7 +82,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
     use windlass::events::Warning;
-    use windlass::testing::{Case, Table, TestCluster};
+    use windlass::testing::{Case, Table, TestCluster, check};
 
     use super::*;
 
@@ -162,5 +162,11 @@ mod tests {
     async fn cases_hold_without_a_server_and_on_one() {
         cases().check().await;
         cases().check_on_server().await;
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<Website>().await;
+        assert!(report.unchecked().is_empty(), "{report}");
     }
 }

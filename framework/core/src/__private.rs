@@ -37,9 +37,9 @@ pub use embedded::embedded_schema;
 pub use found_names::{FoundNames, FoundPaths, MemberName, MemberNames, ProjectedPath};
 pub use object_names::{Named, OtherNames, has_label_names, has_subdomain_names};
 pub use projected::{
-    Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
-    read_metadata, read_nothing, read_root, selected_value, shrunk, whole_info,
-    with_selected_values, write_field, write_optional_field,
+    Base, Members, ProjectedField, ProjectedSlot, ProjectionOf, ReadField, SelectedValues,
+    base_info, read_below, read_metadata, read_nothing, read_root, selected_value, shrunk,
+    whole_info, with_selected_values, write_field, write_optional_field,
 };
 
 pub use root::{

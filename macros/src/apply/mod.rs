@@ -120,18 +120,8 @@ pub(crate) fn expand_root<'a>(
             #setters
         }
 
-        // A kind without `Clone` is reported by `CustomResource`; with the lifetime the bound is a
-        // condition.
         #[automatically_derived]
-        impl ::windlass::resource::ApplyObject for #apply
-        where
-            for<'__kind> #ident: ::core::clone::Clone
-                + ::core::fmt::Debug
-                + ::core::marker::Send
-                + ::core::marker::Sync,
-        {
-            type Object = #ident;
-        }
+        impl ::windlass::resource::ApplyObject<#ident> for #apply {}
 
         #[automatically_derived]
         impl ::windlass::resource::ApplyIntent<#ident, ()> for #apply {}

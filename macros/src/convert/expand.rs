@@ -100,17 +100,16 @@ impl ConvertedField {
         quote_spanned!(place=> #value.map_err(|__error| __error.at(#name))?)
     }
 
-    /// Returns the types of the two sides of a struct's field.
-    fn pair(&self, from: &TokenStream, to: &TokenStream, is_to_hub: bool) -> TokenStream {
+    /// Returns the types of the two sides of a struct's field. The hub's side is a pattern, as that
+    /// which takes the value: the compiler reports a missing field of both once.
+    fn pair(&self, hub: &Path, is_to_hub: bool) -> TokenStream {
         let place = at(self.ty.span());
-        let (own, hub) = (&self.member, self.hub());
-        let (a, b): (&dyn ToTokens, &dyn ToTokens) =
-            if is_to_hub { (own, &hub) } else { (&hub, own) };
-        let (a, b) = (a.to_token_stream(), b.to_token_stream());
+        let (member, name) = (&self.member, self.hub());
+        let own = quote_spanned!(place=> |__v: &Self| &__v.#member);
+        let hub = quote_spanned!(place=> |__v: &#hub| match __v { #hub { #name: __v, .. } => __v });
+        let (a, b) = if is_to_hub { (own, hub) } else { (hub, own) };
         let pair = pair(place, is_to_hub);
-        quote_spanned! {place=>
-            ::windlass::__private::convert::#pair(|__v: &#from| &__v.#a, |__v: &#to| &__v.#b)
-        }
+        quote_spanned!(place=> ::windlass::__private::convert::#pair(#a, #b))
     }
 
     /// Returns the value that the field has after a conversion from the hub.
@@ -147,7 +146,7 @@ fn struct_to_hub(hub: &Path, attrs: &TypeAttrs, fields: &[ConvertedField]) -> To
         quote!(#member: #variable)
     });
     let given = fields.iter().filter(|field| field.is_shared()).map(|field| {
-        let (name, pair) = (field.hub(), field.pair(&quote!(Self), &hub.to_token_stream(), true));
+        let (name, pair) = (field.hub(), field.pair(hub, true));
         let value = field.converted(field.attrs.to_hub.as_ref(), &pair);
         quote!(#name: #value,)
     });
@@ -161,7 +160,7 @@ fn struct_to_hub(hub: &Path, attrs: &TypeAttrs, fields: &[ConvertedField]) -> To
 fn struct_from_hub(hub: &Path, attrs: &TypeAttrs, fields: &[ConvertedField]) -> TokenStream {
     let taken = fields.iter().filter(|field| field.is_shared()).map(|field| {
         let (name, variable) = (field.hub(), field.variable());
-        quote!(#name: #variable,)
+        quote!(let #hub { #name: #variable, .. } = __hub;)
     });
     let given = fields.iter().map(|field| {
         let member = &field.member;
@@ -169,13 +168,13 @@ fn struct_from_hub(hub: &Path, attrs: &TypeAttrs, fields: &[ConvertedField]) -> 
             let value = field.filled();
             return quote!(#member: #value,);
         }
-        let pair = field.pair(&hub.to_token_stream(), &quote!(Self), false);
+        let pair = field.pair(hub, false);
         let value = field.converted(field.attrs.from_hub.as_ref(), &pair);
         quote!(#member: #value,)
     });
     let made = quote!(Self { #(#given)* });
     let value = quote!(__hub);
-    let taken = quote!(let #hub { #(#taken)* .. } = __hub;);
+    let taken = quote!(#(#taken)*);
     completed(attrs.from_hub.as_ref(), &value, &taken, &made)
 }
 

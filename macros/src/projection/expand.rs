@@ -2,8 +2,8 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Type;
 use syn::spanned::Spanned;
+use syn::{GenericArgument, PathArguments, Type};
 
 use super::model::{Absent, NodeMember, PathNode, ProjectionField, ProjectionModel};
 use super::names;
@@ -18,10 +18,13 @@ pub(super) fn all(model: &ProjectionModel) -> TokenStream {
     let walks = names::walks(model);
     let parts = [slots(model), walks, nodes, selected, serde_impls(model, root), resource(model)];
     let body: TokenStream = parts.into_iter().collect();
+    let p = private();
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, unused_qualifications)]
         const _: () = {
+            #[allow(unused_imports)]
+            use #p::ReadField as _;
             #body
         };
     }
@@ -337,7 +340,20 @@ fn read(model: &ProjectionModel, place: usize) -> TokenStream {
             ::core::result::Result::Ok(())
         });
     }
-    quote_spanned!(here=> #p::read_field(__map, #path, &mut self.0.#slot))
+    quote_spanned!(here=> #p::ProjectedSlot(&mut self.0.#slot).read_field(__map, #path))
+}
+
+/// Returns the type of a value that is there: an error about the value underlines it.
+fn value_type(ty: &Type, absent: Absent) -> &Type {
+    let Type::Path(path) = ty else { return ty };
+    let last = path.path.segments.last().filter(|_| absent == Absent::None);
+    match last.map(|segment| &segment.arguments) {
+        Some(PathArguments::AngleBracketed(arguments)) => match arguments.args.last() {
+            Some(GenericArgument::Type(inner)) => inner,
+            _ => ty,
+        },
+        _ => ty,
+    }
 }
 
 /// Generates the writer of a node.
@@ -362,7 +378,7 @@ fn writer(
         None => {
             let NodeMember::Field(place) = member else { return TokenStream::new() };
             let ProjectionField { ident, ty, absent, .. } = &model.fields[*place];
-            let here = at(ty.span());
+            let here = at(value_type(ty, *absent).span());
             let q = private_at(here);
             // Picked labels and annotations are written as part of the metadata.
             if ident == "metadata" && model.fields.iter().any(|field| field.pick.is_some()) {

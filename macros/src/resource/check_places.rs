@@ -271,8 +271,15 @@ fn json_path(path: &WithSpan<String>, example: &str, errors: &mut Errors) {
 fn indexes(model: &ResourceModel, errors: &mut Errors) {
     let mut taken: Vec<String> = Vec::new();
     for index in &model.indexes {
-        let name = index.plain_name().to_uppercase();
-        if taken.contains(&name) {
+        let name = index.constant();
+        if let Some(proposal) = index.proposal() {
+            let message = format!(
+                "an index is named in lower case, and its constant in capitals: write `{proposal}` for \
+                 `{}::{name}`",
+                model.ident
+            );
+            errors.at(index.name.span(), message);
+        } else if taken.contains(&name) {
             errors
                 .at(index.name.span(), format_args!("there is already an index `{}`", index.name));
         }

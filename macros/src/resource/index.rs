@@ -59,4 +59,48 @@ impl IndexAttr {
     pub(super) fn plain_name(&self) -> String {
         crate::path::plain(&self.name)
     }
+
+    /// Returns the name of the constant.
+    pub(super) fn constant(&self) -> String {
+        snake(&self.plain_name()).to_uppercase()
+    }
+
+    /// Returns the name that is meant by a name with capitals.
+    pub(super) fn proposal(&self) -> Option<String> {
+        let name = self.plain_name();
+        Some(snake(&name)).filter(|proposal| *proposal != name)
+    }
+}
+
+/// Returns a name in snake_case: `ByHost`, `byHost` and `BY_HOST` are `by_host`.
+fn snake(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (place, letter) in letters.iter().enumerate() {
+        let before = place.checked_sub(1).map(|before| letters[before]);
+        let is_first = letter.is_uppercase()
+            && before.is_some_and(|before| {
+                let ends_capitals = letters.get(place + 1).is_some_and(|next| next.is_lowercase());
+                before != '_' && (!before.is_uppercase() || ends_capitals)
+            });
+        if is_first {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake;
+
+    #[test]
+    fn a_name_with_capitals_is_meant_in_snake_case() {
+        for name in ["ByHost", "byHost", "BY_HOST", "by_host", "By_Host"] {
+            assert_eq!(snake(name), "by_host", "{name}");
+        }
+        assert_eq!(snake("ByHTTPPort"), "by_http_port");
+        assert_eq!(snake("byPort2"), "by_port2");
+    }
 }

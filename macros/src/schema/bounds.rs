@@ -1,4 +1,4 @@
-//! Bounds of numbers and sizes, as far as they are literals.
+//! Bounds of numbers and sizes, and examples, as far as they are literals.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -220,6 +220,63 @@ fn sizes(least: Option<Bound>, most: Option<Bound>, errors: &mut Errors) {
         let message = format!("no size lies between {} and {}", least.text, most.text);
         errors.at(most.place, message);
     }
+}
+
+/// Checks that the examples of a field are of its type.
+pub(super) fn examples(field: &SchemaField, errors: &mut Errors) {
+    if field.is_replaced() {
+        return;
+    }
+    for key in &field.remarks.attrs.keys {
+        if let KeyMeaning::Example(value) = &key.kind {
+            example(value, &field.ty, errors);
+        }
+    }
+}
+
+/// Checks a literal, or the literals in a list.
+fn example(value: &Expr, ty: &Type, errors: &mut Errors) {
+    let class = class(ty);
+    if let (Expr::Array(list), TypeClass::List) = (value, class) {
+        let item = element(ty);
+        list.elems
+            .iter()
+            .for_each(|value| item.into_iter().for_each(|ty| example(value, ty, errors)));
+        return;
+    }
+    let Some((found, fitting)) = class_of(value) else { return };
+    let text = value.to_token_stream().to_string().replace("- ", "-");
+    if class != TypeClass::Unknown && !fitting.contains(&class) {
+        let advice = match class {
+            TypeClass::List => format!(": write `[{text}]`"),
+            TypeClass::Text => String::from(": write a text in quotation marks"),
+            _ => String::new(),
+        };
+        let message = format!("the example is {found}, and this field is {}{advice}", class.name());
+        errors.add(syn::Error::new_spanned(value, message));
+    } else if let (Some((name, least, most)), Some(number)) = (integers(ty), whole(value))
+        && !(least..=most).contains(&number)
+    {
+        let message =
+            format!("`{name}` has the values {least} to {most}: the example is none of them");
+        errors.add(syn::Error::new_spanned(value, message));
+    }
+}
+
+/// Returns the name of a literal's class, and the classes of fields that it is a value of.
+fn class_of(value: &Expr) -> Option<(&'static str, &'static [TypeClass])> {
+    Some(match value {
+        Expr::Array(_) => ("a list", &[TypeClass::List]),
+        Expr::Lit(literal) => match literal.lit {
+            Lit::Str(_) | Lit::Char(_) => ("a text", &[TypeClass::Text]),
+            Lit::Bool(_) => ("a bool", &[TypeClass::Bool]),
+            Lit::Int(_) => ("a number", &[TypeClass::Integer, TypeClass::Number]),
+            Lit::Float(_) => ("a fraction", &[TypeClass::Number]),
+            _ => return None,
+        },
+        Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Neg(_)) => class_of(&unary.expr)?,
+        _ => return None,
+    })
 }
 
 /// The value of a literal without a fraction.

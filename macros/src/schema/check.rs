@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::bounds::bounds;
+use super::bounds::{bounds, examples};
 use super::class::{TypeClass, class, element, is_named, is_option, peeled};
 use super::extend;
 use super::key::{FieldCount, KeyMeaning, RulePath, SchemaKey};
@@ -248,6 +248,7 @@ fn of_field(field: &SchemaField, errors: &mut Errors) {
     contradictions(field, errors);
     extend::of_field(field, errors);
     bounds(field, errors);
+    examples(field, errors);
     conflicts(keys, errors);
 }
 

@@ -104,6 +104,18 @@ pub(super) fn element(ty: &Type) -> Option<&Type> {
     matches!(class(ty), TypeClass::List | TypeClass::Map).then(|| argument(peeled(ty))).flatten()
 }
 
+/// Returns the type of the keys of a map.
+pub(super) fn map_key(ty: &Type) -> Option<&Type> {
+    let (TypeClass::Map, Type::Path(path)) = (class(ty), ty) else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(key)) if arguments.args.len() > 1 => Some(key),
+        _ => None,
+    }
+}
+
 /// Returns the last type argument.
 pub(super) fn argument(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = ty else { return None };

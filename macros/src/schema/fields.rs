@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Generics, Lit, Member, Type};
 
-use super::class::{TypeClass, argument, class, element, is_option, is_scalar, peeled};
+use super::class::{TypeClass, argument, class, element, is_option, is_scalar, map_key, peeled};
 use super::key::{CelRule, FieldCount, KeyMeaning, RulePath, SchemaKey};
 use super::model::{ItemAttributes, SchemaField};
 use super::serde::Default;
@@ -146,7 +146,27 @@ pub(super) fn remarks(
     let doc = remarks.doc.as_ref().map(|doc| quote!(.doc(#doc)));
     let deprecated = remarks.deprecated.then(|| quote!(.keyword("deprecated", true)));
     let keys = remarks.attrs.keys.iter().map(|key| self::key(key, field, names));
-    quote!(#doc #deprecated #(#keys)*)
+    let maps = field.filter(|field| !field.is_replaced()).map(|field| map_keys(&field.ty));
+    quote!(#maps #doc #deprecated #(#keys)*)
+}
+
+/// The calls for the types of keys of maps that stand inside of options, lists and maps: the type
+/// of the field shows those of its own keys only.
+fn map_keys(ty: &Type) -> TokenStream {
+    let mut calls = TokenStream::new();
+    let (mut ty, mut steps) = (ty, Vec::new());
+    loop {
+        let is_own = steps.is_empty() && !is_option(ty);
+        ty = peeled(ty);
+        if let Some(key) = map_key(ty).filter(|key| !is_own && class(key) != TypeClass::Text) {
+            calls.extend(quote!(.map_keys::<#key>(&[#(#steps),*])));
+        }
+        steps.push(if class(ty) == TypeClass::Map { "additionalProperties" } else { "items" });
+        match element(ty) {
+            Some(below) => ty = below,
+            None => return calls,
+        }
+    }
 }
 
 /// The call for a key.

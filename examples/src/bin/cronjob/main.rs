@@ -202,7 +202,7 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use windlass::api::Patch;
-    use windlass::testing::{Exploration, TestCluster};
+    use windlass::testing::{CheckReport, Exploration, TestCluster, check};
 
     use super::*;
 
@@ -246,5 +246,22 @@ mod tests {
             world.eventually("it is suspended", is_patched).await;
         });
         assert!(report.findings().is_empty(), "{report}");
+    }
+
+    /// Whether the template of the Job, which is opaque, is the only place without checks.
+    fn only_the_job_is_unchecked(report: &CheckReport) -> bool {
+        matches!(report.unchecked(), [place] if place.starts_with(".spec.job: "))
+    }
+
+    #[tokio::test]
+    async fn serde_the_definition_and_an_api_server_agree() {
+        let report = check::<CronJob>().await;
+        assert!(only_the_job_is_unchecked(&report), "{report}");
+    }
+
+    #[tokio::test]
+    async fn serde_the_former_definition_and_an_api_server_agree() {
+        let report = check::<v1beta1::CronJob>().await;
+        assert!(only_the_job_is_unchecked(&report), "{report}");
     }
 }

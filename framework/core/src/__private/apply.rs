@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_configuration_belongs_to_the_kind_and_its_status() {
-        fn kind<A: ApplyObject<Object: Resource<Kind = Website>>>(_: A) {}
+        fn kind<K: Resource<Kind = Website>>(_: impl ApplyObject<K>) {}
         fn patch<P: StatusPatch<Website> + Serialize>(patch: P) -> Value {
             to_value(patch).unwrap()
         }

@@ -89,7 +89,7 @@ pub mod schema {
     pub const each: () = ();
     #[doc = "`embedded`: a whole Kubernetes object, or a list or map of them: the server checks `apiVersion`, `kind` and `metadata`"]
     pub const embedded: () = ();
-    #[doc = "`example = value`: remarks\n\n`example = value`: remarks"]
+    #[doc = "`example = value`: a remark: a literal that is no value of the field does not compile, and `crd()` warns of an example that the schema or a rule refuses\n\n`example = value`: remarks"]
     pub const example: () = ();
     #[doc = "`exclusive_max = 1`: `exclusiveMinimum`, `exclusiveMaximum`"]
     pub const exclusive_max: () = ();

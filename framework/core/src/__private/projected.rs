@@ -92,20 +92,50 @@ pub fn read_below<'de, A: MapAccess<'de>>(
     map.next_value_seed(MembersSeed(members))
 }
 
-/// Reads the value at `path`.
-///
-/// # Errors
-/// Those of the deserializer; a duplicate field.
-pub fn read_field<'de, A: MapAccess<'de>, T: ProjectedField>(
-    map: &mut A,
-    path: &'static str,
-    into: &mut Option<T>,
-) -> Result<(), A::Error> {
-    if into.is_some() {
-        return Err(A::Error::duplicate_field(path));
+/// The place of a value that is read.
+#[derive(Debug)]
+pub struct ProjectedSlot<'a, T>(pub &'a mut Option<T>);
+
+/// Reads a value of a type that has `Deserialize`. A missing one is reported where the value is
+/// written, and only there: the method of a slot is taken then.
+pub trait ReadField {
+    /// Reads the value at `path`.
+    ///
+    /// # Errors
+    /// Those of the deserializer; a duplicate field.
+    fn read_field<'de, A: MapAccess<'de>>(
+        self,
+        map: &mut A,
+        path: &'static str,
+    ) -> Result<(), A::Error>;
+}
+
+impl<T: DeserializeOwned> ReadField for ProjectedSlot<'_, T> {
+    fn read_field<'de, A: MapAccess<'de>>(
+        self,
+        map: &mut A,
+        path: &'static str,
+    ) -> Result<(), A::Error> {
+        if self.0.is_some() {
+            return Err(A::Error::duplicate_field(path));
+        }
+        *self.0 = Some(map.next_value()?);
+        Ok(())
     }
-    *into = Some(map.next_value()?);
-    Ok(())
+}
+
+impl<T> ProjectedSlot<'_, T> {
+    /// Never called: the type has no `Deserialize`.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn read_field<'de, A: MapAccess<'de>>(
+        &self,
+        _: &mut A,
+        path: &'static str,
+    ) -> Result<(), A::Error> {
+        Err(A::Error::custom(format_args!("the type of `{path}` has no `Deserialize`")))
+    }
 }
 
 /// The selected labels and annotations of a projection, which are read although the others are

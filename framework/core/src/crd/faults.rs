@@ -83,10 +83,16 @@ pub(crate) fn collect<R>(derive: impl FnOnce() -> R) -> (R, Vec<Diagnostic>) {
     (result, found.unwrap_or_default())
 }
 
-/// As [`collect`]; returns the texts.
+/// As [`collect`]; returns the texts, each once: the versions of a kind share most types.
 pub(super) fn collect_warnings<R>(derive: impl FnOnce() -> R) -> (R, Vec<String>) {
     let (result, found) = collect(derive);
-    (result, found.into_iter().map(|remark| remark.text).collect())
+    let mut texts: Vec<String> = Vec::new();
+    for remark in found {
+        if !texts.contains(&remark.text) {
+            texts.push(remark.text);
+        }
+    }
+    (result, texts)
 }
 
 /// Logs a warning, or hands it to [`collect`].
@@ -103,4 +109,19 @@ fn report_note(tried: &str, text: String) {
         Some(found) => found.push(Diagnostic { text, is_note: true }),
         None => tracing::debug!("{tried}: {text}"),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{collect_warnings, report_note, report_warning};
+
+    #[test]
+    fn a_remark_about_several_versions_is_returned_once() {
+        let ((), found) = collect_warnings(|| {
+            report_warning("derive v1", ".spec.a: unchecked".to_owned());
+            report_note("derive v1", ".spec.b: kept".to_owned());
+            report_warning("derive v1beta1", ".spec.a: unchecked".to_owned());
+        });
+        assert_eq!(found, [".spec.a: unchecked", ".spec.b: kept"]);
+    }
 }

@@ -189,6 +189,18 @@ impl<C: Can<verbs::Update, SubresourceOf<K, subresources::Status>>, K> CanUpdate
 )]
 pub trait Owns<K> {}
 
+/// `C` [`Owns`] the kind `K` of the object `A`. With the object's type in the bound, the compiler
+/// underlines the object.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not own `{K}`",
+    note = "add it to the controller: `#[controller(…, owns({K}))]`"
+)]
+#[doc(hidden)]
+pub trait OwnsObject<A, K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Owns<K>, A, K> OwnsObject<A, K> for C {}
+
 /// `C` has a cache of children of kind `K`, which `C` [`Owns`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not own `{K}`",

@@ -23,7 +23,7 @@ pub mod verbs;
 pub use grants::{
     Can, CanCache, CanCreate, CanDelete, CanDeleteCollection, CanEvict, CanGet, CanGetScale,
     CanList, CanPatch, CanPatchScale, CanPatchStatus, CanReadLog, CanRequestToken, CanUpdate,
-    CanUpdateStatus, Owns, OwnsCache,
+    CanUpdateStatus, Owns, OwnsCache, OwnsObject,
 };
 pub use rules::{Rule, event_rules, main_rules, merge, owned_rules, verb_name, watched_rules};
 pub use subresources::SubresourceOf;

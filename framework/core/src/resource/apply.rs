@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::FullObject;
 
-/// A value that can be applied as an object of a kind: the kind's own type, or its apply
+/// A value that can be applied as an object of kind `K`: the kind's own type, or its apply
 /// configuration.
 ///
 /// An apply owns every field that the applied object names. The kind's own type names all required
@@ -15,17 +15,29 @@ use super::FullObject;
 /// set. Implemented for every kind, and by `#[derive(CustomResource)]` for the configuration.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be applied as an object",
-    note = "apply a kind, such as `Deployment`, or an apply configuration, such as `WebsiteApply`"
+    label = "no object of a kind",
+    note = "apply a kind, such as `Deployment`, or an apply configuration, such as `WebsiteApply`",
+    note = "the object is passed by value, one per call: `child.clone()` instead of `&child`, \
+            `if let Some(child) = child {{ … }}` for an `Option`, a loop for a list"
 )]
-pub trait ApplyObject: Serialize + Send {
-    /// The kind of the applied object.
-    type Object: FullObject;
-}
+pub trait ApplyObject<K>: Serialize + Send {}
 
 #[diagnostic::do_not_recommend]
-impl<K: FullObject> ApplyObject for K {
-    type Object = K;
-}
+impl<K: FullObject> ApplyObject<K> for K {}
+
+/// The kind of no object.
+#[derive(Debug)]
+#[doc(hidden)]
+pub enum NoKind {}
+
+/// Implemented by no type.
+#[doc(hidden)]
+pub trait NoObject: Serialize + Send {}
+
+// With a single implementation that may be meant, the compiler would take a reference or an option
+// for a kind, and report the missing permission for it beside the message above.
+#[diagnostic::do_not_recommend]
+impl<A: NoObject> ApplyObject<NoKind> for A {}
 
 /// An intent that a client applies as an object of kind `K`: the kind's own type, its apply
 /// configuration, or JSON.
@@ -38,7 +50,8 @@ impl<K: FullObject> ApplyObject for K {
     message = "`{Self}` cannot be applied as a `{K}`",
     label = "no intent for a `{K}`",
     note = "apply the kind itself, its apply configuration, such as `WebsiteApply`, or `json!({{ … }})`",
-    note = "a type of your own is applied as `serde_json::to_value(…)?`"
+    note = "a type of your own is applied as `serde_json::to_value(…)?`, and an `Option` if it has an object: \
+            `if let Some(wanted) = &wanted {{ … }}`"
 )]
 pub trait ApplyIntent<K, Form>: Serialize {}
 

@@ -14,7 +14,7 @@ pub(super) fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
     let ResourceModel { ident, vis, .. } = model;
     let mut taken: Vec<Ident> = Vec::new();
     let constants = model.indexes.iter().filter_map(|index| {
-        let constant = Ident::new(&index.plain_name().to_uppercase(), index.name.span());
+        let constant = Ident::new(&index.constant(), index.name.span());
         // Reported by `check`; a second constant would only add an error of the compiler.
         if taken.contains(&constant) {
             return None;

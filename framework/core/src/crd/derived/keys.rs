@@ -1,11 +1,11 @@
 //! The keys of `#[schema(…)]`, written into a schema.
 
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::FieldSchema;
-use crate::crd::schema::{EACH, OWN_FORMAT, second_type, tighten};
+use crate::crd::schema::{EACH, OWN_FORMAT, mark_key_type, second_type, tighten, value_of_option};
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -80,6 +80,18 @@ pub trait Keys: Sized {
     fn list_map(self, keys: &[String]) -> Self {
         self.keyword("x-kubernetes-list-type", "map")
             .keyword("x-kubernetes-list-map-keys", keys.to_vec())
+    }
+
+    /// Marks the type of the keys of a map below these steps, in lists, maps and options.
+    #[must_use]
+    fn map_keys<K: JsonSchema>(mut self, steps: &[&str]) -> Self {
+        let mut node = value_of_option(self.node());
+        for step in steps {
+            let Some(Value::Object(below)) = node.get_mut(*step) else { return self };
+            node = value_of_option(below);
+        }
+        mark_key_type::<K>(node);
+        self
     }
 
     /// Replaces the schema, but not the documentation.

@@ -16,7 +16,7 @@ use super::erased::{self, Current};
 use super::kept;
 use super::merge::of_option;
 use crate::crd::kubernetes::KubernetesSchema;
-use crate::crd::schema::mark_keys;
+use crate::crd::schema::mark_key_type;
 
 /// The schema of a field's type, and whether serde lets the field be absent or null.
 #[derive(Clone, Copy, Debug)]
@@ -144,14 +144,6 @@ macro_rules! scalars {
 }
 scalars! { bool char String f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 }
 
-/// The beginning of schemars' name of a map with such keys. schemars calls addresses with ports
-/// `string`.
-fn map_by<K: JsonSchema>() -> String {
-    let ty = std::any::type_name::<K>();
-    let key = if ty.contains("SocketAddr") { "SocketAddr".into() } else { K::schema_id() };
-    format!("Map<{key}, ")
-}
-
 macro_rules! containers_of_std {
     ($([$($key:ident)?] [$($hash:ident)?] $name:ident: $absent:literal;)*) => { $(
         impl<$($key: JsonSchema,)? T: JsonSchema $(, $hash)?> Std for $name<$($key,)? T $(, $hash)?> {
@@ -161,7 +153,7 @@ macro_rules! containers_of_std {
                     #[allow(unused_mut)]
                     let mut schema =
                         erased::around::<T>(generator, $name::<$($key,)? Current $(, $hash)?>::json_schema);
-                    $(mark_keys(&mut schema, &map_by::<$key>());)?
+                    $(mark_key_type::<$key>(schema.ensure_object());)?
                     schema
                 };
         }

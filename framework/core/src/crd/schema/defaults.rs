@@ -21,13 +21,17 @@ pub(super) fn check(node: &SchemaObject, lower: &mut Lower<'_>) {
             ));
         }
     }
-    if let Some(example) = node.get("example")
-        && let Err((place, message)) = fits(example, node)
-    {
-        // No server reads the example; people copy it.
-        lower.warn(&format!(
-            "its example {example}{place} {message}; change the example or the rule"
-        ));
+    // No server reads the example; people copy it.
+    if let Some(example) = node.get("example") {
+        if let Err((place, message)) = fits(example, node) {
+            lower.warn(&format!(
+                "its example {example}{place} {message}; change the example or the rule"
+            ));
+        } else if let Some(message) = broken_rule(example, node) {
+            lower.warn(&format!(
+                "its example {example} breaks a rule of its own: {message}; change the example or the rule"
+            ));
+        }
     }
     super::lists::check(node, lower);
     if let Some(Value::Object(properties)) = node.get("properties") {
@@ -51,17 +55,17 @@ fn below(step: &str, schema: &Value, lower: &mut Lower<'_>) {
     }
 }
 
-/// The first rule that a default breaks.
-fn broken_rule(default: &Value, node: &SchemaObject) -> Option<String> {
+/// The first rule that a default or an example breaks.
+fn broken_rule(value: &Value, node: &SchemaObject) -> Option<String> {
     if !has_rules(node) {
         return None;
     }
-    let schema = json!({ "type": "object", "properties": { "default": node } });
+    let schema = json!({ "type": "object", "properties": { "value": node } });
     // A rule without a meaning is a separate error.
     if !check_definition(&schema).is_empty() {
         return None;
     }
-    let report = Validator::new(&schema).validate(&json!({ "default": default }), None);
+    let report = Validator::new(&schema).validate(&json!({ "value": value }), None);
     report.violations.first().map(|violation| violation.detail.clone())
 }
 

@@ -26,7 +26,7 @@ const REST: &str = "x-windlass-rest";
 
 /// Mark of a text that serde parses or a value that serde converts. The mark's value has the type
 /// of the result, and the conditions that the value fulfils in any case.
-const PARSED: &str = "x-windlass-parsed";
+pub(super) const PARSED: &str = "x-windlass-parsed";
 
 /// Mark of a kind inside of another; its value has the faults of the kind's definition and the
 /// remarks about it, at paths that begin at the kind.

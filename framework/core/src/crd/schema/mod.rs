@@ -8,6 +8,7 @@ mod graph;
 mod keywords;
 mod lists;
 mod lower;
+mod map_keys;
 mod marks;
 mod merge;
 mod names;
@@ -28,9 +29,9 @@ pub(super) use keywords::{EACH, OWN_FORMAT};
 
 use lower::Lower;
 pub(super) use lower::Mark;
+pub(in crate::crd) use map_keys::{mark_key_type, mark_keys, value_of_option};
 pub(crate) use marks::INSIDE;
 pub(in crate::crd) use marks::parsed;
-pub(in crate::crd) use names::mark_keys;
 pub(crate) use node::STRUCTURAL;
 pub(super) use node::{second_type, tighten};
 

@@ -1,32 +1,11 @@
 //! Names of fields: those that serde treats in another way than an API server.
 
-use schemars::Schema;
 use serde_json::Value;
 
 use super::contracts::{LEFT_OUT, UNWRITTEN, WRITTEN};
 use super::lower::Lower;
+use super::map_keys::{KEYS, dropped};
 use super::node::SchemaObject;
-
-/// Mark of a map whose keys serde checks by their type; the mark's value says how.
-const KEYS: &str = "x-windlass-keys";
-
-/// Marks the schema of a map whose keys have a type that no keyword of schemas expresses: truth
-/// values, single characters or addresses. The `id` is schemars' name of the type, which contains
-/// the names of the type's parts, so that maps inside of other containers are found too.
-pub(in crate::crd) fn mark_keys(schema: &mut Schema, id: &str) {
-    let keys = if id.contains("Map<boolean, ") {
-        "`true` and `false`"
-    } else if id.contains("Map<char, ") {
-        "single characters"
-    } else if ["Map<ip, ", "Map<ipv4, ", "Map<ipv6, "].iter().any(|map| id.contains(map)) {
-        "IP addresses"
-    } else if id.contains("Map<SocketAddr") {
-        "addresses with ports"
-    } else {
-        return;
-    };
-    schema.insert(KEYS.to_owned(), keys.into());
-}
 
 impl Lower<'_> {
     /// Warns of names that serde writes and reads differently.
@@ -56,8 +35,8 @@ impl Lower<'_> {
 
     /// Warns of names that serde checks and the API server does not.
     pub(super) fn names(&mut self, raw: &SchemaObject, named: &SchemaObject) {
-        if let Some(Value::String(keys)) = raw.get(KEYS) {
-            self.warn(&format!("an API server does not check that the keys of a map are {keys}"));
+        if raw.contains_key(KEYS) {
+            return;
         }
         if let Some(Value::Object(patterns)) = raw.get("patternProperties")
             && let Some(pattern) = patterns.keys().next()
@@ -78,10 +57,7 @@ impl Lower<'_> {
             });
         if is_map {
             let known: Vec<&str> = named.keys().map(String::as_str).collect();
-            self.warn(&format!(
-                "an API server drops keys other than {} from the map, where serde refuses them",
-                known.join(", ")
-            ));
+            self.warn(&dropped(&known));
         }
     }
 }

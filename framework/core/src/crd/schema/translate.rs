@@ -88,6 +88,7 @@ impl Lower<'_> {
         self.properties(raw, &mut node);
         self.items(raw, &mut node);
         self.combinations(raw, &mut node);
+        self.map_keys(raw, &mut node);
         match raw.get("default") {
             // Only an `Option` writes null, whatever describes the type.
             Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),

@@ -15,7 +15,7 @@ use crate::owner::{OWNER, OWNER_UID, OwnerMark, child_namespace, marked_index};
 use windlass_cache::store::Cached;
 use windlass_client::api::{Api, ApiFuture, Propagation};
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::rbac::Owns;
+use windlass_core::rbac::{Owns, OwnsObject};
 use windlass_core::resource::{ApplyObject, FullObject, ObjectKey, Resource, ResourceExt};
 
 impl<C: Reconciler> Context<C> {
@@ -66,17 +66,20 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Dropping the future cancels the request; the request may have been executed, and is harmless
     /// when repeated.
-    pub fn apply_owned<A: ApplyObject>(&self, child: A) -> ApplyOwned<'_, C, A::Object>
+    pub fn apply_owned<A: ApplyObject<K>, K: FullObject>(&self, child: A) -> ApplyOwned<'_, C, K>
     where
-        C: Owns<A::Object>,
+        C: OwnsObject<A, K>,
     {
         self.apply_child(child)
     }
 
     /// As [`apply_owned`](Self::apply_owned), for a graph, whose wiring has the permissions.
-    pub(crate) fn apply_child<A: ApplyObject>(&self, child: A) -> ApplyOwned<'_, C, A::Object> {
+    pub(crate) fn apply_child<K: FullObject>(
+        &self,
+        child: impl ApplyObject<K>,
+    ) -> ApplyOwned<'_, C, K> {
         let child = serde_json::to_value(&child).map_err(|error| {
-            let kind = A::Object::static_info().map_or("child".into(), |info| info.kind);
+            let kind = K::static_info().map_or("child".into(), |info| info.kind);
             Error::usage(format!("cannot turn a {kind} into JSON to apply it")).because(error)
         });
         ApplyOwned::new(self, child)

@@ -372,14 +372,17 @@ struct Exemplary {
     good: String,
     #[schema(pattern = "^[a-z]+$", example = "Home")]
     bad: Option<String>,
+    #[schema(rule("self != 'home'", message = "not home"), example = "home")]
+    ruled: String,
 }
 
 #[test]
 fn an_example_that_its_own_schema_refuses_is_warned_of() {
     let found = crate::crd::structural_schema::<Exemplary>().unwrap();
-    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
-    let warning = &found.warnings[0];
-    assert!(warning.starts_with(".bad: its example \"Home\" "), "{warning}");
+    let [refused, ruled] = found.warnings.as_slice() else { panic!("{:?}", found.warnings) };
+    assert!(refused.starts_with(".bad: its example \"Home\" "), "{refused}");
+    let expected = ".ruled: its example \"home\" breaks a rule of its own: not home; change the example or the rule";
+    assert_eq!(ruled, expected);
 }
 
 #[derive(Serialize, Deserialize, Schema)]

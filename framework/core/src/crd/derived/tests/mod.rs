@@ -10,6 +10,7 @@ mod items;
 mod kept;
 mod keys;
 mod kubernetes;
+mod map_keys;
 mod newtypes;
 mod options;
 mod root;

@@ -174,9 +174,11 @@ fn keys_of_maps_that_only_serde_checks_are_warned_of() {
     assert_eq!(
         found.warnings,
         [
-            ".flags: an API server does not check that the keys of a map are `true` and `false`",
-            ".letters: an API server does not check that the keys of a map are single characters",
-            ".nested.*: an API server does not check that the keys of a map are `true` and `false`",
+            ".flags: an API server does not check that the keys of a map are `true` or `false`; a rule checks the keys of a map \
+             with a bound: `#[schema(properties(max = 100))]`",
+            ".letters: an API server does not check that the keys of a map are single characters; a rule checks the keys of a \
+             map with a bound: `#[schema(properties(max = 100))]`",
+            ".nested.*.[]: an API server does not check that the keys of a map are `true` or `false`",
         ]
     );
     assert!(!found.schema.to_string().contains("x-windlass"), "{}", found.schema);

@@ -1,0 +1,286 @@
+//! Keys of maps: serde reads them as values of the type of the keys, an API server as texts.
+
+// DESIGN.md, 291: The keys of a map with a bound are checked by a rule
+
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+use windlass_cel::rules::check_definition;
+
+use super::lower::Lower;
+use super::marks::PARSED;
+use super::node::{RULES, SchemaObject, append};
+
+/// Mark of a map whose keys serde checks; its value has the words of messages, and the condition of
+/// a `key` in CEL if there is one.
+pub(super) const KEYS: &str = "x-windlass-keys";
+
+/// Marks the schema of a map with keys of type `K`.
+pub(in crate::crd) fn mark_key_type<K: JsonSchema>(map: &mut SchemaObject) {
+    match mark_of::<K>() {
+        Some(mark) => map.insert(KEYS.to_owned(), mark),
+        None => map.remove(KEYS),
+    };
+}
+
+/// Marks the schema of a map by schemars' name of a type, which contains the names of the type's
+/// parts: so maps in the containers of other crates are found, too.
+pub(in crate::crd) fn mark_keys(schema: &mut schemars::Schema, id: &str) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    for (others, (at, _)) in id.match_indices(MAP).enumerate() {
+        let arguments = &id[at + MAP.len()..];
+        // A map by texts has the name of the values alone.
+        let end = arguments.find([',', '<', '>']).unwrap_or_default();
+        let key = &arguments[..end];
+        if !arguments[end..].starts_with(',') {
+            continue;
+        }
+        let mark = match key {
+            "boolean" => mark_of::<bool>(),
+            "char" => mark_of::<char>(),
+            "ip" | "ipv4" | "ipv6" => Some(json!({ "words": "IP addresses" })),
+            _ => key.rsplit_once("::").map(|(_, name)| values_of(name)),
+        };
+        if let Some(mark) = mark {
+            map_below(schema, others).entry(KEYS).or_insert(mark);
+        }
+    }
+}
+
+/// The beginning of schemars' name of a map.
+const MAP: &str = "Map<";
+
+/// The mark for keys of a type of which no more than the name is known.
+fn values_of(name: &str) -> Value {
+    json!({ "words": format!("values of `{name}`") })
+}
+
+/// The schema of a map in lists, options and so many other maps.
+fn map_below(node: &mut SchemaObject, others: usize) -> &mut SchemaObject {
+    let node = value_of_option(node);
+    let (step, others) = match (node.get("items"), node.get("additionalProperties"), others) {
+        (Some(Value::Object(_)), ..) => ("items", others),
+        (_, Some(Value::Object(_)), 1..) => ("additionalProperties", others - 1),
+        _ => return node,
+    };
+    match &mut node[step] {
+        Value::Object(below) => map_below(below, others),
+        _ => unreachable!("the step leads to an object"),
+    }
+}
+
+/// The schema of the value in an option, in schemars' spelling.
+pub(in crate::crd) fn value_of_option(node: &mut SchemaObject) -> &mut SchemaObject {
+    let is_null = |branch: &Value| branch["type"] == "null";
+    let branches = node.get("anyOf").and_then(Value::as_array).map(Vec::as_slice);
+    let place = match branches {
+        Some([value, null]) if value.is_object() && is_null(null) => 0,
+        Some([null, value]) if value.is_object() && is_null(null) => 1,
+        _ => return node,
+    };
+    match &mut node["anyOf"][place] {
+        Value::Object(value) => value,
+        _ => unreachable!("the branch is an object"),
+    }
+}
+
+/// Returns the mark for keys of type `K`; `None` if serde reads every text.
+fn mark_of<K: JsonSchema>() -> Option<Value> {
+    let name = std::any::type_name::<K>();
+    let sockets = [
+        std::any::type_name::<SocketAddr>(),
+        std::any::type_name::<SocketAddrV4>(),
+        std::any::type_name::<SocketAddrV6>(),
+    ];
+    // schemars calls them `string`, as it calls texts.
+    if sockets.contains(&name) {
+        return Some(json!({ "words": "addresses with ports" }));
+    }
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+    });
+    let schema = K::json_schema(&mut settings.into_generator()).to_value();
+    let name = K::schema_name();
+    match schema.as_object().map_or(ReadableKeys::Other, of_schema) {
+        ReadableKeys::Any => None,
+        ReadableKeys::Listed(names) => Some(json!({ "listed": names })),
+        ReadableKeys::Checked(words, condition) => {
+            Some(json!({ "words": words, "condition": condition }))
+        }
+        ReadableKeys::Unchecked(words) => Some(json!({ "words": words })),
+        ReadableKeys::Other => Some(values_of(&name)),
+    }
+}
+
+/// The texts that serde reads as keys.
+enum ReadableKeys {
+    Any,
+    /// Names of variants without remarks, which schemars lists as fields.
+    Listed(Vec<String>),
+    /// Words for those that it reads, and their condition in CEL.
+    Checked(String, String),
+    /// Words for those that it reads.
+    Unchecked(String),
+    /// Those that no schema describes.
+    Other,
+}
+
+/// Reads the schema of the keys' type.
+fn of_schema(key: &SchemaObject) -> ReadableKeys {
+    if let Some(names) = key.get("oneOf").and_then(Value::as_array) {
+        // Variants with remarks.
+        let names: Option<Vec<Vec<String>>> = names.iter().map(names_of).collect();
+        return names.map_or(ReadableKeys::Other, |names| one_of(&names.concat()));
+    }
+    let kind = match key.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().find(|kind| **kind != "null"),
+        kind => kind,
+    };
+    match kind.and_then(Value::as_str) {
+        Some("boolean") => {
+            ReadableKeys::Checked("`true` or `false`".into(), "key in ['true', 'false']".into())
+        }
+        Some("integer") => match key.get("enum").and_then(Value::as_array) {
+            Some(numbers) => one_of(&numbers.iter().map(Value::to_string).collect::<Vec<_>>()),
+            None => numbers(key),
+        },
+        Some("string") => match names_of(&Value::Object(key.clone())) {
+            Some(names) => ReadableKeys::Listed(names),
+            None => texts(key),
+        },
+        _ => ReadableKeys::Other,
+    }
+}
+
+/// Returns the names that the schema of a unit variant, or of several, lists.
+fn names_of(schema: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    match (&schema["const"], &schema["enum"]) {
+        (Value::String(name), _) => Some(vec![name.clone()]),
+        (_, Value::Array(names)) => names.iter().map(text).collect(),
+        _ => None,
+    }
+}
+
+/// Keys that are one of these.
+fn one_of(names: &[String]) -> ReadableKeys {
+    let quoted: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    ReadableKeys::Checked(names.join(", "), format!("key in [{}]", quoted.join(", ")))
+}
+
+/// Keys that are whole numbers, within the bounds of their type.
+fn numbers(key: &SchemaObject) -> ReadableKeys {
+    let (least, most): (i128, i128) = match key.get("format").and_then(Value::as_str) {
+        Some("int8") => (i8::MIN.into(), i8::MAX.into()),
+        Some("int16") => (i16::MIN.into(), i16::MAX.into()),
+        Some("int32") => (i32::MIN.into(), i32::MAX.into()),
+        Some("uint8") => (0, u8::MAX.into()),
+        Some("uint16") => (0, u16::MAX.into()),
+        Some("uint32") => (0, u32::MAX.into()),
+        Some("uint64" | "uint") => (0, u64::MAX.into()),
+        Some("int64" | "int") => (i64::MIN.into(), i64::MAX.into()),
+        _ => return ReadableKeys::Other,
+    };
+    let bound = |name: &str| key.get(name).and_then(Value::as_i64).map(i128::from);
+    let least = bound("minimum").map_or(least, |bound| bound.max(least));
+    let most = bound("maximum").map_or(most, |bound| bound.min(most));
+    let words = format!("whole numbers from {least} to {most}");
+    let digits = if least < 0 { "^(0|-?[1-9][0-9]*)$" } else { "^(0|[1-9][0-9]*)$" };
+    // A conversion of more digits than the type has is an error, and refuses the key.
+    let (read, end) = if most > i64::MAX.into() { ("uint", "u") } else { ("int", "") };
+    let mut condition = format!("key.matches('{digits}') && {read}(key) <= {most}{end}");
+    if least != 0 {
+        condition.push_str(&format!(" && {read}(key) >= {least}{end}"));
+    }
+    ReadableKeys::Checked(words, condition)
+}
+
+/// Keys that are texts with conditions.
+fn texts(key: &SchemaObject) -> ReadableKeys {
+    let text = |name: &str| key.get(name).and_then(Value::as_str);
+    let length = |name: &str| key.get(name).and_then(Value::as_u64);
+    let (mut words, mut conditions) = (Vec::new(), Vec::new());
+    match (length("minLength"), length("maxLength")) {
+        (Some(1), Some(1)) => {
+            words.push("single characters".to_owned());
+            conditions.push("size(key) == 1".to_owned());
+        }
+        (least, most) => {
+            if let Some(least) = least {
+                words.push(format!("texts of at least {least} characters"));
+                conditions.push(format!("size(key) >= {least}"));
+            }
+            if let Some(most) = most {
+                words.push(format!("texts of at most {most} characters"));
+                conditions.push(format!("size(key) <= {most}"));
+            }
+        }
+    }
+    if let Some(pattern) = text("pattern") {
+        words.push(format!("texts that match {pattern}"));
+        conditions.push(format!("key.matches({})", quoted(pattern)));
+    }
+    let has_other = key.contains_key(PARSED)
+        || ["not", "allOf", "anyOf", RULES].iter().any(|keyword| key.contains_key(*keyword));
+    match text("format") {
+        Some("ip" | "ipv4" | "ipv6") => return ReadableKeys::Unchecked("IP addresses".to_owned()),
+        Some(_) => return ReadableKeys::Other,
+        None if has_other => return ReadableKeys::Other,
+        None if conditions.is_empty() => return ReadableKeys::Any,
+        None => {}
+    }
+    ReadableKeys::Checked(words.join(" and "), conditions.join(" && "))
+}
+
+/// Returns a text as a literal of CEL.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n"))
+}
+
+impl Lower<'_> {
+    /// Checks the keys of a map by a rule, or warns that they are not checked.
+    ///
+    /// A rule needs a bound on the number of keys: its cost is estimated for the largest map. Below
+    /// a list or a map the costs multiply.
+    pub(super) fn map_keys(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
+        let Some(mark) = raw.get(KEYS) else { return };
+        if let Some(names) = mark["listed"].as_array() {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            self.warn(&dropped(&names));
+            return;
+        }
+        let words = mark["words"].as_str().unwrap_or_default();
+        let mut text = format!("an API server does not check that the keys of a map are {words}");
+        let is_alone = !self.path().iter().any(|step| step == "[]" || step == "*");
+        if let Some(condition) = mark["condition"].as_str().filter(|_| is_alone) {
+            let rule = json!([{
+                "rule": format!("self.all(key, {condition})"),
+                "message": format!("the keys of the map must be {words}"),
+            }]);
+            if !node.contains_key("maxProperties") {
+                text.push_str("; a rule checks the keys of a map with a bound: `#[schema(properties(max = 100))]`");
+            } else if is_affordable(node, &rule) {
+                append(node.entry(RULES).or_insert_with(|| json!([])), rule);
+                return;
+            }
+        }
+        self.warn(&text);
+    }
+}
+
+/// The text about keys that are listed as fields.
+pub(super) fn dropped(known: &[&str]) -> String {
+    format!(
+        "an API server drops keys other than {} from the map, where serde refuses them",
+        known.join(", ")
+    )
+}
+
+/// Whether an API server takes a rule, whose cost it estimates.
+fn is_affordable(node: &SchemaObject, rule: &Value) -> bool {
+    let mut node = node.clone();
+    node.insert(RULES.to_owned(), rule.clone());
+    check_definition(&json!({ "type": "object", "properties": { "map": node } })).is_empty()
+}
