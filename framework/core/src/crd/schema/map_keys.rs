@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use windlass_cel::rules::check_definition;
 
 use super::lower::Lower;
-use super::marks::PARSED;
+use super::marks::{ALIASES, PARSED, REST};
 use super::node::{RULES, SchemaObject, append};
 
 /// Mark of a map whose keys serde checks; its value has the words of messages, and the condition of
@@ -131,8 +131,14 @@ enum ReadableKeys {
 fn of_schema(key: &SchemaObject) -> ReadableKeys {
     if let Some(names) = key.get("oneOf").and_then(Value::as_array) {
         // Variants with remarks.
+        if key.contains_key(REST) {
+            return ReadableKeys::Any;
+        }
+        let aliases = key.get(ALIASES).and_then(Value::as_array).into_iter().flatten();
+        let aliases: Vec<String> = aliases.filter_map(Value::as_str).map(str::to_owned).collect();
         let names: Option<Vec<Vec<String>>> = names.iter().map(names_of).collect();
-        return names.map_or(ReadableKeys::Other, |names| one_of(&names.concat()));
+        let names = names.map(|names| [names.concat(), aliases].concat());
+        return names.map_or(ReadableKeys::Other, |names| one_of(&names));
     }
     let kind = match key.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().find(|kind| **kind != "null"),

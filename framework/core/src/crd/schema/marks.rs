@@ -19,10 +19,10 @@ const COLUMN: &str = "x-windlass-column";
 const SELECTABLE: &str = "x-windlass-selectable";
 
 /// Mark of further names that serde reads: `#[serde(alias = "…")]`.
-const ALIASES: &str = "x-windlass-aliases";
+pub(super) const ALIASES: &str = "x-windlass-aliases";
 
 /// Mark of a variant that serde reads for every other name: `#[serde(other)]`.
-const REST: &str = "x-windlass-rest";
+pub(super) const REST: &str = "x-windlass-rest";
 
 /// Mark of a text that serde parses or a value that serde converts. The mark's value has the type
 /// of the result, and the conditions that the value fulfils in any case.

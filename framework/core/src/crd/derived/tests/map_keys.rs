@@ -85,8 +85,28 @@ fn keys_that_no_rule_checks_are_named_in_a_warning_with_their_place() {
     assert!(!found.schema.to_string().contains("x-windlass"), "{:#}", found.schema);
 }
 
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    #[serde(alias = "port")]
+    Left,
+    /// Starboard.
+    Right,
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+enum Open {
+    /// A name that is known.
+    Known,
+    #[serde(other)]
+    Unknown,
+}
+
 #[derive(Serialize, Deserialize, Schema)]
 struct Bounded {
+    #[schema(properties(max = 100))]
+    open: Option<BTreeMap<Open, String>>,
+    #[schema(properties(max = 100))]
+    sides: Option<BTreeMap<Side, String>>,
     #[schema(properties(max = 100))]
     flags: Option<BTreeMap<bool, String>>,
     #[schema(properties(max = 100))]
@@ -147,6 +167,10 @@ fn keys_of_a_map_with_a_bound_are_checked_by_a_rule_as_serde_checks_them() {
         "Coast",
         "coast",
         "Inland",
+        "Left",
+        "port",
+        "Right",
+        "Known",
     ];
     for field in found.schema["properties"].as_object().unwrap().keys() {
         let mut kept = 0;
