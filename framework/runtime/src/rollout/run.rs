@@ -209,10 +209,17 @@ where
         self.names.iter().map(of).collect()
     }
 
+    /// The deadline while a revision is on probation: until all children were ready in it. A child
+    /// that joins a complete revision later, or is made again, says nothing about the revision, and
+    /// a rollback would take it from the others.
+    fn deadline(&self, revision: &Revision) -> Option<Duration> {
+        self.settings.deadline.filter(|_| revision.time(READY_AT).is_none())
+    }
+
     /// The reason to roll the newest revision back, if there is one. A child that was ready in the
     /// revision, and stops being so, says nothing about it.
     fn too_late(&self, newest: &Revision, children: &[RolloutChild]) -> Option<String> {
-        let deadline = self.settings.deadline?;
+        let deadline = self.deadline(newest)?;
         let late = children
             .iter()
             .zip(self.names)
@@ -234,7 +241,7 @@ where
     /// The time until the first deadline of a child; of one that gets the revision now, the whole
     /// deadline.
     fn deadline_in(&self, view: &RolloutView<'_, C>) -> Option<Duration> {
-        let deadline = self.settings.deadline.filter(|_| view.rolled_back.is_none())?;
+        let deadline = self.deadline(&view.target).filter(|_| view.rolled_back.is_none())?;
         let waited = |child: &RolloutChild| self.waited(&view.target, child);
         let longest = view.children.iter().filter_map(waited).max().unwrap_or_default();
         Some(deadline.saturating_sub(longest))

@@ -81,7 +81,8 @@ macro_rules! rollout_settings {
         ///
         /// All children go back to the last revision in which all of them were ready; without one
         /// the change stops until all children that have it are ready. A child that was ready in
-        /// the revision, and a refused apply, count for nothing here. Reported by an Event
+        /// the revision, one that is made after all were ready, and a refused apply, count for
+        /// nothing here. Reported by an Event
         /// `RolledBack`. The same state is not tried again; see
         /// [`ROLLED_BACK`](crate::rollout::ROLLED_BACK).
         pub fn deadline(mut self, deadline: std::time::Duration) -> Self {

@@ -67,9 +67,9 @@ pub struct Failure {
     pub(crate) retry: Retry,
     /// Attempted operations, innermost first.
     tried: Vec<Cow<'static, str>>,
-    /// The texts of the other failures of a group of steps that ran at the same time: this failure
-    /// represents the group, and the text names all.
-    beside: Vec<String>,
+    /// The other failures of a group of steps that ran at the same time: this failure represents the
+    /// group, and the text names all.
+    beside: Vec<Self>,
     /// Whether the retries are used up. Set by the worker, which counts them.
     pub(in crate::controller) gave_up: bool,
     /// Wait of a reconcile in which nothing failed. The wait's text is the error's.
@@ -210,12 +210,14 @@ impl Failure {
             let unnoted = std::mem::replace(error, Error::new(ErrorKind::Forbidden, ""));
             *error = unnoted.note(&note);
         }
+        let beside = self.beside.into_iter();
+        self.beside = beside.map(|other| other.naming_missing_grant(declared)).collect();
         self
     }
 
     /// Adds another failure of the same time, whose text follows.
-    pub(in crate::controller) fn and(mut self, other: &Self) -> Self {
-        self.beside.push(other.to_string());
+    pub(in crate::controller) fn and(mut self, other: Self) -> Self {
+        self.beside.push(other);
         self
     }
 
@@ -383,6 +385,20 @@ mod tests {
         ] {
             let text = text(name, kind, grant);
             assert!(!text.contains(old) && text.contains(&format!("can({grant})")), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_of_several_refused_requests_names_its_grant() {
+        let refused = |grant: &str| {
+            let status = r#"{"code": 403, "reason": "Forbidden"}"#;
+            let error = Error::from_status("write", serde_json::from_str(status).unwrap());
+            Failure::from(error.with_missing_grant(grant))
+        };
+        let all = refused("patch Secret").and(refused("delete ConfigMap"));
+        let text = all.naming_missing_grant(&[]).to_string();
+        for grant in ["`can(patch Secret)`", "`can(delete ConfigMap)`"] {
+            assert!(text.contains(grant), "{text}");
         }
     }
 

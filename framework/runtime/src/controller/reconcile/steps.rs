@@ -337,7 +337,7 @@ pub(crate) fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
     };
     let (at, _) = failures.iter().enumerate().min_by_key(|(_, failure)| order(failure))?;
     let failure = failures.remove(at);
-    Some(failures.iter().fold(failure, Failure::and))
+    Some(failures.into_iter().fold(failure, Failure::and))
 }
 
 /// Runs futures at the same time, each to completion.

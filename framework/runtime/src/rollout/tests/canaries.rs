@@ -166,3 +166,37 @@ async fn a_return_to_the_revision_before_is_not_late_because_its_children_are_ol
     world.roll_out().await;
     assert_eq!(world.images().await, "2 2 2");
 }
+
+/// Starts a fleet of two whose second image has been complete for an hour.
+async fn complete_at_image_2() -> World {
+    let mut world =
+        World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
+    world.make_all_ready().await;
+    world.set_image("2").await;
+    world.roll_out().await;
+    tokio::time::sleep(3600 * SECOND).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_child_that_is_late_takes_no_complete_revision_back() {
+    let world = complete_at_image_2().await;
+    world.patch(json!({ "spec": { "count": 3 } })).await;
+    tokio::time::sleep(600 * SECOND).await;
+    assert_eq!(world.images().await, "2 2 2?");
+    assert_eq!(world.status().phase, RolloutPhase::Progressing);
+    // Another state is on probation again.
+    world.set_image("3").await;
+    assert_eq!(world.images().await, "2 2 3?");
+    tokio::time::sleep(600 * SECOND).await;
+    assert_eq!(world.images().await, "2 2 2?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_made_again_and_is_late_takes_no_complete_revision_back() {
+    let world = complete_at_image_2().await;
+    world.api::<ConfigMap>().delete("a-1").await.unwrap();
+    tokio::time::sleep(600 * SECOND).await;
+    assert_eq!(world.images().await, "2 2?");
+    assert_eq!(world.status().phase, RolloutPhase::Progressing);
+}

@@ -56,7 +56,7 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
             (_, Some(_)) => Err(refused.note(
                 "it belongs to an earlier object of the same name, and garbage collection deletes it soon",
             )),
-            (_, None) if self.was_ours(&live) => Err(self.taken(&self.released())),
+            (_, None) if self.was_ours(&live) => Err(self.taken(&self.released(&live))),
             (Some(_), None) => Err(self.taken(
                 "an object of this name exists and may not be adopted; choose another name, delete \
                  it, or mark it as one that may be adopted",
@@ -76,9 +76,15 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
     }
 
     /// The reason to refuse a former child, with the request that makes it a child again.
-    fn released(&self) -> String {
+    fn released(&self, live: &K) -> String {
         let metadata = match &self.owner {
-            Ownership::Reference(owner) => json!({ "ownerReferences": [owner] }),
+            Ownership::Reference(owner) => {
+                // A merge patch replaces the list: owners that do not control the object stay.
+                let others = live.metadata().owner_references.iter().flatten();
+                let owners: Vec<_> =
+                    others.filter(|other| other.uid != owner.uid).chain([owner]).collect();
+                json!({ "ownerReferences": owners })
+            }
             Ownership::Mark(mark) => {
                 json!({ "labels": { OWNER_UID: mark.uid }, "annotations": { OWNER: mark.text } })
             }
