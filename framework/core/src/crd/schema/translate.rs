@@ -78,6 +78,7 @@ impl Lower<'_> {
         if raw.keys().all(|key| is_remark(key)) {
             node = any();
             copy(raw, &mut node);
+            Self::default(raw, &mut node);
             return node;
         }
         copy(raw, &mut node);
@@ -87,12 +88,7 @@ impl Lower<'_> {
         self.properties(raw, &mut node);
         self.items(raw, &mut node);
         self.combinations(raw, &mut node);
-        match raw.get("default") {
-            // Only an `Option` writes null, whatever describes the type.
-            Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),
-            Some(default) => drop(node.insert("default".to_owned(), default.clone())),
-            None => {}
-        }
+        Self::default(raw, &mut node);
         let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
         let is_closed = closed("additionalProperties") || closed("unevaluatedProperties");
         if is_closed || is_std_duration(raw) {
@@ -106,6 +102,16 @@ impl Lower<'_> {
         }
         self.unsupported(raw, &mut node);
         node
+    }
+
+    /// Translates `default`.
+    fn default(raw: &Node, node: &mut Node) {
+        match raw.get("default") {
+            // Only an `Option` writes null, whatever describes the type.
+            Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),
+            Some(default) => drop(node.insert("default".to_owned(), default.clone())),
+            None => {}
+        }
     }
 
     /// Translates `type`: a single type, `nullable` for null, and int-or-string.

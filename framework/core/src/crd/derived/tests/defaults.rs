@@ -1,0 +1,133 @@
+//! Defaults that an API server fills in, and what serde makes of them.
+
+#![allow(dead_code)]
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use windlass_apiserver::crd_schema::Schema as Compiled;
+use windlass_macros::Schema;
+
+use super::definition;
+use crate::crd::structural_schema;
+
+fn warnings<T: schemars::JsonSchema>() -> Vec<String> {
+    structural_schema::<T>().unwrap().warnings
+}
+
+/// The value as an API server stores it.
+fn stored<T: schemars::JsonSchema>(mut value: Value) -> Value {
+    let schema = structural_schema::<T>().unwrap().schema;
+    let faults = windlass_apiserver::crd_schema::check_crd(&definition(&schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
+    Compiled::compile(&schema).default(&mut value);
+    value
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfAnyValue {
+    #[schema(default = json!({ "a": 1 }))]
+    any: Value,
+    #[schema(default = json!("x"))]
+    option: Option<Value>,
+    #[schema(opaque, default = Part { n: 1 })]
+    opaque: Part,
+}
+
+#[derive(Debug, Serialize, Deserialize, Schema)]
+struct Part {
+    n: i32,
+}
+
+#[test]
+fn the_default_of_any_value_is_in_the_schema() {
+    let filled = stored::<OfAnyValue>(json!({}));
+    assert_eq!(filled, json!({ "any": { "a": 1 }, "option": "x", "opaque": { "n": 1 } }));
+    serde_json::from_value::<OfAnyValue>(filled).unwrap();
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct List {
+    first: Chain,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+enum Chain {
+    End,
+    Next(Box<Link>),
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Link {
+    #[schema(default = Chain::End)]
+    next: Chain,
+}
+
+#[test]
+fn a_default_stays_where_a_type_that_contains_itself_is_cut() {
+    let filled = stored::<List>(json!({ "first": { "Next": {} } }));
+    assert_eq!(filled, json!({ "first": { "Next": { "next": "End" } } }));
+    serde_json::from_value::<List>(filled).unwrap();
+}
+
+fn five() -> i32 {
+    5
+}
+
+fn is_zero(value: &i32) -> bool {
+    *value == 0
+}
+
+#[derive(Default, Serialize, Deserialize, Schema)]
+struct Inner {
+    #[serde(default = "five", skip_serializing_if = "is_zero")]
+    n: i32,
+    name: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct FilledIn {
+    #[serde(default)]
+    inner: Inner,
+    #[schema(default = Some(3))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<i32>,
+    #[schema(default = "x")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[test]
+fn a_default_in_the_place_of_a_value_that_serde_leaves_out_is_a_warning() {
+    let warnings = warnings::<FilledIn>().join("\n");
+    for expected in [
+        ".inner.n: serde leaves some values of this field out (`skip_serializing_if`), and an API server stores the default 5 \
+         in their place",
+        ".number: serde leaves",
+        ".text: serde leaves",
+    ] {
+        assert!(warnings.contains(expected), "{expected} in {warnings}");
+    }
+}
+
+#[derive(Default, Serialize, Deserialize, Schema)]
+struct LeftOutAsTheDefault {
+    #[schema(default = 0)]
+    #[serde(default, skip_serializing_if = "is_zero")]
+    n: i32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    list: Vec<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    option: Option<i32>,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Around {
+    #[serde(default)]
+    inner: LeftOutAsTheDefault,
+}
+
+#[test]
+fn a_value_that_is_left_out_and_is_the_default_is_no_warning() {
+    assert_eq!(warnings::<Around>(), [""; 0]);
+    assert_eq!(stored::<Around>(json!({})), json!({ "inner": { "n": 0 } }));
+}
