@@ -125,12 +125,12 @@ fn map_key(entries: &[Entry]) -> Option<Span> {
 }
 
 /// Whether some key can only be the key of a map.
-fn is_map(entries: &[Entry]) -> bool {
+pub(super) fn is_map(entries: &[Entry]) -> bool {
     map_key(entries).is_some()
 }
 
 /// Whether no value has braces or brackets, as in maps of texts.
-fn is_flat(entries: &[Entry]) -> bool {
+pub(super) fn is_flat(entries: &[Entry]) -> bool {
     entries.iter().all(|entry| match entry {
         Entry::Field(field) => !matches!(field.value, Value::Object(..) | Value::List(..)),
         Entry::For(_) => false,
