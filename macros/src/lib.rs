@@ -26,6 +26,7 @@ mod errors;
 mod expansions;
 mod keys;
 mod markers;
+mod misplaced;
 mod names;
 mod object;
 mod path;

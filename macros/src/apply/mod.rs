@@ -16,6 +16,7 @@ use fields::{Field, Shape};
 
 use crate::crate_path;
 use crate::errors::Errors;
+use crate::misplaced::misplaced_on_fields;
 
 /// `#[derive(ApplyConfiguration)]`.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
@@ -26,6 +27,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         errors.at(input.ident.span(), message);
     }
     let krate = crate_path::crate_of(&input.attrs, "apply", &mut errors);
+    let instead = "a field follows serde's attributes, such as `#[serde(skip)]`";
+    misplaced_on_fields(&input.data, "apply", instead, &mut errors);
     let mut output = errors.finish();
     output.extend(expand(input));
     crate_path::found_by(output, krate.as_ref())

@@ -12,6 +12,7 @@ use super::types::{self, ConditionName};
 use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set, unknown};
+use crate::misplaced::misplaced;
 
 /// Keys of `#[conditions(…)]`.
 pub(crate) const KEYS: &[&str] = &["ready", "root", "crate"];
@@ -38,6 +39,8 @@ struct Attrs {
 impl Attrs {
     fn read(input: &DeriveInput, errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
+        let keys = "the keys of the type stand in `#[conditions(…)]`, and names of conditions on the variants";
+        misplaced(&input.attrs, "condition", keys, errors);
         keys::attributes(&input.attrs, "conditions", errors, |input, errors| {
             let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
                 attrs.key(key, input, errors)

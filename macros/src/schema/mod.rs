@@ -14,6 +14,7 @@ mod fields;
 mod hints;
 mod key;
 mod model;
+mod names;
 mod readable;
 mod rules;
 mod serde;
