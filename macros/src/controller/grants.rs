@@ -208,20 +208,7 @@ fn target(input: ParseStream<'_>) -> syn::Result<Target> {
         return Ok(Target::Kind(kind, None));
     }
     if input.peek(LitStr) {
-        let sub = WithSpan::text(&input.parse()?);
-        if sub.value.is_empty() || !sub.value.chars().all(is_in_a_subresource) {
-            let message = if sub.value.contains('*') {
-                "name each subresource: there is no wildcard, which would include `exec` and every later one".to_owned()
-            } else {
-                format!(
-                    "`{}` is no subresource, which is written in small letters: `{}/\"backup\"`",
-                    sub.value,
-                    text(&kind)
-                )
-            };
-            return Err(syn::Error::new(sub.span, message));
-        }
-        return Ok(Target::Kind(kind, Some(sub)));
+        return Ok(Target::Kind(kind, Some(WithSpan::text(&input.parse()?))));
     }
     let sub: Ident = input.parse().map_err(|fault| {
         let kind = text(&kind);
@@ -240,11 +227,6 @@ fn target(input: ParseStream<'_>) -> syn::Result<Target> {
         return Err(syn::Error::new(span, message));
     }
     Ok(Target::Kind(kind, Some(WithSpan { value, span })))
-}
-
-/// Whether names of subresources have the letter.
-fn is_in_a_subresource(c: char) -> bool {
-    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '/')
 }
 
 /// Reads `["tls", "ca"]`.
