@@ -251,6 +251,10 @@ fn field(types: &mut Types, of: Of<'_>, place: &SchemaPosition, functions: &mut 
         }
     }
     if let Some(value) = default {
+        if is_nullable {
+            // Without the field an API server would fill the default in for null.
+            field.serde = Vec::new();
+        }
         let key = key_value(types, &shape.rust, value).filter(|_| !is_required);
         match key {
             Some(literal) => field.schema.keys.push(Key::value("default", literal)),

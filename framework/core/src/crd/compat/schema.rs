@@ -189,6 +189,7 @@ impl Walk<'_> {
                     if !new.is_common_field(name) && !Node::of(field).is_free() {
                         let text = "the field is kept without a schema";
                         self.add(Rule::ConstraintRemoved, &below, text);
+                        self.released(Node::of(field), &below);
                     }
                 }
                 Err(()) => {
@@ -251,6 +252,22 @@ impl Walk<'_> {
         }
         if let Some(items) = field.schema.get("items") {
             self.imposed(Node::of(items), &format!("{path}[]"));
+        }
+    }
+
+    /// Adds the defaults and the list types that a field loses with its schema.
+    fn released(&mut self, field: Node<'_>, path: &str) {
+        let none = json!({});
+        self.default(field, Node::of(&none), path);
+        self.lists(field, Node::of(&none), path);
+        for (name, below) in field.properties() {
+            self.released(Node::of(below), &format!("{path}.{name}"));
+        }
+        if let Some(others) = field.additional_properties() {
+            self.released(others, &format!("{path}.*"));
+        }
+        if let Some(items) = field.schema.get("items") {
+            self.released(Node::of(items), &format!("{path}[]"));
         }
     }
 

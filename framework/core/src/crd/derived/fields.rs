@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::keys::{Keys, SchemaNode, object_of};
+use super::keys::{Keys, SchemaNode, in_json, object_of};
 use super::merge::{flatten, has_field};
 use super::shape::{Flat, Shape};
 use crate::crd::shapes::{NEEDED, REFILLED, REFUSED, same_name};
@@ -125,7 +125,7 @@ impl<'g> Fields<'g> {
         value: T,
         is_left_out: impl FnOnce(&T) -> bool,
     ) -> Self {
-        let value = if is_left_out(&value) { None } else { serde_json::to_value(value).ok() };
+        let value = if is_left_out(&value) { None } else { in_json(&value) };
         self.default_json(value)
     }
 
@@ -224,7 +224,7 @@ impl Shape {
         let mut schema = self.of_root(generator);
         let value = value();
         if !is_left_out(&value)
-            && let Ok(value) = serde_json::to_value(value)
+            && let Some(value) = in_json(&value)
         {
             schema.insert("default".to_owned(), value);
         }

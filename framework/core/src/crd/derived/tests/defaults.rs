@@ -131,3 +131,80 @@ fn a_value_that_is_left_out_and_is_the_default_is_no_warning() {
     assert_eq!(warnings::<Around>(), [""; 0]);
     assert_eq!(stored::<Around>(json!({})), json!({ "inner": { "n": 0 } }));
 }
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+struct Port {
+    name: String,
+    #[schema(default = 80)]
+    number: i32,
+}
+
+fn ports() -> Vec<Port> {
+    let port = Port { name: "a".to_owned(), number: 80 };
+    vec![port.clone(), port]
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Repeated {
+    #[schema(list(map, keys(name, number)), default = ports())]
+    ports: Vec<Port>,
+    #[schema(set, default = vec![1, 1])]
+    numbers: Vec<i32>,
+}
+
+#[test]
+fn a_default_with_two_items_of_one_key_is_a_fault() {
+    let fault = structural_schema::<Repeated>().unwrap_err().to_string();
+    assert!(
+        fault.contains(".ports: its default")
+            && fault.contains("at [1] has the key of an item before it"),
+        "{fault}"
+    );
+    assert!(fault.contains(".numbers: its default [1,1] at [1] is an item before it"), "{fault}");
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Numbers {
+    #[schema(default = 0.1)]
+    small: f32,
+    #[serde(default = "tenth")]
+    of_serde: f32,
+    #[schema(default = 0.1)]
+    large: f64,
+    #[schema(default = vec![0.3])]
+    list: Vec<f32>,
+}
+
+fn tenth() -> f32 {
+    0.1
+}
+
+#[test]
+fn the_default_of_a_number_is_written_as_in_rust() {
+    let filled = stored::<Numbers>(json!({}));
+    let expected = r#"{"large":0.1,"list":[0.3],"of_serde":0.1,"small":0.1}"#;
+    assert_eq!(filled.to_string(), expected);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Durations {
+    #[schema(format = "duration", default = "P1D")]
+    iso: String,
+    #[schema(format = "duration", default = "2 Hours")]
+    words: String,
+    #[schema(format = "duration", default = "1h30m")]
+    go: String,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct NoDuration {
+    #[schema(format = "duration", default = "soon")]
+    text: String,
+}
+
+#[test]
+fn a_default_may_be_every_duration_that_api_servers_read() {
+    structural_schema::<Durations>().unwrap();
+    let fault = structural_schema::<NoDuration>().unwrap_err().to_string();
+    assert!(fault.contains("must be of type duration"), "{fault}");
+}
