@@ -166,8 +166,12 @@ fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored:
 }
 
 /// The place of the field that serde misses, if the schema has the field there: the reason has the
-/// object's place. What a flattened value or an enum lacks is farther below, at an unknown place.
+/// object's place, unless the decoder names none. What a flattened value or an enum lacks is farther
+/// below, at an unknown place.
 fn missing_field(schema: &Value, object: &[String], reason: &str) -> Option<Path> {
+    if object.is_empty() {
+        return None;
+    }
     let (_, name) = reason.split_once("missing field `")?;
     let (name, _) = name.split_once('`')?;
     let node = object.iter().try_fold(schema, |node, step| match step.as_str() {
