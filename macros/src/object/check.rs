@@ -1,6 +1,8 @@
 //! Mistakes that several parts of a literal show together: fields and keys that are set twice, and
 //! texts in the `data` of a Secret.
 
+// DESIGN.md, 293: `object!` takes no text for bytes
+
 use proc_macro2::{Ident, Span};
 
 use syn::{Expr, ExprLit, Lit, Type};
@@ -48,7 +50,7 @@ fn fields<'a>(entries: &'a [Entry], found: &mut dyn FnMut(&'a Field)) {
 }
 
 /// A name that was seen.
-struct Seen<'a> {
+struct WrittenName<'a> {
     text: String,
     /// The field in Rust; texts have none.
     ident: Option<&'a Ident>,
@@ -67,7 +69,7 @@ fn object(object: &Object, errors: &mut Errors) {
 
 /// Checks fields that are set one after the other, and the values.
 fn entries(entries: &[Entry], is_map: bool, errors: &mut Errors) {
-    let mut seen: Vec<Seen<'_>> = Vec::new();
+    let mut seen: Vec<WrittenName<'_>> = Vec::new();
     for entry in entries {
         match entry {
             Entry::Field(field) => {
@@ -88,18 +90,18 @@ fn entries(entries: &[Entry], is_map: bool, errors: &mut Errors) {
 }
 
 /// The name of a field, and its place; `None` for an expression.
-fn name(field: &Field) -> Option<(Seen<'_>, Span)> {
+fn name(field: &Field) -> Option<(WrittenName<'_>, Span)> {
     match &field.name {
         Name::Word { text, ident } => {
-            Some((Seen { text: text.clone(), ident: Some(ident) }, ident.span()))
+            Some((WrittenName { text: text.clone(), ident: Some(ident) }, ident.span()))
         }
-        Name::Text(text) => Some((Seen { text: text.value(), ident: None }, text.span())),
+        Name::Text(text) => Some((WrittenName { text: text.value(), ident: None }, text.span())),
         Name::Expr(_) => None,
     }
 }
 
 /// Whether two names are one field, or one key of a map.
-fn is_same(one: &Seen<'_>, other: &Seen<'_>, is_map: bool) -> bool {
+fn is_same(one: &WrittenName<'_>, other: &WrittenName<'_>, is_map: bool) -> bool {
     one.text == other.text || !is_map && one.ident.is_some() && one.ident == other.ident
 }
 

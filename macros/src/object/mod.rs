@@ -1,8 +1,8 @@
 //! `object!`: a Kubernetes object as a literal.
 //!
-//! `syntax` parses, `check` reads the whole tree, `expand` generates a statement for each field: the place of the field in Rust,
-//! and the value. The compiler checks names and types at the user's tokens; no type but the
-//! outermost is named.
+//! `syntax` parses, `check` reads the whole tree, `expand` generates a statement for each field:
+//! the place of the field in Rust, and the value. The compiler checks names and types at the user's
+//! tokens; no type but the outermost is named.
 
 // DESIGN.md, 139: `object!` writes places and lets the compiler look names up
 // DESIGN.md, 208: `object!` finds the framework by `$crate`

@@ -1,5 +1,7 @@
 //! Rules that span several keys.
 
+mod names;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use windlass_cel::syntax::identifiers::escape;
@@ -9,7 +11,6 @@ use super::class::{Class, class, element, is_named, is_option, peeled};
 use super::extend;
 use super::key::{Key, Kind, Many, RulePath};
 use super::model::{Data, Field, Model, Variant};
-use super::names;
 use super::rules::{Subject, no_field};
 use crate::errors::Errors;
 

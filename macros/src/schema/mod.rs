@@ -14,7 +14,6 @@ mod fields;
 mod hints;
 mod key;
 mod model;
-mod names;
 mod readable;
 mod rules;
 mod serde;

@@ -176,8 +176,8 @@ fn has_format(text: &str, format: &str) -> bool {
     }
 }
 
-/// Whether a text is a duration for an API server: numbers with units as Go writes them, or any text
-/// in which a whole number stands before a unit (kube-openapi's `ParseDuration`), as in `P1D`.
+/// Whether a text is a duration for an API server: numbers with units as Go writes them, or any
+/// text in which a whole number stands before a unit (kube-openapi's `ParseDuration`): `P1D`.
 fn is_duration(text: &str) -> bool {
     const UNITS: [&str; 6] = ["ns", "us", "ms", "s", "m", "h"];
     let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
@@ -198,7 +198,7 @@ fn is_duration(text: &str) -> bool {
 
 /// Whether a whole number stands before a unit somewhere in a text.
 fn has_number_with_unit(text: &str) -> bool {
-    // Of the last word of a unit the beginning counts: `hours`, `minutes`.
+    // A longer word counts if it begins with the last one: `hours`, `minutes`.
     const UNITS: [&[&str]; 8] = [
         &["ns", "nano"],
         &["us", "µs", "micro"],

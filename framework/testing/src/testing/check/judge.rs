@@ -1,5 +1,7 @@
 //! Comparison of two judges of a value: serde, and an API server.
 
+// DESIGN.md, 294: A warning excuses a missing field only at the field or above
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -166,8 +168,8 @@ fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored:
 }
 
 /// The place of the field that serde misses, if the schema has the field there: the reason has the
-/// object's place, unless the decoder names none. What a flattened value or an enum lacks is farther
-/// below, at an unknown place.
+/// object's place, unless the decoder names none. A field that a flattened value or an enum lacks
+/// is farther below, at an unknown place.
 fn missing_field(schema: &Value, object: &[String], reason: &str) -> Option<Path> {
     if object.is_empty() {
         return None;

@@ -1,6 +1,6 @@
 //! Names in JSON: serde reads each for a single field or variant.
 
-use super::model::{Data, Field, Model, Variant};
+use super::super::model::{Data, Field, Model, Variant};
 use crate::errors::Errors;
 
 /// Checks the names of fields and variants.
