@@ -16,6 +16,7 @@ use fields::{ApplyField, FieldShape};
 
 use crate::crate_path;
 use crate::errors::Errors;
+use crate::misplaced::misplaced_on_fields;
 
 /// `#[derive(ApplyConfiguration)]`.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
@@ -25,9 +26,9 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
                        type parameters; a field of another type takes whole values";
         errors.at(input.ident.span(), message);
     }
-    let message = "`#[apply(…)]` stands above the struct, with `crate`: each field is in the apply configuration";
-    crate::misplaced::below(input, "apply", message, &mut errors);
     let krate = crate_path::crate_of(&input.attrs, "apply", &mut errors);
+    let instead = "a field follows serde's attributes, such as `#[serde(skip)]`";
+    misplaced_on_fields(&input.data, "apply", instead, &mut errors);
     let mut output = errors.finish();
     output.extend(expand(input));
     crate_path::found_by(output, krate.as_ref())

@@ -12,6 +12,7 @@ use super::types::{self, ConditionName};
 use crate::crate_path;
 use crate::errors::Errors;
 use crate::keys::{self, SpannedKey, WithSpan, set, unknown};
+use crate::misplaced::misplaced;
 
 /// Keys of `#[conditions(…)]`.
 pub(crate) const KEYS: &[&str] = &["ready", "root", "crate"];
@@ -38,6 +39,8 @@ struct Attrs {
 impl Attrs {
     fn read(input: &DeriveInput, errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
+        let keys = "the keys of the type stand in `#[conditions(…)]`, and names of conditions on the variants";
+        misplaced(&input.attrs, "condition", keys, errors);
         keys::attributes(&input.attrs, "conditions", errors, |input, errors| {
             let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
                 attrs.key(key, input, errors)
@@ -103,10 +106,6 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     if let Some(names) = &names {
         check(input, &attrs, names, &mut errors);
     }
-    let message = "the type of a condition stands in `#[condition(\"…\")]`; `#[conditions(…)]` stands above the enum";
-    crate::misplaced::below(input, "conditions", message, &mut errors);
-    let message = "the keys of the set stand in `#[conditions(…)]`; `#[condition(\"…\")]` stands at a variant";
-    crate::misplaced::above(input, "condition", message, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     if let Some(names) = &names {

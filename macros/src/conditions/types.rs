@@ -7,6 +7,7 @@ use syn::{Data, DeriveInput, Fields, LitStr, Variant};
 
 use crate::crate_path;
 use crate::errors::Errors;
+use crate::misplaced::misplaced;
 use crate::names;
 
 /// A variant, and the type of a condition that it stands for.
@@ -41,6 +42,8 @@ pub(super) fn read<'a>(
     };
     let mut names: Vec<ConditionName<'_>> = Vec::new();
     for variant in &data.variants {
+        let name = "the type of a condition is named by `#[condition(\"example.dev/Ready\")]`";
+        misplaced(&variant.attrs, "conditions", name, errors);
         if !matches!(variant.fields, Fields::Unit) {
             errors.at(variant.ident.span(), "the type of a condition is a name: it has no fields");
         }

@@ -16,6 +16,7 @@ use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
 use crate::errors::Errors;
+use crate::misplaced::misplaced_on_fields;
 
 /// Parses, checks, expands; with faults, everything is granted, so that the compiler does not
 /// report missing grants for a reconcile that uses them.
@@ -23,8 +24,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::ControllerAttrs::read(&input.attrs, &mut errors);
     check::check(&input.ident, &attrs, &mut errors);
-    let message = "`#[controller(…)]` stands above the struct: its fields are values of your own";
-    crate::misplaced::below(input, "controller", message, &mut errors);
+    let instead = "the keys of a controller stand on the type";
+    misplaced_on_fields(&input.data, "controller", instead, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     let faulty = !output.is_empty();

@@ -11,6 +11,7 @@ use syn::DeriveInput;
 use syn::ext::IdentExt;
 
 use crate::errors::Errors;
+use crate::misplaced::{misplaced, misplaced_on_fields};
 
 /// Returns the type that stands for a graph of that name: the struct itself may be more private
 /// than the controller.
@@ -29,11 +30,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::GraphModel::new(input, &mut errors);
     check::check(&model, &mut errors);
-    let message = "the keys of a child stand in `#[dependent(…)]`; `#[dependents(…)]` stands above the struct";
-    crate::misplaced::below(input, "dependents", message, &mut errors);
-    let message =
-        "the keys of the graph stand in `#[dependents(…)]`; `#[dependent(…)]` stands at a field";
-    crate::misplaced::above(input, "dependent", message, &mut errors);
+    let instead = "the keys of a child stand in `#[dependent(…)]`";
+    misplaced_on_fields(&input.data, "dependents", instead, &mut errors);
+    let instead = "the keys of the graph stand in `#[dependents(…)]`";
+    misplaced(&input.attrs, "dependent", instead, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     let is_faulty = !output.is_empty();

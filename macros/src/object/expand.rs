@@ -131,12 +131,12 @@ fn map_key(entries: &[ObjectEntry]) -> Option<Span> {
 }
 
 /// Whether some key can only be the key of a map.
-fn is_map(entries: &[ObjectEntry]) -> bool {
+pub(super) fn is_map(entries: &[ObjectEntry]) -> bool {
     map_key(entries).is_some()
 }
 
 /// Whether no value has braces or brackets, as in maps of texts.
-fn is_flat(entries: &[ObjectEntry]) -> bool {
+pub(super) fn is_flat(entries: &[ObjectEntry]) -> bool {
     entries.iter().all(|entry| match entry {
         ObjectEntry::Field(field) => {
             !matches!(field.value, LiteralValue::Object(..) | LiteralValue::List(..))

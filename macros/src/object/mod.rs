@@ -1,13 +1,14 @@
 //! `object!`: a Kubernetes object as a literal.
 //!
-//! `syntax` parses, `expand` generates a statement for each field: the place of the field in Rust,
-//! and the value. The compiler checks names and types at the user's tokens; no type but the
-//! outermost is named.
+//! `syntax` parses, `check` reads the whole tree, `expand` generates a statement for each field:
+//! the place of the field in Rust, and the value. The compiler checks names and types at the user's
+//! tokens; no type but the outermost is named.
 
 // DESIGN.md, 139: `object!` writes places and lets the compiler look names up
 // DESIGN.md, 208: `object!` finds the framework by `$crate`
 
 mod blocks;
+mod check;
 mod expand;
 mod known;
 mod names;
@@ -30,6 +31,9 @@ pub(crate) fn object(input: TokenStream) -> TokenStream {
     };
     let mut errors = Errors::default();
     let literal = syntax::ObjectLiteral::parse(input, &mut errors);
+    if let Some(literal) = &literal {
+        check::check(literal, &mut errors);
+    }
     let value = literal.map(|literal| expand::literal(&literal));
     let faults = errors.finish();
     let code = match value {

@@ -199,7 +199,6 @@ fn object(input: ParseStream<'_>, errors: &mut Errors) -> ObjectBody {
             Ok((None, true))
         })
     };
-    twice(&entries, errors);
     ObjectBody { entries, base }
 }
 
@@ -210,36 +209,6 @@ fn entries(input: ParseStream<'_>, errors: &mut Errors) -> Vec<ObjectEntry> {
         errors.at(base.span(), "`..value` stands at the end of an object, not in its conditions");
     }
     object.entries
-}
-
-/// A field that is set twice is a slip: the first value would be lost. A word may also be the key
-/// of a map, which is the same as the key in quotes.
-fn twice(entries: &[ObjectEntry], errors: &mut Errors) {
-    let mut fields: Vec<String> = Vec::new();
-    let mut words: Vec<String> = Vec::new();
-    let mut texts: Vec<String> = Vec::new();
-    for entry in entries {
-        let ObjectEntry::Field(field) = entry else { continue };
-        let (is_known, shown, span) = match &field.name {
-            ObjectFieldName::Word { text, ident } => {
-                let name = ident.unraw().to_string();
-                let is_known = fields.contains(&name) || texts.contains(text);
-                fields.push(name);
-                words.push(text.clone());
-                (is_known, text.clone(), ident.span())
-            }
-            ObjectFieldName::Text(text) => {
-                let name = text.value();
-                let is_known = words.contains(&name) || texts.contains(&name);
-                texts.push(name.clone());
-                (is_known, name, text.span())
-            }
-            ObjectFieldName::Expr(_) => continue,
-        };
-        if is_known {
-            errors.at(span, format_args!("`{shown}` is set above"));
-        }
-    }
 }
 
 /// Parses a field, or fields under a condition; returns whether a comma has to follow.

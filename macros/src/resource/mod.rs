@@ -16,7 +16,6 @@ use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
 use crate::errors::Errors;
-use crate::misplaced;
 
 /// Parses, checks, expands. The impls are emitted in any case (a fault leaves a default behind), so
 /// that the only fault of a resource is not followed by "`Website` is not a Kubernetes resource". A
@@ -27,7 +26,6 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let attrs = attrs::ResourceAttrs::read(&input.attrs, &mut errors);
     let model = model::ResourceModel::new(input, attrs, &mut errors);
     check::check(&model, &mut errors);
-    misplaced(input, &mut errors);
     let keys = errors.take_keys();
     let mut output = errors.finish();
     if model.is_spec() {
@@ -40,14 +38,4 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         expand::fallback(&model)
     });
     crate::crate_path::found_by(output, model.krate.as_ref())
-}
-
-/// Reports the keys of the kind at a field.
-fn misplaced(input: &DeriveInput, errors: &mut Errors) {
-    let message = "`#[resource(…)]` stands above the struct, with a path: `#[resource(column(spec.host))]`; keys of a \
-                   field stand at the fields of its type: `#[schema(column)]`";
-    misplaced::below(input, "resource", message, errors);
-    let message =
-        "`#[index(…)]` stands above the struct, with a path: `#[index(by_host = spec.host)]`";
-    misplaced::below(input, "index", message, errors);
 }

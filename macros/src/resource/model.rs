@@ -15,6 +15,7 @@ use crate::doc_comments::{Doc, docs};
 use crate::errors::Errors;
 use crate::keys::WithSpan;
 use crate::markers::{DocumentedItem, markers};
+use crate::misplaced::misplaced;
 use crate::names;
 use crate::path::{PathStep, located, plain};
 use crate::schema::{FieldDefault, Rename};
@@ -351,6 +352,10 @@ impl RootField {
         markers(&field.attrs, OF_FIELD, errors);
         let instead = "a rule about a field is written `#[resource(rule(\"…\", path = spec))]`";
         attrs::no_schema(&field.attrs, instead, errors);
+        let keys = "the keys stand on the struct, and name fields by their paths, as in `column(spec.host)`";
+        misplaced(&field.attrs, "resource", keys, errors);
+        let index = "an index stands on the struct, as in `#[index(by_host = spec.host)]`";
+        misplaced(&field.attrs, "index", index, errors);
         let own = WithSpan { value: serde::json_name(&plain(&ident), rule), span: ident.span() };
         let mut serde = serde::OfField::read(&field.attrs, errors);
         let json = serde.rename.take().unwrap_or(own);

@@ -1,8 +1,10 @@
 //! Rules that span several keys.
 
+mod names;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::spanned::Spanned;
+use windlass_cel::syntax::identifiers::escape;
 
 use super::bounds::{bounds, examples};
 use super::class::{TypeClass, class, element, is_named, is_option, peeled};
@@ -16,16 +18,9 @@ use crate::errors::Errors;
 pub(super) fn check(model: &SchemaModel, errors: &mut Errors) {
     of_type(model, errors);
     extend::of_type(model, errors);
-    if let Data::Named(fields) = &model.data {
-        names_differ(fields, errors);
-    }
+    names::check(model, errors);
     if let Data::Enum(variants) = &model.data {
-        for variant in variants {
-            by_a_function(variant, errors);
-            if let Data::Named(fields) = &variant.data {
-                names_differ(fields, errors);
-            }
-        }
+        variants.iter().for_each(|variant| by_a_function(variant, errors));
     }
     for field in model.all_fields() {
         of_field(field, errors);
@@ -128,6 +123,13 @@ fn one_of(
                 );
                 errors.at(name.span(), message);
             }
+            Some(field) if escape(&field.json).is_none() => {
+                let message = format!(
+                    "the rule would name `{}`, which CEL cannot spell: rename the field in JSON, to ASCII letters and digits",
+                    field.json
+                );
+                errors.at(name.span(), message);
+            }
             Some(field) if is_always_set(field) && model.serde.default.is_none() => {
                 let why =
                     if many == FieldCount::AtLeast { ", and the rule never fails" } else { "" };
@@ -154,22 +156,6 @@ fn is_always_set(field: &SchemaField) -> bool {
         && class(&field.ty) != TypeClass::Unknown
         && field.serde.default.is_none()
         && !field.remarks.has(is_default)
-}
-
-/// Checks that no two fields share a name in JSON.
-fn names_differ(fields: &[SchemaField], errors: &mut Errors) {
-    let described: Vec<_> =
-        fields.iter().filter(|it| it.is_described() && it.serde.flatten.is_none()).collect();
-    for (place, field) in described.iter().enumerate() {
-        if let Some(other) = described[..place].iter().find(|other| other.json == field.json) {
-            let message = format!(
-                "`{}` and this field have one name in JSON: `{}`",
-                other.rust(),
-                field.json
-            );
-            errors.at(field.member.span(), message);
-        }
-    }
 }
 
 /// Checks the keys of a field.

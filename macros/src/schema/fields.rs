@@ -42,7 +42,7 @@ fn one_named(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) ->
         .then(|| quote!(.default_of_schema()));
     let default = default(field, whole, generics);
     let list_map = list_map(field);
-    let left_out = field.serde.skip_if.is_some().then(|| quote!(.left_out()));
+    let left_out = left_out(field);
     let one_way = match (field.serde.not_read, field.serde.not_written) {
         (true, _) => quote!(.not_read()),
         (_, true) => quote!(.not_written()),
@@ -53,6 +53,31 @@ fn one_named(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) ->
     let aliases = (!aliases.is_empty() && !field.serde.not_read)
         .then(|| quote!(.keyword("x-windlass-aliases", __s::json!([#(#aliases),*]))));
     quote!(#call #remarks #aliases #default #of_schema #left_out #list_map #one_way)
+}
+
+/// The call for a field of which serde leaves some values out.
+fn left_out(field: &SchemaField) -> Option<TokenStream> {
+    let skip = field.serde.skip_if.as_ref()?;
+    let ty = &field.ty;
+    let default = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+        KeyMeaning::Default(value) => Some(value),
+        _ => None,
+    });
+    let is_default = match default {
+        // The default that serde fills in is no default of the schema if serde leaves it out.
+        None => quote!(false),
+        Some(value) if is_option(ty) && !is_some(value) => {
+            let is_none = skip.path.segments.last().is_some_and(|last| last.ident == "is_none");
+            // Other functions may leave out any value.
+            let is_default = !is_none;
+            quote!(#is_default)
+        }
+        Some(value) => {
+            let value = converted(value);
+            quote_spanned!(at(value.span())=> { let __value: #ty = #value; #skip(&__value) })
+        }
+    };
+    Some(quote!(.left_out_as_default(#is_default)))
 }
 
 /// The expression of a field's shape.
@@ -219,10 +244,17 @@ fn key(key: &SchemaKey, field: Option<&SchemaField>, names: &[SchemaField]) -> T
 /// may stand for any type that is made from a text.
 fn default_key(field: &SchemaField, value: &Expr) -> TokenStream {
     let inner = if is_option(&field.ty) && !is_some(value) { peeled(&field.ty) } else { &field.ty };
-    let text = matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. }));
-    let value =
-        if text { quote!(::core::convert::Into::into(#value)) } else { value.to_token_stream() };
+    let value = converted(value);
     quote_spanned!(at(value.span())=> .default::<#inner>(#value))
+}
+
+/// The value of a default: a text is converted.
+fn converted(value: &Expr) -> TokenStream {
+    if matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) {
+        quote!(::core::convert::Into::into(#value))
+    } else {
+        value.to_token_stream()
+    }
 }
 
 /// Whether the expression is `Some(…)` or `None`.

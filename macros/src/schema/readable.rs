@@ -20,6 +20,8 @@ use crate::errors::Errors;
 pub(super) fn check(model: &SchemaModel, errors: &mut Errors) {
     closed(model, errors);
     tagged_struct(model, errors);
+    written_as_another(model, errors);
+    model.all_fields().for_each(|field| flattened(field, errors));
     let has_default = model.serde.default.is_some();
     for field in model.all_fields().filter(|field| field.serde.flatten.is_none()) {
         absent(field, has_default, errors);
@@ -135,7 +137,7 @@ fn other_values(field: &SchemaField, errors: &mut Errors) {
     if !field.is_described() || field.serde.not_read {
         return;
     }
-    if field.serde.read_by_function {
+    if field.serde.read_by_function || field.serde.serialize_with.is_some() {
         by_a_function(field, errors);
         return;
     }
@@ -171,15 +173,51 @@ fn other_values(field: &SchemaField, errors: &mut Errors) {
     }
 }
 
+/// A type that serde writes as another type and reads by its own fields.
+fn written_as_another(model: &SchemaModel, errors: &mut Errors) {
+    if let (Some(into), None) = (&model.serde.into, &model.serde.from) {
+        let into = (into, plain(into));
+        let message = format!(
+            "serde writes the type as `{0}` and reads it by its own form, so an API server would refuse what is written: read \
+             it as well, by `from = \"{0}\"` or `try_from = \"{0}\"`",
+            into.1
+        );
+        errors.add(syn::Error::new_spanned(into.0, message));
+    }
+}
+
+/// Only objects can be flattened: serde's writer fails for all other values.
+fn flattened(field: &SchemaField, errors: &mut Errors) {
+    let Some(span) = field.serde.flatten else { return };
+    let of_field = class(&field.ty);
+    if !matches!(of_field, TypeClass::Map | TypeClass::Unknown) && field.is_described() {
+        let message = format!(
+            "serde can flatten structs, enums and maps only, and this field is {}: leave `flatten` out",
+            of_field.name()
+        );
+        errors.at(span, message);
+    }
+}
+
 /// A function may read anything. Where a module reads and writes, the rule is in `check`.
 fn by_a_function(field: &SchemaField, errors: &mut Errors) {
-    let Some(function) = field.serde.reads.as_ref().filter(|_| field.serde.with.is_none()) else {
-        return;
-    };
-    if field.is_replaced() {
+    if field.is_replaced() || field.serde.with.is_some() {
         return;
     }
     let ty = plain(&field.ty);
+    let Some(function) = field.serde.reads.as_ref() else {
+        if let Some(function) =
+            field.serde.serialize_with.as_ref().filter(|_| !field.serde.not_written)
+        {
+            let message = format!(
+                "serde writes this field by `{}`, and the derive cannot see in which form: say which type it looks like, \
+                 `#[schema(with = {ty})]` if it writes what the type itself writes",
+                plain(function)
+            );
+            errors.add(syn::Error::new_spanned(function, message));
+        }
+        return;
+    };
     let message = format!(
         "serde reads this field by `{}`, and the derive cannot see which values that takes: say which type it looks \
          like, `#[schema(with = {ty})]` if it reads what the type itself reads",
@@ -292,6 +330,6 @@ fn without_fields(ty: &Type) -> Option<(&'static str, Span)> {
 }
 
 /// A type as written, without the spaces of tokens.
-fn plain(ty: &Type) -> String {
+fn plain(ty: &impl ToTokens) -> String {
     ty.to_token_stream().to_string().replace(' ', "")
 }

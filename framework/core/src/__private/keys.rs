@@ -165,7 +165,7 @@ pub mod schema {
     pub const title: () = ();
     #[doc = "`transform = function`: a `fn(&mut Schema)` has the last word\n\n`transform = function`: as on a field"]
     pub const transform: () = ();
-    #[doc = "`with = Type`: the schema of another type; demanded where serde reads by `with` or `deserialize_with`, whose values the derive cannot see"]
+    #[doc = "`with = Type`: the schema of another type; demanded where serde reads or writes by `with`, `deserialize_with` or `serialize_with`, whose values the derive cannot see"]
     pub const with: () = ();
 }
 

@@ -21,6 +21,17 @@ pub(super) const UNCHECKED: &str = "x-windlass-unchecked";
 /// Mark of a schema whose every value an API server refuses; the mark's value is the reason.
 pub(super) const REFUSED: &str = "x-windlass-refused";
 
+/// The reason against an object with two fields of the same name.
+pub(super) fn same_name(name: &str) -> String {
+    format!(
+        "two fields have the name `{name}` in this object, one of them flattened into it (or the tag of an enum): serde \
+         gives the value to one of them alone; rename the other"
+    )
+}
+
+/// Mark of a field with a default of which serde leaves out other values.
+pub(super) const REFILLED: &str = "x-windlass-refilled";
+
 /// Mark of a field that may be absent or null, although the field's schema is written by hand.
 pub(super) const OPTIONAL: &str = "x-windlass-optional";
 

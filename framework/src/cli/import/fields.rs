@@ -260,6 +260,10 @@ fn field(
         }
     }
     if let Some(value) = default {
+        if is_nullable {
+            // Without the field an API server would fill the default in for null.
+            field.serde = Vec::new();
+        }
         let key = key_value(types, &shape.rust, value).filter(|_| !is_required);
         match key {
             Some(literal) => field.schema.keys.push(AttributeKey::value("default", literal)),

@@ -188,3 +188,14 @@ fn a_bound_that_no_value_of_the_type_has_is_left_out_with_a_warning() {
     assert!(all.contains(".spec.short: the maximum 4294967295 is left out"), "{all}");
     assert_eq!(warnings.len(), 5, "{all}");
 }
+
+#[test]
+fn a_field_that_may_be_null_and_has_a_default_is_written_as_null() {
+    let text = json!({ "type": "string", "nullable": true, "default": "x" });
+    let spec = json!({ "type": "object", "properties": { "a": text, "b": { "type": "string" } } });
+    let output = import(&definition("sites", &[("v1", spec)]), &ImportOptions::default()).unwrap();
+    let (before, _) = output.source.split_once("pub a: Option<String>").unwrap();
+    let attributes = before.rsplit("pub struct").next().unwrap();
+    assert!(!attributes.contains("skip_serializing_if"), "{}", output.source);
+    assert_eq!(output.source.matches("skip_serializing_if").count(), 1, "{}", output.source);
+}

@@ -193,6 +193,7 @@ impl Walk<'_> {
                     if !new.is_common_field(name) && !SchemaAtPath::of(field).is_free() {
                         let text = "the field is kept without a schema";
                         self.add(CompatRule::ConstraintRemoved, &below, text);
+                        self.released(SchemaAtPath::of(field), &below);
                     }
                 }
                 Err(()) => {
@@ -255,6 +256,22 @@ impl Walk<'_> {
         }
         if let Some(items) = field.schema.get("items") {
             self.imposed(SchemaAtPath::of(items), &format!("{path}[]"));
+        }
+    }
+
+    /// Adds the defaults and the list types that a field loses with its schema.
+    fn released(&mut self, field: SchemaAtPath<'_>, path: &str) {
+        let none = json!({});
+        self.default(field, SchemaAtPath::of(&none), path);
+        self.lists(field, SchemaAtPath::of(&none), path);
+        for (name, below) in field.properties() {
+            self.released(SchemaAtPath::of(below), &format!("{path}.{name}"));
+        }
+        if let Some(others) = field.additional_properties() {
+            self.released(others, &format!("{path}.*"));
+        }
+        if let Some(items) = field.schema.get("items") {
+            self.released(SchemaAtPath::of(items), &format!("{path}[]"));
         }
     }
 

@@ -4,10 +4,10 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::keys::{Keys, SchemaNode, object_of};
-use super::merge::flatten;
+use super::keys::{Keys, SchemaNode, in_json, object_of};
+use super::merge::{flatten, has_field};
 use super::shape::{FieldSchema, Flat};
-use crate::crd::shapes::NEEDED;
+use crate::crd::shapes::{NEEDED, REFILLED, REFUSED, same_name};
 
 /// An object schema under construction.
 #[derive(Debug)]
@@ -125,8 +125,18 @@ impl<'g> Fields<'g> {
         value: T,
         is_left_out: impl FnOnce(&T) -> bool,
     ) -> Self {
-        let value = if is_left_out(&value) { None } else { serde_json::to_value(value).ok() };
+        let value = if is_left_out(&value) { None } else { in_json(&value) };
         self.default_json(value)
+    }
+
+    /// Serde leaves some values of the field out; `is_default` says that the default is one of
+    /// them.
+    #[must_use]
+    pub fn left_out_as_default(mut self, is_default: bool) -> Self {
+        if !is_default && !self.is_written && self.node().contains_key("default") {
+            self.node().insert(REFILLED.to_owned(), true.into());
+        }
+        self.left_out()
     }
 
     /// As `default`, with the value in JSON.
@@ -167,6 +177,9 @@ impl<'g> Fields<'g> {
     /// Ends the current field.
     fn close(&mut self) {
         let Some(field) = self.current.take() else { return };
+        if has_field(&self.object, field.name) {
+            self.object.insert(REFUSED.to_owned(), same_name(field.name).into());
+        }
         let properties =
             self.object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(properties) = properties {
@@ -211,7 +224,7 @@ impl FieldSchema {
         let mut schema = self.of_root(generator);
         let value = value();
         if !is_left_out(&value)
-            && let Ok(value) = serde_json::to_value(value)
+            && let Some(value) = in_json(&value)
         {
             schema.insert("default".to_owned(), value);
         }

@@ -49,7 +49,7 @@ pub trait Keys: Sized {
     /// Adds an example.
     #[must_use]
     fn example<T: Serialize>(mut self, value: T) -> Self {
-        if let Ok(value) = serde_json::to_value(value)
+        if let Some(value) = in_json(&value)
             && let Value::Array(examples) =
                 self.node().entry("examples").or_insert_with(|| json!([]))
         {
@@ -208,5 +208,50 @@ fn add_rule(node: &mut Map<String, Value>, rule: &str, extras: &[(&str, &str)]) 
         && !rules.contains(&new)
     {
         rules.push(new);
+    }
+}
+
+/// A value in JSON, with the digits that a number of 32 bits has in Rust: `0.1` and not
+/// `0.10000000149011612`, which is the same number in 64 bits.
+pub(super) fn in_json<T: Serialize>(value: &T) -> Option<Value> {
+    let mut found = serde_json::to_value(value).ok()?;
+    if has_fraction(&found) {
+        let text = serde_json::to_string(value).ok()?;
+        shorten(&mut found, &serde_json::from_str(&text).ok()?);
+    }
+    Some(found)
+}
+
+/// Whether a value has a number with a fraction.
+fn has_fraction(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_fraction),
+        Value::Object(fields) => fields.values().any(has_fraction),
+        _ => false,
+    }
+}
+
+/// Takes the numbers of `written` that are the same in 32 bits.
+fn shorten(value: &mut Value, written: &Value) {
+    match (value, written) {
+        (Value::Array(items), Value::Array(others)) => {
+            items.iter_mut().zip(others).for_each(|(item, other)| shorten(item, other));
+        }
+        (Value::Object(fields), Value::Object(others)) => {
+            for (name, field) in fields {
+                shorten(field, others.get(name).unwrap_or(&Value::Null));
+            }
+        }
+        (value, Value::Number(other)) => {
+            let is_same = |wide: f64, short: f64| wide != short && wide == f64::from(short as f32);
+            if let (Some(wide), Some(short)) = (value.as_f64(), other.as_f64())
+                && value.is_f64()
+                && is_same(wide, short)
+            {
+                *value = Value::Number(other.clone());
+            }
+        }
+        _ => {}
     }
 }

@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-use crate::crd::shapes::RULES_OF_OPTION;
+use crate::crd::shapes::{REFUSED, RULES_OF_OPTION, same_name};
 
 /// Keywords under which a schema names further schemas of the same value.
 const PARTS: &[&str] = &["if", "allOf", "anyOf", "oneOf", "$ref"];
@@ -14,6 +14,7 @@ pub(super) fn flatten(object: &mut Map<String, Value>, other: Schema) {
         Value::Object(mut other) => {
             leave_the_rest_to_parts(object, &other);
             leave_the_rest_to_parts(&mut other, object);
+            refuse_same_names(object, &other);
             other.into_iter().for_each(|(key, value)| add(object, key, value));
         }
         Value::Bool(true)
@@ -26,6 +27,20 @@ pub(super) fn flatten(object: &mut Map<String, Value>, other: Schema) {
         }
         _ => {}
     }
+}
+
+/// Marks an object in which two structs have a field of the same name: serde gives the value to the
+/// first of them.
+fn refuse_same_names(object: &mut Map<String, Value>, other: &Map<String, Value>) {
+    let Some(Value::Object(fields)) = other.get("properties") else { return };
+    if let Some(name) = fields.keys().find(|name| has_field(object, name)) {
+        object.insert(REFUSED.to_owned(), same_name(name).into());
+    }
+}
+
+/// Whether an object has a field of that name.
+pub(super) fn has_field(object: &Map<String, Value>, name: &str) -> bool {
+    object.get("properties").is_some_and(|fields| fields.get(name).is_some())
 }
 
 /// Returns the schema of a flattened option: without defaults, which would be written into objects

@@ -7,6 +7,7 @@ use windlass_cel::library::cidr::Cidr;
 use windlass_cel::library::named_format::NamedFormat;
 use windlass_cel::library::regex::Regex;
 
+use super::lists::duplicate;
 use super::node::SchemaObject;
 
 /// Place and description of a fault.
@@ -175,20 +176,56 @@ fn has_format(text: &str, format: &str) -> bool {
     }
 }
 
-/// Whether a text is a duration as Go writes durations: numbers, each followed by a unit.
+/// Whether a text is a duration for an API server: numbers with units as Go writes them, or any
+/// text in which a whole number stands before a unit (kube-openapi's `ParseDuration`): `P1D`.
 fn is_duration(text: &str) -> bool {
-    const UNITS: [&str; 9] = ["ns", "us", "µs", "ms", "s", "m", "h", "d", "w"];
+    const UNITS: [&str; 6] = ["ns", "us", "ms", "s", "m", "h"];
     let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    while !rest.is_empty() {
+    if rest == "0" {
+        return true;
+    }
+    let mut is_of_go = !rest.is_empty();
+    while is_of_go && !rest.is_empty() {
         let unit = rest.trim_start_matches(is_of_number);
         let end = unit.find(is_of_number).unwrap_or(unit.len());
-        if unit.len() == rest.len() || !UNITS.contains(&&unit[..end]) {
-            return false;
-        }
+        let name = unit[..end].replace(['µ', 'μ'], "u");
+        is_of_go = unit.len() != rest.len() && UNITS.contains(&name.as_str());
         rest = &unit[end..];
     }
-    !text.is_empty()
+    is_of_go || has_number_with_unit(text)
+}
+
+/// Whether a whole number stands before a unit somewhere in a text.
+fn has_number_with_unit(text: &str) -> bool {
+    // A longer word counts if it begins with the last one: `hours`, `minutes`.
+    const UNITS: [&[&str]; 8] = [
+        &["ns", "nano"],
+        &["us", "µs", "micro"],
+        &["ms", "milli"],
+        &["s", "sec"],
+        &["m", "min"],
+        &["h", "hr", "hour"],
+        &["d", "day"],
+        &["w", "wk", "week"],
+    ];
+    let is_unit = |word: &str| {
+        UNITS.iter().any(|unit| {
+            unit.contains(&word) || unit.last().is_some_and(|last| word.starts_with(last))
+        })
+    };
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let behind = rest[start..].trim_start_matches(|c: char| c.is_ascii_digit());
+        let word = behind.trim_start();
+        let end = word.find(|c: char| !(c.is_ascii_alphabetic() || c == 'µ'));
+        let end = end.unwrap_or(word.len());
+        if is_unit(&word[..end].to_lowercase()) {
+            return true;
+        }
+        rest = &word[end..];
+    }
+    false
 }
 
 /// Checks alternatives, which know no types.
@@ -218,7 +255,8 @@ fn children(value: &Value, schema: &SchemaObject) -> Result<(), Misfit> {
             for (i, item) in list.iter().enumerate() {
                 inside(&format!("[{i}]"), item, schema.get("items"))?;
             }
-            Ok(())
+            duplicate(list, schema)
+                .map_or(Ok(()), |(i, message)| Err((format!(" at [{i}]"), message.to_owned())))
         }
         Value::Object(map) => fields(map, schema),
         _ => Ok(()),

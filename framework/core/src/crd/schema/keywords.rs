@@ -252,6 +252,25 @@ fn describe_items(list: &mut SchemaObject, each: &SchemaObject) {
 }
 
 impl Lower<'_> {
+    /// Warns of bounds of numbers that are a fraction: kube-openapi compares whole numbers, such as
+    /// `1` and `1.0` as API servers store it, by integers.
+    pub(super) fn fractions(&mut self, raw: &SchemaObject) {
+        for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
+            let bound = raw.get(key).filter(|it| it.as_f64().is_some_and(|it| it.fract() != 0.0));
+            match bound {
+                Some(bound) if key == "multipleOf" => self.warn(&format!(
+                    "API servers refuse every whole number as a multiple of {bound}; write the field in a smaller unit, as an \
+                     integer"
+                )),
+                Some(bound) => self.warn(&format!(
+                    "API servers cut the bound {bound} to an integer for whole numbers, which they then take or refuse \
+                     otherwise than said; use a whole bound"
+                )),
+                None => {}
+            }
+        }
+    }
+
     /// Warns of keywords that restrict no value of the type.
     pub(super) fn without_effect(&mut self, raw: &SchemaObject) {
         let name = only_type(raw);

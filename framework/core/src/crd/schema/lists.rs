@@ -42,6 +42,29 @@ pub(super) fn check(node: &SchemaObject, lower: &mut Lower<'_>) {
     }
 }
 
+/// The first item that a set or a list with keys has twice, by its position, and the fault: an API
+/// server refuses the list.
+pub(super) fn duplicate(list: &[Value], node: &SchemaObject) -> Option<(usize, &'static str)> {
+    let of_keys = |item: &Value| -> Vec<Value> {
+        let value = |key: &&str| {
+            let default = || node["items"]["properties"][*key].get("default").cloned();
+            item.get(*key).cloned().or_else(default).unwrap_or_default()
+        };
+        keys(node).iter().map(value).collect()
+    };
+    let repeats = |is_same: &dyn Fn(&Value, &Value) -> bool| {
+        (1..list.len()).find(|place| list[..*place].iter().any(|item| is_same(item, &list[*place])))
+    };
+    match text(node, "x-kubernetes-list-type") {
+        "set" => repeats(&|one, other| one == other).map(|i| (i, "is an item before it")),
+        "map" => {
+            let found = repeats(&|one, other| of_keys(one) == of_keys(other));
+            found.map(|i| (i, "has the key of an item before it"))
+        }
+        _ => None,
+    }
+}
+
 /// A keyword's text; empty if there is none.
 fn text<'a>(node: &'a SchemaObject, key: &str) -> &'a str {
     node.get(key).and_then(Value::as_str).unwrap_or_default()

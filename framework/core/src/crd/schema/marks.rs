@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lower::{Lower, Mark};
 use super::node::{RULES, SchemaObject};
-use crate::crd::shapes::{REFUSED, UNCHECKED};
+use crate::crd::shapes::{REFILLED, REFUSED, UNCHECKED, same_name};
 
 /// Mark of a field with a column; its value has the column's keys.
 const COLUMN: &str = "x-windlass-column";
@@ -76,6 +76,13 @@ fn is_described(schema: &SchemaObject, had: &Value) -> bool {
     CONDITIONS.iter().any(|keyword| is_own(keyword) && says(keyword))
 }
 
+/// The first name that an object requires twice: schemars merges the fields of flattened structs.
+fn required_twice(raw: &SchemaObject) -> Option<&str> {
+    let names = raw.get("required")?.as_array()?;
+    let second = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    second.and_then(|(_, name)| name.as_str())
+}
+
 impl Lower<'_> {
     /// Collects the marks at the current position, and warns of names that only serde knows.
     pub(super) fn marks(&mut self, raw: &SchemaObject) {
@@ -100,6 +107,14 @@ impl Lower<'_> {
         }
         if let Some(Value::String(text)) = raw.get(REFUSED) {
             self.fault(text);
+        } else if let Some(name) = required_twice(raw) {
+            self.fault(&same_name(name));
+        }
+        if let (Some(_), Some(default)) = (raw.get(REFILLED), raw.get("default")) {
+            self.warn(&format!(
+                "serde leaves some values of this field out (`skip_serializing_if`), and an API server stores the default \
+                 {default} in their place; write them, or leave the default out"
+            ));
         }
         if let Some(Value::String(text)) = raw.get(UNCHECKED) {
             self.note(text);

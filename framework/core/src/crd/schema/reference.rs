@@ -112,6 +112,10 @@ impl Lower<'_> {
             node.insert("type".to_owned(), "object".into());
             node.remove("nullable");
         }
+        // Without its default the field would be neither required nor filled in.
+        if let Some(default) = target.get("default").filter(|default| !default.is_null()) {
+            node.insert("default".to_owned(), default.clone());
+        }
         node
     }
 }

@@ -9,8 +9,8 @@ use super::lower::Lower;
 use super::merge::merge;
 use super::names::is_std_duration;
 use super::node::{
-    CLOSED, NEEDED_FIELD, STRUCTURAL, SchemaObject, all_of, any, append, is_any, not_required,
-    takes_null,
+    CLOSED, KEEP, NEEDED_FIELD, STRUCTURAL, SchemaObject, all_of, any, append, is_any,
+    not_required, takes_null,
 };
 use super::reference::option_of;
 
@@ -79,6 +79,7 @@ impl Lower<'_> {
         if raw.keys().all(|key| is_remark(key)) {
             node = any();
             copy(raw, &mut node);
+            Self::default(raw, &mut node);
             return node;
         }
         copy(raw, &mut node);
@@ -89,12 +90,7 @@ impl Lower<'_> {
         self.items(raw, &mut node);
         self.combinations(raw, &mut node);
         self.map_keys(raw, &mut node);
-        match raw.get("default") {
-            // Only an `Option` writes null, whatever describes the type.
-            Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),
-            Some(default) => drop(node.insert("default".to_owned(), default.clone())),
-            None => {}
-        }
+        Self::default(raw, &mut node);
         let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
         let is_closed = closed("additionalProperties") || closed("unevaluatedProperties");
         if is_closed || is_std_duration(raw) {
@@ -107,7 +103,23 @@ impl Lower<'_> {
             node.insert(CLOSED.to_owned(), true.into());
         }
         self.unsupported(raw, &mut node);
+        let says = |key: &str| node.get(key) == Some(&Value::Bool(true));
+        if says(KEEP) && says("x-kubernetes-int-or-string") {
+            self.fault(
+                "x-kubernetes-preserve-unknown-fields must be false if x-kubernetes-int-or-string is true: remove `preserve`",
+            );
+        }
         node
+    }
+
+    /// Translates `default`.
+    fn default(raw: &SchemaObject, node: &mut SchemaObject) {
+        match raw.get("default") {
+            // Only an `Option` writes null, whatever describes the type.
+            Some(Value::Null) => drop(node.insert("nullable".to_owned(), true.into())),
+            Some(default) => drop(node.insert("default".to_owned(), default.clone())),
+            None => {}
+        }
     }
 
     /// Translates `type`: a single type, `nullable` for null, and int-or-string.
@@ -144,7 +156,10 @@ impl Lower<'_> {
             ["integer", "number"] => drop(node.insert("type".to_owned(), "number".into())),
             // The only union of types that structural schemas have.
             ["integer", "string"] => {
-                node.insert("x-kubernetes-int-or-string".to_owned(), true.into());
+                // A definition has one of both keywords; `enum` still checks a value that is kept.
+                if node.get(KEEP) != Some(&Value::Bool(true)) {
+                    node.insert("x-kubernetes-int-or-string".to_owned(), true.into());
+                }
             }
             _ => {
                 self.warn("it may be of several types: the API server checks none of them");
@@ -196,6 +211,9 @@ impl Lower<'_> {
             && raw.get("multipleOf").is_some_and(is_fraction)
         {
             self.fault("its `multipleOf` is a fraction, of which no integer is a multiple for an API server");
+        }
+        if node.get("type").is_some_and(|name| name == "number") {
+            self.fractions(raw);
         }
         match raw.get("format").and_then(Value::as_str) {
             Some(known) if FORMATS.contains(&known) => {

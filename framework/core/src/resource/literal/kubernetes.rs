@@ -25,16 +25,13 @@ values! {
     &String => IntOrString: |text| IntOrString::String(text.clone());
     Timestamp => Time: Time;
     Timestamp => MicroTime: MicroTime;
-    &str => ByteString: |text| ByteString(text.as_bytes().to_owned());
-    String => ByteString: |text| ByteString(text.into_bytes());
-    &String => ByteString: |text| ByteString(text.as_bytes().to_owned());
     Vec<u8> => ByteString: ByteString;
     &[u8] => ByteString: |bytes| ByteString(bytes.to_owned());
     Value => RawExtension: RawExtension;
     Value => JSON: JSON;
 }
 
-// `b"…"`
+// `b"…"`. No text becomes bytes: in a manifest it would be base64.
 #[diagnostic::do_not_recommend]
 impl<const N: usize> crate::resource::FieldValue<ByteString> for &[u8; N] {
     fn into_field(self) -> ByteString {

@@ -157,8 +157,20 @@ fn texts_of_every_kind_become_strings() {
         "binaryData": { "raw": ByteString(vec![1]), "literal": ByteString(vec![2]) },
     });
     same(config, expected);
-    let secret = object!(Secret { data: { token: "t" }, stringData: { user: owned } });
+    let secret = object!(Secret { data: { token: "t".as_bytes() }, stringData: { user: owned } });
     assert_eq!(secret.data.unwrap()["token"], ByteString(b"t".to_vec()));
+}
+
+#[test]
+fn keys_as_texts_are_keys_as_written() {
+    for short in [true, false] {
+        let map = object!(ConfigMap {
+            data: { NAME: "a", "Name": "b", if short { fooBar: "1" } else { foo_bar: "2" } },
+        });
+        let key = if short { "fooBar" } else { "foo_bar" };
+        let value = if short { "1" } else { "2" };
+        same(map, json!({ "data": { "NAME": "a", "Name": "b", key: value } }));
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Comparison of two judges of a value: serde, and an API server.
 
+// DESIGN.md, 294: A warning excuses a missing field only at the field or above
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -40,8 +42,12 @@ pub struct ValueCounts {
     pub values: usize,
     /// Values that the API server stored.
     pub stored: usize,
+    /// Stored values that serde read.
+    pub readable: usize,
     /// Values that the server stored and serde refused, at places with a warning.
     pub unchecked: usize,
+    /// The first reason of serde against a stored value.
+    pub unreadable: Option<String>,
     /// The first refusal of a value that fits the schema.
     pub refusal: Option<String>,
     /// Differences without a warning.
@@ -88,12 +94,17 @@ async fn one(
     };
     // A status that is null is none.
     tally.stored += usize::from(!stored.is_null());
-    match (target.decode)(&stored) {
+    let read = (target.decode)(&stored);
+    if let Err(reason) = &read {
+        tally.unreadable.get_or_insert_with(|| reason.clone());
+    }
+    match read {
         Err(reason) if is_warned(target, changed, &reason, &stored) => tally.unchecked += 1,
         Err(reason) => tally.differences.push(format!(
             "the API server stores {value} as {stored}, and serde refuses it: {reason}"
         )),
         Ok(written) => {
+            tally.readable += usize::from(!stored.is_null());
             losses.note(&stored, &written, target.schema);
             again(target, &stored, &written, tally).await;
         }
@@ -142,6 +153,10 @@ async fn refused(target: &CheckTarget<'_>, value: &Value, refusal: &str, tally: 
 /// warning about a place at which there is a value counts.
 fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
     let refused = place_of(reason);
+    if let Some(missing) = missing_field(target.schema, &refused, reason) {
+        let mut above = target.warnings.iter().map(|warning| place_of(warning));
+        return above.any(|place| place.len() <= missing.len() && is_near(&place, &missing));
+    }
     target.warnings.iter().any(|warning| {
         let place = place_of(warning);
         let is_changed = !changed.is_empty() && is_near(&place, changed);
@@ -150,6 +165,26 @@ fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored:
             || is_below
             || (!refused.is_empty() || changed.is_empty()) && is_near(&place, &refused)
     })
+}
+
+/// The place of the field that serde misses, if the schema has the field there: the reason has the
+/// object's place, unless the decoder names none. A field that a flattened value or an enum lacks
+/// is farther below, at an unknown place.
+fn missing_field(schema: &Value, object: &[String], reason: &str) -> Option<Path> {
+    if object.is_empty() {
+        return None;
+    }
+    let (_, name) = reason.split_once("missing field `")?;
+    let (name, _) = name.split_once('`')?;
+    let node = object.iter().try_fold(schema, |node, step| match step.as_str() {
+        "[]" => node.get("items"),
+        name => node
+            .get("properties")
+            .and_then(|fields| fields.get(name))
+            .or_else(|| node.get("additionalProperties")),
+    })?;
+    node.get("properties")?.get(name)?;
+    Some(object.iter().cloned().chain([name.to_owned()]).collect())
 }
 
 /// Whether a warning names one of the places, or a place above or below.
@@ -250,3 +285,6 @@ fn plain(value: &Value, schema: &Value) -> Value {
         value => value.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

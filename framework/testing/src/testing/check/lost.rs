@@ -32,7 +32,7 @@ pub(super) struct Tries<'a> {
 #[derive(Debug, Default)]
 pub(super) struct FieldObservations {
     places: BTreeMap<Path, ValueCounts>,
-    /// Values that were written of fields with a few values, such as the tag of an enum.
+    /// Values that were written of tags.
     tags: BTreeMap<Path, BTreeSet<String>>,
 }
 
@@ -82,7 +82,7 @@ impl FieldObservations {
                     match other {
                         Some(other) => {
                             self.places.entry(here.clone()).or_default().is_kept = true;
-                            if is_tag(below) {
+                            if is_tag(schema, name) {
                                 let tags = self.tags.entry(here.clone()).or_default();
                                 tags.insert(other.to_string());
                             }
@@ -160,7 +160,7 @@ impl FieldObservations {
             let is_known = |(name, field): (&String, &Value)| {
                 let place: Path = place[..depth].iter().chain([name]).cloned().collect();
                 let known = self.tags.get(&place).map_or(0, BTreeSet::len);
-                !is_tag(field) || known >= values_of(field)
+                !around.is_some_and(|node| is_tag(node, name)) || known >= values_of(field)
             };
             if !fields.into_iter().flatten().all(is_known) {
                 return false;
@@ -171,9 +171,23 @@ impl FieldObservations {
     }
 }
 
-/// Whether a field has a few values, one of which may stand for a variant.
-fn is_tag(schema: &Value) -> bool {
-    values_of(schema) > 1
+/// Whether the values of a field stand for variants: alternatives of the object name them, or the
+/// field comes from a flattened option, of which the schema has the fields alone.
+fn is_tag(object: &Value, name: &str) -> bool {
+    let field = &object["properties"][name];
+    let required = object["required"].as_array();
+    let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
+    let is_optional = !is_required && field.get("default").is_none();
+    values_of(field) > 1 && is_optional || is_in_alternatives(object, name)
+}
+
+/// Whether alternatives name values of a field.
+fn is_in_alternatives(object: &Value, name: &str) -> bool {
+    let is_in = |branch: &Value| {
+        branch["properties"][name].get("enum").is_some() || is_in_alternatives(branch, name)
+    };
+    let branches = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|key| object[key].as_array());
+    branches.flatten().any(is_in)
 }
 
 /// The number of texts that a field may have; 0 for any.

@@ -117,6 +117,12 @@ impl CheckReport {
             StatusOutcome::Tried(tally) if tally.stored == 0 => {
                 ("statuses", tally, "Give an object with a status that the server accepts")
             }
+            StatusOutcome::Tried(tally) if tally.readable == 0 => {
+                return Some(self.nothing_read("statuses", tally));
+            }
+            _ if self.tally.readable == 0 => {
+                return Some(self.nothing_read("objects", &self.tally));
+            }
             _ => return None,
         };
         let refusal = tally.refusal.as_deref().unwrap_or("all of them were changed ones");
@@ -126,6 +132,18 @@ impl CheckReport {
             self.kind, tally.values
         );
         Some(Error::new(ErrorKind::Usage, message))
+    }
+
+    /// Returns the error of a type that reads nothing of what was stored: a warning is about single
+    /// values.
+    fn nothing_read(&self, what: &str, tally: &ValueCounts) -> Error {
+        let message = format!(
+            "the check of {} failed: serde read none of {} stored {what}; the first reason: {}",
+            self.kind,
+            tally.stored,
+            tally.unreadable.as_deref().unwrap_or_default()
+        );
+        Error::new(ErrorKind::Usage, message)
     }
 
     /// Returns the places that the API server checks less strictly than serde, with the reasons: an

@@ -220,7 +220,6 @@ fn a_schema_for_a_field_without_one_may_drop_fill_in_and_bind_values() {
         described["properties"] = json!({ "x": x });
         described
     };
-    let back = ["constraint-removed .spec.a.x"];
     let inner = json!({ "type": "array", "items": {
         "type": "object",
         "properties": { "y": { "type": "integer", "default": 1 } },
@@ -232,10 +231,12 @@ fn a_schema_for_a_field_without_one_may_drop_fill_in_and_bind_values() {
         "transition-rule-added .spec.a.x[]",
         "default-added .spec.a.x[].y",
     ];
-    field(open.clone(), described(inner), &there, &back);
+    let lost = ["constraint-removed .spec.a.x", "default-removed .spec.a.x[].y"];
+    field(open.clone(), described(inner), &there, &lost);
     let filled = described(json!({ "type": "string", "default": "a" }));
     let there = ["field-described .spec.a.x", "default-added .spec.a.x"];
-    field(open.clone(), filled, &there, &back);
+    let lost = ["constraint-removed .spec.a.x", "default-removed .spec.a.x"];
+    field(open.clone(), filled, &there, &lost);
 }
 
 #[test]
@@ -349,4 +350,27 @@ fn choices_of_an_optional_field_may_stand_in_one_alternative() {
     field(plain.clone(), alternative.clone(), &[], &[]);
     let fewer = json!({ "type": "string", "nullable": true, "anyOf": [{ "enum": ["a"] }] });
     field(plain, fewer, &["enum-narrowed .spec.a"], &["enum-widened .spec.a"]);
+}
+
+#[test]
+fn defaults_and_list_types_of_a_field_that_is_kept_without_a_schema_are_lost() {
+    let item = json!({ "type": "object", "required": ["k"], "properties": {
+        "k": { "type": "string" }, "v": { "type": "string", "default": "x" },
+    } });
+    let described = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+        "a": { "type": "string", "default": "x" },
+        "l": { "type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] },
+    } });
+    let kept = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let found = super::between(&definition(&described), &definition(&kept));
+    let expected = [
+        "default-removed .spec.a",
+        "list-type-changed .spec.l",
+        "default-removed .spec.l[].v",
+        "constraint-removed .spec.a",
+        "constraint-removed .spec.l",
+    ];
+    for expected in expected {
+        assert!(found.iter().any(|it| it == expected), "{expected} in {found:?}");
+    }
 }

@@ -144,3 +144,57 @@ fn addresses_are_checked_in_sets_and_in_types_of_other_crates() {
         assert!(!causes.is_empty(), "{path}: its pattern holds");
     }
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Mixed {
+    #[schema(preserve, extend("enum" = [1, "a"]))]
+    kept: Option<Value>,
+    #[schema(extend("enum" = [1, "a"]))]
+    checked: Option<Value>,
+}
+
+#[test]
+fn a_value_of_any_type_with_numbers_and_texts_is_taken_by_an_api_server() {
+    let schema = structural_schema::<Mixed>().unwrap().schema;
+    let faults = windlass_apiserver::crd_schema::check_crd(&definition(&schema), None);
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert_eq!(schema["properties"]["kept"]["x-kubernetes-int-or-string"], Value::Null);
+    assert_eq!(schema["properties"]["checked"]["x-kubernetes-int-or-string"], true);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Kept {
+    #[schema(extend("x-kubernetes-int-or-string" = true), preserve)]
+    both: Value,
+}
+
+#[test]
+fn a_number_or_text_that_is_kept_as_any_value_is_a_fault() {
+    let fault = structural_schema::<Kept>().unwrap_err().to_string();
+    assert!(fault.contains(".both: ") && fault.contains("x-kubernetes-int-or-string"), "{fault}");
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Fractions {
+    #[schema(min = 0.5)]
+    least: f64,
+    #[schema(multiple_of = 0.5)]
+    steps: f64,
+    #[schema(min = 1.0, max = 2)]
+    whole: f64,
+}
+
+#[test]
+fn bounds_with_a_fraction_are_a_warning() {
+    let warnings = structural_schema::<Fractions>().unwrap().warnings;
+    let text = warnings.join("\n");
+    assert_eq!(warnings.len(), 2, "{text}");
+    assert!(
+        text.contains(".least: API servers cut the bound 0.5 to an integer for whole numbers"),
+        "{text}"
+    );
+    assert!(
+        text.contains(".steps: API servers refuse every whole number as a multiple of 0.5"),
+        "{text}"
+    );
+}

@@ -3,6 +3,8 @@
 
 mod aliases;
 mod contradictions;
+mod defaults;
+mod flattened;
 mod forms;
 #[cfg(feature = "full-schemas")]
 mod full;

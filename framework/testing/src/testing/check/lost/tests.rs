@@ -214,6 +214,34 @@ struct FormerSpec {
 
 kind!(Former, "formers", FormerSpec);
 
+/// More values than any check writes, and no variants of anything.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Level(String);
+
+impl JsonSchema for Level {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Level".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let values: Vec<String> = (0..1_000).map(|number| format!("l{number}")).collect();
+        schemars::json_schema!({ "type": "string", "enum": values })
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct LevelSpec {
+    target: Target,
+    level: Level,
+}
+
+kind!(Levelled, "levelleds", LevelSpec);
+
+#[tokio::test]
+async fn a_field_is_lost_beside_an_enum_that_decides_about_no_variant() {
+    loses::<Levelled>(".spec.target.name").await;
+}
+
 #[tokio::test]
 async fn fields_of_other_variants_defaults_aliases_and_former_forms_are_lost_rightly() {
     keeps::<Disjoint>().await;

@@ -1,9 +1,6 @@
-//! An index stands above the struct.
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::CustomResource;
+use windlass::{CustomResource, Schema};
 
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
@@ -13,7 +10,7 @@ pub struct Website {
     pub spec: Spec,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Spec {
     pub host: String,
 }
