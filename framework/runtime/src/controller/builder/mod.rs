@@ -394,8 +394,8 @@ fn static_info<K: Resource>() -> ResourceInfo {
     match K::static_info() {
         Some(info) => info,
         None => panic!(
-            "`{}` does not say which kind it is: a controller is wired with types of one kind, \
-             so derive `CustomResource` for a type of your own, or use one of `k8s_openapi::api`",
+            "`{}` has no kind at compile time; a controller needs a type of a single kind: derive \
+             `CustomResource` for a type of your own, or use one of `k8s_openapi::api`",
             std::any::type_name::<K>()
         ),
     }
