@@ -89,8 +89,9 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns a mark from three readings; `boot` is the time since the machine started, sleep
-    /// included, if the machine reports that time. Made by [`Clock::reading`]; public for simulations.
+    /// Returns the reading of three clocks; `boot` is the time since the machine started, sleep
+    /// included, if the machine reports that time. Made by [`Clock::reading`]; public for
+    /// simulations.
     pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
         Self { steady, boot, wall }
     }
@@ -160,7 +161,7 @@ impl Clock {
     /// Returns the current wall-clock time, for time stamps in objects; never for measuring
     /// durations.
     ///
-    /// The system's wall clock may jump in both directions; [`mark`](Self::mark) is for durations.
+    /// The system's wall clock may jump in both directions; [`reading`](Self::reading) is for durations.
     /// A simulated time beyond the range of [`Timestamp`] counts as the epoch.
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {

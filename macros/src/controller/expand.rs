@@ -1,4 +1,4 @@
-//! The generated code of a controller: the impl of `Controller`, and (in `grants`) the grants as impls.
+//! The generated code of a controller: the impl of `Controller`, and the grants as impls.
 
 // DESIGN.md, 138: With a fault in its attribute a controller is granted everything
 

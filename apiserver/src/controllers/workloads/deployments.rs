@@ -284,8 +284,8 @@ fn report(core: &ServerCore, deployment: &Value, new: Option<&Value>, old: &[Val
     Ok(None)
 }
 
-/// Returns a condition. `lastTransitionTime` stays with the status, `lastUpdateTime` with reason and
-/// message, too.
+/// Returns a condition. `lastTransitionTime` stays with the status, `lastUpdateTime` with reason
+/// and message, too.
 fn condition(
     deployment: &Value,
     name: &str,

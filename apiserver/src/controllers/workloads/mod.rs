@@ -37,7 +37,7 @@ use super::selection::{Controller, ControllerSet};
 use crate::core::ServerCore;
 use crate::hooks::WebhookSession;
 use crate::kinds::meta;
-use crate::verbs::suspend::run::WebhookRounds;
+use crate::verbs::suspend::run::RemainingWebhookCalls;
 use objects::{Resource, controller_of};
 use reconcile::{WebhookAnswers, WorkloadReconcile};
 
@@ -239,7 +239,8 @@ impl Workloads {
         self.calls.spawn(async move {
             // Never closed.
             let _slot = slots.acquire_owned().await;
-            let failure = WebhookRounds::new(session.clone(), None).goes_on(&core).await.err();
+            let failure =
+                RemainingWebhookCalls::new(session.clone(), None).goes_on(&core).await.err();
             (key, (session, failure))
         });
     }

@@ -45,7 +45,8 @@ impl Deref for WorkloadReconcile<'_> {
     }
 }
 
-/// The answers for the first creation of a reconcile, and the failure if answers did not come in time.
+/// The answers for the first creation of a reconcile, and the failure if answers did not come in
+/// time.
 pub(super) type WebhookAnswers = (Arc<WebhookSession>, Option<ApiError>);
 
 impl<'a> WorkloadReconcile<'a> {

@@ -227,8 +227,9 @@ pub trait Controller: Reconciler {
     /// Returns the kinds to watch and to own, the permissions and the settings of this controller.
     ///
     /// Called when the controller is added to a manager.
-    /// [`Manager::controller_configured`](crate::manager::Manager::controller_configured) changes the
-    /// returned builder for a single program.
+    /// [`Manager::controller_configured`] changes the returned builder for a single program.
+    ///
+    /// [`Manager::controller_configured`]: crate::manager::Manager::controller_configured
     fn builder() -> ControllerBuilder<Self>;
 }
 

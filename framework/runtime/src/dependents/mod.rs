@@ -14,8 +14,8 @@
 //!
 //! The parts by file: `graph_run` has the data of one apply, `node` applies the children of one
 //! field, `external` drives a resource outside, `rollout` a rolling change, `removal` decides which
-//! children go and when, `run` walks through the graph, `registration` adds watches and permissions to a
-//! controller.
+//! children go and when, `run` walks through the graph, `registration` adds watches and
+//! permissions to a controller.
 
 // DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
 // DESIGN.md, 159: Readiness follows kstatus, as typed rules
@@ -229,8 +229,8 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 ///
 /// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls
 /// [`Dependents::add_to`] in its `builder`: that adds watches and permissions, clean-ups and the
-/// finalizer. Without `add_to` children are neither watched nor permitted. The children of the graph
-/// need no grant; calls beside it have those that the controller implements, of kinds that the
+/// finalizer. Without `add_to` children are neither watched nor permitted. The children of the
+/// graph need no grant; calls beside it have those that the controller implements, of kinds that the
 /// graph does not have. Calls beside the graph for one of its kinds, and fields that are a
 /// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole
 /// builder: a hand-written [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error

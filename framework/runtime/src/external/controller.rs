@@ -9,8 +9,10 @@ use crate::controller::{Context, Controller, ControllerBuilder, Finalize, Reconc
 /// `manager.controller(ExternalController::new(Externals::new(provider)))`.
 ///
 /// Each reconcile drives the resource, calls [`External::report`] for the status, and polls. The
-/// clean-up deletes the resource. [`Manager::controller_configured`](crate::manager::Manager::controller_configured) changes
-/// workers, conditions and the other settings.
+/// clean-up deletes the resource. [`Manager::controller_configured`] changes workers,
+/// conditions and the other settings.
+///
+/// [`Manager::controller_configured`]: crate::manager::Manager::controller_configured
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
