@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use windlass::__private::probe;
 use windlass::client::ClientConfig;
 use windlass::error::ApiStatus;
-use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
+use windlass::wire::{EventType, Frame, FrameDecoder, StreamPiece};
 
 /// A limit that small inputs reach.
 const SMALL: usize = 64;
@@ -30,8 +30,8 @@ pub(crate) fn frames(data: &[u8]) {
         for piece in pieces(body, lengths) {
             decoder.push(piece, &mut |part| {
                 parts.push(match part {
-                    RawItem::Whole(line) => (true, line.to_vec()),
-                    RawItem::TooLarge(beginning) => (false, beginning.to_vec()),
+                    StreamPiece::Whole(line) => (true, line.to_vec()),
+                    StreamPiece::TooLarge(beginning) => (false, beginning.to_vec()),
                 });
             });
         }

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
 use k8s_openapi::api::events::v1::Event;
 use tokio::time::{Instant, sleep};
 use windlass::api::{Api, Patch};
-use windlass::informer::{CacheOptions, DecodeCheck};
+use windlass::informer::{CacheOptions, DecodeCheckTime};
 use windlass::manager::{Exit, Manager};
 use windlass::prelude::*;
 use windlass::testing::{RunningOperator, TestCluster};
@@ -173,7 +173,7 @@ async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
     let bad =
         serde_json::json!({ "metadata": { "name": "bad" }, "spec": { "ports": [{ "port": 80 }] } });
     services.create(&serde_json::from_value(bad).unwrap()).await.unwrap();
-    let eager = CacheOptions::default().validate(DecodeCheck::Eager);
+    let eager = CacheOptions::default().validate(DecodeCheckTime::Eager);
     let running = cluster.spawn(operator(cluster.client()).cache::<Service>(eager));
     let _cache = running.informers().informer::<Service>();
     eventually("it is counted", async || invalid(&running, "services") == 1).await;

@@ -10,6 +10,8 @@ mod language;
 mod layers;
 #[path = "tidy/manifests.rs"]
 mod manifests;
+#[path = "tidy/paths.rs"]
+mod paths;
 #[path = "tidy/repeated.rs"]
 mod repeated;
 #[path = "tidy/sizes.rs"]

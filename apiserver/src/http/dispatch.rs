@@ -22,7 +22,7 @@ use crate::table;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::verbs::subresources::certificates;
 use crate::verbs::subresources::connect::{self, ConnectAnswer};
-use crate::verbs::suspend::run::WebhookRounds;
+use crate::verbs::suspend::run::RemainingWebhookCalls;
 use crate::verbs::{
     self, ObjectResponse, VerbCall, actions, apiservices, create, delete, list, patch, reviews,
     scale, update, watch,
@@ -83,7 +83,7 @@ async fn connection(
 ) -> Result<Reply, ApiError> {
     let session = WebhookSession::open();
     let call = VerbCall { session: session.clone(), ..call };
-    let mut run = WebhookRounds::new(session, timeout(&asked.query));
+    let mut run = RemainingWebhookCalls::new(session, timeout(&asked.query));
     loop {
         let done = connect::connect(core, &call, &asked.query);
         if !run.goes_on(core).await? {
@@ -289,7 +289,7 @@ async fn execute(
     };
     let session = WebhookSession::open();
     let call = VerbCall { session: session.clone(), ..call };
-    let mut run = WebhookRounds::new(session.clone(), timeout(&asked.query));
+    let mut run = RemainingWebhookCalls::new(session.clone(), timeout(&asked.query));
     loop {
         warnings.clear();
         let mut work = || once(core, asked, call.clone(), body, options.as_ref(), warnings);

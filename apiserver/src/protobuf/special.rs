@@ -19,18 +19,18 @@ pub(super) fn read(form: ProtobufType, bytes: &[u8], depth: usize) -> Result<Val
         ProtobufType::Time => read_time(bytes, false),
         ProtobufType::MicroTime => read_time(bytes, true),
         ProtobufType::Quantity => {
-            let fields = SmallMessage::read("Quantity", 1, bytes)?;
+            let fields = UpToFourFields::read("Quantity", 1, bytes)?;
             let text = fields.bytes(1, "String_")?;
             Ok(text.map_or_else(|| "0".into(), |text| String::from_utf8_lossy(text).into()))
         }
         ProtobufType::IntOrString => read_int_or_string(bytes),
         // Owners of fields that cannot be read are no owners.
         ProtobufType::Fields => {
-            let raw = SmallMessage::read("FieldsV1", 1, bytes)?.bytes(1, "Raw")?;
+            let raw = UpToFourFields::read("FieldsV1", 1, bytes)?.bytes(1, "Raw")?;
             Ok(serde_json::from_slice(raw.unwrap_or_default()).unwrap_or_default())
         }
         ProtobufType::Json => {
-            let raw = SmallMessage::read("RawExtension", 1, bytes)?.bytes(1, "Raw")?;
+            let raw = UpToFourFields::read("RawExtension", 1, bytes)?.bytes(1, "Raw")?;
             read_json(raw.unwrap_or_default(), depth)
         }
         ProtobufType::Texts => {
@@ -50,7 +50,7 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, String> {
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
-    let fields = SmallMessage::read("Timestamp", 2, bytes)?;
+    let fields = UpToFourFields::read("Timestamp", 2, bytes)?;
     let seconds = fields.number(1, "Seconds")?.cast_signed();
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     let nanos = fields.number(2, "Nanos")? as i32;
@@ -66,7 +66,7 @@ fn read_time(bytes: &[u8], micro: bool) -> Result<Value, String> {
 
 /// Reads an integer or a text.
 fn read_int_or_string(bytes: &[u8]) -> Result<Value, String> {
-    let fields = SmallMessage::read("IntOrString", 3, bytes)?;
+    let fields = UpToFourFields::read("IntOrString", 3, bytes)?;
     let text = fields.bytes(3, "StrVal")?.unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "Go keeps the lower bits, too")]
     let number = fields.number(2, "IntVal")? as i32;
@@ -202,11 +202,11 @@ fn write_alternative(out: &mut Vec<u8>, form: ProtobufType, value: &Value) {
 }
 
 /// The fields of a message that has few, each at most once.
-struct SmallMessage<'a> {
+struct UpToFourFields<'a> {
     pieces: [Option<WireValue<'a>>; 4],
 }
 
-impl<'a> SmallMessage<'a> {
+impl<'a> UpToFourFields<'a> {
     /// Reads a message whose fields have numbers up to `last`; of a field that comes twice the last
     /// value counts.
     fn read(name: &str, last: usize, bytes: &'a [u8]) -> Result<Self, String> {

@@ -83,7 +83,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     let address = listener.local_addr()?;
     tokio::spawn(webhook(listener, trigger.clone()));
 
-    let wiring = ControllerBuilder::new().triggered_by(&trigger).polls(&prices);
+    let builder = ControllerBuilder::new().triggered_by(&trigger).polls(&prices);
     let (sender, mut lines) = mpsc::channel(16);
     let running = Manager::new(client.clone())
         .namespaces(["shop"])
@@ -91,7 +91,7 @@ async fn main() -> std::result::Result<(), BoxError> {
         .without_health()
         .without_metrics()
         .without_signals()
-        .controller_with(Shops { prices, sender }, wiring)
+        .controller_with(Shops { prices, sender }, builder)
         .start();
     let mut until = async |part: &str| {
         while let Some(line) = lines.recv().await {

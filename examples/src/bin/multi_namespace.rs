@@ -44,14 +44,14 @@ impl Reconciler for Greetings {
 
 /// Returns the operator of these teams; `manifests` grants Roles in their namespaces.
 fn operator(client: Client, teams: &[&str], sender: mpsc::Sender<String>) -> Manager {
-    let wiring = ControllerBuilder::new().watches_by::<ConfigMap, _>(BY_SOURCE);
+    let builder = ControllerBuilder::new().watches_by::<ConfigMap, _>(BY_SOURCE);
     Manager::new(client)
         .namespaces(teams.iter().copied())
         .without_leader_election()
         .without_health()
         .without_metrics()
         .without_signals()
-        .controller_with(Greetings { sender }, wiring)
+        .controller_with(Greetings { sender }, builder)
 }
 
 #[tokio::main]

@@ -288,7 +288,9 @@ fn operator(client: Client, mysql: MySql) -> Manager {
     let schemas = Externals::new(Schemas { mysql }).poll_every(Duration::from_secs(2));
     Manager::new(client)
         .install::<MySqlSchema>()
-        .wired(ExternalController::new(schemas), |builder| builder.outcome_condition("Ready"))
+        .controller_configured(ExternalController::new(schemas), |builder| {
+            builder.outcome_condition("Ready")
+        })
 }
 
 /// Waits until the server has received such a statement, with a deadline.

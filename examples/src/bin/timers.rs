@@ -40,7 +40,7 @@ impl Reconciler for Probes {
     }
 }
 
-fn wiring() -> ControllerBuilder<Probes> {
+fn builder() -> ControllerBuilder<Probes> {
     ControllerBuilder::new()
         // Every 10 s, the first time 2 s after an object was seen, and up to a second later.
         .timer(Timer::every(10 * SECOND, "probe").initial_delay(2 * SECOND))
@@ -63,7 +63,7 @@ async fn main() -> std::result::Result<(), BoxError> {
         .without_health()
         .without_metrics()
         .without_signals()
-        .controller_with(Probes { sender }, wiring())
+        .controller_with(Probes { sender }, builder())
         .start();
     let mut until = async |part: &str| {
         while let Some(line) = lines.recv().await {

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | a pause, a deadline of a wait | [`Clock::now`], [`Clock::sleep_until`] | no |
 //! | a time stamp in an object | [`Clock::wall`] | yes |
-//! | a duration that must not look too short | [`Clock::mark`], [`ClockReading::longest_until`] | yes |
+//! | a duration that must not look too short | [`Clock::reading`], [`ClockReading::longest_until`] | yes |
 //!
 //! `clippy.toml` forbids the standard library's `Instant::now` and `SystemTime::now`, so that no
 //! component can read another clock by mistake.
@@ -70,9 +70,9 @@ enum Wall {
 /// #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// async fn main() {
 ///     let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-///     let before = clock.mark();
+///     let before = clock.reading();
 ///     clock.sleep_machine(Duration::from_secs(60));
-///     let after = clock.mark();
+///     let after = clock.reading();
 ///     assert_eq!(before.longest_until(&after), Duration::from_secs(60));
 ///     assert_eq!(before.steady_until(&after), Duration::ZERO);
 /// }
@@ -89,8 +89,9 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns a mark from three readings; `boot` is the time since the machine started, sleep
-    /// included, if the machine reports that time. Made by [`Clock::mark`]; public for simulations.
+    /// Returns the reading of three clocks; `boot` is the time since the machine started, sleep
+    /// included, if the machine reports that time. Made by [`Clock::reading`]; public for
+    /// simulations.
     pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
         Self { steady, boot, wall }
     }
@@ -160,7 +161,7 @@ impl Clock {
     /// Returns the current wall-clock time, for time stamps in objects; never for measuring
     /// durations.
     ///
-    /// The system's wall clock may jump in both directions; [`mark`](Self::mark) is for durations.
+    /// The system's wall clock may jump in both directions; [`reading`](Self::reading) is for durations.
     /// A simulated time beyond the range of [`Timestamp`] counts as the epoch.
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {
@@ -178,7 +179,7 @@ impl Clock {
     ///
     /// Reads a file of `/proc` on the system's clock: some microseconds, without blocking on I/O.
     /// Not for hot paths.
-    pub fn mark(&self) -> ClockReading {
+    pub fn reading(&self) -> ClockReading {
         let boot = match &*self.wall {
             Wall::System => boot_time(),
             Wall::Simulated { started, slept, .. } => Some(started.elapsed() + *slept.lock()),
@@ -256,10 +257,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_machine_that_slept_shows_in_the_longest_but_not_in_the_steady_time() {
         let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
-        let before = clock.mark();
+        let before = clock.reading();
         clock.sleep(Duration::from_secs(2)).await;
         clock.sleep_machine(Duration::from_secs(60));
-        let after = clock.mark();
+        let after = clock.reading();
         assert_eq!(before.steady_until(&after), Duration::from_secs(2));
         assert_eq!(before.longest_until(&after), Duration::from_secs(62));
     }

@@ -9,7 +9,7 @@ use windlass_cache::store::{
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::wire::{
-    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, RawItem,
+    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, StreamPiece,
 };
 
 /// The cache of a kind, with changes that were read and not applied yet.
@@ -67,7 +67,7 @@ impl OfflineCache {
     pub fn read_list(&mut self, piece: &[u8]) -> usize {
         let Self { core, run, read, list, .. } = self;
         let _ = list.push(piece, &mut |part| {
-            let RawItem::Whole(item) = part else { return };
+            let StreamPiece::Whole(item) = part else { return };
             let Ok(scan) = MetadataScan::of(item) else { return };
             let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
             read.push(Delta::Put(Observed { object, run: *run, is_initial: true }));
@@ -79,7 +79,7 @@ impl OfflineCache {
     pub fn read_watch(&mut self, piece: &[u8]) -> usize {
         let Self { core, run, read, watch, .. } = self;
         watch.push(piece, &mut |part| {
-            let RawItem::Whole(line) = part else { return };
+            let StreamPiece::Whole(line) = part else { return };
             let Ok((frame, scan)) = Frame::scanned(line) else { return };
             let Ok(scan) = scan.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
             let observed = Observed { object: core.object(&scan), run: *run, is_initial: false };
@@ -109,7 +109,7 @@ pub fn split(pieces: &mut dyn Iterator<Item = &[u8]>) -> (usize, usize) {
     let (mut items, mut bytes) = (0, 0);
     for piece in pieces {
         let outcome = splitter.push(piece, &mut |part| {
-            let (RawItem::Whole(item) | RawItem::TooLarge(item)) = part;
+            let (StreamPiece::Whole(item) | StreamPiece::TooLarge(item)) = part;
             items += 1;
             bytes += item.len();
         });

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use windlass_core::error::ApiStatus;
 use windlass_core::wire::{
-    ListSplitter, MetadataOffsets, MetadataRef, MetadataScan, RawItem, status, values_at,
+    ListSplitter, MetadataOffsets, MetadataRef, MetadataScan, StreamPiece, status, values_at,
 };
 
 /// Result of [`list`]: the items and the metadata of a list.
@@ -35,10 +35,10 @@ pub fn list<'a>(
     let mut splitter = ListSplitter::with_limit(limit);
     let mut items = Vec::new();
     for piece in pieces {
-        let mut each = |part: RawItem<'_>| {
+        let mut each = |part: StreamPiece<'_>| {
             items.push(match part {
-                RawItem::Whole(item) => Ok(item.to_vec()),
-                RawItem::TooLarge(beginning) => Err(beginning.to_vec()),
+                StreamPiece::Whole(item) => Ok(item.to_vec()),
+                StreamPiece::TooLarge(beginning) => Err(beginning.to_vec()),
             });
         };
         splitter.push(piece, &mut each).map_err(|error| error.to_string())?;

@@ -70,7 +70,7 @@ impl LocalCluster {
         let new_server = Arc::new(NewServer::default());
         // Other processes can reach the port as soon as the port is open, and may hold a lease
         // then.
-        new_server.open(client.environment().clock.mark());
+        new_server.open(client.environment().clock.reading());
         let client = client.of_new_server(&new_server);
         let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(|error| {
             let text = "cannot serve the embedded API server on a loopback port";

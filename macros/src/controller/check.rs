@@ -40,7 +40,7 @@ fn outcome_once(attrs: &ControllerAttrs, errors: &mut Errors) {
     }
 }
 
-/// The kind is named in the attribute too, so that the wiring can be read in a single place.
+/// The kind is named in the attribute too, so that all watched kinds can be read in a single place.
 fn object(ident: &Ident, attrs: &ControllerAttrs, errors: &mut Errors) {
     if !attrs.has_for {
         errors.at(ident.span(), "say which kind it reconciles: `#[controller(for = Website, …)]`");

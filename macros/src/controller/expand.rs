@@ -1,4 +1,4 @@
-//! The generated code of a controller: the wiring, and (in `grants`) the grants as impls.
+//! The generated code of a controller: the impl of `Controller`, and the grants as impls.
 
 // DESIGN.md, 138: With a fault in its attribute a controller is granted everything
 
@@ -16,7 +16,7 @@ use crate::path;
 /// Verbs that a controller has on every kind with a cache.
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
 
-/// Returns the generated code. With faults the wiring is empty and everything is granted, so that
+/// Returns the generated code. With faults the builder is empty and everything is granted, so that
 /// the compiler does not report missing grants beside the faults.
 pub(super) fn all(input: &DeriveInput, attrs: &ControllerAttrs, faulty: bool) -> TokenStream {
     let krate = &attrs.krate();
@@ -24,7 +24,7 @@ pub(super) fn all(input: &DeriveInput, attrs: &ControllerAttrs, faulty: bool) ->
         let output = empty_wiring(input, krate);
         return [output, all_grants(input, krate)].into_iter().collect();
     }
-    let mut output = wiring(input, attrs, krate);
+    let mut output = controller_impl(input, attrs, krate);
     let object = attrs.object.as_ref().filter(|_| !is_generic(input));
     output.extend(object.map(|object| check_hub(object, krate)));
     let graphs: Vec<_> =
@@ -184,43 +184,47 @@ fn parts(input: &DeriveInput) -> (TokenStream, TokenStream, TokenStream) {
     (generics.to_token_stream(), quote!(#ident #arguments), bounds.to_token_stream())
 }
 
-/// Generates the impl of `Controller` with the wiring of all keys.
-fn wiring(input: &DeriveInput, attrs: &ControllerAttrs, krate: &TokenStream) -> TokenStream {
+/// Generates the impl of `Controller`: a call of the builder for each key.
+fn controller_impl(
+    input: &DeriveInput,
+    attrs: &ControllerAttrs,
+    krate: &TokenStream,
+) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     let owns = attrs.owns.iter().map(|owned| {
         let kind = &owned.kind;
         let place = at(kind.span());
         match &owned.when {
-            None => quote_spanned!(place=> let wiring = wiring.owns::<#kind>();),
-            Some(when) => quote_spanned!(place=> let wiring = wiring.owns_when::<#kind>(#when);),
+            None => quote_spanned!(place=> let built = built.owns::<#kind>();),
+            Some(when) => quote_spanned!(place=> let built = built.owns_when::<#kind>(#when);),
         }
     });
     let graphs = attrs.dependents.iter().map(|graph| {
         quote_spanned! {at(graph.span())=>
-            let wiring = <#graph as #krate::dependents::Dependents>::wire(wiring);
+            let built = <#graph as #krate::dependents::Dependents>::add_to(built);
         }
     });
     let watches = attrs.watches.iter().map(watch);
     let indexes = attrs
         .indexes
         .iter()
-        .map(|index| quote_spanned!(at(index.span())=> let wiring = wiring.index(#index);));
+        .map(|index| quote_spanned!(at(index.span())=> let built = built.index(#index);));
     let when = attrs.when.as_ref().map(|when| {
         let place = at(when.span());
-        quote_spanned!(place=> let wiring = wiring.when(#when);)
+        quote_spanned!(place=> let built = built.when(#when);)
     });
     let finalizer = attrs.finalizer.as_ref().map(|name| {
         let (text, place) = (&name.value, at(name.span));
-        quote_spanned!(place=> let wiring = wiring.finalizer(#text);)
+        quote_spanned!(place=> let built = built.finalizer(#text);)
     });
     let can = attrs.grants.iter().map(|grant| grant_statements(grant, krate));
     let name = attrs.name.as_ref().map(|name| {
         let text = &name.value;
-        quote!(let wiring = wiring.name(#text);)
+        quote!(let built = built.name(#text);)
     });
     let workers = attrs.workers.as_ref().map(|workers| {
         let count = workers.value;
-        quote!(let wiring = wiring.workers(#count);)
+        quote!(let built = built.workers(#count);)
     });
     let changes = attrs.on_change.iter().map(|change| on_change(change, attrs, krate));
     let settings = attrs.settings.iter().map(|setting| setting.statement(krate));
@@ -251,7 +255,7 @@ fn wiring(input: &DeriveInput, attrs: &ControllerAttrs, krate: &TokenStream) -> 
             let with: fn(
                 #krate::controller::ControllerBuilder<Self>
             ) -> #krate::controller::ControllerBuilder<Self> = #with;
-            let wiring = with(wiring);
+            let built = with(built);
         }
     });
     quote! {
@@ -259,8 +263,8 @@ fn wiring(input: &DeriveInput, attrs: &ControllerAttrs, krate: &TokenStream) -> 
         #[automatically_derived]
         #[allow(trivial_bounds)]
         impl #generics #krate::controller::Controller for #ty #bounds {
-            fn wiring() -> #krate::controller::ControllerBuilder<Self> {
-                let wiring = #krate::controller::ControllerBuilder::<Self>::new();
+            fn builder() -> #krate::controller::ControllerBuilder<Self> {
+                let built = #krate::controller::ControllerBuilder::<Self>::new();
                 #when
                 #(#owns)*
                 #(#graphs)*
@@ -274,7 +278,7 @@ fn wiring(input: &DeriveInput, attrs: &ControllerAttrs, krate: &TokenStream) -> 
                 #conditions
                 #(#changes)*
                 #with
-                wiring
+                built
             }
         }
     }
@@ -340,13 +344,13 @@ fn watch(watch: &WatchAttr) -> TokenStream {
     let (kind, by) = (&watch.kind, &watch.by);
     let place = at(by.span());
     match (&watch.when, watch.is_index) {
-        (None, true) => quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);),
-        (None, false) => quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);),
+        (None, true) => quote_spanned!(place=> let built = built.watches_by::<#kind, _>(#by);),
+        (None, false) => quote_spanned!(place=> let built = built.watches::<#kind>(#by);),
         (Some(when), true) => {
-            quote_spanned!(place=> let wiring = wiring.watches_by_when::<#kind, _>(#when, #by);)
+            quote_spanned!(place=> let built = built.watches_by_when::<#kind, _>(#when, #by);)
         }
         (Some(when), false) => {
-            quote_spanned!(place=> let wiring = wiring.watches_when::<#kind>(#when, #by);)
+            quote_spanned!(place=> let built = built.watches_when::<#kind>(#when, #by);)
         }
     }
 }
@@ -377,7 +381,7 @@ fn conditions(
             let walk = walk.step(|it| &it.#field).inner().inner().inner();
             #krate::__private::condition_list(&walk);
         };
-        let wiring = wiring.conditions::<#set>();
+        let built = built.conditions::<#set>();
     }
 }
 
@@ -400,10 +404,10 @@ fn on_change(change: &ChangeAttr, attrs: &ControllerAttrs, krate: &TokenStream) 
     let shown = condition.as_ref().zip(attrs.conditions.as_ref()).map(|(variant, declared)| {
         // An unknown variant is reported at its name.
         let (set, place) = (condition_set(declared, krate), at(variant.span()));
-        quote_spanned!(place=> let wiring = wiring.change_condition(&<#set>::#variant);)
+        quote_spanned!(place=> let built = built.change_condition(&<#set>::#variant);)
     });
     quote_spanned! {place=>
-        let wiring = wiring.on_change(
+        let built = built.on_change(
             #text,
             |old: &#object, new: &#object| {
                 #[allow(unused_imports)]
@@ -445,14 +449,14 @@ fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
             };
             let text = grant.target.text();
             quote_spanned! {place=>
-                let wiring = wiring.can_on::<#kind>(#text, #sub, &[#(#names),*], &[#(#verbs),*]);
+                let built = built.can_on::<#kind>(#text, #sub, &[#(#names),*], &[#(#verbs),*]);
             }
         }
         GrantTarget::Resource(name) => {
             let name = &name.value;
             let named = (!grant.names.is_empty()).then(|| quote!(.named([#(#names),*])));
             quote_spanned! {place=>
-                let wiring = wiring.grant(
+                let built = built.grant(
                     #krate::rbac::Rule::of_resource(#name, &[#(#verbs),*]) #named
                 );
             }
@@ -460,7 +464,7 @@ fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
         GrantTarget::Url(url) => {
             let url = &url.value;
             quote_spanned! {place=>
-                let wiring = wiring.grant(#krate::rbac::Rule::of_url(#url, &[#(#verbs),*]));
+                let built = built.grant(#krate::rbac::Rule::of_url(#url, &[#(#verbs),*]));
             }
         }
     }
@@ -472,7 +476,7 @@ fn empty_wiring(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #generics #krate::controller::Controller for #ty #bounds {
-            fn wiring() -> #krate::controller::ControllerBuilder<Self> {
+            fn builder() -> #krate::controller::ControllerBuilder<Self> {
                 ::core::unimplemented!()
             }
         }

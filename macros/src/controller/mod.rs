@@ -131,13 +131,13 @@ mod tests {
         );
         let krate = attrs.krate();
         let text = |at: usize| attrs.settings[at].statement(&krate).to_string().replace(' ', "");
-        assert_eq!(text(0), "letwiring=wiring.without_resync();");
+        assert_eq!(text(0), "letbuilt=built.without_resync();");
         assert!(text(1).contains("reconcile_timeout(::core::time::Duration::new(90u64,0u32))"));
         assert!(text(3).contains("RetryPolicy::at_most(3u32).between("), "{}", text(3));
         assert!(text(3).contains("facade::windlass::controller::AfterMaxRetries::Every("));
-        assert_eq!(text(11), "letwiring=wiring.track_changes_within(1<<20);");
+        assert_eq!(text(11), "letbuilt=built.track_changes_within(1<<20);");
         assert!(text(13).contains("change_log(facade::windlass::controller::ChangeLog::Summary)"));
-        assert_eq!(text(14), "letwiring=wiring.former_finalizer(\"a.dev/x\");");
+        assert_eq!(text(14), "letbuilt=built.former_finalizer(\"a.dev/x\");");
         // In the order of the builder's arguments, whatever the order of the keys.
         assert!(text(4).contains("debounce(::core::time::Duration::new(0u64,500000000u32),"));
     }

@@ -409,25 +409,25 @@ impl Setting {
         let method = Ident::new(&self.key.name, place);
         match (self.key.name.as_str(), &self.value) {
             ("resync", SettingValue::Never) => {
-                quote_spanned!(place=> let wiring = wiring.without_resync();)
+                quote_spanned!(place=> let built = built.without_resync();)
             }
             (_, SettingValue::Never) => {
-                quote_spanned!(place=> let wiring = wiring.#method(::core::time::Duration::MAX);)
+                quote_spanned!(place=> let built = built.#method(::core::time::Duration::MAX);)
             }
             (_, SettingValue::Detail(detail)) => quote_spanned! {place=>
-                let wiring = wiring.change_log(#krate::controller::ChangeLog::#detail);
+                let built = built.change_log(#krate::controller::ChangeLog::#detail);
             },
-            (_, SettingValue::Flag) => quote_spanned!(place=> let wiring = wiring.#method();),
+            (_, SettingValue::Flag) => quote_spanned!(place=> let built = built.#method();),
             (_, SettingValue::One(value)) => {
                 let (tokens, at) = (&value.tokens, value.span.resolved_at(Span::call_site()));
-                quote_spanned!(at=> let wiring = wiring.#method(#tokens);)
+                quote_spanned!(at=> let built = built.#method(#tokens);)
             }
             ("retry", SettingValue::Several(arguments)) => retry(krate, place, arguments),
             ("loop_guard", SettingValue::Several(arguments)) => {
                 let (most, within) = (value(arguments, "most"), value(arguments, "within"));
                 let spacing = value(arguments, "spacing").map(|it| quote!(.spacing(#it)));
                 quote_spanned! {place=>
-                    let wiring = wiring.loop_guard(
+                    let built = built.loop_guard(
                         #krate::controller::LoopGuard::new(#most, #within) #spacing
                     );
                 }
@@ -437,7 +437,7 @@ impl Setting {
                 let delay = value(arguments, "initial_delay").map(|it| quote!(.initial_delay(#it)));
                 let idle = value(arguments, "idle").map(|it| quote!(.idle(#it)));
                 quote_spanned! {place=>
-                    let wiring = wiring.timer(
+                    let built = built.timer(
                         #krate::controller::Timer::every(#every, #name) #delay #idle
                     );
                 }
@@ -446,7 +446,7 @@ impl Setting {
                 let order = GROUPS.iter().find(|group| group.key == key);
                 let order = order.map_or(&[][..], |group| group.arguments);
                 let values = order.iter().filter_map(|name| value(arguments, name));
-                quote_spanned!(place=> let wiring = wiring.#method(#(#values),*);)
+                quote_spanned!(place=> let built = built.#method(#(#values),*);)
             }
         }
     }
@@ -468,10 +468,10 @@ fn retry(krate: &TokenStream, place: Span, arguments: &[(SpannedKey, Argument)])
         .map(|(base, cap)| quote!(.between(#base, #cap)));
     let then = value(arguments, "then_every").map(|every| {
         quote_spanned! {place=>
-            let wiring = wiring.after_max_retries(
+            let built = built.after_max_retries(
                 #krate::controller::AfterMaxRetries::Every(#every)
             );
         }
     });
-    quote_spanned!(place=> let wiring = wiring.retry(#policy #between); #then)
+    quote_spanned!(place=> let built = built.retry(#policy #between); #then)
 }

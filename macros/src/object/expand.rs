@@ -229,7 +229,7 @@ fn inside(
             quote!({ let #map = #value; #body })
         }
         BracesContent::Either => {
-            let WordKeys { item, enter } = keys(entries, span);
+            let WordKeyTokens { item, enter } = keys(entries, span);
             let body = fields(&this, ObjectPlace::MaybeMap, entries);
             quote_spanned! {span=> {
                 #item
@@ -243,7 +243,7 @@ fn inside(
 }
 
 /// Words that may be keys of a map.
-struct WordKeys {
+struct WordKeyTokens {
     /// A struct with a field for each of them, unless the crate has such a struct.
     item: TokenStream,
     /// The call that puts the struct in front of a map.
@@ -252,17 +252,20 @@ struct WordKeys {
 
 /// Returns a struct for the words. It has no impl, which would cost the compiler a comparison with
 /// those of all other literals.
-fn keys(entries: &[ObjectEntry], span: Span) -> WordKeys {
+fn keys(entries: &[ObjectEntry], span: Span) -> WordKeyTokens {
     let mut words: Vec<(&str, &Ident)> = Vec::new();
     collect_words(entries, &mut words);
     if words.iter().all(|(word, _)| COMMON_KEYS.contains(word)) {
-        return WordKeys { item: TokenStream::new(), enter: quote_spanned!(span=> enter_common()) };
+        return WordKeyTokens {
+            item: TokenStream::new(),
+            enter: quote_spanned!(span=> enter_common()),
+        };
     }
     let texts = words.iter().map(|(text, _)| *text);
     let idents: Vec<_> = words.iter().map(|(_, ident)| *ident).collect();
     let some = quote_spanned!(span=> ::core::option::Option);
     let keys = local("keys", span);
-    WordKeys {
+    WordKeyTokens {
         item: quote_spanned! {span=>
             #[allow(non_snake_case)]
             struct __Keys<V> { #(#idents: #some<V>),* }

@@ -12,7 +12,7 @@ use crate::keys::WithSpan;
 use crate::names;
 use crate::path::plain;
 
-/// Longest name of a kind: `List` is added to the name, and the API server takes 63 letters.
+/// Longest name of a kind: `List` is added to the name, and the API server accepts at most 63 characters.
 const MOST_LETTERS: usize = 59;
 /// Annotation with which API servers accept a definition in a group of the Kubernetes project.
 const APPROVED: &str = "api-approved.kubernetes.io";
@@ -31,7 +31,7 @@ pub(super) fn check(model: &ResourceModel, errors: &mut Errors) {
     check_places::check(model, errors);
 }
 
-/// The API server refuses a CRD whose group is no domain, and a CRD in a group of the Kubernetes
+/// The API server refuses a CRD whose group is not a domain, and a CRD in a group of the Kubernetes
 /// project that was not approved by the project.
 fn group(model: &ResourceModel, errors: &mut Errors) {
     // A constant is checked by the compiler, with the same rule in `windlass::__private`.
@@ -61,7 +61,7 @@ fn kind(model: &ResourceModel, errors: &mut Errors) {
     if kind.value.len() > MOST_LETTERS {
         let message = format!(
             "`{}` is too long for a kind: its lists are of the kind `{0}List`, and the API server \
-             takes 63 letters; shorten it to {MOST_LETTERS}",
+             accepts at most 63 characters; shorten it to {MOST_LETTERS}",
             kind.value
         );
         errors.at(kind.span, message);
@@ -106,16 +106,16 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
         return;
     }
     match &model.metadata {
-        // The text about that attribute says where the derive stands.
+        // The error about `#[kube]` already says this.
         None if model.is_spec() && model.is_of_kube => {}
         None if model.fields.iter().any(|field| plain(&field.ident) == "spec") => {
             let message = "a resource has a field `metadata: ObjectMeta`";
             errors.at(model.ident.span(), message);
         }
         None => {
-            let message = "a resource has a field `metadata: ObjectMeta`: the derive stands on the \
-                           whole object, as in `struct Website { metadata: ObjectMeta, spec: \
-                           WebsiteSpec, status: Option<WebsiteStatus> }`, and not on its spec";
+            let message = "a resource has a field `metadata: ObjectMeta`: put the derive on the \
+                           struct of the whole object, `struct Website { metadata: ObjectMeta, spec: \
+                           WebsiteSpec, status: Option<WebsiteStatus> }`, not on the spec";
             errors.at(model.ident.span(), message);
         }
         Some(metadata) => {
@@ -132,7 +132,7 @@ fn fields(model: &ResourceModel, errors: &mut Errors) {
     if let Some(status) = model.fields.iter().find(|field| field.json.value == "status")
         && !status.optional
     {
-        // Behind an alias of `Option` stands the type that was meant.
+        // For an alias of `Option` the error names the type argument.
         let mut meant = names::only_argument(&status.ty).unwrap_or(&status.ty);
         // `Box<Option<…>>`
         if is_option(meant) {
@@ -192,7 +192,7 @@ fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
 fn versions(model: &ResourceModel, errors: &mut Errors) {
     let is_alone = model.hub.is_none() && model.versions.is_empty();
     if let Some(served) = model.served.as_ref().filter(|served| is_alone && !served.value) {
-        let message = "the one version of a kind is served: list others by `versions(v1beta1::Website)`, \
+        let message = "a kind with a single version must serve it: list others by `versions(v1beta1::Website)`, \
                        or name the hub by `hub = v1::Website`";
         errors.at(served.span, message);
     }
@@ -218,9 +218,9 @@ fn is_printable(c: char) -> bool {
 /// The API server sends the warning in a header.
 fn deprecated(model: &ResourceModel, errors: &mut Errors) {
     let Some(Some(warning)) = &model.deprecated else { return };
-    // A text is as long as its bytes.
+    // The limit counts bytes.
     if !(1..=256).contains(&warning.value.len()) || !warning.value.chars().all(is_printable) {
-        let message = "a warning is one line of at most 256 bytes, of visible characters and common spaces only, such as \
+        let message = "a warning is one line of at most 256 bytes, of visible characters and ASCII spaces only, such as \
                        `\"example.dev/v1alpha1 Website is deprecated; use v1\"`";
         errors.at(warning.span, message);
     }

@@ -23,7 +23,7 @@ use windlass::metrics::Metrics;
 use windlass::resource::{ObjectKey, Resource};
 use windlass::rng::Rng;
 use windlass::store::Index;
-use windlass::wire::{Frame, FrameDecoder, RawItem};
+use windlass::wire::{Frame, FrameDecoder, StreamPiece};
 use windlass::workqueue::{QueueSettings, WorkQueue};
 
 /// Number of objects in the cache.
@@ -115,7 +115,7 @@ fn frames(body: &[u8], each: &mut dyn FnMut(&[u8])) {
     let mut decoder = FrameDecoder::new();
     for piece in pieces(body) {
         decoder.push(piece, &mut |part| {
-            let RawItem::Whole(line) = part else { panic!("nothing is large") };
+            let StreamPiece::Whole(line) = part else { panic!("nothing is large") };
             each(Frame::of(line).expect("a frame").object);
         });
     }

@@ -34,7 +34,7 @@ use windlass::client::{
     BoxIo, Client, ClientConfig, Connect, ConnectFuture, ConnectedStream, Prepared,
 };
 use windlass::environment::Environment;
-use windlass::wire::{Frame, FrameDecoder, RawItem};
+use windlass::wire::{Frame, FrameDecoder, StreamPiece};
 
 /// Number of requests of a round.
 const REQUESTS: u32 = 1000;
@@ -457,7 +457,7 @@ fn frames(body: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
     let mut decoder = FrameDecoder::new();
     for read in body.chunks(READ) {
         decoder.push(read, &mut |part| {
-            let RawItem::Whole(line) = part else { panic!("nothing is large") };
+            let StreamPiece::Whole(line) = part else { panic!("nothing is large") };
             each(Frame::of(line).expect("a frame"));
         });
     }

@@ -81,7 +81,7 @@ fn measure(server: SocketAddr, reads: usize, is_decoded: bool) -> (Vec<f64>, Vec
         let state = Arc::new(State::default());
         let trigger = Trigger::new("begin");
         let controller = Readers { state: Arc::clone(&state), reads, is_decoded };
-        let builder = Readers::wiring().loop_guard(LoopGuard::off()).workers(1);
+        let builder = Readers::builder().loop_guard(LoopGuard::off()).workers(1);
         let builder = builder.without_resync().triggered_by(&trigger);
         let manager = Manager::new(client).erased_controller(builder.build(controller));
         let manager = manager.without_leader_election().without_health().without_metrics();

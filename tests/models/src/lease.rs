@@ -48,7 +48,7 @@ fn gate_over(clock: &Clock, flights: InFlightWrites) -> LeaseGate {
         "lease".to_owned(),
         clock.clone(),
         durations::LeaseDurations,
-        clock.mark(),
+        clock.reading(),
         flights,
     )
 }
@@ -82,7 +82,7 @@ fn a_late_renewal() {
         let gate = gate(&clock);
         let renewal = thread::spawn({
             let (gate, clock) = (gate.clone(), clock.clone());
-            move || gate.renewed(clock.mark())
+            move || gate.renewed(clock.reading())
         });
         gate.close();
         assert!(gate.admit().is_err(), "the gate is open after it was closed");
@@ -122,7 +122,7 @@ fn a_write_beside_time() {
 
 /// Elapsed time.
 fn gate_time(clock: &Clock) -> Duration {
-    Clock::default().mark().longest_until(&clock.mark())
+    Clock::default().mark().longest_until(&clock.reading())
 }
 
 /// A renewal that was sent late in the term counts for a later write.
@@ -135,7 +135,7 @@ fn a_renewal_beside_a_write() {
         let renewal = thread::spawn({
             let (gate, clock, is_renewed) = (gate.clone(), clock.clone(), Arc::clone(&is_renewed));
             move || {
-                let sent = clock.mark();
+                let sent = clock.reading();
                 clock.advance(Duration::from_secs(2));
                 gate.renewed(sent);
                 is_renewed.store(true, SeqCst);

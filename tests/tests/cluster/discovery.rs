@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass::ErrorKind;
-use windlass::discovery::{CatalogFreshness, NoMatch};
+use windlass::discovery::{NoMatch, VersionReadState};
 use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass::testing::TestCluster;
 
@@ -138,7 +138,7 @@ async fn built_in_kinds_have_the_names_that_kubectl_knows() {
     assert_eq!(namespaces.kind, "Namespace");
     let catalog = discovery.catalog().await.unwrap();
     let broken: Vec<_> =
-        catalog.unread().filter(|v| v.freshness != CatalogFreshness::Stale).collect();
+        catalog.unread().filter(|v| v.freshness != VersionReadState::Stale).collect();
     assert!(broken.is_empty(), "{broken:?}");
     let pods = catalog.find("pods").unwrap();
     assert_eq!(pods.subresource("eviction").unwrap().group, "policy");

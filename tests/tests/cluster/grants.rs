@@ -275,8 +275,8 @@ async fn an_operator_with_all_rights_is_told_the_grants_that_its_role_would_lack
     let told = Arc::default();
     let controller = Sloppy { told: Arc::clone(&told), decent: false };
     // The rights of the administrator: nothing is refused.
-    let manager =
-        Manager::new(bench.cluster.client()).wired(controller, |builder| builder.without_resync());
+    let manager = Manager::new(bench.cluster.client())
+        .controller_configured(controller, |builder| builder.without_resync());
     let running = bench.cluster.spawn_unrestricted(manager);
     bench.gadgets.create(&gadget("home", "red")).await.unwrap();
     bench

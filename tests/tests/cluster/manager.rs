@@ -141,8 +141,8 @@ async fn mechanism_69_workers_start_when_the_caches_are_filled_and_end_their_wor
     }
     let seen = Arc::new(Mutex::new(Vec::new()));
     let counting = Counting { seen: Arc::clone(&seen), takes: Duration::from_secs(1) };
-    let wiring = ControllerBuilder::<Counting>::new().workers(4);
-    let manager = Manager::new(cluster.client()).controller_with(counting, wiring);
+    let builder = ControllerBuilder::<Counting>::new().workers(4);
+    let manager = Manager::new(cluster.client()).controller_with(counting, builder);
     let running = cluster.spawn(manager);
     let clock = cluster.client().environment().clock.clone();
     until(&clock, "four are done", async || seen.lock().unwrap().len() >= 4).await;
@@ -163,8 +163,8 @@ async fn mechanism_70_controllers_of_one_kind_share_one_watch_and_one_cache() {
     let mut manager = Manager::new(cluster.client());
     for (n, seen) in seen.iter().enumerate() {
         let counting = Counting { seen: Arc::clone(seen), takes: Duration::ZERO };
-        let wiring = ControllerBuilder::<Counting>::new().name(format!("controller-{n}"));
-        manager = manager.controller_with(counting, wiring);
+        let builder = ControllerBuilder::<Counting>::new().name(format!("controller-{n}"));
+        manager = manager.controller_with(counting, builder);
     }
     let running = cluster.spawn(manager);
     running.settled().await;
@@ -225,8 +225,8 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
     let manager = Manager::new(here.client())
         .leader_election_with(LeaderElection::new("mirror").namespace(namespace))
         .cluster(&east)
-        .wired(mirror, |wiring| {
-            wiring.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
+        .controller_configured(mirror, |builder| {
+            builder.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
         });
     let running = here.spawn(manager);
     let widgets = here.client().namespace::<Widget>(namespace);
@@ -265,9 +265,10 @@ async fn an_operator_is_not_settled_while_its_cache_of_another_cluster_lags() {
     let originals: Api<ConfigMap> = there.client().namespace(there.namespace());
     let copies: Api<ConfigMap> = here.client().namespace(here.namespace());
     let east = Cluster::new("east", there.client());
-    let manager =
-        Manager::new(here.client()).cluster(&east).wired(Mirror { east: east.clone() }, |wiring| {
-            wiring.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
+    let manager = Manager::new(here.client())
+        .cluster(&east)
+        .controller_configured(Mirror { east: east.clone() }, |builder| {
+            builder.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
         });
     let running = here.spawn(manager);
     let widgets = here.client().namespace::<Widget>(here.namespace());

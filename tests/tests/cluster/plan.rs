@@ -419,7 +419,8 @@ async fn a_named_object_that_the_controller_does_not_select_is_not_reconciled() 
     options.kind = Some("Gadget".to_owned());
     options.objects = vec![format!("{namespace}/a"), format!("{namespace}/b")];
     let manager = Manager::new(bench.cluster.client().dry_run()).namespaces([namespace]);
-    let manager = manager.wired(Painter, |builder| builder.when(predicates::name("a")));
+    let manager =
+        manager.controller_configured(Painter, |builder| builder.when(predicates::name("a")));
     let plan = manager.plan(options).await.unwrap();
     let outcomes: Vec<&PlannedOutcome> = plan.objects.iter().map(|one| &one.outcome).collect();
     assert_eq!(outcomes, [&PlannedOutcome::Reconciled, &PlannedOutcome::NotSelected]);
@@ -432,7 +433,8 @@ async fn the_condition_of_an_object_that_waits_is_planned() {
     bench.gadgets.create(&gadget("home", "waits")).await.unwrap();
     let manager =
         Manager::new(bench.cluster.client().dry_run()).namespaces([bench.cluster.namespace()]);
-    let manager = manager.wired(Painter, |builder| builder.outcome_condition("Reconciled"));
+    let manager =
+        manager.controller_configured(Painter, |builder| builder.outcome_condition("Reconciled"));
     let plan = manager.plan(PlanOptions::default()).await.unwrap();
     let found = lines(&plan.objects[0]).join("; ");
     let message = ".status.conditions[type=Reconciled].message: - -> \"Drying: 1 of 2 coats\"";
@@ -529,7 +531,7 @@ async fn differences_of(of: &str, color: &'static str) -> String {
     let bench = Bench::on(cluster).await;
     let operator = |client: Client, painter| {
         let manager = Manager::new(client).namespaces([bench.cluster.namespace()]);
-        manager.wired(painter, |builder| builder.outcome_condition("Reconciled"))
+        manager.controller_configured(painter, |builder| builder.outcome_condition("Reconciled"))
     };
     let running = bench.cluster.spawn(operator(bench.cluster.client(), NextPainter("")));
     bench.gadgets.create(&gadget("home", of)).await.unwrap();

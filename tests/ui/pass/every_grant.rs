@@ -97,7 +97,7 @@ pub fn main() {
         };
         rules.iter().map(text).collect()
     };
-    let of_maps = role(Maps::wiring().build(Maps).rules());
+    let of_maps = role(Maps::builder().build(Maps).rules());
     for rule in [
         r#"get /secrets["ca", "tls"]"#,
         "create /pods/eviction[]",
@@ -123,7 +123,7 @@ pub fn main() {
     // The rest is implied by the kind and by Events.
     assert_eq!(of_maps.len(), 18 + 4, "{of_maps:#?}");
     let grants: Vec<String> =
-        Maps::wiring().build(Maps).grants().into_iter().map(|(text, _)| text).collect();
+        Maps::builder().build(Maps).grants().into_iter().map(|(text, _)| text).collect();
     for text in [
         r#"get Secret["tls", "ca"]"#,
         r#"get Pod/"metrics""#,
@@ -137,5 +137,5 @@ pub fn main() {
     ] {
         assert!(grants.iter().any(|one| one == text), "{text} not in {grants:#?}");
     }
-    let _ = Settings::<()>::wiring().build(Settings(()));
+    let _ = Settings::<()>::builder().build(Settings(()));
 }

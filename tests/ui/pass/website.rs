@@ -1,4 +1,4 @@
-//! The website operator's types and wiring, as the documentation shows them.
+//! The website operator's types and controller, as the documentation shows them.
 
 use std::time::Duration;
 
@@ -80,8 +80,8 @@ pub fn main() {
     granted::<Sites>();
     let index: Index<Website, String> = Website::BY_HOST;
     assert_eq!(index.name(), "by_host");
-    let wiring = <Sites as windlass::controller::Controller>::wiring();
-    let controller = wiring.build(Sites { every: Duration::from_secs(300) });
+    let builder = <Sites as windlass::controller::Controller>::builder();
+    let controller = builder.build(Sites { every: Duration::from_secs(300) });
     assert_eq!(controller.name(), "sites");
     let rules = controller.rules();
     let allows = |group: &str, resource: &str, verb: &str| {

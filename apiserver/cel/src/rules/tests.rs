@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::validate::RuleRun;
+use super::validate::ValidationProgress;
 use super::{Validator, check_definition};
 
 /// A schema whose property `spec` is this schema.
@@ -128,7 +128,7 @@ fn rules_stop_when_the_budget_of_the_object_is_used_up() {
     let validator = Validator::new(&schema);
     let object = json!({"spec": [1, 2, 3]});
     let cost = validator.validate(&object, None).cost;
-    let mut run = RuleRun::new(cost - 1);
+    let mut run = ValidationProgress::new(cost - 1);
     validator.run(&mut run, &object);
     let found: Vec<String> = run.report.violations.iter().map(ToString::to_string).collect();
     assert_eq!(

@@ -75,17 +75,17 @@ struct NodeValues<'r, 'a> {
 }
 
 /// A run over an object.
-pub(super) struct RuleRun {
+pub(super) struct ValidationProgress {
     pub(super) report: Report,
     budget: u64,
     /// Steps that are left for all rules.
     work: u64,
 }
 
-impl RuleRun {
-    pub(super) fn new(budget: u64) -> RuleRun {
+impl ValidationProgress {
+    pub(super) fn new(budget: u64) -> ValidationProgress {
         let work = Limits::new(budget).work_limit;
-        RuleRun { report: Report::default(), budget, work }
+        ValidationProgress { report: Report::default(), budget, work }
     }
 
     /// Evaluates an expression with the steps that are left.

@@ -7,7 +7,7 @@ use super::correlation::{is_correlatable_map, map_keys};
 use super::definition::TOO_DEEP;
 use super::field_path::FieldPath;
 use super::rule::Rule;
-use super::validate::{OBJECT_BUDGET, Report, RuleRun};
+use super::validate::{OBJECT_BUDGET, Report, ValidationProgress};
 use super::violation::{Reason, Violation};
 use crate::schema::{Declaration, is_set, is_too_deep, text};
 use crate::syntax::identifiers::escape;
@@ -60,18 +60,18 @@ impl Validator {
     ///
     /// The object is read in place, and no part of it is copied but values that messages show.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Report {
-        let mut run = RuleRun::new(OBJECT_BUDGET);
+        let mut run = ValidationProgress::new(OBJECT_BUDGET);
         self.run_rules(&mut run, new, old);
         run.report
     }
 
     /// Runs the rules on a new object with a budget that is given.
     #[cfg(test)]
-    pub(super) fn run(&self, run: &mut RuleRun, new: &Value) {
+    pub(super) fn run(&self, run: &mut ValidationProgress, new: &Value) {
         self.run_rules(run, new, None);
     }
 
-    fn run_rules(&self, run: &mut RuleRun, new: &Value, old: Option<&Value>) {
+    fn run_rules(&self, run: &mut ValidationProgress, new: &Value, old: Option<&Value>) {
         if self.is_too_deep {
             let path = FieldPath::root();
             run.report.violations.push(Violation::without_value(path, Reason::Invalid, TOO_DEEP));

@@ -21,23 +21,25 @@ const TOLERATED: [(&str, &str); 6] = [
 ];
 
 /// Creates and deletes Pods of a `DaemonSet`, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
-    let Some(held) = objects::get(turn, DAEMONSETS, namespace, name) else { return Ok(None) };
-    let set = &held.value;
+pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
+    let Some(stored) = objects::get(reconcile, DAEMONSETS, namespace, name) else {
+        return Ok(None);
+    };
+    let set = &stored.value;
     if meta::terminating(set) {
         return Ok(None);
     }
-    let nodes: Vec<String> = objects::list(turn, NODES, "")
+    let nodes: Vec<String> = objects::list(reconcile, NODES, "")
         .iter()
         .filter(|node| suits(set, &node.value))
         .map(|node| meta::text(&node.value, "name").to_owned())
         .collect();
-    revisions::record(turn, "DaemonSet", set)?;
-    let failed = place(turn, set, &nodes).err();
-    let again = report(turn, set, &nodes)?;
-    let held = objects::owned(turn, PODS, set);
-    let used = held.iter().filter_map(|pod| pod["metadata"]["labels"][HASH].as_str());
-    revisions::prune(turn, set, &used.collect())?;
+    revisions::record(reconcile, "DaemonSet", set)?;
+    let failed = place(reconcile, set, &nodes).err();
+    let again = report(reconcile, set, &nodes)?;
+    let owned = objects::owned(reconcile, PODS, set);
+    let used = owned.iter().filter_map(|pod| pod["metadata"]["labels"][HASH].as_str());
+    revisions::prune(reconcile, set, &used.collect())?;
     failed.map_or(Ok(again), Err)
 }
 
@@ -65,35 +67,35 @@ pub(super) fn target(pod: &Value) -> Option<&str> {
 
 /// Creates the missing Pods, and deletes those that have failed, are too many, or of an old
 /// template.
-fn place(turn: &WorkloadReconcile<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
-    let held = objects::owned(turn, PODS, set);
+fn place(reconcile: &WorkloadReconcile<'_>, set: &Value, nodes: &[String]) -> Result<(), ApiError> {
+    let owned = objects::owned(reconcile, PODS, set);
     let hash = objects::hash(&set["spec"]["template"]);
     for node in nodes {
-        let mut on_node = held.iter().filter(|pod| node_of(pod) == node);
+        let mut on_node = owned.iter().filter(|pod| node_of(pod) == node);
         match on_node.next() {
-            None => create(turn, set, node, &hash)?,
+            None => create(reconcile, set, node, &hash)?,
             Some(pod) if pods::is_finished(pod) && !meta::terminating(pod) => {
-                delete(turn, set, pod)?;
+                delete(reconcile, set, pod)?;
             }
             Some(_) => {}
         }
         for pod in on_node {
-            delete(turn, set, pod)?;
+            delete(reconcile, set, pod)?;
         }
     }
-    for pod in held.iter().filter(|pod| !nodes.iter().any(|node| node_of(pod) == node)) {
-        delete(turn, set, pod)?;
+    for pod in owned.iter().filter(|pod| !nodes.iter().any(|node| node_of(pod) == node)) {
+        delete(reconcile, set, pod)?;
     }
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
     }
     // One at a time: the next Pod waits until all others are ready.
     let is_old = |pod: &&Value| pod["metadata"]["labels"][HASH] != hash.as_str();
-    let unready = held.iter().filter(|pod| !pods::is_ready(pod) || meta::terminating(pod));
-    match (held.iter().find(is_old), unready.count()) {
-        (Some(pod), 0) if held.len() >= nodes.len() => delete(turn, set, pod),
-        _ => match held.iter().find(|pod| is_old(pod) && !pods::is_ready(pod)) {
-            Some(pod) => delete(turn, set, pod),
+    let unready = owned.iter().filter(|pod| !pods::is_ready(pod) || meta::terminating(pod));
+    match (owned.iter().find(is_old), unready.count()) {
+        (Some(pod), 0) if owned.len() >= nodes.len() => delete(reconcile, set, pod),
+        _ => match owned.iter().find(|pod| is_old(pod) && !pods::is_ready(pod)) {
+            Some(pod) => delete(reconcile, set, pod),
             None => Ok(()),
         },
     }
@@ -106,13 +108,13 @@ fn delete(core: &ServerCore, set: &Value, pod: &Value) -> Result<(), ApiError> {
     }
     objects::remove(core, PODS, pod, None)?;
     let text = format!("Deleted pod: {}", meta::text(pod, "name"));
-    objects::note(core, set, note("SuccessfulDelete"), &text);
+    objects::record_event(core, set, event_source("SuccessfulDelete"), &text);
     Ok(())
 }
 
 /// Creates the Pod of a node, which the scheduler may place only there.
 fn create(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     set: &Value,
     node: &str,
     hash: &str,
@@ -137,14 +139,20 @@ fn create(
             .map(|(key, effect)| json!({"key": key, "operator": "Exists", "effect": effect})),
     );
     spec["tolerations"] = json!(tolerations);
-    let made = pods::create(turn, set, note("FailedCreate"), meta::text(set, "namespace"), pod)?;
+    let made = pods::create(
+        reconcile,
+        set,
+        event_source("FailedCreate"),
+        meta::text(set, "namespace"),
+        pod,
+    )?;
     let text = format!("Created pod: {}", meta::text(&made, "name"));
-    objects::note(turn, set, note("SuccessfulCreate"), &text);
+    objects::record_event(reconcile, set, event_source("SuccessfulCreate"), &text);
     Ok(())
 }
 
-/// Returns an event of the controller.
-fn note(reason: &str) -> ObjectEvent<'_> {
+/// Returns an Event of the controller without its text.
+fn event_source(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("daemonset-controller", "apps/v1");
     ObjectEvent { from, api_version, kind: "DaemonSet", level: "Normal", reason }
 }
@@ -153,14 +161,14 @@ fn note(reason: &str) -> ObjectEvent<'_> {
 fn report(core: &ServerCore, set: &Value, nodes: &[String]) -> WorkResult {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
     let hash = objects::hash(&set["spec"]["template"]);
-    let held = objects::owned(core, PODS, set);
+    let owned = objects::owned(core, PODS, set);
     let placed: Vec<&Value> =
-        nodes.iter().filter_map(|node| held.iter().find(|pod| node_of(pod) == node)).collect();
+        nodes.iter().filter_map(|node| owned.iter().find(|pod| node_of(pod) == node)).collect();
     let count = |is: &dyn Fn(&Value) -> bool| placed.iter().filter(|pod| is(pod)).count();
     let available = count(&|pod| pods::is_available(pod, wait, now));
     let mut status = json!({
         "currentNumberScheduled": placed.len(), "desiredNumberScheduled": nodes.len(),
-        "numberMisscheduled": held.iter().filter(|pod| !nodes.iter().any(|node| node_of(pod) == node)).count(),
+        "numberMisscheduled": owned.iter().filter(|pod| !nodes.iter().any(|node| node_of(pod) == node)).count(),
         "numberReady": count(&pods::is_ready), "observedGeneration": meta::generation(set),
     });
     let updated = count(&|pod| pod["metadata"]["labels"][HASH] == hash.as_str());

@@ -15,36 +15,41 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 
 /// Scales the `ReplicaSets` of a Deployment, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
-    let Some(held) = objects::get(turn, DEPLOYMENTS, namespace, name) else { return Ok(None) };
-    let deployment = &held.value;
+pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
+    let Some(stored) = objects::get(reconcile, DEPLOYMENTS, namespace, name) else {
+        return Ok(None);
+    };
+    let deployment = &stored.value;
     if meta::terminating(deployment) {
         return Ok(None);
     }
-    let sets = objects::owned(turn, REPLICASETS, deployment);
+    let sets = objects::owned(reconcile, REPLICASETS, deployment);
     let (new, old): (Vec<Value>, Vec<Value>) =
         sets.into_iter().partition(|set| has_template(set, &deployment["spec"]["template"]));
     let is_paused = deployment["spec"]["paused"] == true;
-    let is_empty = old.iter().all(|set| replicas(set) == 0 && held_by(turn, set) == 0);
+    let is_empty = old.iter().all(|set| replicas(set) == 0 && unfinished_pods(reconcile, set) == 0);
     let recreates = deployment["spec"]["strategy"]["type"] == "Recreate";
     let new = match new.into_iter().next() {
         Some(set) => Some(set),
         // A new template waits for the Pods of the old template, unless both may run side by side.
-        None if !is_paused && (!recreates || is_empty) => Some(create(turn, deployment, &old)?),
+        None if !is_paused && (!recreates || is_empty) => {
+            Some(create(reconcile, deployment, &old)?)
+        }
         None => None,
     };
     if !is_paused {
         match &new {
-            Some(new) if !recreates => roll(turn, deployment, new, &old)?,
-            Some(new) if is_empty => scale(turn, deployment, new, wanted(deployment))?,
+            Some(new) if !recreates => roll(reconcile, deployment, new, &old)?,
+            Some(new) if is_empty => scale(reconcile, deployment, new, wanted(deployment))?,
+            // `Recreate` with old Pods left: remove these first.
             _ => {
                 for set in &old {
-                    scale(turn, deployment, set, 0)?;
+                    scale(reconcile, deployment, set, 0)?;
                 }
             }
         }
     }
-    report(turn, deployment, new.as_ref(), &old)
+    report(reconcile, deployment, new.as_ref(), &old)
 }
 
 /// Returns the wanted number of Pods.
@@ -57,8 +62,8 @@ fn replicas(set: &Value) -> i64 {
     objects::number(set, "replicas", 1)
 }
 
-/// Returns the number of Pods that a `ReplicaSet` has.
-fn held_by(core: &ServerCore, set: &Value) -> usize {
+/// Returns the number of Pods of a `ReplicaSet`; those that have finished do not count.
+fn unfinished_pods(core: &ServerCore, set: &Value) -> usize {
     objects::owned(core, PODS, set).iter().filter(|pod| !super::pods::is_finished(pod)).count()
 }
 
@@ -67,13 +72,13 @@ fn count(set: &Value, field: &str) -> i64 {
     set["status"][field].as_i64().unwrap_or(0)
 }
 
-/// Whether a `ReplicaSet` has a template, but for the label that tells them apart.
+/// Whether the template of a `ReplicaSet` equals `template`, the hash label ignored.
 fn has_template(set: &Value, template: &Value) -> bool {
-    let mut held = set["spec"]["template"].clone();
-    if let Some(labels) = held["metadata"]["labels"].as_object_mut() {
+    let mut own = set["spec"]["template"].clone();
+    if let Some(labels) = own["metadata"]["labels"].as_object_mut() {
         labels.remove(HASH);
     }
-    held == *template
+    own == *template
 }
 
 /// Returns the most Pods above the wanted number, and the most that may be missing.
@@ -88,13 +93,13 @@ fn limits(deployment: &Value) -> (i64, i64) {
         other => other.as_i64().unwrap_or(0),
     };
     let (surge, missing) = (read("maxSurge", true), read("maxUnavailable", false));
-    // Both 0 would never move.
+    // With both at 0 no Pod could be replaced; upstream uses 1.
     (surge, if surge == 0 && missing == 0 { 1 } else { missing.min(wanted) })
 }
 
 /// Creates the `ReplicaSet` of the present template.
 fn create(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     deployment: &Value,
     old: &[Value],
 ) -> Result<Value, ApiError> {
@@ -105,7 +110,7 @@ fn create(
     let mut selector = deployment["spec"]["selector"].clone();
     selector["matchLabels"][HASH] = json!(hash);
     let (surge, _) = limits(deployment);
-    // Side by side with old Pods there is only the surplus at first.
+    // While old Pods run, the new set begins with the free places.
     let total: i64 = old.iter().map(replicas).sum();
     let first = (wanted(deployment) + surge - total).clamp(0, wanted(deployment));
     let revision = old.iter().map(revision).max().unwrap_or(0) + 1;
@@ -126,33 +131,35 @@ fn create(
         },
         "spec": spec,
     });
-    let made = turn.create(REPLICASETS, namespace, set);
+    let made = reconcile.create(REPLICASETS, namespace, set);
     let made =
-        made.inspect_err(|error| refused(turn, deployment, &format!("{name}-{hash}"), error))?;
-    // As status: another change of annotations makes a new generation.
-    objects::change(turn, DEPLOYMENTS, deployment, "status", |next| {
+        made.inspect_err(|error| refused(reconcile, deployment, &format!("{name}-{hash}"), error))?;
+    // Written through the status: a change by update would raise the generation.
+    objects::change(reconcile, DEPLOYMENTS, deployment, "status", |next| {
         meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
             json!(revision.to_string());
     })?;
-    note_scaled(turn, deployment, &made, 0, first);
+    record_scaled(reconcile, deployment, &made, 0, first);
     Ok(made)
 }
 
-/// Notes that the `ReplicaSet` of the present template could not be created.
-fn refused(turn: &WorkloadReconcile<'_>, deployment: &Value, name: &str, error: &ApiError) {
-    if turn.is_waiting() {
+/// Writes an Event and the condition `Progressing` about a `ReplicaSet` that could not be created.
+fn refused(reconcile: &WorkloadReconcile<'_>, deployment: &Value, name: &str, error: &ApiError) {
+    // The creation waits for a webhook's answer; it has not failed, and the next reconcile repeats
+    // it.
+    if reconcile.is_waiting() {
         return;
     }
     let text = format!("Failed to create new replica set {name:?}: {}", error.message());
-    turn.note_failure(deployment, about("ReplicaSetCreateError"), error, &text);
+    reconcile.record_failure(deployment, event_source("ReplicaSetCreateError"), error, &text);
     let reason = ("ReplicaSetCreateError", text);
-    let condition = condition(deployment, "Progressing", false, reason, &turn.clock.rfc3339());
+    let condition = condition(deployment, "Progressing", false, reason, &reconcile.clock.rfc3339());
     let mut status = deployment["status"].clone();
     let mut all = objects::items(&status, "conditions").to_vec();
     all.retain(|one| one["type"] != "Progressing");
     all.push(condition);
     status["conditions"] = json!(all);
-    if let Err(error) = objects::set_status(turn, DEPLOYMENTS, deployment, &status) {
+    if let Err(error) = objects::set_status(reconcile, DEPLOYMENTS, deployment, &status) {
         tracing::debug!(name, %error, "the failure of a Deployment could not be written");
     }
 }
@@ -184,27 +191,27 @@ fn roll(core: &ServerCore, deployment: &Value, new: &Value, old: &[Value]) -> Re
     Ok(())
 }
 
-/// Scales a `ReplicaSet`.
+/// Sets the number of a `ReplicaSet`'s Pods, with an Event if the number changes.
 fn scale(core: &ServerCore, deployment: &Value, set: &Value, to: i64) -> Result<(), ApiError> {
     let from = replicas(set);
     if from == to {
         return Ok(());
     }
     objects::change(core, REPLICASETS, set, "", |next| next["spec"]["replicas"] = json!(to))?;
-    note_scaled(core, deployment, set, from, to);
+    record_scaled(core, deployment, set, from, to);
     Ok(())
 }
 
 /// Writes the event about a scaled `ReplicaSet`.
-fn note_scaled(core: &ServerCore, deployment: &Value, set: &Value, from: i64, to: i64) {
+fn record_scaled(core: &ServerCore, deployment: &Value, set: &Value, from: i64, to: i64) {
     let direction = if to >= from { "up" } else { "down" };
     let name = meta::text(set, "name");
     let text = format!("Scaled {direction} replica set {name} from {from} to {to}");
-    objects::note(core, deployment, about("ScalingReplicaSet"), &text);
+    objects::record_event(core, deployment, event_source("ScalingReplicaSet"), &text);
 }
 
-/// Returns an event of the controller.
-fn about(reason: &str) -> ObjectEvent<'_> {
+/// Returns an Event of the controller without its text.
+fn event_source(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("deployment-controller", "apps/v1");
     ObjectEvent { from, api_version, kind: "Deployment", level: "Normal", reason }
 }
@@ -212,8 +219,8 @@ fn about(reason: &str) -> ObjectEvent<'_> {
 /// Returns the condition of a Deployment whose new `ReplicaSet`, or else an old `ReplicaSet`,
 /// cannot make Pods.
 fn failure(new: Option<&Value>, old: &[Value]) -> Option<Value> {
-    let mut held = new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
-    let mut failure = held.next()?.clone();
+    let mut all = new.into_iter().chain(old).filter_map(|set| objects::condition(set, FAILURE));
+    let mut failure = all.next()?.clone();
     failure["lastUpdateTime"] = failure["lastTransitionTime"].clone();
     Some(failure)
 }
@@ -277,7 +284,8 @@ fn report(core: &ServerCore, deployment: &Value, new: Option<&Value>, old: &[Val
     Ok(None)
 }
 
-/// Returns a condition; times stay as long as it does not change.
+/// Returns a condition. `lastTransitionTime` stays with the status, `lastUpdateTime` with reason
+/// and message, too.
 fn condition(
     deployment: &Value,
     name: &str,
@@ -286,14 +294,16 @@ fn condition(
     now: &str,
 ) -> Value {
     let status = if is_true { "True" } else { "False" };
-    let held = objects::condition(deployment, name).filter(|held| held["status"] == status);
-    let same = held.filter(|held| held["reason"] == reason && held["message"] == message);
-    let time = |held: Option<&Value>, field: &str| {
-        held.and_then(|held| held[field].as_str()).unwrap_or(now).to_owned()
+    let current =
+        objects::condition(deployment, name).filter(|current| current["status"] == status);
+    let same =
+        current.filter(|current| current["reason"] == reason && current["message"] == message);
+    let time = |current: Option<&Value>, field: &str| {
+        current.and_then(|current| current[field].as_str()).unwrap_or(now).to_owned()
     };
     json!({
         "type": name, "status": status, "reason": reason, "message": message,
         "lastUpdateTime": time(same, "lastUpdateTime"),
-        "lastTransitionTime": time(held, "lastTransitionTime"),
+        "lastTransitionTime": time(current, "lastTransitionTime"),
     })
 }

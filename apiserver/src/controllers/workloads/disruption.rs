@@ -23,8 +23,8 @@ pub(super) fn budgets_of<'a>(
     states: impl Iterator<Item = &'a Arc<StoredObject>> + Clone,
 ) -> Vec<String> {
     let all = objects::list(core, BUDGETS, namespace).into_iter();
-    all.filter(|held| states.clone().any(|state| counts(&held.value, &state.value)))
-        .map(|held| meta::text(&held.value, "name").to_owned())
+    all.filter(|stored| states.clone().any(|state| counts(&stored.value, &state.value)))
+        .map(|stored| meta::text(&stored.value, "name").to_owned())
         .collect()
 }
 
@@ -36,8 +36,8 @@ fn counts(budget: &Value, pod: &Value) -> bool {
 
 /// Writes the status of a budget; returns when an evicted Pod that is still there counts again.
 pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
-    let Some(held) = objects::get(core, BUDGETS, namespace, name) else { return Ok(None) };
-    let budget = &held.value;
+    let Some(stored) = objects::get(core, BUDGETS, namespace, name) else { return Ok(None) };
+    let budget = &stored.value;
     let all = objects::list(core, PODS, namespace).into_iter();
     let own: Vec<Arc<StoredObject>> = all.filter(|pod| counts(budget, &pod.value)).collect();
     let own: Vec<&Value> = own.iter().map(|pod| &pod.value).collect();
@@ -82,7 +82,7 @@ pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult
 /// first of them counts again.
 fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Value>, Option<i64>) {
     let listed = &budget["status"]["disruptedPods"];
-    let mut held = BTreeMap::new();
+    let mut evicted = BTreeMap::new();
     let mut again: Option<i64> = None;
     for pod in own.iter().filter(|pod| !meta::terminating(pod)) {
         let name = meta::text(pod, "name");
@@ -91,10 +91,10 @@ fn disrupted(budget: &Value, own: &[&Value], now: i64) -> (BTreeMap<String, Valu
         if end >= now {
             // Counted again in the second after the last.
             again = Some(again.map_or(end + 1, |at| at.min(end + 1)));
-            held.insert(name.to_owned(), listed[name].clone());
+            evicted.insert(name.to_owned(), listed[name].clone());
         }
     }
-    (held, again)
+    (evicted, again)
 }
 
 /// Returns the number of expected Pods and of those that have to be healthy.
@@ -138,8 +138,8 @@ fn scale(core: &ServerCore, own: &[&Value]) -> Result<i64, String> {
 /// Deployment.
 fn controller(core: &ServerCore, namespace: &str, owner: &Value) -> Option<(String, i64)> {
     let find = |resource: Resource, owner: &Value| {
-        let held = objects::get(core, resource, namespace, owner["name"].as_str()?)?;
-        (held.value["metadata"]["uid"] == owner["uid"]).then_some(held)
+        let stored = objects::get(core, resource, namespace, owner["name"].as_str()?)?;
+        (stored.value["metadata"]["uid"] == owner["uid"]).then_some(stored)
     };
     let (version, kind) = (owner["apiVersion"].as_str()?, owner["kind"].as_str()?);
     let group = version.split_once('/').map_or("", |(group, _)| group);
@@ -167,11 +167,11 @@ fn custom_scale(core: &ServerCore, namespace: &str, owner: &Value) -> Option<(St
     })?;
     let path = &kind.custom.as_ref()?.scale.as_ref()?[0];
     let name = owner["name"].as_str()?;
-    let held = core.store.get(&kind.storage, &storage::key(namespace, name))?;
-    let own = held.value["metadata"]["uid"] == owner["uid"];
+    let stored = core.store.get(&kind.storage, &storage::key(namespace, name))?;
+    let own = stored.value["metadata"]["uid"] == owner["uid"];
     let replicas = path.split('.').filter(|field| !field.is_empty());
-    let replicas = replicas.fold(&held.value, |at, field| &at[field]).as_i64().unwrap_or(0);
-    own.then(|| (meta::text(&held.value, "uid").to_owned(), replicas))
+    let replicas = replicas.fold(&stored.value, |at, field| &at[field]).as_i64().unwrap_or(0);
+    own.then(|| (meta::text(&stored.value, "uid").to_owned(), replicas))
 }
 
 /// Returns the conditions of a budget; the time stays as long as the status does.
@@ -183,8 +183,9 @@ fn conditions(core: &ServerCore, budget: &Value, status: &Value, failed: Option<
         (None, true) => "SufficientPods",
         (None, false) => "InsufficientPods",
     };
-    let held = objects::condition(budget, "DisruptionAllowed").filter(|one| one["status"] == text);
-    let since = held.map(|one| one["lastTransitionTime"].clone());
+    let current =
+        objects::condition(budget, "DisruptionAllowed").filter(|one| one["status"] == text);
+    let since = current.map(|one| one["lastTransitionTime"].clone());
     let mut own = json!({
         "type": "DisruptionAllowed", "status": text, "reason": reason,
         "message": failed.unwrap_or_default(),

@@ -36,8 +36,8 @@ pub(super) fn services_of<'a>(
     states: impl Iterator<Item = &'a Arc<StoredObject>> + Clone,
 ) -> Vec<String> {
     let all = objects::list(core, SERVICES, namespace).into_iter();
-    all.filter(|held| states.clone().any(|state| chooses(&held.value, &state.value)))
-        .map(|held| meta::text(&held.value, "name").to_owned())
+    all.filter(|stored| states.clone().any(|state| chooses(&stored.value, &state.value)))
+        .map(|stored| meta::text(&stored.value, "name").to_owned())
         .collect()
 }
 
@@ -50,11 +50,11 @@ fn chooses(service: &Value, pod: &Value) -> bool {
 
 /// Returns a Service whose addresses are to be written.
 fn service(core: &ServerCore, namespace: &str, name: &str) -> Option<Arc<StoredObject>> {
-    let held = objects::get(core, SERVICES, namespace, name)?;
-    let spec = &held.value["spec"];
+    let stored = objects::get(core, SERVICES, namespace, name)?;
+    let spec = &stored.value["spec"];
     let selects = spec["selector"].as_object().is_some_and(|all| !all.is_empty());
-    let is_fine = selects && spec["type"] != "ExternalName" && !meta::terminating(&held.value);
-    is_fine.then_some(held)
+    let is_fine = selects && spec["type"] != "ExternalName" && !meta::terminating(&stored.value);
+    is_fine.then_some(stored)
 }
 
 /// Returns the addresses of a Service, in order of the Pods' names.
@@ -118,21 +118,21 @@ fn labels(service: &Value, more: &[(&str, &str)]) -> Value {
 
 /// Writes the Endpoints of a Service.
 pub(super) fn sync_endpoints(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
-    let held = objects::get(core, ENDPOINTS, namespace, name);
+    let stored = objects::get(core, ENDPOINTS, namespace, name);
     let Some(service) = service(core, namespace, name) else {
         // The Service is gone; endpoints of a Service without a selector belong to others.
         let is_gone = objects::get(core, SERVICES, namespace, name).is_none();
-        if let Some(held) = held.filter(|held| {
-            is_gone && held.value["metadata"]["labels"][MANAGED] == "endpoint-controller"
+        if let Some(stored) = stored.filter(|stored| {
+            is_gone && stored.value["metadata"]["labels"][MANAGED] == "endpoint-controller"
         }) {
-            objects::remove(core, ENDPOINTS, &held.value, None)?;
+            objects::remove(core, ENDPOINTS, &stored.value, None)?;
         }
         return Ok(None);
     };
     let subsets = subsets(&addresses(core, &service.value));
     let labels = labels(&service.value, &[(MANAGED, "endpoint-controller")]);
     let now = core.clock.rfc3339();
-    match held {
+    match stored {
         None => objects::create_if_absent(
             core,
             ENDPOINTS,
@@ -143,11 +143,11 @@ pub(super) fn sync_endpoints(core: &ServerCore, namespace: &str, name: &str) -> 
                 "subsets": subsets,
             }),
         )?,
-        Some(held)
-            if held.value["metadata"]["labels"] == labels
-                && objects::items(&held.value, "subsets")
+        Some(stored)
+            if stored.value["metadata"]["labels"] == labels
+                && objects::items(&stored.value, "subsets")
                     == objects::items(&json!({"subsets": subsets}), "subsets") => {}
-        Some(held) => objects::change(core, ENDPOINTS, &held.value, "", |next| {
+        Some(stored) => objects::change(core, ENDPOINTS, &stored.value, "", |next| {
             next["subsets"] = subsets.clone();
             next["metadata"]["labels"] = labels.clone();
             next["metadata"]["annotations"][CHANGED] = json!(now);
@@ -195,7 +195,7 @@ pub(super) fn sync_slice(core: &ServerCore, namespace: &str, name: &str) -> Work
     let Some(service) = service(core, namespace, name) else { return Ok(None) };
     let service = &service.value;
     let owned = objects::owned(core, SLICES, service);
-    let held = owned
+    let stored = owned
         .iter()
         .find(|one| one["metadata"]["labels"][SLICE_MANAGED] == "endpointslice-controller.k8s.io");
     let addresses = addresses(core, service);
@@ -207,7 +207,7 @@ pub(super) fn sync_slice(core: &ServerCore, namespace: &str, name: &str) -> Work
         &[("kubernetes.io/service-name", name), (SLICE_MANAGED, "endpointslice-controller.k8s.io")],
     );
     let now = core.clock.rfc3339();
-    match held {
+    match stored {
         None => {
             let is_ipv6 = service["spec"]["ipFamilies"][0] == "IPv6";
             objects::create(
@@ -226,11 +226,11 @@ pub(super) fn sync_slice(core: &ServerCore, namespace: &str, name: &str) -> Work
                 }),
             )?;
         }
-        Some(held)
-            if held["endpoints"] == endpoints
-                && held["ports"] == ports
-                && held["metadata"]["labels"] == labels => {}
-        Some(held) => objects::change(core, SLICES, held, "", |next| {
+        Some(stored)
+            if stored["endpoints"] == endpoints
+                && stored["ports"] == ports
+                && stored["metadata"]["labels"] == labels => {}
+        Some(stored) => objects::change(core, SLICES, stored, "", |next| {
             next["endpoints"] = endpoints.clone();
             next["ports"] = ports.clone();
             next["metadata"]["labels"] = labels.clone();

@@ -37,7 +37,7 @@ use super::selection::{Controller, ControllerSet};
 use crate::core::ServerCore;
 use crate::hooks::WebhookSession;
 use crate::kinds::meta;
-use crate::verbs::suspend::run::WebhookRounds;
+use crate::verbs::suspend::run::RemainingWebhookCalls;
 use objects::{Resource, controller_of};
 use reconcile::{WebhookAnswers, WorkloadReconcile};
 
@@ -162,9 +162,9 @@ impl Workloads {
     /// Queues all objects of a resource.
     fn add_all(&mut self, core: &ServerCore, controller: Controller, resource: Resource) {
         if self.set.has(controller) {
-            for held in objects::list(core, resource, "") {
-                let namespace = meta::text(&held.value, "namespace");
-                self.add(controller, namespace, meta::text(&held.value, "name"));
+            for stored in objects::list(core, resource, "") {
+                let namespace = meta::text(&stored.value, "namespace");
+                self.add(controller, namespace, meta::text(&stored.value, "name"));
             }
         }
     }
@@ -201,9 +201,9 @@ impl Workloads {
         if self.asked.contains(&key) {
             return true;
         }
-        let turn = WorkloadReconcile::new(core, &key, self.answered.remove(&key));
-        let done = sync(&turn, &key);
-        if let Some(session) = turn.into_waiting() {
+        let reconcile = WorkloadReconcile::new(core, &key, self.answered.remove(&key));
+        let done = sync(&reconcile, &key);
+        if let Some(session) = reconcile.into_waiting() {
             self.ask(core, key, session);
             return true;
         }
@@ -239,7 +239,8 @@ impl Workloads {
         self.calls.spawn(async move {
             // Never closed.
             let _slot = slots.acquire_owned().await;
-            let failure = WebhookRounds::new(session.clone(), None).goes_on(&core).await.err();
+            let failure =
+                RemainingWebhookCalls::new(session.clone(), None).goes_on(&core).await.err();
             (key, (session, failure))
         });
     }
@@ -288,21 +289,21 @@ fn controllers_of(group: &str, plural: &str) -> &'static [Controller] {
 }
 
 /// Works off a key.
-fn sync(turn: &WorkloadReconcile<'_>, key: &WorkloadKey) -> WorkResult {
+fn sync(reconcile: &WorkloadReconcile<'_>, key: &WorkloadKey) -> WorkResult {
     let WorkloadKey { controller, namespace, name } = key;
     match controller {
-        Controller::Deployments => deployments::sync(turn, namespace, name),
-        Controller::ReplicaSets => replicasets::sync(turn, namespace, name),
-        Controller::StatefulSets => statefulsets::sync(turn, namespace, name),
-        Controller::DaemonSets => daemonsets::sync(turn, namespace, name),
-        Controller::Jobs => jobs::sync(turn, namespace, name),
-        Controller::CronJobs => cronjobs::sync(turn, namespace, name),
-        Controller::Endpoints => endpoints::sync_endpoints(turn, namespace, name),
-        Controller::EndpointSlices => endpoints::sync_slice(turn, namespace, name),
-        Controller::Volumes => volumes::sync(turn, namespace, name),
-        Controller::Disruption => disruption::sync(turn, namespace, name),
-        Controller::Signing => signing::sync(turn, name),
-        Controller::Kubelet => kubelet::sync(turn, namespace, name),
+        Controller::Deployments => deployments::sync(reconcile, namespace, name),
+        Controller::ReplicaSets => replicasets::sync(reconcile, namespace, name),
+        Controller::StatefulSets => statefulsets::sync(reconcile, namespace, name),
+        Controller::DaemonSets => daemonsets::sync(reconcile, namespace, name),
+        Controller::Jobs => jobs::sync(reconcile, namespace, name),
+        Controller::CronJobs => cronjobs::sync(reconcile, namespace, name),
+        Controller::Endpoints => endpoints::sync_endpoints(reconcile, namespace, name),
+        Controller::EndpointSlices => endpoints::sync_slice(reconcile, namespace, name),
+        Controller::Volumes => volumes::sync(reconcile, namespace, name),
+        Controller::Disruption => disruption::sync(reconcile, namespace, name),
+        Controller::Signing => signing::sync(reconcile, name),
+        Controller::Kubelet => kubelet::sync(reconcile, namespace, name),
         _ => Ok(None),
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn list(
 ) -> Vec<Arc<StoredObject>> {
     let Some(kind) = core.kind(resource.0, resource.1) else { return Vec::new() };
     let (snapshot, _) = core.store.snapshot(&kind.storage);
-    storage::in_namespace(&snapshot, namespace).map(|(_, held)| held.clone()).collect()
+    storage::in_namespace(&snapshot, namespace).map(|(_, stored)| stored.clone()).collect()
 }
 
 /// Returns an object.
@@ -125,9 +125,9 @@ pub(super) fn change(
     let uid = meta::text(object, "uid");
     let mut call = call(core, resource, namespace, name)?;
     subresource.clone_into(&mut call.subresource);
-    let changed = update::change(core, &call, |held| {
-        let held = held.filter(|held| meta::text(held, "uid") == uid);
-        let mut next = held.cloned().ok_or_else(|| call.not_found())?;
+    let changed = update::change(core, &call, |stored| {
+        let stored = stored.filter(|stored| meta::text(stored, "uid") == uid);
+        let mut next = stored.cloned().ok_or_else(|| call.not_found())?;
         make(&mut next);
         Ok(NextState::Update(next))
     });
@@ -160,8 +160,8 @@ pub(super) fn controller_of(object: &Value) -> Option<&Value> {
 pub(super) fn owned(core: &ServerCore, resource: Resource, owner: &Value) -> Vec<Value> {
     let uid = &owner["metadata"]["uid"];
     let all = list(core, resource, meta::text(owner, "namespace")).into_iter();
-    all.filter(|held| controller_of(&held.value).is_some_and(|owner| owner["uid"] == *uid))
-        .map(|held| held.value.clone())
+    all.filter(|stored| controller_of(&stored.value).is_some_and(|owner| owner["uid"] == *uid))
+        .map(|stored| stored.value.clone())
         .collect()
 }
 
@@ -189,20 +189,30 @@ pub(super) struct ObjectEvent<'a> {
 }
 
 /// Writes an event. A failure changes nothing: events are for people.
-pub(super) fn note(core: &ServerCore, about: &Value, note: ObjectEvent<'_>, message: &str) {
+pub(super) fn record_event(
+    core: &ServerCore,
+    about: &Value,
+    event: ObjectEvent<'_>,
+    message: &str,
+) {
     let suffix: String = core.rng.bytes()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    write_note(core, about, note, message, &suffix);
+    write_event(core, about, event, message, &suffix);
 }
 
 /// Writes an event that may happen again and again: repetitions are counted, with the last message,
 /// in a single event. Messages differ: they name an object that has a new name each time.
-pub(super) fn note_again(core: &ServerCore, about: &Value, note: ObjectEvent<'_>, message: &str) {
-    let suffix = hash(&json!([about["metadata"]["uid"], note.reason]));
+pub(super) fn record_repeated_event(
+    core: &ServerCore,
+    about: &Value,
+    event: ObjectEvent<'_>,
+    message: &str,
+) {
+    let suffix = hash(&json!([about["metadata"]["uid"], event.reason]));
     let (namespace, name) = (meta::text(about, "namespace"), meta::text(about, "name"));
-    let Some(held) = get(core, EVENTS, namespace, &format!("{name}.{suffix}")) else {
-        return write_note(core, about, note, message, &suffix);
+    let Some(stored) = get(core, EVENTS, namespace, &format!("{name}.{suffix}")) else {
+        return write_event(core, about, event, message, &suffix);
     };
-    let changed = change(core, EVENTS, &held.value, "", |next| {
+    let changed = change(core, EVENTS, &stored.value, "", |next| {
         next["count"] = json!(next["count"].as_i64().unwrap_or(0).saturating_add(1));
         next["lastTimestamp"] = json!(core.clock.rfc3339());
         next["message"] = json!(shortened(message));
@@ -219,10 +229,10 @@ fn shortened(message: &str) -> String {
 }
 
 /// Writes an event whose name ends with a suffix.
-fn write_note(
+fn write_event(
     core: &ServerCore,
     about: &Value,
-    note: ObjectEvent<'_>,
+    event: ObjectEvent<'_>,
     message: &str,
     suffix: &str,
 ) {
@@ -233,13 +243,13 @@ fn write_note(
         "apiVersion": "v1", "kind": "Event",
         "metadata": {"name": format!("{name}.{suffix}")},
         "involvedObject": {
-            "apiVersion": note.api_version, "kind": note.kind, "name": name,
+            "apiVersion": event.api_version, "kind": event.kind, "name": name,
             "namespace": namespace, "uid": metadata["uid"],
             "resourceVersion": metadata["resourceVersion"],
         },
-        "type": note.level, "reason": note.reason, "message": shortened(message), "count": 1,
+        "type": event.level, "reason": event.reason, "message": shortened(message), "count": 1,
         "firstTimestamp": now, "lastTimestamp": now,
-        "source": {"component": note.from}, "reportingComponent": note.from,
+        "source": {"component": event.from}, "reportingComponent": event.from,
     });
     if let Err(error) = create(core, EVENTS, namespace, event) {
         tracing::debug!(namespace, name, %error, "an event could not be written");

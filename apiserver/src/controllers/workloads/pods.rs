@@ -15,11 +15,11 @@ pub(super) const BURST: usize = if cfg!(test) { 20 } else { 500 };
 
 /// Returns a Pod from a template: with labels, annotations and finalizers, and an owner.
 pub(super) fn from_template(template: &Value, owner: Value) -> Value {
-    let held = &template["metadata"];
+    let given = &template["metadata"];
     let mut metadata = json!({"ownerReferences": owner});
     for field in ["labels", "annotations", "finalizers"] {
-        if held[field].as_object().is_some_and(|all| !all.is_empty()) || held[field].is_array() {
-            metadata[field] = held[field].clone();
+        if given[field].as_object().is_some_and(|all| !all.is_empty()) || given[field].is_array() {
+            metadata[field] = given[field].clone();
         }
     }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
@@ -27,15 +27,15 @@ pub(super) fn from_template(template: &Value, owner: Value) -> Value {
 
 /// Creates a Pod of an owner; a failure is an event about the owner.
 pub(super) fn create(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     owner: &Value,
-    note: ObjectEvent<'_>,
+    event: ObjectEvent<'_>,
     namespace: &str,
     pod: Value,
 ) -> Result<Value, ApiError> {
-    turn.create(objects::PODS, namespace, pod).inspect_err(|error| {
+    reconcile.create(objects::PODS, namespace, pod).inspect_err(|error| {
         let text = format!("Error creating: {}", error.message());
-        turn.note_failure(owner, note, error, &text);
+        reconcile.record_failure(owner, event, error, &text);
     })
 }
 

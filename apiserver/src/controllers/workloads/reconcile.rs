@@ -36,6 +36,7 @@ pub(super) struct WorkloadReconcile<'a> {
     failure: RefCell<Option<ApiError>>,
 }
 
+/// The functions that read and write objects take the core: they pass no admission.
 impl Deref for WorkloadReconcile<'_> {
     type Target = ServerCore;
 
@@ -44,11 +45,12 @@ impl Deref for WorkloadReconcile<'_> {
     }
 }
 
-/// The answers for the first creation of a turn, and the failure if answers did not come in time.
+/// The answers for the first creation of a reconcile, and the failure if answers did not come in
+/// time.
 pub(super) type WebhookAnswers = (Arc<WebhookSession>, Option<ApiError>);
 
 impl<'a> WorkloadReconcile<'a> {
-    /// Returns a look at a key; `answered` after a wait for webhooks.
+    /// Creates the reconcile of a key; `answered` after a wait for webhooks.
     pub(super) fn new(
         core: &'a ServerCore,
         key: &WorkloadKey,
@@ -84,17 +86,17 @@ impl<'a> WorkloadReconcile<'a> {
 
     /// Writes the event about an object that could not be created: not while webhooks are asked,
     /// nor in a namespace that is about to go.
-    pub(super) fn note_failure(
+    pub(super) fn record_failure(
         &self,
         about: &Value,
-        note: ObjectEvent<'_>,
+        event: ObjectEvent<'_>,
         error: &ApiError,
         text: &str,
     ) {
         let is_ending = error.causes().iter().any(|cause| cause.reason == "NamespaceTerminating");
         if !self.is_waiting() && !is_ending {
-            let note = ObjectEvent { level: "Warning", ..note };
-            objects::note_again(self, about, note, text);
+            let event = ObjectEvent { level: "Warning", ..event };
+            objects::record_repeated_event(self, about, event, text);
         }
     }
 

@@ -14,24 +14,26 @@ use crate::status::ApiError;
 pub(super) const FAILURE: &str = "ReplicaFailure";
 
 /// Creates and deletes Pods of a `ReplicaSet`, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
-    let Some(held) = objects::get(turn, REPLICASETS, namespace, name) else { return Ok(None) };
-    let set = &held.value;
-    let all = objects::owned(turn, PODS, set);
+pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
+    let Some(stored) = objects::get(reconcile, REPLICASETS, namespace, name) else {
+        return Ok(None);
+    };
+    let set = &stored.value;
+    let all = objects::owned(reconcile, PODS, set);
     let mut active: Vec<Value> = all.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
     let mut failed = None;
     if !meta::terminating(set) {
-        failed = scale(turn, set, &mut active).err();
+        failed = scale(reconcile, set, &mut active).err();
     }
     let terminating = all.iter().filter(|pod| meta::terminating(pod) && !pods::is_finished(pod));
-    let failure = failure(turn, set, &active, failed.as_ref());
-    let again = report(turn, set, &active, terminating.count(), failure)?;
+    let failure = failure(reconcile, set, &active, failed.as_ref());
+    let again = report(reconcile, set, &active, terminating.count(), failure)?;
     failed.map_or(Ok(again), Err)
 }
 
 /// Makes the number of active Pods that of the spec.
 fn scale(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     set: &Value,
     active: &mut Vec<Value>,
 ) -> Result<(), ApiError> {
@@ -42,25 +44,25 @@ fn scale(
     while active.len() < goal {
         let mut pod = pods::from_template(&set["spec"]["template"], owner.clone());
         pod["metadata"]["generateName"] = json!(format!("{}-", meta::text(set, "name")));
-        let made = pods::create(turn, set, note("FailedCreate"), namespace, pod)?;
+        let made = pods::create(reconcile, set, event_source("FailedCreate"), namespace, pod)?;
         let text = format!("Created pod: {}", meta::text(&made, "name"));
-        objects::note(turn, set, note("SuccessfulCreate"), &text);
+        objects::record_event(reconcile, set, event_source("SuccessfulCreate"), &text);
         active.push(made);
     }
     if active.len() > wanted {
         active.sort_by_key(pods::deletion_rank);
         let surplus = (active.len() - wanted).min(pods::BURST);
         for pod in active.drain(..surplus) {
-            objects::remove(turn, PODS, &pod, None)?;
+            objects::remove(reconcile, PODS, &pod, None)?;
             let text = format!("Deleted pod: {}", meta::text(&pod, "name"));
-            objects::note(turn, set, note("SuccessfulDelete"), &text);
+            objects::record_event(reconcile, set, event_source("SuccessfulDelete"), &text);
         }
     }
     Ok(())
 }
 
-/// Returns an event of the controller.
-fn note(reason: &str) -> ObjectEvent<'_> {
+/// Returns an Event of the controller without its text.
+fn event_source(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("replicaset-controller", "apps/v1");
     ObjectEvent { from, api_version, kind: "ReplicaSet", level: "Normal", reason }
 }
@@ -68,21 +70,21 @@ fn note(reason: &str) -> ObjectEvent<'_> {
 /// Returns the condition of a set whose Pods cannot be created or deleted. The first text stays
 /// until there is no failure any more, and while webhooks are asked.
 fn failure(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     set: &Value,
     active: &[Value],
     failed: Option<&ApiError>,
 ) -> Option<Value> {
-    let held = objects::condition(set, FAILURE);
-    if turn.is_waiting() || held.is_some() && failed.is_some() {
-        return held.cloned();
+    let current = objects::condition(set, FAILURE);
+    if reconcile.is_waiting() || current.is_some() && failed.is_some() {
+        return current.cloned();
     }
     let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
     let reason = if active.len() > wanted { "FailedDelete" } else { "FailedCreate" };
     failed.map(|error| {
         json!({
             "type": FAILURE, "status": "True", "reason": reason, "message": error.message(),
-            "lastTransitionTime": turn.clock.rfc3339(),
+            "lastTransitionTime": reconcile.clock.rfc3339(),
         })
     })
 }

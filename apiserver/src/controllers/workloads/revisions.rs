@@ -24,10 +24,10 @@ pub(super) fn record(core: &ServerCore, kind: &str, set: &Value) -> Result<Strin
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let hash = objects::hash(&set["spec"]["template"]);
     let own = format!("{name}-{hash}");
-    let held = objects::owned(core, REVISIONS, set);
-    let others = held.iter().filter(|one| meta::text(one, "name") != own);
+    let owned = objects::owned(core, REVISIONS, set);
+    let others = owned.iter().filter(|one| meta::text(one, "name") != own);
     let next = others.map(number).max().unwrap_or(0).saturating_add(1);
-    if let Some(current) = held.iter().find(|one| meta::text(one, "name") == own) {
+    if let Some(current) = owned.iter().find(|one| meta::text(one, "name") == own) {
         if number(current) < next {
             objects::change(core, REVISIONS, current, "", |one| one["revision"] = json!(next))?;
         }
@@ -56,13 +56,13 @@ pub(super) fn record(core: &ServerCore, kind: &str, set: &Value) -> Result<Strin
 
 /// Deletes the oldest revisions beyond the limit, except those in use: names, or hashes of Pods.
 pub(super) fn prune(core: &ServerCore, set: &Value, used: &BTreeSet<&str>) -> Result<(), ApiError> {
-    let mut held = objects::owned(core, REVISIONS, set);
-    held.sort_by_key(number);
+    let mut owned = objects::owned(core, REVISIONS, set);
+    owned.sort_by_key(number);
     // The newest revision is that of the present template.
-    held.pop();
+    owned.pop();
     let limit = usize::try_from(objects::number(set, "revisionHistoryLimit", 10)).unwrap_or(0);
-    let mut surplus = held.len().saturating_sub(limit);
-    for revision in &held {
+    let mut surplus = owned.len().saturating_sub(limit);
+    for revision in &owned {
         let hash = revision["metadata"]["labels"][HASH].as_str().unwrap_or_default();
         if surplus == 0 {
             break;

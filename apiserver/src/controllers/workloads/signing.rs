@@ -26,8 +26,8 @@ const SHORT: i64 = 8 * 3600;
 
 /// Signs a request, or gives the reason of a refusal in a condition.
 pub(super) fn sync(core: &ServerCore, name: &str) -> WorkResult {
-    let Some(held) = objects::get(core, REQUESTS, "", name) else { return Ok(None) };
-    let request = &held.value;
+    let Some(stored) = objects::get(core, REQUESTS, "", name) else { return Ok(None) };
+    let request = &stored.value;
     let signer = request["spec"]["signerName"].as_str().unwrap_or_default();
     let has =
         |kind: &str| objects::condition(request, kind).is_some_and(|it| it["status"] == "True");

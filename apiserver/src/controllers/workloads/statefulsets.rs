@@ -22,20 +22,22 @@ struct Revisions {
 }
 
 /// Creates and deletes Pods of a `StatefulSet`, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
-    let Some(held) = objects::get(turn, STATEFULSETS, namespace, name) else { return Ok(None) };
-    let set = &held.value;
+pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
+    let Some(stored) = objects::get(reconcile, STATEFULSETS, namespace, name) else {
+        return Ok(None);
+    };
+    let set = &stored.value;
     if meta::terminating(set) {
         return Ok(None);
     }
-    let revisions = revisions(turn, set)?;
-    let failed = step(turn, set, &revisions).err();
-    let again = report(turn, set, &revisions)?;
-    let held = objects::owned(turn, PODS, set);
+    let revisions = revisions(reconcile, set)?;
+    let failed = step(reconcile, set, &revisions).err();
+    let again = report(reconcile, set, &revisions)?;
+    let owned = objects::owned(reconcile, PODS, set);
     let mut used: BTreeSet<&str> =
-        held.iter().filter_map(|pod| pod["metadata"]["labels"][REVISION].as_str()).collect();
+        owned.iter().filter_map(|pod| pod["metadata"]["labels"][REVISION].as_str()).collect();
     used.extend([revisions.current.as_str(), revisions.update.as_str()]);
-    revisions::prune(turn, set, &used)?;
+    revisions::prune(reconcile, set, &used)?;
     failed.map_or(Ok(again), Err)
 }
 
@@ -54,27 +56,31 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
 }
 
 /// Takes the next step to the wanted Pods. With ordered management the set waits for each Pod.
-fn step(turn: &WorkloadReconcile<'_>, set: &Value, revisions: &Revisions) -> Result<(), ApiError> {
+fn step(
+    reconcile: &WorkloadReconcile<'_>,
+    set: &Value,
+    revisions: &Revisions,
+) -> Result<(), ApiError> {
     let is_ordered = set["spec"]["podManagementPolicy"] != "Parallel";
-    let now = turn.clock.seconds();
+    let now = reconcile.clock.seconds();
     let wait = objects::number(set, "minReadySeconds", 0);
     let start = set["spec"]["ordinals"]["start"].as_i64().unwrap_or(0);
     let wanted = start..start + objects::number(set, "replicas", 1);
-    let held = objects::owned(turn, PODS, set);
+    let owned = objects::owned(reconcile, PODS, set);
     let found: BTreeMap<i64, &Value> =
-        held.iter().filter_map(|pod| Some((ordinal(set, pod)?, pod))).collect();
+        owned.iter().filter_map(|pod| Some((ordinal(set, pod)?, pod))).collect();
     let mut made = 0;
     for ordinal in wanted.clone() {
         let is_there = match found.get(&ordinal) {
-            // The events of those that were made lead to the next turn.
+            // The events of those that were made lead to the next reconcile.
             None if made == pods::BURST => return Ok(()),
             None => {
                 made += 1;
-                create(turn, set, ordinal, revisions)?;
+                create(reconcile, set, ordinal, revisions)?;
                 false
             }
             Some(pod) if pods::is_finished(pod) && !meta::terminating(pod) => {
-                objects::remove(turn, PODS, pod, None)?;
+                objects::remove(reconcile, PODS, pod, None)?;
                 false
             }
             Some(pod) => !meta::terminating(pod) && pods::is_available(pod, wait, now),
@@ -83,16 +89,16 @@ fn step(turn: &WorkloadReconcile<'_>, set: &Value, revisions: &Revisions) -> Res
             return Ok(());
         }
     }
-    let mut surplus: Vec<&Value> = held.iter().collect();
+    let mut surplus: Vec<&Value> = owned.iter().collect();
     surplus.retain(|pod| ordinal(set, pod).is_none_or(|at| !wanted.contains(&at)));
     surplus.sort_by_key(|pod| std::cmp::Reverse(ordinal(set, pod)));
     for pod in surplus {
-        delete(turn, set, pod)?;
+        delete(reconcile, set, pod)?;
         if is_ordered {
             return Ok(());
         }
     }
-    update(turn, set, revisions, &held)
+    update(reconcile, set, revisions, &owned)
 }
 
 /// Replaces a Pod of an older revision, the highest ordinal first.
@@ -100,12 +106,12 @@ fn update(
     core: &ServerCore,
     set: &Value,
     revisions: &Revisions,
-    held: &[Value],
+    owned: &[Value],
 ) -> Result<(), ApiError> {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return Ok(());
     }
-    let mut targets: Vec<&Value> = held.iter().collect();
+    let mut targets: Vec<&Value> = owned.iter().collect();
     targets.retain(|pod| ordinal(set, pod).is_some_and(|at| at >= partition(set)));
     targets.sort_by_key(|pod| std::cmp::Reverse(ordinal(set, pod)));
     for pod in targets {
@@ -133,13 +139,13 @@ fn delete(core: &ServerCore, set: &Value, pod: &Value) -> Result<(), ApiError> {
     objects::remove(core, PODS, pod, None)?;
     let (name, owner) = (meta::text(pod, "name"), meta::text(set, "name"));
     let text = format!("Delete Pod {name} in StatefulSet {owner} successful");
-    objects::note(core, set, note("SuccessfulDelete"), &text);
+    objects::record_event(core, set, event_source("SuccessfulDelete"), &text);
     Ok(())
 }
 
 /// Creates the Pod of an ordinal, and its claims.
 fn create(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     set: &Value,
     at: i64,
     revisions: &Revisions,
@@ -147,7 +153,7 @@ fn create(
     let (namespace, name) = (meta::text(set, "namespace"), meta::text(set, "name"));
     let pod_name = format!("{name}-{at}");
     let is_old = at < partition(set) && revisions.current != revisions.update;
-    let old = objects::get(turn, REVISIONS, namespace, &revisions.current).filter(|_| is_old);
+    let old = objects::get(reconcile, REVISIONS, namespace, &revisions.current).filter(|_| is_old);
     let (mut template, revision) = match &old {
         Some(old) => (old.value["data"]["spec"]["template"].clone(), &revisions.current),
         None => (set["spec"]["template"].clone(), &revisions.update),
@@ -166,20 +172,20 @@ fn create(
     if let Some(service) = set["spec"]["serviceName"].as_str().filter(|name| !name.is_empty()) {
         pod["spec"]["subdomain"] = json!(service);
     }
-    claims(turn, set, &pod_name, &mut pod)?;
-    turn.create(PODS, namespace, pod).inspect_err(|error| {
+    claims(reconcile, set, &pod_name, &mut pod)?;
+    reconcile.create(PODS, namespace, pod).inspect_err(|error| {
         let why = error.message();
         let text = format!("create Pod {pod_name} in StatefulSet {name} failed error: {why}");
-        turn.note_failure(set, note("FailedCreate"), error, &text);
+        reconcile.record_failure(set, event_source("FailedCreate"), error, &text);
     })?;
     let text = format!("Create Pod {pod_name} in StatefulSet {name} successful");
-    objects::note(turn, set, note("SuccessfulCreate"), &text);
+    objects::record_event(reconcile, set, event_source("SuccessfulCreate"), &text);
     Ok(())
 }
 
 /// Creates the claims of a Pod, and puts them in the place of the volumes of their names.
 fn claims(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     set: &Value,
     pod_name: &str,
     pod: &mut Value,
@@ -189,10 +195,10 @@ fn claims(
     for template in objects::items(&set["spec"], "volumeClaimTemplates") {
         let volume = meta::text(template, "name");
         let name = format!("{volume}-{pod_name}");
-        volumes.retain(|held| held["name"] != volume);
+        volumes.retain(|other| other["name"] != volume);
         volumes.push(json!({"name": volume, "persistentVolumeClaim": {"claimName": name}}));
-        if objects::get(turn, CLAIMS, namespace, &name).is_none() {
-            create_claim(turn, set, template, pod_name, &name)?;
+        if objects::get(reconcile, CLAIMS, namespace, &name).is_none() {
+            create_claim(reconcile, set, template, pod_name, &name)?;
         }
     }
     if !volumes.is_empty() {
@@ -203,7 +209,7 @@ fn claims(
 
 /// Creates a claim of a Pod.
 fn create_claim(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     set: &Value,
     template: &Value,
     pod_name: &str,
@@ -222,20 +228,25 @@ fn create_claim(
         "metadata": metadata, "spec": template["spec"],
     });
     let about = format!("Claim {name} Pod {pod_name} in StatefulSet {}", meta::text(set, "name"));
-    match turn.create(CLAIMS, meta::text(set, "namespace"), claim) {
+    match reconcile.create(CLAIMS, meta::text(set, "namespace"), claim) {
         Err(error) if error.reason() != "AlreadyExists" => {
             let text = format!("create {about} failed error: {}", error.message());
-            turn.note_failure(set, note("FailedCreate"), &error, &text);
+            reconcile.record_failure(set, event_source("FailedCreate"), &error, &text);
             return Err(error);
         }
         _ => {}
     }
-    objects::note(turn, set, note("SuccessfulCreate"), &format!("Create {about} success"));
+    objects::record_event(
+        reconcile,
+        set,
+        event_source("SuccessfulCreate"),
+        &format!("Create {about} success"),
+    );
     Ok(())
 }
 
-/// Returns an event of the controller.
-fn note(reason: &str) -> ObjectEvent<'_> {
+/// Returns an Event of the controller without its text.
+fn event_source(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("statefulset-controller", "apps/v1");
     ObjectEvent { from, api_version, kind: "StatefulSet", level: "Normal", reason }
 }
@@ -243,8 +254,8 @@ fn note(reason: &str) -> ObjectEvent<'_> {
 /// Writes the status; returns when a Pod becomes available next.
 fn report(core: &ServerCore, set: &Value, revisions: &Revisions) -> WorkResult {
     let (now, wait) = (core.clock.seconds(), objects::number(set, "minReadySeconds", 0));
-    let held = objects::owned(core, PODS, set);
-    let count = |is: &dyn Fn(&Value) -> bool| held.iter().filter(|pod| is(pod)).count();
+    let owned = objects::owned(core, PODS, set);
+    let count = |is: &dyn Fn(&Value) -> bool| owned.iter().filter(|pod| is(pod)).count();
     let of = |revision: &str| {
         let has = |pod: &Value| pod["metadata"]["labels"][REVISION] == revision;
         count(&|pod| has(pod) && !meta::terminating(pod))
@@ -252,17 +263,17 @@ fn report(core: &ServerCore, set: &Value, revisions: &Revisions) -> WorkResult {
     let ready = count(&pods::is_ready);
     let (mut current, updated) = (revisions.current.as_str(), of(&revisions.update));
     let wanted = usize::try_from(objects::number(set, "replicas", 1)).unwrap_or(0);
-    if updated == wanted && ready == wanted && held.len() == wanted {
+    if updated == wanted && ready == wanted && owned.len() == wanted {
         current = &revisions.update;
     }
     let mut status = json!({
         "observedGeneration": meta::generation(set), "collisionCount": 0,
-        "replicas": held.len(), "currentRevision": current, "updateRevision": revisions.update,
+        "replicas": owned.len(), "currentRevision": current, "updateRevision": revisions.update,
         "availableReplicas": count(&|pod| pods::is_available(pod, wait, now)),
     });
     objects::set_count(&mut status, "readyReplicas", ready);
     objects::set_count(&mut status, "currentReplicas", of(current));
     objects::set_count(&mut status, "updatedReplicas", updated);
     objects::set_status(core, STATEFULSETS, set, &status)?;
-    Ok(pods::next_available(&held, wait, now))
+    Ok(pods::next_available(&owned, wait, now))
 }

@@ -23,10 +23,10 @@ const PROVISIONER: &str = "windlass.dev/provisioner";
 
 /// Binds a claim, or releases it and its volume.
 pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult {
-    let Some(held) = objects::get(core, CLAIMS, namespace, name) else {
+    let Some(stored) = objects::get(core, CLAIMS, namespace, name) else {
         return release(core, namespace, name).map(|()| None);
     };
-    let claim = &held.value;
+    let claim = &stored.value;
     if meta::terminating(claim) {
         return unprotect(core, claim).map(|()| None);
     }
@@ -34,7 +34,7 @@ pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult
     let found = if volume.is_empty() {
         find(core, claim)
     } else {
-        objects::get(core, VOLUMES, "", volume).map(|held| held.value.clone())
+        objects::get(core, VOLUMES, "", volume).map(|stored| stored.value.clone())
     };
     let volume = match found {
         Some(volume) => volume,
@@ -69,14 +69,14 @@ fn find(core: &ServerCore, claim: &Value) -> Option<Value> {
     let wanted = size(&spec["resources"]["requests"]["storage"])?;
     let class = |spec: &Value| spec["storageClassName"].as_str().unwrap_or_default().to_owned();
     let fits = all.iter().filter(|volume| {
-        let held = &volume.value["spec"];
-        let modes = objects::items(held, "accessModes");
-        held["claimRef"].is_null()
+        let offered = &volume.value["spec"];
+        let modes = objects::items(offered, "accessModes");
+        offered["claimRef"].is_null()
             && !meta::terminating(&volume.value)
-            && class(held) == class(spec)
-            && held["volumeMode"] == spec["volumeMode"]
+            && class(offered) == class(spec)
+            && offered["volumeMode"] == spec["volumeMode"]
             && objects::items(spec, "accessModes").iter().all(|mode| modes.contains(mode))
-            && size(&held["capacity"]["storage"]).is_some_and(|size| size >= wanted)
+            && size(&offered["capacity"]["storage"]).is_some_and(|size| size >= wanted)
     });
     let capacity = |volume: &Value| size(&volume["spec"]["capacity"]["storage"]);
     let smallest = fits.min_by(|a, b| {
@@ -155,21 +155,21 @@ fn annotate(object: &mut Value, name: &str) {
 /// Writes the phase of a volume.
 fn set_phase(core: &ServerCore, volume: &Value, phase: &str) -> Result<(), ApiError> {
     let name = meta::text(volume, "name");
-    let Some(held) = objects::get(core, VOLUMES, "", name) else { return Ok(()) };
-    if held.value["status"]["phase"] == phase {
+    let Some(stored) = objects::get(core, VOLUMES, "", name) else { return Ok(()) };
+    if stored.value["status"]["phase"] == phase {
         return Ok(());
     }
-    let mut status = held.value["status"].clone();
+    let mut status = stored.value["status"].clone();
     status["phase"] = json!(phase);
     status["lastPhaseTransitionTime"] = json!(core.clock.rfc3339());
-    objects::set_status(core, VOLUMES, &held.value, &status)
+    objects::set_status(core, VOLUMES, &stored.value, &status)
 }
 
 /// Lets the volumes of a claim go that no longer exists.
 fn release(core: &ServerCore, namespace: &str, name: &str) -> Result<(), ApiError> {
     let gone = json!({"metadata": {"namespace": namespace, "name": name}});
-    for held in objects::list(core, VOLUMES, "") {
-        let volume = &held.value;
+    for stored in objects::list(core, VOLUMES, "") {
+        let volume = &stored.value;
         let reference = &volume["spec"]["claimRef"];
         let is_its = reference["name"] == gone["metadata"]["name"]
             && reference["namespace"] == gone["metadata"]["namespace"];

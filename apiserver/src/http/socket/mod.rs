@@ -37,7 +37,7 @@ use super::exchange::{DecodedRequest, Reply};
 use crate::status::ApiError;
 use crate::verbs::subresources::connect::PodSession;
 use channels::{COMMAND, Channels, NEWEST, PORTS};
-use pods::PodTalk;
+use pods::PodExchange;
 use spdy::TUNNEL;
 
 pub(super) use bearer::token;
@@ -60,7 +60,7 @@ pub(crate) enum SocketSession {
     /// The events of a watch, each in a message; in text messages if `is_text`.
     Watch { stream: Stream, is_text: bool },
     /// A session with a Pod.
-    Pod(PodTalk),
+    Pod(PodExchange),
 }
 
 /// A session and the connection that will carry it.
@@ -124,21 +124,21 @@ pub(super) fn connect(asked: &DecodedRequest, session: PodSession) -> Result<Rep
             if let Some(fields) = status.as_object_mut() {
                 fields.retain(|name, _| name != "kind" && name != "apiVersion");
             }
-            (&[NEWEST], Box::new(move |channels| PodTalk::Failed(command, channels, status)))
+            (&[NEWEST], Box::new(move |channels| PodExchange::Failed(command, channels, status)))
         }
         PodSession::Unreachable { error, .. } => return Err(error),
         _ if is_spdy => return Err(ApiError::bad_request(SPDY)),
         PodSession::Command(command) if is_newest => {
-            (&[NEWEST], Box::new(move |channels| PodTalk::Command(command, channels)))
+            (&[NEWEST], Box::new(move |channels| PodExchange::Command(command, channels)))
         }
         PodSession::Command(command) => {
-            (COMMAND, Box::new(move |channels| PodTalk::Command(command, channels)))
+            (COMMAND, Box::new(move |channels| PodExchange::Command(command, channels)))
         }
         PodSession::Ports(_) if offered.contains(&TUNNEL) => {
-            (&[TUNNEL], Box::new(|_| PodTalk::Tunnel))
+            (&[TUNNEL], Box::new(|_| PodExchange::Tunnel))
         }
         PodSession::Ports(ports) => {
-            (PORTS, Box::new(move |channels| PodTalk::Ports(ports, channels)))
+            (PORTS, Box::new(move |channels| PodExchange::Ports(ports, channels)))
         }
     };
     Ok(handshake::answer_channels(request, known, |protocol| {
@@ -151,7 +151,7 @@ const SPDY: &str = "the stand-in for a kubelet speaks SPDY within a WebSocket on
                     does, such as kubectl 1.31 or later";
 
 /// A session that waits for the subprotocol.
-type SessionFn = Box<dyn FnOnce(Channels) -> PodTalk>;
+type SessionFn = Box<dyn FnOnce(Channels) -> PodExchange>;
 
 impl Upgrading {
     /// Runs the session to the end, and closes the connection.

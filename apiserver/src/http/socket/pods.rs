@@ -23,7 +23,7 @@ const END_OF_INPUT: u8 = 4;
 
 /// A session with a Pod, in a subprotocol.
 #[derive(Debug)]
-pub(crate) enum PodTalk {
+pub(crate) enum PodExchange {
     /// A command.
     Command(Command, Channels),
     /// A command that ends at once, with a failure.
@@ -35,14 +35,16 @@ pub(crate) enum PodTalk {
 }
 
 /// Runs a session to the end.
-pub(super) async fn run(socket: &mut Socket, talk: PodTalk) -> SessionEnd {
+pub(super) async fn run(socket: &mut Socket, talk: PodExchange) -> SessionEnd {
     let done = match talk {
-        PodTalk::Command(command, channels) => command_session(socket, &command, channels).await,
-        PodTalk::Failed(command, channels, status) => {
+        PodExchange::Command(command, channels) => {
+            command_session(socket, &command, channels).await
+        }
+        PodExchange::Failed(command, channels, status) => {
             failed_session(socket, &command, channels, &status).await
         }
-        PodTalk::Ports(ports, channels) => ports_session(socket, &ports, channels).await,
-        PodTalk::Tunnel => spdy::run(socket).await,
+        PodExchange::Ports(ports, channels) => ports_session(socket, &ports, channels).await,
+        PodExchange::Tunnel => spdy::run(socket).await,
     };
     done.err().unwrap_or(SessionEnd::Done)
 }

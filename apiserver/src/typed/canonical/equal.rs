@@ -11,14 +11,14 @@ use crate::typed::{TypeSchema, quantity};
 
 /// The form that Go has in the place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GoPlace {
+enum GoFieldKind {
     /// The value itself, which is zero if there is none.
     Plain,
     /// A pointer: none is another value than zero.
     Pointer,
 }
 
-impl GoPlace {
+impl GoFieldKind {
     /// Returns the place of a field.
     fn of(field: &TypedField) -> Self {
         if field.wire.contains('*') { Self::Pointer } else { Self::Plain }
@@ -28,32 +28,32 @@ impl GoPlace {
 /// Whether two values at a path, such as `spec.template` or `spec.containers[]`, are equal.
 pub(in crate::typed) fn same(schema: &TypeSchema, path: &str, a: &Value, b: &Value) -> bool {
     let table = schema.table();
-    let (mut id, mut place) = (schema.root(), GoPlace::Plain);
+    let (mut id, mut place) = (schema.root(), GoFieldKind::Plain);
     for name in path.split('.').filter(|name| !name.is_empty()) {
         let (name, is_item) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
         let field = table.object(id).and_then(|object| object.fields.get(name));
         // A value without a type is compared as it is.
         let Some(field) = field else { return a == b };
-        (id, place) = (field.node, GoPlace::of(field));
+        (id, place) = (field.node, GoFieldKind::of(field));
         if let (true, TypeShape::List(_, items)) = (is_item, table.shape(id)) {
-            (id, place) = (*items, GoPlace::Plain);
+            (id, place) = (*items, GoFieldKind::Plain);
         }
     }
     equal(table, id, place, a, b)
 }
 
 /// Whether two values of a type are equal; null is none.
-fn equal(table: &TypeTable, id: Id, place: GoPlace, a: &Value, b: &Value) -> bool {
+fn equal(table: &TypeTable, id: Id, place: GoFieldKind, a: &Value, b: &Value) -> bool {
     if a == b {
         return true;
     }
-    if place == GoPlace::Pointer && a.is_null() != b.is_null() {
+    if place == GoFieldKind::Pointer && a.is_null() != b.is_null() {
         return false;
     }
     match table.shape(id) {
         TypeShape::Any => false,
         TypeShape::Scalar(ScalarType::Quantity, _) => amount(a) == amount(b),
-        TypeShape::Scalar(..) if place == GoPlace::Pointer => false,
+        TypeShape::Scalar(..) if place == GoFieldKind::Pointer => false,
         // Fields that are always written have zeros, and others none.
         TypeShape::Scalar(..) => [a, b].iter().all(|value| value.is_null() || is_zero(value)),
         TypeShape::List(_, items) => lists(table, *items, a, b),
@@ -79,8 +79,8 @@ fn lists(table: &TypeTable, items: Id, a: &Value, b: &Value) -> bool {
             value => value.clone(),
         };
         match a.is_null() || b.is_null() {
-            true => equal(table, items, GoPlace::Plain, &filled(a), &filled(b)),
-            false => equal(table, items, GoPlace::Plain, a, b),
+            true => equal(table, items, GoFieldKind::Plain, &filled(a), &filled(b)),
+            false => equal(table, items, GoFieldKind::Plain, a, b),
         }
     };
     match (list_of(a), list_of(b)) {
@@ -115,7 +115,7 @@ fn maps(table: &TypeTable, object: &ObjectType, a: &Value, b: &Value) -> bool {
     if object.fields.is_empty() && is_map(table, object) {
         let Some(element) = object.element else { return a == b };
         let is_same = |(key, value): (&String, &Value)| {
-            b.get(key).is_some_and(|other| equal(table, element, GoPlace::Plain, value, other))
+            b.get(key).is_some_and(|other| equal(table, element, GoFieldKind::Plain, value, other))
         };
         return a.len() == b.len() && a.iter().all(is_same);
     }
@@ -123,7 +123,7 @@ fn maps(table: &TypeTable, object: &ObjectType, a: &Value, b: &Value) -> bool {
     names.into_iter().all(|name| {
         let [a, b] = [a, b].map(|map| map.get(name).unwrap_or(&Value::Null));
         match object.fields.get(name.as_str()) {
-            Some(field) => equal(table, field.node, GoPlace::of(field), a, b),
+            Some(field) => equal(table, field.node, GoFieldKind::of(field), a, b),
             None => a == b,
         }
     })

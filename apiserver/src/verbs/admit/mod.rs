@@ -8,7 +8,7 @@ pub(crate) mod parameters;
 pub(crate) mod policies;
 pub(crate) mod priority;
 pub(crate) mod quota;
-mod runtime;
+mod runtime_class;
 pub(crate) mod size;
 pub(crate) mod webhooks;
 
@@ -66,7 +66,7 @@ pub(crate) fn defaults(
     if call.kind.is("", "pods") && call.subresource.is_empty() {
         crate::kinds::admission::enter(&call.kind, object);
     }
-    runtime::apply(core, call, object)
+    runtime_class::apply(core, call, object)
 }
 
 /// Lets the limits of the namespace, policies and then webhooks judge a request, and returns the

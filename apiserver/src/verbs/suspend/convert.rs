@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::run::WebhookRounds;
+use super::run::RemainingWebhookCalls;
 use crate::core::ServerCore;
 use crate::hooks::{CallFailure, HookResponse, Question, WebhookSession};
 use crate::kinds::Kind;
@@ -181,7 +181,7 @@ pub(crate) async fn wait(
     stored: &[Value],
 ) -> Result<Vec<Value>, ApiError> {
     let session = WebhookSession::open();
-    let mut run = WebhookRounds::new(session.clone(), None);
+    let mut run = RemainingWebhookCalls::new(session.clone(), None);
     loop {
         let size = stored.iter().map(storage::size).sum();
         let show = || shown_all(core, &session, kind, stored.iter().collect());

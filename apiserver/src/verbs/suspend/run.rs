@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(34);
 
 /// The calls that a request may still make.
 #[derive(Debug)]
-pub(crate) struct WebhookRounds {
+pub(crate) struct RemainingWebhookCalls {
     session: Arc<WebhookSession>,
     deadline: Instant,
     /// Whether the client has set the deadline.
@@ -26,7 +26,7 @@ pub(crate) struct WebhookRounds {
     runs: usize,
 }
 
-impl WebhookRounds {
+impl RemainingWebhookCalls {
     /// Returns the run of a request that may take `limit`, and no longer than upstream allows.
     pub(crate) fn new(session: Arc<WebhookSession>, limit: Option<Duration>) -> Self {
         let own = limit.filter(|limit| !limit.is_zero() && *limit < LONGEST);

@@ -45,7 +45,7 @@ use windlass_core::wire::{MetadataScan, value_at_path};
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
 pub use invalid::{InvalidObject, InvalidReport};
-pub use options::{CacheOptions, DecodeCheck};
+pub use options::{CacheOptions, DecodeCheckTime};
 pub use registration::{Listen, Registration};
 pub use registry::{InformerRegistry, Selection, Sources};
 

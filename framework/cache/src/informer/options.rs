@@ -14,7 +14,7 @@ pub(super) const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 /// An object that does not decode is never dropped: the object stays in the cache, counts in the
 /// size, and reads return an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DecodeCheck {
+pub enum DecodeCheckTime {
     /// At the first read; an object that is never read costs nothing. The default.
     #[default]
     Lazy,
@@ -30,18 +30,18 @@ pub enum DecodeCheck {
 /// ```
 /// # extern crate windlass_cache as windlass;
 /// use std::time::Duration;
-/// use windlass::informer::{CacheOptions, DecodeCheck};
+/// use windlass::informer::{CacheOptions, DecodeCheckTime};
 ///
 /// let options = CacheOptions::default()
 ///     .labels("app=web")
-///     .validate(DecodeCheck::Eager)
+///     .validate(DecodeCheckTime::Eager)
 ///     .resync(Duration::from_secs(600));
 /// ```
 ///
 /// | setting | default |
 /// |---|---|
 /// | [`representation`](Self::representation) | [`Representation::Compact`] |
-/// | [`validate`](Self::validate) | [`DecodeCheck::Lazy`] |
+/// | [`validate`](Self::validate) | [`DecodeCheckTime::Lazy`] |
 /// | [`transform`](Self::transform) | none |
 /// | [`labels`](Self::labels), [`fields`](Self::fields) | all objects |
 /// | [`namespaces`](Self::namespaces) | those of the registry |
@@ -53,7 +53,7 @@ pub struct CacheOptions {
     /// Form of the cached objects.
     pub(crate) representation: Representation,
     /// Time at which objects that do not decode are detected.
-    pub(crate) validate: DecodeCheck,
+    pub(crate) validate: DecodeCheckTime,
     /// Change of each object before caching.
     pub(crate) transform: Option<Transform>,
     /// Selector of labels in the server's notation; `None` for all.
@@ -89,8 +89,8 @@ impl CacheOptions {
         self
     }
 
-    /// Sets when objects that do not decode are detected; default [`DecodeCheck::Lazy`].
-    pub fn validate(mut self, validate: DecodeCheck) -> Self {
+    /// Sets when objects that do not decode are detected; default [`DecodeCheckTime::Lazy`].
+    pub fn validate(mut self, validate: DecodeCheckTime) -> Self {
         self.validate = validate;
         self
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::Change;
 use super::listener::{
-    Inline, Listener, ListenerIdentity, ListenerState, MailboxItem, MergePolicy, Stage,
+    InlineFn, Listener, ListenerIdentity, ListenerState, MailboxItem, MergePolicy, Stage,
 };
 use super::options::SHORTEST_RESYNC;
 use super::registry::InformerRef;
@@ -99,7 +99,7 @@ impl<K: 'static> Listen<K> {
     /// Calls `inline` with each batch of events where the batch is applied. `inline` must return at
     /// once, and call no code of users.
     #[doc(hidden)]
-    pub fn inline(self, inline: Inline) -> Registration {
+    pub fn inline(self, inline: InlineFn) -> Registration {
         let listener = Listener::inline(self.identity(), inline);
         Registration::new(listener, self.informer_ref)
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::DecodeCheck;
+use super::DecodeCheckTime;
 use super::core::InformerCore;
 use super::invalid::{InvalidObject, InvalidReport, Reports};
 use super::listener::{CpuShare, Listener, ListenerIdentity, MailboxItem, MergePolicy};
@@ -63,7 +63,7 @@ impl InformerCore {
 
     /// Notes that the informer is read as `K`, which starts the validation if validation is eager.
     pub(super) fn read_as<K: Resource>(self: &Arc<Self>) {
-        if K::static_info().is_none() || self.options.validate != DecodeCheck::Eager {
+        if K::static_info().is_none() || self.options.validate != DecodeCheckTime::Eager {
             return;
         }
         // An informer has a single validator, of the first type that reads the cache.

@@ -5,7 +5,7 @@ use super::sink::{RawObject, ReflectorSink};
 use super::source::{PageReader, Read};
 use super::{Reflector, ReflectorState};
 use windlass_core::metrics::names;
-use windlass_core::wire::{ListMeta, Malformed, MetadataScan, RawItem};
+use windlass_core::wire::{ListMeta, Malformed, MetadataScan, StreamPiece};
 
 /// The failure of a list in pages.
 struct ListFailure {
@@ -83,10 +83,10 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Handles an item of a page.
-    fn item(&mut self, part: RawItem<'_>) {
+    fn item(&mut self, part: StreamPiece<'_>) {
         self.machine.count_item();
         let scan = match part {
-            RawItem::Whole(item) => {
+            StreamPiece::Whole(item) => {
                 MetadataScan::of(item).map(|scan| match self.subject.expected.other_item(item) {
                     None => self.sink.listed(&RawObject::new(&scan, item)),
                     Some(other) => {
@@ -95,7 +95,7 @@ impl<T: ReflectorSink> Reflector<T> {
                     }
                 })
             }
-            RawItem::TooLarge(item) => MetadataScan::of_beginning(item)
+            StreamPiece::TooLarge(item) => MetadataScan::of_beginning(item)
                 .map(|scan| self.too_large(&RawObject::new(&scan, item))),
         };
         if let Err(error) = scan {

@@ -15,7 +15,7 @@ use super::{NO_PROGRESS, Reflector};
 use windlass_client::client::{Verb, at_once};
 use windlass_core::error::Error;
 use windlass_core::metrics::names;
-use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, RawItem};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, StreamPiece};
 
 /// Most pieces that are handed over at once. A watch receives one piece per event.
 const MAX_CHUNKS: u32 = 64;
@@ -286,16 +286,16 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Handles a frame.
     fn frame(
         &mut self,
-        part: RawItem<'_>,
+        part: StreamPiece<'_>,
         now: Instant,
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
         let result = match part {
-            RawItem::Whole(line) => Frame::scanned(line).and_then(|(frame, scan)| {
+            StreamPiece::Whole(line) => Frame::scanned(line).and_then(|(frame, scan)| {
                 stream.frame(now, frame.event == EventType::Added);
                 self.event(frame, scan, now, stream)
             }),
-            RawItem::TooLarge(line) => {
+            StreamPiece::TooLarge(line) => {
                 stream.frame(now, true);
                 self.large_event(line, stream).map(Ok)
             }

@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_election_of_a_name_alone_knows_that_a_server_is_new() {
         let (server, clock) = (NewServer::default(), Clock::system());
-        let claim = |namespace, name| server.claim(namespace, name, clock.mark()).is_some();
+        let claim = |namespace, name| server.claim(namespace, name, clock.reading()).is_some();
         assert!(claim("a", "ops"));
         assert!(!claim("a", "ops"), "the second one");
         assert!(claim("b", "ops") && claim("a", "other"));
@@ -83,7 +83,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_a_shared_server_only_the_namespaces_that_were_made_are_new() {
         let made = Arc::new(Mutex::new(vec!["mine".to_owned()]));
-        let (server, now) = (NewServer::only(made.clone()), Clock::system().mark());
+        let (server, now) = (NewServer::only(made.clone()), Clock::system().reading());
         assert!(server.claim("mine", "ops", now).is_some());
         assert!(server.claim("default", "ops", now).is_none());
         made.lock().push("later".to_owned());
@@ -93,10 +93,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_others_can_reach_counts_as_new_from_the_moment_it_could_be_reached() {
         let (server, clock) = (NewServer::default(), Clock::system());
-        server.open(clock.mark());
+        server.open(clock.reading());
         tokio::time::sleep(Duration::from_secs(9)).await;
-        server.open(clock.mark());
-        let since = server.claim("a", "ops", clock.mark()).unwrap();
-        assert_eq!(since.steady_until(&clock.mark()), Duration::from_secs(9));
+        server.open(clock.reading());
+        let since = server.claim("a", "ops", clock.reading()).unwrap();
+        assert_eq!(since.steady_until(&clock.reading()), Duration::from_secs(9));
     }
 }

@@ -23,7 +23,7 @@ pub struct Catalog {
 
 /// An API group.
 ///
-/// Listed although none of the versions could be read: see [`CatalogFreshness`].
+/// Listed although none of the versions could be read: see [`VersionReadState`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiGroup {
@@ -43,7 +43,7 @@ pub struct ApiVersion {
     /// Name of the version without its group, such as `v1`.
     pub name: String,
     /// Whether the version could be read.
-    pub freshness: CatalogFreshness,
+    pub freshness: VersionReadState,
     /// The version's resources; empty when the version could not be read.
     pub resources: Vec<ApiResource>,
 }
@@ -54,7 +54,7 @@ pub struct ApiVersion {
 /// itself the whole read fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CatalogFreshness {
+pub enum VersionReadState {
     /// The version was read now.
     Current,
     /// The server behind the group version does not answer; the resources are from an earlier
@@ -145,7 +145,7 @@ impl Catalog {
     ///
     /// A name that is not found may be in such a version.
     pub fn unread(&self) -> impl Iterator<Item = &ApiVersion> {
-        self.versions().filter(|version| version.freshness != CatalogFreshness::Current)
+        self.versions().filter(|version| version.freshness != VersionReadState::Current)
     }
 
     /// Whether exactly this group, version, plural, kind and scope is served.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::catalog::{ApiGroup, ApiResource, ApiVersion, CatalogFreshness, ServedSubresource};
+use super::catalog::{ApiGroup, ApiResource, ApiVersion, ServedSubresource, VersionReadState};
 use super::priority::by_priority;
 use windlass_core::error::BoxError;
 use windlass_core::resource::{ResourceInfo, Scope};
@@ -157,8 +157,8 @@ fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
             ApiVersion {
                 group: group.to_owned(),
                 freshness: match &*wire.freshness {
-                    "Stale" => CatalogFreshness::Stale,
-                    _ => CatalogFreshness::Current,
+                    "Stale" => VersionReadState::Stale,
+                    _ => VersionReadState::Current,
                 },
                 resources: resources.collect(),
                 name: wire.version,
@@ -182,7 +182,7 @@ pub(super) fn failed(group: &str, version: &str, why: String) -> ApiVersion {
     ApiVersion {
         group: group.to_owned(),
         name: version.to_owned(),
-        freshness: CatalogFreshness::Failed(why),
+        freshness: VersionReadState::Failed(why),
         resources: Vec::new(),
     }
 }
@@ -358,7 +358,7 @@ pub(super) fn group_version(of: &GroupVersion, body: &[u8]) -> Result<ApiVersion
         }
     }
     let (group, name) = (of.group.clone(), of.version.clone());
-    Ok(ApiVersion { group, name, freshness: CatalogFreshness::Current, resources })
+    Ok(ApiVersion { group, name, freshness: VersionReadState::Current, resources })
 }
 
 /// Whether the text can be a path segment without escapes.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::catalog::{ApiResource, ApiVersion, Catalog, CatalogFreshness};
+use super::catalog::{ApiResource, ApiVersion, Catalog, VersionReadState};
 use super::document::is_segment;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
@@ -253,7 +253,7 @@ impl Catalog {
         // Versions of the same group stand together.
         groups.dedup();
         let is_open = |version: &&ApiVersion| {
-            version.freshness != CatalogFreshness::Current
+            version.freshness != VersionReadState::Current
                 && places.iter().any(|p| p.takes(version))
         };
         let unread: Vec<String> = versions().filter(is_open).map(reason).collect();
@@ -293,7 +293,7 @@ fn group_name(version: &ApiVersion) -> String {
 /// An unread version, with the reason.
 fn reason(version: &ApiVersion) -> String {
     match &version.freshness {
-        CatalogFreshness::Failed(why) => format!("{} ({why})", version.api_version()),
+        VersionReadState::Failed(why) => format!("{} ({why})", version.api_version()),
         _ => format!("{} (stale: the server behind it does not answer)", version.api_version()),
     }
 }

@@ -21,7 +21,7 @@ mod tests;
 mod version;
 
 pub use catalog::{
-    ApiGroup, ApiResource, ApiVersion, Catalog, CatalogFreshness, ServedSubresource,
+    ApiGroup, ApiResource, ApiVersion, Catalog, ServedSubresource, VersionReadState,
 };
 pub use lookup::{Ambiguity, NoMatch};
 pub use openapi::OpenApiIndex;

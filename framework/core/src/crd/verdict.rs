@@ -16,12 +16,13 @@ use windlass_cel::rules::{Reason, Violation, check_definition};
 use super::faults::Faults;
 use crate::error::{Error, ErrorKind};
 
-/// Most bytes of an object that an API server stores, about: etcd takes 1.5 MiB with everything.
+/// Most bytes of a definition. etcd takes a request of 1.5 MiB; the rest is left for the parts that
+/// the server adds: managedFields with a path per field of the schema, status, the key.
 const MOST_BYTES: usize = 1 << 20;
 /// Most bytes of all annotations; `kubectl apply` keeps the whole object in a single annotation.
 const MOST_ANNOTATED: usize = 256 << 10;
-/// Most letters of a kind, and of a list kind.
-const MOST_LETTERS: usize = 63;
+/// Most bytes of a kind, and of a list kind.
+const MOST_NAME_BYTES: usize = 63;
 
 /// Judges a definition; warnings are logged, or collected by
 /// [`collect`](super::faults::collect).
@@ -48,17 +49,17 @@ pub(super) fn validate(definition: &CustomResourceDefinition) -> Result<(), Erro
     faults.into_result(&tried)
 }
 
-/// Checks the names that no macro checks, since the macro counts the letters of the kind only.
+/// Checks kind and list kind, for definitions whose names were changed in code.
 fn names(names: &Value, faults: &mut Faults) {
     let text = |key: &str| names[key].as_str().unwrap_or_default();
     for key in ["kind", "listKind"] {
-        let letters = text(key).len();
-        if letters > MOST_LETTERS {
+        let bytes = text(key).len();
+        if bytes > MOST_NAME_BYTES {
             faults.add(format!(
                 "spec.names.{key}: Invalid value: \"{}\": may have mixed case, but should otherwise match: must be \
-                 no more than {MOST_LETTERS} bytes; a kind has at most {} letters, since `List` is added",
+                 no more than {MOST_NAME_BYTES} bytes; a kind has at most {} letters, since `List` is added",
                 text(key),
-                MOST_LETTERS - "List".len()
+                MOST_NAME_BYTES - "List".len()
             ));
         }
     }
@@ -68,12 +69,12 @@ fn names(names: &Value, faults: &mut Faults) {
 fn rule(violation: &Violation) -> String {
     let remedy = match violation.reason {
         Reason::Forbidden => {
-            "the cost counts the largest list, map and text that the schema allows: bound each on the way to the \
+            "the cost counts the largest list, map and string that the schema allows: bound each on the way to the \
              rule by `items`, `length` and `properties` of `#[schema]`, `#[schemars(length(max = …))]`, or \
              \"maxProperties\""
         }
         Reason::Internal => {
-            "the field has no type that expressions could see, as a mixture of texts and objects: write the \
+            "the field has no type that expressions could see, as it may be a string or an object: write the \
              rule on a field with a type, above or below"
         }
         _ if violation.detail.contains("undefined field") => {
@@ -121,7 +122,8 @@ fn size(definition: &Value, faults: &mut Faults) {
                   shorten doc comments";
     if bytes > MOST_BYTES {
         faults.add(format!(
-            "the definition has {bytes} bytes, and an API server stores at most {MOST_BYTES}; {remedy}"
+            "the definition has {bytes} bytes; etcd stores 1.5 MiB with managedFields and status, so at most \
+             {MOST_BYTES} are accepted here; {remedy}"
         ));
     } else if bytes > MOST_ANNOTATED {
         faults.warn(format!(

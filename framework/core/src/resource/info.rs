@@ -48,14 +48,14 @@ impl ResourceInfo {
     /// Returns the identity of a k8s-openapi type.
     pub fn of<K>() -> Self
     where
-        K: k8s_openapi::Resource<Scope: ScopeValue>,
+        K: k8s_openapi::Resource<Scope: StaticScope>,
     {
         Self {
             group: K::GROUP.into(),
             version: K::VERSION.into(),
             kind: K::KIND.into(),
             plural: K::URL_PATH_SEGMENT.into(),
-            scope: <K::Scope as ScopeValue>::SCOPE,
+            scope: <K::Scope as StaticScope>::SCOPE,
         }
     }
 
@@ -111,16 +111,16 @@ fn escape(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }
 
-/// Scope as a type of k8s-openapi: namespaced, or of the cluster.
-pub trait ScopeValue {
+/// Scope as a type of k8s-openapi, known at compile time: namespaced, or of the cluster.
+pub trait StaticScope {
     /// The scope as a value.
     const SCOPE: Scope;
 }
 
-impl ScopeValue for NamespaceResourceScope {
+impl StaticScope for NamespaceResourceScope {
     const SCOPE: Scope = Scope::Namespaced;
 }
 
-impl ScopeValue for ClusterResourceScope {
+impl StaticScope for ClusterResourceScope {
     const SCOPE: Scope = Scope::Cluster;
 }

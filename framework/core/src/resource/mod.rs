@@ -29,7 +29,7 @@ mod verb;
 pub use apply::{ApplyConfiguration, ApplyIntent, ApplyObject};
 pub use duration::ApiDuration;
 pub use dynamic::{DynamicObject, PartialObject};
-pub use info::{ResourceInfo, Scope, ScopeValue};
+pub use info::{ResourceInfo, Scope, StaticScope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};
 pub use literal::FieldValue;
 pub use path::{FieldPath, Segment};
@@ -141,7 +141,7 @@ pub trait FullObject: Resource {}
 #[diagnostic::do_not_recommend]
 impl<K> FullObject for K
 where
-    K: k8s_openapi::Resource<Scope: ScopeValue> + k8s_openapi::Metadata<Ty = ObjectMeta>,
+    K: k8s_openapi::Resource<Scope: StaticScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,
     K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
 {
 }
@@ -149,7 +149,7 @@ where
 #[diagnostic::do_not_recommend]
 impl<K> Resource for K
 where
-    K: k8s_openapi::Resource<Scope: ScopeValue> + k8s_openapi::Metadata<Ty = ObjectMeta>,
+    K: k8s_openapi::Resource<Scope: StaticScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,
     K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
 {
     type Kind = Self;

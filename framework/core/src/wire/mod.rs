@@ -17,7 +17,7 @@ mod strip;
 
 #[doc(hidden)]
 pub use decode::{Undecodable, partial_decode, times};
-pub use framing::{EventType, Frame, FrameDecoder, RawItem};
+pub use framing::{EventType, Frame, FrameDecoder, StreamPiece};
 #[doc(hidden)]
 pub use framing::{ListMeta, ListSplitter, MAX_PIECE};
 #[doc(hidden)]

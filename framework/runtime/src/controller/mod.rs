@@ -194,7 +194,7 @@ pub trait Finalize: Reconciler {
 
 /// A reconciler with a builder; implemented by `#[derive(Controller)]`.
 ///
-/// The derive writes [`wiring`](Self::wiring) from the attributes; a hand-written implementation
+/// The derive writes [`builder`](Self::builder) from the attributes; a hand-written implementation
 /// has the same effect:
 ///
 /// ```
@@ -214,22 +214,23 @@ pub trait Finalize: Reconciler {
 /// }
 ///
 /// impl Controller for Sites {
-///     fn wiring() -> ControllerBuilder<Self> {
+///     fn builder() -> ControllerBuilder<Self> {
 ///         ControllerBuilder::new().owns::<Deployment>().workers(8)
 ///     }
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no wiring",
-    note = "derive `windlass::Controller` for it, or implement `fn wiring() -> ControllerBuilder<Self>`"
+    message = "`{Self}` is not a controller",
+    note = "derive `windlass::Controller` for it, or implement `fn builder() -> ControllerBuilder<Self>`"
 )]
 pub trait Controller: Reconciler {
     /// Returns the kinds to watch and to own, the permissions and the settings of this controller.
     ///
     /// Called when the controller is added to a manager.
-    /// [`Manager::wired`](crate::manager::Manager::wired) changes the returned builder for a single
-    /// program.
-    fn wiring() -> ControllerBuilder<Self>;
+    /// [`Manager::controller_configured`] changes the returned builder for a single program.
+    ///
+    /// [`Manager::controller_configured`]: crate::manager::Manager::controller_configured
+    fn builder() -> ControllerBuilder<Self>;
 }
 
 #[cfg(test)]

@@ -204,7 +204,7 @@ impl World {
         handle: Arc<dyn ErasedController>,
         informers: InformerRegistry,
     ) -> Running {
-        handle.attach(&informers).expect("it can be wired so");
+        handle.attach(&informers).expect("the sources can be attached");
         let stop = CancellationToken::new();
         tokio::spawn({
             let (informers, stop) = (informers.clone(), stop.clone());

@@ -14,8 +14,8 @@
 //!
 //! The parts by file: `graph_run` has the data of one apply, `node` applies the children of one
 //! field, `external` drives a resource outside, `rollout` a rolling change, `removal` decides which
-//! children go and when, `run` walks through the graph, `wiring` adds watches and permissions to a
-//! controller.
+//! children go and when, `run` walks through the graph, `registration` adds watches and
+//! permissions to a controller.
 
 // DESIGN.md, 158: A graph is a struct of one controller, and a trait with a function per child
 // DESIGN.md, 159: Readiness follows kstatus, as typed rules
@@ -27,10 +27,10 @@ pub(crate) mod graph_run;
 pub(crate) mod main_graph;
 pub(crate) mod marker;
 pub(crate) mod node;
+mod registration;
 mod removal;
 pub(crate) mod rollout;
 pub(crate) mod run;
-mod wiring;
 
 pub use crate::children::{LABEL, Readiness};
 pub use applied::{Applied, Dependent, DependentState};
@@ -152,14 +152,14 @@ pub trait Dependents: Sized + Send + Sync + 'static {
     /// it.
     ///
     /// `#[controller(dependents(Children))]` calls it; a hand-written
-    /// [`Controller`](crate::controller::Controller) does it in `wiring`, as [`OwnsDependents`]
+    /// [`Controller`](crate::controller::Controller) does it in `builder`, as [`OwnsDependents`]
     /// shows.
     ///
     /// # Panics
     /// When a child is of the reconciled kind, when a kind is retired that a field has, and when a
     /// kind is known at run time only.
-    fn wire(builder: ControllerBuilder<Self::Controller>) -> ControllerBuilder<Self::Controller> {
-        wiring::wire::<Self>(builder)
+    fn add_to(builder: ControllerBuilder<Self::Controller>) -> ControllerBuilder<Self::Controller> {
+        registration::add_to::<Self>(builder)
     }
 
     /// Makes every wanted child of `object` exist as the controller describes it, and removes those
@@ -228,9 +228,9 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// `#[controller(dependents(Children))]`.
 ///
 /// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls
-/// [`Dependents::wire`] in its wiring: that adds watches and permissions, clean-ups and the
-/// finalizer. Without `wire` children are neither watched nor permitted. The children of the graph
-/// need no grant; calls beside it have those that the controller implements, of kinds that the
+/// [`Dependents::add_to`] in its `builder`: that adds watches and permissions, clean-ups and the
+/// finalizer. Without `add_to` children are neither watched nor permitted. The children of the
+/// graph need no grant; calls beside it have those that the controller implements, of kinds that the
 /// graph does not have. Calls beside the graph for one of its kinds, and fields that are a
 /// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole
 /// builder: a hand-written [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error
@@ -253,8 +253,8 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// struct Sites;
 ///
 /// impl Controller for Sites {
-///     fn wiring() -> ControllerBuilder<Self> {
-///         Children::wire(ControllerBuilder::new().owns::<Secret>())
+///     fn builder() -> ControllerBuilder<Self> {
+///         Children::add_to(ControllerBuilder::new().owns::<Secret>())
 ///     }
 /// }
 ///
@@ -281,6 +281,6 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not watch the children of `{G}`",
     note = "add the graph to the controller: `#[controller(…, dependents({G}))]`; for a controller that is written by hand \
-            `impl OwnsDependents<{G}> for {Self} {{}}`, and `{G}::wire(…)` around the builder in its `wiring`"
+            `impl OwnsDependents<{G}> for {Self} {{}}`, and `{G}::add_to(…)` around the builder in its `builder`"
 )]
 pub trait OwnsDependents<G> {}

@@ -9,8 +9,10 @@ use crate::controller::{Context, Controller, ControllerBuilder, Finalize, Reconc
 /// `manager.controller(ExternalController::new(Externals::new(provider)))`.
 ///
 /// Each reconcile drives the resource, calls [`External::report`] for the status, and polls. The
-/// clean-up deletes the resource. [`Manager::wired`](crate::manager::Manager::wired) changes
-/// workers, conditions and the other settings.
+/// clean-up deletes the resource. [`Manager::controller_configured`] changes workers,
+/// conditions and the other settings.
+///
+/// [`Manager::controller_configured`]: crate::manager::Manager::controller_configured
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -19,7 +21,7 @@ use crate::controller::{Context, Controller, ControllerBuilder, Finalize, Reconc
 ///
 /// fn operator<E: External>(client: Client, provider: E) -> Manager {
 ///     let databases = ExternalController::new(Externals::new(provider));
-///     Manager::new(client).wired(databases, |builder| builder.outcome_condition("Ready"))
+///     Manager::new(client).controller_configured(databases, |builder| builder.outcome_condition("Ready"))
 /// }
 /// ```
 pub struct ExternalController<E> {
@@ -59,7 +61,7 @@ impl<E: External> Finalize for ExternalController<E> {
 
 #[diagnostic::do_not_recommend]
 impl<E: External> Controller for ExternalController<E> {
-    fn wiring() -> ControllerBuilder<Self> {
+    fn builder() -> ControllerBuilder<Self> {
         let builder = ControllerBuilder::<Self>::new().finalizer(E::FINALIZER);
         builder.drives_alone(|controller| vec![controller.externals.name().to_owned()])
     }

@@ -176,12 +176,16 @@ mod tests {
         for seconds in [0, 1000, 5000] {
             let time = Timestamp::from_second(seconds).unwrap();
             let stamp = Stamp { time, token: "token".to_owned() };
-            assert_eq!(first_seen.rest(&stamp, limit, clock.mark()), limit, "{seconds}");
+            assert_eq!(first_seen.rest(&stamp, limit, clock.reading()), limit, "{seconds}");
             tokio::time::advance(Duration::from_secs(45)).await;
-            let rest = first_seen.rest(&stamp, limit, clock.mark());
+            let rest = first_seen.rest(&stamp, limit, clock.reading());
             assert_eq!(rest, Duration::from_secs(15), "{seconds}");
             tokio::time::advance(Duration::from_secs(20)).await;
-            assert_eq!(first_seen.rest(&stamp, limit, clock.mark()), Duration::ZERO, "{seconds}");
+            assert_eq!(
+                first_seen.rest(&stamp, limit, clock.reading()),
+                Duration::ZERO,
+                "{seconds}"
+            );
         }
     }
 
@@ -213,7 +217,7 @@ mod tests {
 
     #[test]
     fn times_are_bounded() {
-        let now = Clock::system().mark();
+        let now = Clock::system().reading();
         let first_seen = FirstSeen::default();
         for n in 0..MOST + 3 {
             let time = Timestamp::from_second(n as i64).unwrap();

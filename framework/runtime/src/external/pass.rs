@@ -347,7 +347,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
 
     /// Returns the rest of a limit since this process wrote a stamp, or saw it first.
     fn rest(&self, stamp: &Stamp, limit: Duration) -> Duration {
-        self.externals.first_seen.rest(stamp, limit, self.cx.clock().mark())
+        self.externals.first_seen.rest(stamp, limit, self.cx.clock().reading())
     }
 
     /// Sends a patch of the object upon the version of this pass.
@@ -392,7 +392,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         self.externals.outcomes.keep(pending, SettledCreation::Created(id.to_owned()));
         let now = self.cx.clock().wall();
         let stamp = Stamp { time: now, token: pending.token.clone() };
-        self.externals.first_seen.wrote(&stamp, self.cx.clock().mark());
+        self.externals.first_seen.wrote(&stamp, self.cx.clock().reading());
         let patch = record::succeeded(&self.suffix, &stamp, id);
         self.record_outcome(pending, patch)
             .await

@@ -18,12 +18,12 @@ use windlass_core::error::{Error, ErrorKind};
 /// | `no-create` | only imported resources are managed; without one the object waits |
 /// | `no-update` | differences are reported and not repaired; the spec is not filled from the resource |
 /// | `no-delete` | the resource outlives the object |
-/// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the object stops |
+/// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the reconcile fails for good until the id is removed |
 /// | `observe-only` | the first three |
 ///
-/// An author of the annotations of an object chooses the resource that the operator changes and
+/// Anyone who may write an object's annotations chooses the resource that the operator changes and
 /// deletes with its own rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that
-/// are merely set. It does not stop a forged record as a whole: against that the provider compares
+/// are merely set. It does not stop a wholly forged record: to detect one, the provider compares
 /// the tag of a resource with the uid of the object, with which each
 /// [token](super::External::create) begins.
 ///
@@ -110,7 +110,7 @@ impl FromStr for ExternalPolicy {
                 "no-import" => Self::NO_IMPORT,
                 "observe-only" => Self::OBSERVE_ONLY,
                 other => {
-                    // A misspelt restriction that counted as none could delete a resource.
+                    // If a misspelt restriction were ignored, a resource could be deleted.
                     let text = format!(
                         "unknown policy {other:?}: write no-create, no-update, no-delete, no-import or \
                          observe-only"

@@ -82,7 +82,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     async fn call_create(&mut self) -> Result<String> {
         // Before the record: a wait that is cut off here leaves nothing to settle.
         call::permit(self.externals, self.cx).await?;
-        let (time, began) = (self.cx.clock().wall(), self.cx.clock().mark());
+        let (time, began) = (self.cx.clock().wall(), self.cx.clock().reading());
         let repeated = self.record.unsettled.take();
         let is_repeated = repeated.is_some();
         let token = match repeated {
@@ -96,7 +96,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         // Record and call share a deadline, after which other processes take a creation that they
         // do not find for one that did not happen. A sleep of the machine counts, since theirs may
         // be awake.
-        let passed = began.longest_until(&self.cx.clock().mark());
+        let passed = began.longest_until(&self.cx.clock().reading());
         let limit = self.externals.call_timeout.saturating_sub(passed);
         if limit.is_zero() {
             let text = "the record of the creation took longer than its deadline";

@@ -81,7 +81,7 @@ impl Elector {
         // A renewal that queues behind the requests of reconcilers comes too late; the election has
         // a pace of its own.
         let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
-        let now = environment.clock.mark();
+        let now = environment.clock.reading();
         let unheld_since =
             client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
         let elector = Self::over(settings, lock, environment)?;
@@ -203,7 +203,7 @@ impl Elector {
                 *shared.leads_at.lock() = None;
                 return Some(Term::begin(shared, (handover, sent), lock_watch, permit));
             }
-            let wait = handover.machine.wait_left(&shared.environment.clock.mark());
+            let wait = handover.machine.wait_left(&shared.environment.clock.reading());
             shared.publish(&handover.machine, wait);
             // A wait that is already over was followed by an attempt, which failed: only the pause
             // counts.

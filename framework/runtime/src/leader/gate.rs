@@ -55,7 +55,7 @@ impl LeaseGate {
     /// At most lease duration - margin: 13 s with the defaults.
     pub fn validity(&self) -> Option<Duration> {
         let renewed = *self.inner.renewed.lock();
-        remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
+        remaining(&self.inner.timing, &renewed?, &self.inner.clock.reading())
     }
 
     /// Returns the time since validity ended without the term having been ended; `None` while the
@@ -63,7 +63,7 @@ impl LeaseGate {
     /// value that keeps growing means that the election is stuck.
     pub fn overdue(&self) -> Option<Duration> {
         let renewed = (*self.inner.renewed.lock())?;
-        let elapsed = renewed.longest_until(&self.inner.clock.mark());
+        let elapsed = renewed.longest_until(&self.inner.clock.reading());
         elapsed.checked_sub(self.inner.timing.validity())
     }
 

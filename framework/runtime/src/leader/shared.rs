@@ -126,7 +126,7 @@ impl ElectionShared {
             for _ in 0..4 {
                 let Some(request) = handover.withdraw() else { return };
                 let answer = self.send(&request).await;
-                if handover.machine.released(&request, answer, &clock.mark()) {
+                if handover.machine.released(&request, answer, &clock.reading()) {
                     return;
                 }
             }
@@ -137,17 +137,17 @@ impl ElectionShared {
     /// Makes an attempt to acquire or renew.
     pub(super) async fn attempt(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
-        let mut request = handover.attempt(&clock.mark(), clock.wall());
+        let mut request = handover.attempt(&clock.reading(), clock.wall());
         loop {
             if request == LockRequest::Read && handover.machine.held().is_some() {
                 self.environment.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
             }
             // Read before the request leaves: validity counts from here, however slow the answer
             // is.
-            let sent = clock.mark();
+            let sent = clock.reading();
             let answer = self.send(&request).await;
             let was_answered = !matches!(answer, LockResponse::Failed);
-            let next = handover.answered(&request, answer, &sent, &clock.mark(), clock.wall());
+            let next = handover.answered(&request, answer, &sent, &clock.reading(), clock.wall());
             match next {
                 Some(next) => request = next,
                 None => {
@@ -229,7 +229,7 @@ impl ElectionShared {
         for _ in 0..4 {
             let Some(request) = handover.release(clock.wall()) else { return };
             let answer = self.send(&request).await;
-            if handover.machine.released(&request, answer, &clock.mark()) {
+            if handover.machine.released(&request, answer, &clock.reading()) {
                 info!(lease = %self.lock.describe(), "the lease was given back");
                 return;
             }
@@ -281,7 +281,7 @@ impl ElectionShared {
     /// Ends a campaign that won no term: logs a wait that was not over.
     pub(super) fn end_campaign(&self, machine: &Machine) {
         *self.leads_at.lock() = None;
-        if machine.wait_left(&self.environment.clock.mark()).is_some() {
+        if machine.wait_left(&self.environment.clock.reading()).is_some() {
             let why = "stopped before it led; the lock that it made is left to expire";
             info!(lease = %self.lock.describe(), "{why}");
         }

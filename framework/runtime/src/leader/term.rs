@@ -195,7 +195,7 @@ impl RenewLoop {
         let clock = self.shared.environment.clock.clone();
         loop {
             // Ends no later than the lease, so that the end is noticed on time.
-            let left = self.handover.machine.time_left(&clock.mark()).unwrap_or_default();
+            let left = self.handover.machine.time_left(&clock.reading()).unwrap_or_default();
             let until = clock.after(self.shared.pause().min(left));
             tokio::select! {
                 biased;
@@ -208,8 +208,8 @@ impl RenewLoop {
                 () = clock.sleep_until(until) => {}
             }
             let is_held = self.handover.machine.held().is_some();
-            if is_held && !self.handover.machine.expire(&clock.mark()) {
-                let left = self.handover.machine.time_left(&clock.mark()).unwrap_or_default();
+            if is_held && !self.handover.machine.expire(&clock.reading()) {
+                let left = self.handover.machine.time_left(&clock.reading()).unwrap_or_default();
                 tokio::select! {
                     biased;
                     () = self.finish.cancelled() => return,
@@ -217,7 +217,7 @@ impl RenewLoop {
                     // validity in a slow request.
                     _ = clock.timeout(left, self.shared.attempt(&mut self.handover)) => {}
                 }
-                self.handover.machine.expire(&clock.mark());
+                self.handover.machine.expire(&clock.reading());
             }
             match (self.handover.machine.held(), self.handover.machine.take_loss()) {
                 (Some(sent), _) => gate.renewed(sent),

@@ -178,7 +178,7 @@ impl Bench {
     /// Lets the first elector of a new store know that the store is new.
     fn introduce(&self, elector: Elector, environment: &Environment) -> Elector {
         if self.is_new.swap(false, Ordering::Relaxed) {
-            elector.set_unheld_since(environment.clock.mark());
+            elector.set_unheld_since(environment.clock.reading());
         }
         elector
     }

@@ -230,19 +230,19 @@ impl Manager {
     ///
     /// controller-runtime's `ControllerManagedBy(mgr).Complete(r)`.
     pub fn controller(self, controller: impl Controller) -> Self {
-        self.wired(controller, |builder| builder)
+        self.controller_configured(controller, |builder| builder)
     }
 
     /// Adds a controller with its derived builder, modified by `change`:
     /// `|builder| builder.workers(8)`.
     ///
     /// The change applies to this program only; the derive's attributes stay the default of others.
-    pub fn wired<C: Controller>(
+    pub fn controller_configured<C: Controller>(
         self,
         controller: C,
         change: impl FnOnce(ControllerBuilder<C>) -> ControllerBuilder<C>,
     ) -> Self {
-        self.controller_with(controller, change(C::wiring()))
+        self.controller_with(controller, change(C::builder()))
     }
 
     /// Adds a controller with a builder of your own.

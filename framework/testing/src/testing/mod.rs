@@ -339,7 +339,7 @@ impl TestCluster {
             Some(server) => {
                 // From now on another program may hold a lease: elections can no longer rely on a
                 // new server.
-                self.new_server.open(self.client.environment().clock.mark());
+                self.new_server.open(self.client.environment().clock.reading());
                 let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
                 listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
             }

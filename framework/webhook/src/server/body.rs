@@ -99,7 +99,7 @@ impl BodyMemory {
                 return Err(too_large(longest));
             }
             if bytes.len() + data.remaining() > bytes.capacity() {
-                // The memory is there; a doubled buffer would take more.
+                // The permit covers `most` bytes; growth by doubling would exceed it.
                 bytes.reserve_exact(most.max(bytes.len() + data.remaining()) - bytes.len());
             }
             while data.has_remaining() {

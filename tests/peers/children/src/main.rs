@@ -175,9 +175,9 @@ async fn main() -> io::Result<()> {
     let trigger = Trigger::new("rounds");
     // The guard counts, and slows nothing down: every reconcile here is on purpose.
     let guard = LoopGuard::new(u32::MAX, Duration::from_secs(60));
-    let wiring = Sites::wiring().triggered_by(&trigger).loop_guard(guard);
+    let builder = Sites::builder().triggered_by(&trigger).loop_guard(guard);
     let manager = Manager::new(client).without_health().without_metrics().without_signals();
-    let running = manager.controller_with(sites, wiring).start();
+    let running = manager.controller_with(sites, builder).start();
     rest(&reconciles, count, Duration::from_secs(2)).await;
     println!("settled");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();

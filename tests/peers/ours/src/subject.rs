@@ -135,12 +135,12 @@ impl<'a, K: Read> Ours<'a, K> {
             sleep: Arc::clone(&self.sleep),
             kind: PhantomData,
         };
-        let mut wiring = ControllerBuilder::new();
+        let mut builder = ControllerBuilder::new();
         for index in self.indexes() {
-            wiring = wiring.index(index);
+            builder = builder.index(index);
         }
         if let Some(workers) = self.workers {
-            wiring = wiring.workers(workers);
+            builder = builder.workers(workers);
         }
         let manager = Manager::new(self.client.clone());
         let manager = if self.listens {
@@ -150,7 +150,7 @@ impl<'a, K: Read> Ours<'a, K> {
             manager.without_health().without_metrics()
         };
         let manager =
-            manager.without_signals().cache::<K>(self.options()).controller_with(noop, wiring);
+            manager.without_signals().cache::<K>(self.options()).controller_with(noop, builder);
         let running = manager.start();
         let informers = running.informers().clone();
         self.running = Some(running);

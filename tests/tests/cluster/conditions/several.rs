@@ -148,7 +148,7 @@ impl Reconciler for Bares {
 impl OwnsConditions<windlass::conditions::ReadyCondition> for Bares {}
 
 impl Controller for Bares {
-    fn wiring() -> ControllerBuilder<Self> {
+    fn builder() -> ControllerBuilder<Self> {
         ControllerBuilder::new().conditions::<windlass::conditions::ReadyCondition>()
     }
 }

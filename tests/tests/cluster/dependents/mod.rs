@@ -10,12 +10,12 @@ mod moves;
 mod order;
 mod plans;
 mod readiness;
+mod refused_kinds;
 mod removal;
 mod restarts;
 mod rollouts;
 mod scopes;
 mod webhooks;
-mod wiring;
 
 use std::time::Duration;
 

@@ -5,8 +5,8 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use windlass::manager::PlanOptions;
 use windlass::owner::{OWNER, OWNER_UID};
 
+use super::refused_kinds::add;
 use super::restarts::crash_at;
-use super::wiring::wire;
 use super::*;
 
 /// An office, whose rooms lie in another namespace.
@@ -529,13 +529,13 @@ mod misplaced {
 #[test]
 #[should_panic(expected = "write `#[dependent(scope = cluster)]` on it")]
 fn a_cluster_scoped_child_of_a_namespaced_object_needs_the_key() {
-    wire::<misplaced::Ranks>(misplaced::Plain);
+    add::<misplaced::Ranks>(misplaced::Plain);
 }
 
 #[test]
 #[should_panic(expected = "owns its children everywhere by reference: leave it out")]
 fn a_child_of_a_cluster_scoped_object_has_no_such_key() {
-    wire::<misplaced::Rooms>(misplaced::Ranked);
+    add::<misplaced::Rooms>(misplaced::Ranked);
 }
 
 /// The controller after the last field with the key has left its graph.

@@ -18,7 +18,7 @@ use crate::syntax::ast::{self, Comprehension, operators};
 use crate::syntax::{Expr, ExprKind, Literal};
 use crate::types::Type;
 
-type Planned = Result<PlanNode, EvalError>;
+type PlanResult = Result<PlanNode, EvalError>;
 
 /// The plan of an expression, the number of slots, and the levels of nested expressions.
 pub(crate) fn plan(checked: &Checked) -> Result<(PlanNode, usize, usize), EvalError> {
@@ -35,7 +35,7 @@ struct Planner<'c> {
 }
 
 impl Planner<'_> {
-    fn expr(&mut self, expr: &Expr) -> Planned {
+    fn expr(&mut self, expr: &Expr) -> PlanResult {
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
         let planned = self.of_kind(expr);
@@ -43,7 +43,7 @@ impl Planner<'_> {
         planned
     }
 
-    fn of_kind(&mut self, expr: &Expr) -> Planned {
+    fn of_kind(&mut self, expr: &Expr) -> PlanResult {
         match &expr.kind {
             ExprKind::Literal(value) => Ok(PlanNode::Const(literal(value))),
             ExprKind::Ident(name) => self.ident(expr, name),
@@ -56,7 +56,7 @@ impl Planner<'_> {
         }
     }
 
-    fn ident(&mut self, expr: &Expr, name: &str) -> Planned {
+    fn ident(&mut self, expr: &Expr, name: &str) -> PlanResult {
         if let Some(slot) = self.scopes.slot(name) {
             return Ok(root(SelectionRoot::Slot(slot)));
         }
@@ -80,7 +80,7 @@ impl Planner<'_> {
         })
     }
 
-    fn select(&mut self, select: &ast::Select) -> Planned {
+    fn select(&mut self, select: &ast::Select) -> PlanResult {
         let operand = self.expr(&select.operand)?;
         let key = SelectionKey::Const(Value::text(select.field.as_str()));
         let mut attribute = into_attribute(operand);
@@ -89,7 +89,7 @@ impl Planner<'_> {
         Ok(PlanNode::Attribute(Box::new(attribute)))
     }
 
-    fn call(&mut self, expr: &Expr, call: &ast::Call) -> Planned {
+    fn call(&mut self, expr: &Expr, call: &ast::Call) -> PlanResult {
         let mut args = Vec::with_capacity(call.args.len() + 1);
         for arg in call.target.iter().chain(&call.args) {
             args.push(self.expr(arg)?);
@@ -108,7 +108,7 @@ impl Planner<'_> {
         function_call(&call.function, overload, args)
     }
 
-    fn list(&mut self, list: &ast::List) -> Planned {
+    fn list(&mut self, list: &ast::List) -> PlanResult {
         let mut elements = Vec::with_capacity(list.elements.len());
         for (index, element) in list.elements.iter().enumerate() {
             elements.push((self.expr(element)?, list.optional.contains(&index)));
@@ -117,7 +117,7 @@ impl Planner<'_> {
         fold_const(PlanNode::List(elements), is_const)
     }
 
-    fn map(&mut self, entries: &[ast::MapEntry]) -> Planned {
+    fn map(&mut self, entries: &[ast::MapEntry]) -> PlanResult {
         let mut planned = Vec::with_capacity(entries.len());
         for entry in entries {
             planned.push((self.expr(&entry.key)?, self.expr(&entry.value)?, entry.is_optional));
@@ -127,7 +127,7 @@ impl Planner<'_> {
         fold_const(PlanNode::Map(planned), all_const)
     }
 
-    fn message(&mut self, literal: &ast::Struct) -> Planned {
+    fn message(&mut self, literal: &ast::Struct) -> PlanResult {
         let mut fields = Vec::with_capacity(literal.fields.len());
         for field in &literal.fields {
             let value = self.expr(&field.value)?;
@@ -137,7 +137,7 @@ impl Planner<'_> {
         Ok(PlanNode::Message(Box::new(MessageLiteral { type_name, fields })))
     }
 
-    fn fold(&mut self, fold: &Comprehension) -> Planned {
+    fn fold(&mut self, fold: &Comprehension) -> PlanResult {
         let init = self.expr(&fold.init)?;
         let range = self.expr(&fold.range)?;
         let accumulator = self.scopes.push(&fold.accumulator);
@@ -250,7 +250,11 @@ fn special(
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
-fn function_call(function: &str, overload: Option<&'static str>, args: Vec<PlanNode>) -> Planned {
+fn function_call(
+    function: &str,
+    overload: Option<&'static str>,
+    args: Vec<PlanNode>,
+) -> PlanResult {
     let args = match member_of_constants(overload, args)? {
         Ok(node) => return Ok(node),
         Err(args) => args,
@@ -336,7 +340,7 @@ fn constant_set(list: &List<'static>) -> Result<Option<Entries<'static>>, EvalEr
 }
 
 /// A literal of constants as a constant.
-fn fold_const(node: PlanNode, is_const: bool) -> Planned {
+fn fold_const(node: PlanNode, is_const: bool) -> PlanResult {
     if !is_const {
         return Ok(node);
     }

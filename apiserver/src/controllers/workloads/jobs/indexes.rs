@@ -60,8 +60,8 @@ pub(super) fn free(job: &Value, active: &[Value], done: &BTreeSet<usize>) -> Vec
     (0..total).filter(is_free).take(most.min(super::super::pods::BURST)).collect()
 }
 
-/// Tells the containers of a Pod their index.
-pub(super) fn tell(spec: &mut Value) {
+/// Adds the variable `JOB_COMPLETION_INDEX` to each container.
+pub(super) fn add_index_variable(spec: &mut Value) {
     const NAME: &str = "JOB_COMPLETION_INDEX";
     for list in ["initContainers", "containers"] {
         for container in spec[list].as_array_mut().into_iter().flatten() {

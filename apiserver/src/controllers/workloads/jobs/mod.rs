@@ -22,50 +22,53 @@ const PAUSE: i64 = 10;
 const LONGEST: i64 = 600;
 
 /// Creates and counts the Pods of a Job, and writes the status.
-pub(super) fn sync(turn: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
-    let held = objects::get(turn, JOBS, namespace, name);
-    let uid = held.as_ref().map_or("", |held| meta::text(&held.value, "uid"));
-    release_orphans(turn, namespace, name, uid)?;
-    let Some(held) = &held else { return Ok(None) };
-    let job = &held.value;
+pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
+    let stored = objects::get(reconcile, JOBS, namespace, name);
+    let uid = stored.as_ref().map(|stored| meta::text(&stored.value, "uid"));
+    release_orphans(reconcile, namespace, name, uid)?;
+    let Some(stored) = &stored else { return Ok(None) };
+    let job = &stored.value;
     if meta::terminating(job) || job["spec"]["managedBy"].is_string() {
-        return release_all(turn, job).map(|()| None);
+        return release_all(reconcile, job).map(|()| None);
     }
     if status::is_finished(job) {
-        release_all(turn, job)?;
-        return expire(turn, job);
+        release_all(reconcile, job)?;
+        return expire(reconcile, job);
     }
-    let all = objects::owned(turn, PODS, job);
-    let now = turn.clock.seconds();
-    let mut tally = PodCounts::of(job, &all);
-    let end = tally.end(job, &all, now);
+    let all = objects::owned(reconcile, PODS, job);
+    let now = reconcile.clock.seconds();
+    let mut counts = PodCounts::of(job, &all);
+    let end = counts.end(job, &all, now);
     let is_suspended = job["spec"]["suspend"] == true;
+    // The error is returned last: the status must also record what was done before the failure.
     let mut failed = None;
-    let mut again = None;
+    let mut next_at = None;
     if end.is_some() || is_suspended {
         // In a failed Job all Pods have failed.
         if end.as_ref().is_some_and(status::JobEnd::is_failure) {
-            tally.failed += tally.active.len();
+            counts.failed += counts.active.len();
         }
-        failed = delete_active(turn, job, &mut tally).err();
+        failed = delete_active(reconcile, job, &mut counts).err();
     } else {
-        match manage(turn, job, &mut tally, &all, now) {
-            Ok(at) => again = at,
+        match manage(reconcile, job, &mut counts, &all, now) {
+            Ok(at) => next_at = at,
             Err(error) => failed = Some(error),
         }
     }
-    let next = tally.status(turn, job, end.as_ref(), is_suspended);
-    objects::set_status(turn, JOBS, job, &next)?;
-    // Only now: a Pod without the finalizer is not counted again.
-    for pod in &tally.counted {
-        release(turn, pod)?;
+    let next = counts.status(reconcile, job, end.as_ref(), is_suspended);
+    objects::set_status(reconcile, JOBS, job, &next)?;
+    // Only after the status is stored: a Pod without the finalizer is not counted again.
+    for pod in &counts.counted {
+        release(reconcile, pod)?;
     }
+    // The Event waits for the final condition, which comes after `SuccessCriteriaMet` or
+    // `FailureTarget`, when no Pod runs any more.
     if let Some(end) = end.filter(|_| status::is_finished(&json!({"status": next}))) {
-        note(turn, job, end.level, end.note_reason, end.note_text);
+        record_event(reconcile, job, end.level, end.event_reason, end.event_text);
     }
     let deadline = status::deadline(job).filter(|at| *at > now);
-    let again = again.into_iter().chain(deadline).min();
-    failed.map_or(Ok(again), Err)
+    let next_at = next_at.into_iter().chain(deadline).min();
+    failed.map_or(Ok(next_at), Err)
 }
 
 /// Returns the time at which a finished Job is deleted, or deletes the Job.
@@ -83,48 +86,53 @@ fn expire(core: &ServerCore, job: &Value) -> WorkResult {
 
 /// Creates Pods, up to the parallelism, or deletes the surplus. Returns when to look again.
 fn manage(
-    turn: &WorkloadReconcile<'_>,
+    reconcile: &WorkloadReconcile<'_>,
     job: &Value,
-    tally: &mut PodCounts,
+    counts: &mut PodCounts,
     all: &[Value],
     now: i64,
 ) -> Result<Option<i64>, ApiError> {
     let parallelism = usize::try_from(objects::number(job, "parallelism", 1)).unwrap_or(0);
     let wanted = match job["spec"]["completions"].as_u64() {
         Some(total) => parallelism
-            .min(usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(tally.succeeded)),
+            .min(usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(counts.succeeded)),
         // A queue of work: after the first success no Pod begins any more.
-        None if tally.succeeded > 0 => tally.active.len(),
+        None if counts.succeeded > 0 => counts.active.len(),
         None => parallelism,
     };
-    if tally.active.len() > wanted {
-        tally.active.sort_by_key(pods::deletion_rank);
-        let surplus = (tally.active.len() - wanted).min(pods::BURST);
-        for pod in tally.active.drain(..surplus).collect::<Vec<_>>() {
-            delete(turn, job, &pod)?;
+    if counts.active.len() > wanted {
+        counts.active.sort_by_key(pods::deletion_rank);
+        let surplus = (counts.active.len() - wanted).min(pods::BURST);
+        for pod in counts.active.drain(..surplus).collect::<Vec<_>>() {
+            delete(reconcile, job, &pod)?;
         }
         return Ok(None);
     }
-    if tally.active.len() == wanted {
+    if counts.active.len() == wanted {
         return Ok(None);
     }
-    if let Some(at) = pause(tally.failed, all).filter(|at| *at > now) {
+    if let Some(at) = pause(counts.failed, all).filter(|at| *at > now) {
         return Ok(Some(at));
     }
     let is_indexed = job["spec"]["completionMode"] == "Indexed";
-    let goal = wanted.min(tally.active.len() + pods::BURST);
-    let mut free = indexes::free(job, &tally.active, &tally.indexes).into_iter();
-    while tally.active.len() < goal {
+    let goal = wanted.min(counts.active.len() + pods::BURST);
+    let mut free = indexes::free(job, &counts.active, &counts.indexes).into_iter();
+    while counts.active.len() < goal {
         let index = if is_indexed { free.next() } else { None };
         if is_indexed && index.is_none() {
             break;
         }
         let namespace = meta::text(job, "namespace");
-        let made =
-            pods::create(turn, job, about("Warning", "FailedCreate"), namespace, pod(job, index))?;
+        let made = pods::create(
+            reconcile,
+            job,
+            event_source("Warning", "FailedCreate"),
+            namespace,
+            pod(job, index),
+        )?;
         let text = format!("Created pod: {}", meta::text(&made, "name"));
-        note(turn, job, "Normal", "SuccessfulCreate", &text);
-        tally.active.push(made);
+        record_event(reconcile, job, "Normal", "SuccessfulCreate", &text);
+        counts.active.push(made);
     }
     Ok(None)
 }
@@ -156,14 +164,14 @@ fn pod(job: &Value, index: Option<usize>) -> Value {
         metadata["labels"][indexes::INDEX] = json!(text);
         metadata["annotations"][indexes::INDEX] = json!(text);
         pod["spec"]["hostname"] = json!(format!("{name}-{text}"));
-        indexes::tell(&mut pod["spec"]);
+        indexes::add_index_variable(&mut pod["spec"]);
     }
     pod
 }
 
 /// Deletes the Pods that still run.
-fn delete_active(core: &ServerCore, job: &Value, tally: &mut PodCounts) -> Result<(), ApiError> {
-    for pod in std::mem::take(&mut tally.active) {
+fn delete_active(core: &ServerCore, job: &Value, counts: &mut PodCounts) -> Result<(), ApiError> {
+    for pod in std::mem::take(&mut counts.active) {
         delete(core, job, &pod)?;
     }
     Ok(())
@@ -174,29 +182,28 @@ fn delete(core: &ServerCore, job: &Value, pod: &Value) -> Result<(), ApiError> {
     release(core, pod)?;
     objects::remove(core, PODS, pod, None)?;
     let text = format!("Deleted pod: {}", meta::text(pod, "name"));
-    note(core, job, "Normal", "SuccessfulDelete", &text);
+    record_event(core, job, "Normal", "SuccessfulDelete", &text);
     Ok(())
 }
 
 /// Removes the finalizer from all Pods of a Job that has ended.
 fn release_all(core: &ServerCore, job: &Value) -> Result<(), ApiError> {
-    let held = objects::owned(core, PODS, job);
-    held.iter().try_for_each(|pod| release(core, pod))
+    objects::owned(core, PODS, job).iter().try_for_each(|pod| release(core, pod))
 }
 
 /// Removes the finalizer from the Pods of a Job that is gone: these Pods are not counted any more.
-/// Another Job of the same name, with the `uid`, keeps its Pods.
+/// `current` is the uid of the existing Job of that name, if any; its Pods are left alone.
 fn release_orphans(
     core: &ServerCore,
     namespace: &str,
     name: &str,
-    uid: &str,
+    current: Option<&str>,
 ) -> Result<(), ApiError> {
     let all = objects::list(core, PODS, namespace);
     let is_its = |pod: &Value| {
         objects::controller_of(pod).is_some_and(|owner| {
             let is_job = owner["apiVersion"] == "batch/v1" && owner["kind"] == "Job";
-            is_job && owner["name"] == name && owner["uid"] != uid
+            is_job && owner["name"] == name && current.is_none_or(|uid| owner["uid"] != uid)
         })
     };
     all.iter().filter(|pod| is_its(&pod.value)).try_for_each(|pod| release(core, &pod.value))
@@ -221,12 +228,12 @@ fn is_tracked(pod: &Value) -> bool {
 }
 
 /// Writes an event about a Job.
-fn note(core: &ServerCore, job: &Value, level: &str, reason: &str, text: &str) {
-    objects::note(core, job, about(level, reason), text);
+fn record_event(core: &ServerCore, job: &Value, level: &str, reason: &str, text: &str) {
+    objects::record_event(core, job, event_source(level, reason), text);
 }
 
-/// Returns an event of the controller.
-fn about<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
+/// Returns an Event of the controller without its text.
+fn event_source<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
     let (from, api_version, kind) = ("job-controller", "batch/v1", "Job");
     ObjectEvent { from, api_version, kind, level, reason }
 }

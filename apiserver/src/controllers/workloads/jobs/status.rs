@@ -36,8 +36,8 @@ pub(super) struct JobEnd {
     message: &'static str,
     /// Type, reason and text of the event.
     pub(super) level: &'static str,
-    pub(super) note_reason: &'static str,
-    pub(super) note_text: &'static str,
+    pub(super) event_reason: &'static str,
+    pub(super) event_text: &'static str,
 }
 
 /// Whether a Job is complete or has failed.
@@ -62,7 +62,7 @@ impl PodCounts {
             usize::try_from(status[field].as_u64().unwrap_or(0)).unwrap_or(usize::MAX)
         };
         let done = status["completedIndexes"].as_str().unwrap_or_default();
-        let mut tally = Self {
+        let mut counts = Self {
             active: Vec::new(),
             succeeded: before("succeeded"),
             failed: before("failed"),
@@ -73,25 +73,25 @@ impl PodCounts {
         let is_indexed = job["spec"]["completionMode"] == "Indexed";
         for pod in all {
             if pods::is_active(pod) {
-                tally.active.push(pod.clone());
+                counts.active.push(pod.clone());
                 continue;
             }
-            tally.terminating += usize::from(!pods::is_finished(pod));
+            counts.terminating += usize::from(!pods::is_finished(pod));
             if !is_tracked(pod) {
                 continue;
             }
-            tally.counted.push(pod.clone());
-            let succeeds = pod["status"]["phase"] == "Succeeded";
+            counts.counted.push(pod.clone());
+            let has_succeeded = pod["status"]["phase"] == "Succeeded";
             match indexes::of(pod).filter(|_| is_indexed) {
-                _ if !succeeds => tally.failed += 1,
-                Some(index) => drop(tally.indexes.insert(index)),
-                None => tally.succeeded += 1,
+                _ if !has_succeeded => counts.failed += 1,
+                Some(index) => drop(counts.indexes.insert(index)),
+                None => counts.succeeded += 1,
             }
         }
         if is_indexed {
-            tally.succeeded = tally.indexes.len();
+            counts.succeeded = counts.indexes.len();
         }
-        tally
+        counts
     }
 
     /// Returns the end of the Job, if due.
@@ -116,8 +116,8 @@ impl PodCounts {
             reason: "CompletionsReached",
             message: "Reached expected number of succeeded pods",
             level: "Normal",
-            note_reason: "Completed",
-            note_text: "Job completed",
+            event_reason: "Completed",
+            event_text: "Job completed",
         })
     }
 
@@ -172,8 +172,8 @@ impl JobEnd {
     /// Returns a failure.
     fn failed(reason: &'static str, message: &'static str) -> Self {
         let conditions = ["FailureTarget", "Failed"];
-        let (level, note_reason, note_text) = ("Warning", reason, message);
-        Self { conditions, reason, message, level, note_reason, note_text }
+        let (level, event_reason, event_text) = ("Warning", reason, message);
+        Self { conditions, reason, message, level, event_reason, event_text }
     }
 }
 

@@ -62,10 +62,10 @@ pub(super) fn started(core: &ServerCore, pod: &Value, status: &Value) {
     for field in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
         for now in objects::items(status, field).iter().filter(|now| now["containerID"].is_string())
         {
-            let held = objects::items(&pod["status"], field).iter();
-            let mut held = held.filter(|held| held["name"] == now["name"]);
+            let earlier = objects::items(&pod["status"], field).iter();
+            let mut earlier = earlier.filter(|earlier| earlier["name"] == now["name"]);
             // Restarts are not reported again.
-            if held.any(|held| held["containerID"].is_string()) {
+            if earlier.any(|earlier| earlier["containerID"].is_string()) {
                 continue;
             }
             let name = now["name"].as_str().unwrap_or_default();

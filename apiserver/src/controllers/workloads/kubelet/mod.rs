@@ -30,8 +30,8 @@ pub(super) fn sync(core: &ServerCore, namespace: &str, name: &str) -> WorkResult
     if namespace.is_empty() {
         return node::renew(core, name);
     }
-    let Some(held) = objects::get(core, PODS, namespace, name) else { return Ok(None) };
-    let pod = &held.value;
+    let Some(stored) = objects::get(core, PODS, namespace, name) else { return Ok(None) };
+    let pod = &stored.value;
     if meta::terminating(pod) {
         // Nothing runs that would need time to end.
         return objects::remove(core, PODS, pod, Some(0)).map(|()| None);

@@ -65,7 +65,7 @@ pub(super) fn renew(core: &ServerCore, name: &str) -> WorkResult {
     let Some(node) = objects::get(core, NODES, "", name) else { return Ok(Some(now + PERIOD)) };
     let time = core.clock.rfc3339_micros();
     match objects::get(core, LEASES, LEASE_NAMESPACE, name) {
-        Some(held) => objects::change(core, LEASES, &held.value, "", |lease| {
+        Some(stored) => objects::change(core, LEASES, &stored.value, "", |lease| {
             lease["spec"]["renewTime"] = json!(time);
         })?,
         None => objects::create_if_absent(

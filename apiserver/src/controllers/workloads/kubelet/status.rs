@@ -95,9 +95,9 @@ pub(super) fn next(core: &ServerCore, pod: &Value, host: &str, ip: &str) -> (Val
         let containers = objects::items(&pod["spec"], list).iter();
         let all: Vec<Value> = containers
             .map(|container| {
-                let held = objects::items(&pod["status"], field).iter();
-                let held = held.clone().find(|held| held["name"] == container["name"]);
-                container_status(pod, container, held, (state, role), &time)
+                let current = objects::items(&pod["status"], field).iter();
+                let current = current.clone().find(|current| current["name"] == container["name"]);
+                container_status(pod, container, current, (state, role), &time)
             })
             .collect();
         if !all.is_empty() {
@@ -125,12 +125,12 @@ fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
         return (State::Running { is_ready: true }, None);
     }
     let seconds = annotations[SECONDS].as_str().and_then(|text| text.parse::<i64>().ok());
-    let held = &pod["status"]["containerStatuses"][0];
+    let current = &pod["status"]["containerStatuses"][0];
     let time = |path: &Value| path.as_str().and_then(clock::parse);
-    let begun = time(&held["state"]["running"]["startedAt"]);
-    let ended = time(&held["lastState"]["terminated"]["finishedAt"]);
-    if let (true, Some(ended)) = (held["state"]["waiting"].is_object(), ended) {
-        let restarts = held["restartCount"].as_i64().unwrap_or(0).clamp(1, 10);
+    let begun = time(&current["state"]["running"]["startedAt"]);
+    let ended = time(&current["lastState"]["terminated"]["finishedAt"]);
+    if let (true, Some(ended)) = (current["state"]["waiting"].is_object(), ended) {
+        let restarts = current["restartCount"].as_i64().unwrap_or(0).clamp(1, 10);
         let at = ended + (PAUSE << (restarts - 1)).min(LONGEST);
         if at > now {
             return (State::Restarting(code), Some(at));
@@ -149,18 +149,18 @@ fn state(pod: &Value, now: i64) -> (State, Option<i64>) {
 fn container_status(
     pod: &Value,
     container: &Value,
-    held: Option<&Value>,
+    current: Option<&Value>,
     (state, role): (State, Role),
     now: &str,
 ) -> Value {
-    let held = held.unwrap_or(&Value::Null);
-    let restarts = held["restartCount"].as_i64().unwrap_or(0);
+    let current = current.unwrap_or(&Value::Null);
+    let restarts = current["restartCount"].as_i64().unwrap_or(0);
     let is_waiting = matches!(state, State::Restarting(_)) && role == Role::Main;
-    let restarts_now = is_waiting && held["state"]["waiting"].is_null();
+    let restarts_now = is_waiting && current["state"]["waiting"].is_null();
     // The id of the ended container, until the next container begins.
     let id = id(pod, container, restarts - i64::from(is_waiting && !restarts_now));
-    let (next, ended) = container_state(held, (state, role), &id, now);
-    let last = ended.filter(|_| restarts_now).unwrap_or_else(|| held["lastState"].clone());
+    let (next, ended) = container_state(current, (state, role), &id, now);
+    let last = ended.filter(|_| restarts_now).unwrap_or_else(|| current["lastState"].clone());
     let restarts = restarts + i64::from(restarts_now);
     let runs = matches!(state, State::Running { .. }) && role == Role::Main;
     let is_ready = match role {
@@ -182,12 +182,12 @@ fn container_status(
 
 /// Returns the state of a container, and the new `lastState` if it restarts.
 fn container_state(
-    held: &Value,
+    current: &Value,
     (state, role): (State, Role),
     id: &str,
     now: &str,
 ) -> (Value, Option<Value>) {
-    let begun = held["state"]["running"]["startedAt"].as_str().unwrap_or(now);
+    let begun = current["state"]["running"]["startedAt"].as_str().unwrap_or(now);
     let terminated = |code: u8| {
         let reason = if code == 0 { "Completed" } else { "Error" };
         json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": begun,
@@ -197,7 +197,7 @@ fn container_state(
         (State::Pending, _) => json!({"waiting": {"reason": "ContainerCreating"}}),
         // Init containers have done their work before the others begin.
         (_, Role::Init) => {
-            let ended = &held["state"]["terminated"];
+            let ended = &current["state"]["terminated"];
             if ended.is_null() { terminated(0) } else { json!({"terminated": ended}) }
         }
         (State::Running { .. }, _) | (State::Restarting(_), Role::Ephemeral) => {
@@ -248,8 +248,9 @@ fn conditions(pod: &Value, state: State, now: &str) -> Value {
     let mut conditions: Vec<Value> = Vec::new();
     for (name, is_true, reason) in all {
         let status = if is_true { "True" } else { "False" };
-        let held = objects::condition(pod, name).filter(|held| held["status"] == status);
-        let since = held.and_then(|held| held["lastTransitionTime"].as_str()).unwrap_or(now);
+        let current = objects::condition(pod, name).filter(|current| current["status"] == status);
+        let since =
+            current.and_then(|current| current["lastTransitionTime"].as_str()).unwrap_or(now);
         let mut condition = json!({
             "type": name, "status": status, "lastProbeTime": null, "lastTransitionTime": since,
             "observedGeneration": meta::generation(pod),
@@ -261,7 +262,8 @@ fn conditions(pod: &Value, state: State, now: &str) -> Value {
     }
     // Conditions of other writers, such as readiness gates, stay.
     let others = objects::items(&pod["status"], "conditions").iter();
-    conditions
-        .extend(others.filter(|held| all.iter().all(|(name, ..)| held["type"] != *name)).cloned());
+    conditions.extend(
+        others.filter(|current| all.iter().all(|(name, ..)| current["type"] != *name)).cloned(),
+    );
     json!(conditions)
 }

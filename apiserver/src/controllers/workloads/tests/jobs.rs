@@ -129,14 +129,14 @@ async fn a_suspended_job_waits() {
     let (server, mut client) = start().await;
     let spec = json!({"suspend": true});
     make(&server, &mut client, &format!("{BATCH}/jobs"), job("later", spec, json!({}))).await;
-    let held = status(&server, "later");
-    assert_eq!((pods(&server).len(), &held["startTime"]), (0, &Value::Null));
-    assert_eq!(held["conditions"][0]["reason"], "JobSuspended");
+    let suspended = status(&server, "later");
+    assert_eq!((pods(&server).len(), &suspended["startTime"]), (0, &Value::Null));
+    assert_eq!(suspended["conditions"][0]["reason"], "JobSuspended");
     let resume = json!({"spec": {"suspend": false}});
     merge(&server, &mut client, &format!("{BATCH}/jobs/later"), resume).await;
-    let held = status(&server, "later");
-    assert_eq!(held["conditions"][0]["reason"], "JobResumed");
-    assert_eq!(held["succeeded"], 1);
+    let suspended = status(&server, "later");
+    assert_eq!(suspended["conditions"][0]["reason"], "JobResumed");
+    assert_eq!(suspended["succeeded"], 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,6 +247,23 @@ async fn a_suspended_cron_job_makes_up_for_one_time_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cron_job_that_was_away_for_a_month_makes_up_for_the_last_time_only() {
+    let (server, mut client) = start().await;
+    let spec = json!({"suspend": true});
+    make(&server, &mut client, &format!("{BATCH}/cronjobs"), cron(spec, json!({}))).await;
+    let tick = format!("{BATCH}/cronjobs/tick");
+    let before = json!({"status": {"lastScheduleTime": "2025-12-01T00:00:00Z"}});
+    merge(&server, &mut client, &format!("{tick}/status"), before).await;
+    merge(&server, &mut client, &tick, json!({"spec": {"suspend": false}})).await;
+    let jobs = names(&server.list_objects("batch", "jobs", "default"));
+    assert_eq!(jobs, ["tick-29453760"]);
+    let status = get(&server, "batch", "cronjobs", "tick")["status"].clone();
+    assert_eq!(status["lastScheduleTime"], "2026-01-01T00:00:00Z");
+    let reasons = reasons(&server, "tick");
+    assert_eq!(reasons.iter().filter(|reason| *reason == "TooManyMissedTimes").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_releases_the_pods_of_an_earlier_one_of_its_name_and_no_others() {
     let (server, mut client) = start_with(ControllerSet::NONE.set(Controller::Jobs, true)).await;
     let pod = |name: &str, api_version: &str, uid: &str| {
@@ -263,9 +280,10 @@ async fn a_job_releases_the_pods_of_an_earlier_one_of_its_name_and_no_others() {
     // The present Job does not count the Pods of the earlier Job, and no other controller does.
     make(&server, &mut client, &format!("{CORE}/pods"), pod("old", "batch/v1", "u2")).await;
     make(&server, &mut client, &format!("{CORE}/pods"), pod("own", "batch/v1", uid)).await;
-    let is_held = |name: &str| get(&server, "", "pods", name)["metadata"]["finalizers"].is_array();
-    assert_eq!((is_held("foreign"), is_held("old")), (true, false));
+    let is_tracked =
+        |name: &str| get(&server, "", "pods", name)["metadata"]["finalizers"].is_array();
+    assert_eq!((is_tracked("foreign"), is_tracked("old")), (true, false));
     server.delete_object("batch", "jobs", "default", "once").unwrap();
     settle(&server).await;
-    assert_eq!((is_held("foreign"), is_held("own")), (true, false));
+    assert_eq!((is_tracked("foreign"), is_tracked("own")), (true, false));
 }

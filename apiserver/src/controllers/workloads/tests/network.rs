@@ -116,16 +116,16 @@ async fn a_claim_gets_the_smallest_volume_that_fits() {
     }
     let claims = format!("{CORE}/persistentvolumeclaims");
     make(&server, &mut client, &claims, claim("data", "2Gi")).await;
-    let held = get(&server, "", "persistentvolumeclaims", "data");
-    assert_eq!(held["spec"]["volumeName"], "middle");
-    assert_eq!(held["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"], "yes");
+    let data = get(&server, "", "persistentvolumeclaims", "data");
+    assert_eq!(data["spec"]["volumeName"], "middle");
+    assert_eq!(data["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"], "yes");
     assert_eq!(
-        held["status"],
+        data["status"],
         json!({"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}})
     );
     let bound = server.get_object("", "persistentvolumes", "", "middle").unwrap();
     assert_eq!(bound["status"]["phase"], "Bound");
-    assert_eq!(bound["spec"]["claimRef"]["uid"], held["metadata"]["uid"]);
+    assert_eq!(bound["spec"]["claimRef"]["uid"], data["metadata"]["uid"]);
     client.delete(&format!("{claims}/data")).await;
     settle(&server).await;
     let released = server.get_object("", "persistentvolumes", "", "middle").unwrap();
@@ -137,10 +137,10 @@ async fn a_claim_without_a_fitting_volume_gets_one_made() {
     let (server, mut client) = start().await;
     let claims = format!("{CORE}/persistentvolumeclaims");
     make(&server, &mut client, &claims, claim("data", "2Gi")).await;
-    let held = get(&server, "", "persistentvolumeclaims", "data");
-    let name = format!("pvc-{}", held["metadata"]["uid"].as_str().unwrap());
-    assert_eq!(held["spec"]["volumeName"], name.as_str());
-    assert_eq!(held["status"]["phase"], "Bound");
+    let bound = get(&server, "", "persistentvolumeclaims", "data");
+    let name = format!("pvc-{}", bound["metadata"]["uid"].as_str().unwrap());
+    assert_eq!(bound["spec"]["volumeName"], name.as_str());
+    assert_eq!(bound["status"]["phase"], "Bound");
     let made = server.get_object("", "persistentvolumes", "", &name).unwrap();
     assert_eq!(made["spec"]["capacity"]["storage"], "2Gi");
     client.delete(&format!("{claims}/data")).await;

@@ -42,7 +42,7 @@ const SLOW: Duration = Duration::from_millis(10);
 const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 
 /// A function that is called with a whole batch, where the batch is applied.
-pub(crate) type Inline = Box<dyn Fn(&[StoreEvent]) + Send + Sync>;
+pub(crate) type InlineFn = Box<dyn Fn(&[StoreEvent]) + Send + Sync>;
 /// A function that is called with a single item at a time, on the listener's task.
 pub(in crate::informer) type DeliverFn = Box<dyn Fn(&MailboxItem) + Send + Sync>;
 
@@ -77,7 +77,7 @@ pub(in crate::informer) struct ListenerState {
 /// The way in which a listener receives changes.
 enum Delivery {
     /// Called by the informer's task, with the batch.
-    Inline(Inline),
+    InlineFn(InlineFn),
     /// Called by the listener's own task, with a single item at a time.
     Queued { call: DeliverFn, mail: Mutex<MailboxState>, filled: Notify },
 }
@@ -106,7 +106,7 @@ pub(in crate::informer) struct Listener {
     info: ResourceInfo,
     /// Receiver of the listener's figures.
     metrics: Metrics,
-    /// Inline, or by a mailbox and a task.
+    /// InlineFn, or by a mailbox and a task.
     delivery: Delivery,
     /// Timer of the listener's resyncs; `None` for none.
     resync: Option<Mutex<Resync>>,
@@ -134,8 +134,8 @@ pub(in crate::informer) struct ListenerIdentity {
 
 impl Listener {
     /// Creates a listener that is called where a batch is applied.
-    pub(in crate::informer) fn inline(identity: ListenerIdentity, inline: Inline) -> Arc<Self> {
-        Arc::new(Self::new(identity, Delivery::Inline(inline), None))
+    pub(in crate::informer) fn inline(identity: ListenerIdentity, inline: InlineFn) -> Arc<Self> {
+        Arc::new(Self::new(identity, Delivery::InlineFn(inline), None))
     }
 
     /// Creates a listener with a mailbox and a task.
@@ -257,7 +257,7 @@ impl Listener {
             return;
         }
         match &self.delivery {
-            Delivery::Inline(inline) => self.notify_inline(inline, events),
+            Delivery::InlineFn(inline) => self.notify_inline(inline, events),
             Delivery::Queued { mail, filled, .. } => {
                 let mut mail = mail.lock();
                 events.iter().for_each(|event| mail.mailbox.push(event));
@@ -270,7 +270,7 @@ impl Listener {
 
     /// Calls an inline listener with a batch. If the listener panics, another call follows for each
     /// event alone, so that only the faulty events are lost.
-    fn notify_inline(&self, inline: &Inline, events: &[StoreEvent]) {
+    fn notify_inline(&self, inline: &InlineFn, events: &[StoreEvent]) {
         let called = catch_unwind(AssertUnwindSafe(|| inline(events)));
         if called.is_ok() {
             return;
@@ -286,7 +286,7 @@ impl Listener {
     /// Notes that all events of the first lists have been delivered or put into the mailbox.
     pub(in crate::informer) fn mark_synced(&self) {
         match &self.delivery {
-            Delivery::Inline(_) => self.set_synced(),
+            Delivery::InlineFn(_) => self.set_synced(),
             Delivery::Queued { mail, filled, .. } => {
                 mail.lock().mailbox.mark_synced();
                 filled.notify_one();
@@ -332,7 +332,7 @@ impl Listener {
     /// Returns the number of keys that wait to be delivered.
     pub(in crate::informer) fn waiting(&self) -> usize {
         match &self.delivery {
-            Delivery::Inline(_) => 0,
+            Delivery::InlineFn(_) => 0,
             Delivery::Queued { mail, .. } => mail.lock().mailbox.key_count(),
         }
     }
@@ -340,7 +340,7 @@ impl Listener {
     /// Returns whether everything was delivered.
     pub(in crate::informer) fn is_idle(&self) -> bool {
         match &self.delivery {
-            Delivery::Inline(_) => true,
+            Delivery::InlineFn(_) => true,
             Delivery::Queued { mail, .. } => {
                 let mail = mail.lock();
                 self.is_removed() || (mail.mailbox.is_empty() && !mail.is_busy)

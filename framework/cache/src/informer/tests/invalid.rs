@@ -1,7 +1,7 @@
 //! C1: objects that do not decode are visible, reported once, and recover.
 
 use super::*;
-use crate::informer::{CacheOptions, DecodeCheck, InvalidObject};
+use crate::informer::{CacheOptions, DecodeCheckTime, InvalidObject};
 use windlass_core::metrics::names;
 use windlass_core::resource::{DynamicObject, ResourceInfo};
 
@@ -22,7 +22,7 @@ fn report(into: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Fn(&InvalidObject) + Send +
 }
 
 impl Quiet {
-    async fn start(validate: DecodeCheck) -> Self {
+    async fn start(validate: DecodeCheckTime) -> Self {
         let (server, environment) = (Server::new(), environment());
         server.put("sound", data("1"));
         server.put("bad", json!({"k": {"not": "text"}}));
@@ -59,7 +59,7 @@ impl Quiet {
 
 #[tokio::test(start_paused = true)]
 async fn c1_with_eager_validation_an_object_that_nobody_reads_is_found_at_once() {
-    let quiet = Quiet::start(DecodeCheck::Eager).await;
+    let quiet = Quiet::start(DecodeCheckTime::Eager).await;
     let took = eventually("it is found", || quiet.invalid().len() == 1).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
     assert!(quiet.invalid()[0].starts_with("n/bad: "), "{:?}", quiet.invalid());
@@ -79,7 +79,7 @@ async fn c1_with_eager_validation_an_object_that_nobody_reads_is_found_at_once()
 
 #[tokio::test(start_paused = true)]
 async fn c1_without_it_the_first_read_finds_it_and_it_is_reported_once_for_each_reason() {
-    let quiet = Quiet::start(DecodeCheck::Lazy).await;
+    let quiet = Quiet::start(DecodeCheckTime::Lazy).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(quiet.invalid().is_empty(), "what nobody reads costs nothing");
     let read = || {
@@ -115,7 +115,7 @@ async fn c1_without_it_the_first_read_finds_it_and_it_is_reported_once_for_each_
 /// An untyped reader shares the cache; the reader's reads do not clear the fault.
 #[tokio::test(start_paused = true)]
 async fn c1_an_object_that_another_type_takes_is_reported_once_all_the_same() {
-    let quiet = Quiet::start(DecodeCheck::Lazy).await;
+    let quiet = Quiet::start(DecodeCheckTime::Lazy).await;
     let (typed, key) = (quiet.informer.store(), ObjectKey::new(Some("n"), "bad"));
     let informer = quiet.registry.informer_of::<DynamicObject>(ResourceInfo::of::<ConfigMap>());
     let dynamic = informer.store();
@@ -133,7 +133,7 @@ async fn c1_an_object_that_another_type_takes_is_reported_once_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn c1_who_asks_for_reports_later_gets_those_that_are_known_and_a_flood_is_cut() {
-    let quiet = Quiet::start(DecodeCheck::Eager).await;
+    let quiet = Quiet::start(DecodeCheckTime::Eager).await;
     eventually("it is found", || quiet.reports() == 1).await;
     let later: Arc<Mutex<Vec<String>>> = Arc::default();
     quiet.registry.report_invalid(Some(report(&later)));
@@ -154,7 +154,7 @@ async fn c1_who_asks_for_reports_later_gets_those_that_are_known_and_a_flood_is_
 /// Validation stays on a separate task: no listener waits for validation.
 #[tokio::test(start_paused = true)]
 async fn c1_validation_is_no_listener_that_somebody_waits_for() {
-    let quiet = Quiet::start(DecodeCheck::Eager).await;
+    let quiet = Quiet::start(DecodeCheckTime::Eager).await;
     assert!(quiet.informer.status().listeners.is_empty());
     quiet.registry.synced_within(Duration::ZERO).await.unwrap();
     quiet.end().await;

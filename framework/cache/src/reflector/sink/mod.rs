@@ -82,7 +82,7 @@ impl fmt::Debug for RawObject<'_> {
     }
 }
 
-/// Progress of a reflector, in the order of its deltas: a sink that has handled all deltas before
+/// A step of a reflector, in the order of its deltas: a sink that has handled all deltas before
 /// may act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamProgress {

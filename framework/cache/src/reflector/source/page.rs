@@ -9,7 +9,7 @@ use super::{Chunks, ListWatch, Read};
 use crate::reflector::NO_PROGRESS;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{ListMeta, ListSplitter, RawItem};
+use windlass_core::wire::{ListMeta, ListSplitter, StreamPiece};
 
 /// Deadline of a page: a page that still arrives then only trickles; API servers give up lists
 /// after a minute.
@@ -84,7 +84,7 @@ impl<'a> PageReader<'a> {
     pub(in crate::reflector) fn split(
         &mut self,
         piece: &[u8],
-        each: &mut dyn FnMut(RawItem<'_>),
+        each: &mut dyn FnMut(StreamPiece<'_>),
     ) -> Result<(), Error> {
         let outcome = self.splitter.push(piece, each);
         outcome.map_err(|error| self.failed(ErrorKind::Decode, error.to_string()))

@@ -20,7 +20,7 @@ use crate::reflector::options::PAGE;
 use crate::reflector::{RawObject, ReflectorOptions};
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{ListMeta, MetadataScan, RawItem};
+use windlass_core::wire::{ListMeta, MetadataScan, StreamPiece};
 
 /// Number of pages that are read ahead, as in client-go.
 const READ_AHEAD: usize = 10;
@@ -241,8 +241,8 @@ impl Pager {
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |part| match part {
                 // Copied: an item must not keep the memory of the whole piece.
-                RawItem::Whole(item) => items.push(Bytes::copy_from_slice(item)),
-                RawItem::TooLarge(_) => large += 1,
+                StreamPiece::Whole(item) => items.push(Bytes::copy_from_slice(item)),
+                StreamPiece::TooLarge(_) => large += 1,
             })?;
         }
         let ListMeta { resource_version, continue_token, .. } = reader.finish()?;

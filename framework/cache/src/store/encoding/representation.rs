@@ -9,16 +9,15 @@
 /// For a type that derives `Projection` only the bytes of the type's fields are kept, and a read
 /// decodes them; with [`Typed`](Self::Typed) the decoded value is kept.
 ///
-/// | | kept | a read costs | bytes of an 8.4 KB Pod |
+/// | | kept | a read costs | resident, relative to `Compact` |
 /// |---|---|---|---|
-/// | [`Compact`](Self::Compact) | JSON, no managedFields | decoding, shared while held | 6,100 |
-/// | [`Typed`](Self::Typed) | the decoded value | a pointer | 42,000 |
-/// | a projection | the JSON of its fields | decoding them: 3 µs, shared while held | 1,400 |
-/// | [`Metadata`](Self::Metadata) | `metadata` | decoding metadata | 1,300 |
-/// | [`Cold`](Self::Cold) | compressed JSON | 2 µs more than `Compact` | 1,000 |
+/// | [`Compact`](Self::Compact) | JSON, no managedFields | decoding, shared while held | 1 |
+/// | [`Typed`](Self::Typed) | the decoded value | a pointer | 7 |
+/// | a projection | the JSON of its fields | decoding them: 3 µs, shared while held | 1/5 |
+/// | [`Metadata`](Self::Metadata) | `metadata` | decoding metadata | 1/5 |
+/// | [`Cold`](Self::Cold) | compressed JSON | 2 µs more than `Compact` | 1/8 |
 ///
-/// The figures are resident bytes of single runs with 100,000 Pods and two indexes; the benchmarks
-/// have current figures.
+/// The ratios are those of 100,000 Pods of 8.4 KB with two indexes; `BENCHMARKS.md` has the bytes.
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::stream::ByteStream;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{EventType, Frame, FrameDecoder, RawItem};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, StreamPiece};
 
 /// Event of a watch.
 ///
@@ -109,8 +109,8 @@ impl RawWatch {
         let (ready, what, limit) = (&mut self.ready, &self.what, self.decoder.limit());
         self.decoder.push(piece, &mut |part| {
             ready.push_back(match part {
-                RawItem::Whole(line) => event(what, line),
-                RawItem::TooLarge(_) => {
+                StreamPiece::Whole(line) => event(what, line),
+                StreamPiece::TooLarge(_) => {
                     Err(undecodable(what, format_args!("it is larger than {limit} bytes")))
                 }
             });

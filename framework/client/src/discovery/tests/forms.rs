@@ -191,7 +191,7 @@ async fn a_stale_group_version_is_named_and_what_it_served_before_is_known() {
     let catalog = discovery.catalog().await.unwrap();
     let stale: Vec<_> = catalog.unread().collect();
     assert_eq!(stale.len(), 1);
-    assert_eq!(stale[0].freshness, CatalogFreshness::Stale);
+    assert_eq!(stale[0].freshness, VersionReadState::Stale);
     assert_eq!(discovery.find("PodMetrics").await.unwrap().group, "metrics.k8s.io");
     assert_eq!(discovery.find("deploy").await.unwrap().group, "apps");
     let error = discovery.find("nodemetrics").await.unwrap_err();

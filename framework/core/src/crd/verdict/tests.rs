@@ -310,7 +310,7 @@ fn a_definition_that_is_too_large_is_refused_and_a_large_one_warned_of() {
     result.unwrap();
     assert!(warnings[0].contains("`kubectl apply` fails above 262144"), "{warnings:?}");
     let error = validate(&described(2 << 20)).unwrap_err().to_string();
-    assert!(error.contains("an API server stores at most 1048576"), "{error}");
+    assert!(error.contains("at most 1048576 are accepted here"), "{error}");
 }
 
 #[test]

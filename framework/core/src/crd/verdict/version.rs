@@ -110,7 +110,7 @@ fn warning(version: &Value, faults: &mut Faults) {
     if let Some(at) = warning.find(|c: char| !is_printable(c)) {
         faults.add(format!(
             "version {name}: the warning must only contain printable UTF-8 characters, and there is another at byte \
-             {at}; write common spaces, no end of a line, and no invisible character"
+             {at}; write ASCII spaces, no end of a line, and no invisible character"
         ));
     }
     if warning.is_empty() || warning.len() > MOST_WARNING {

@@ -7,7 +7,7 @@ pub(crate) const KEPT_BEGINNING: usize = 256 * 1024;
 
 /// A piece of a stream: whole, or only the beginning of a piece that was too large to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RawItem<'a> {
+pub enum StreamPiece<'a> {
     /// The piece, complete.
     Whole(&'a [u8]),
     /// The first bytes, at most 256 KiB, of a piece beyond the limit: enough to identify the
@@ -69,15 +69,19 @@ impl CarriedBytes {
 
     /// Completes the piece with `end` and returns the piece; call `clear` after use. A piece that
     /// needed no carrying is returned without a copy.
-    pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> RawItem<'a> {
+    pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> StreamPiece<'a> {
         if self.is_empty() {
             return match end.len() <= self.limit {
-                true => RawItem::Whole(end),
-                false => RawItem::TooLarge(&end[..KEPT_BEGINNING.min(self.limit)]),
+                true => StreamPiece::Whole(end),
+                false => StreamPiece::TooLarge(&end[..KEPT_BEGINNING.min(self.limit)]),
             };
         }
         self.extend(end);
-        if self.too_large { RawItem::TooLarge(&self.bytes) } else { RawItem::Whole(&self.bytes) }
+        if self.too_large {
+            StreamPiece::TooLarge(&self.bytes)
+        } else {
+            StreamPiece::Whole(&self.bytes)
+        }
     }
 
     /// Prepares for the next piece.
@@ -100,10 +104,10 @@ mod tests {
             carry.extend(&vec![b'x'; size]);
             assert!(carry.bytes.capacity() <= 1000, "{} bytes", carry.bytes.capacity());
         }
-        assert!(matches!(carry.complete(b""), RawItem::TooLarge(kept) if kept.len() == 1000));
+        assert!(matches!(carry.complete(b""), StreamPiece::TooLarge(kept) if kept.len() == 1000));
         carry.clear();
         assert!(carry.is_empty());
-        assert_eq!(carry.complete(b"y"), RawItem::Whole(b"y"));
+        assert_eq!(carry.complete(b"y"), StreamPiece::Whole(b"y"));
     }
 
     #[test]
@@ -111,8 +115,8 @@ mod tests {
         let piece = vec![b'x'; KEPT_BEGINNING + 7];
         let mut carry = CarriedBytes::new(KEPT_BEGINNING);
         let whole = carry.complete(&piece[..5]);
-        assert!(matches!(whole, RawItem::Whole(bytes) if bytes.as_ptr() == piece.as_ptr()));
-        let RawItem::TooLarge(part) = carry.complete(&piece) else { panic!("it is too large") };
+        assert!(matches!(whole, StreamPiece::Whole(bytes) if bytes.as_ptr() == piece.as_ptr()));
+        let StreamPiece::TooLarge(part) = carry.complete(&piece) else { panic!("it is too large") };
         assert_eq!((part.as_ptr(), part.len()), (piece.as_ptr(), KEPT_BEGINNING));
     }
 
@@ -121,6 +125,6 @@ mod tests {
         let mut carry = CarriedBytes::new(0);
         carry.extend(b"x");
         assert!(!carry.is_empty());
-        assert_eq!(carry.complete(b""), RawItem::TooLarge(b""));
+        assert_eq!(carry.complete(b""), StreamPiece::TooLarge(b""));
     }
 }

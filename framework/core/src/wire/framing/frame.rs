@@ -9,7 +9,7 @@
 
 use memchr::memchr;
 
-use super::carry::{CarriedBytes, MAX_PIECE, RawItem};
+use super::carry::{CarriedBytes, MAX_PIECE, StreamPiece};
 use crate::error::ApiStatus;
 use crate::wire::metadata_scan::MetadataScan;
 use crate::wire::scanner::members::{members, text, value_at_plain_path};
@@ -247,13 +247,13 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
-/// use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
+/// use windlass::wire::{EventType, Frame, FrameDecoder, StreamPiece};
 ///
 /// let mut decoder = FrameDecoder::new();
 /// let mut seen = Vec::new();
 /// for piece in ["{\"type\":\"ADDED\",\"obj", "ect\":{\"a\":1}}\r\n\n{\"type\":\"DELE"] {
 ///     decoder.push(piece.as_bytes(), &mut |part| {
-///         let RawItem::Whole(line) = part else { return };
+///         let StreamPiece::Whole(line) = part else { return };
 ///         let frame = Frame::of(line).expect("a frame");
 ///         seen.push((frame.event, String::from_utf8_lossy(frame.object).into_owned()));
 ///     });
@@ -290,11 +290,12 @@ impl FrameDecoder {
     }
 
     /// Takes the next piece and calls `each` for every frame that ends in the piece, in order.
-    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(RawItem<'_>)) {
+    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(StreamPiece<'_>)) {
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);
             // Blank lines keep connections open; they are no frames.
-            if !matches!(part, RawItem::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
+            if !matches!(part, StreamPiece::Whole(line) if line.iter().all(|byte| is_space(*byte)))
+            {
                 each(part);
             }
             self.carry.clear();

@@ -1,6 +1,6 @@
 //! Splitting of a LIST body into items during the transfer; holds at most one unfinished item.
 
-use super::carry::{CarriedBytes, RawItem};
+use super::carry::{CarriedBytes, StreamPiece};
 use crate::wire::scanner::members::{text, value_at_plain_path};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
@@ -92,7 +92,7 @@ impl ListSplitter {
     pub fn push(
         &mut self,
         piece: &[u8],
-        each: &mut dyn FnMut(RawItem<'_>),
+        each: &mut dyn FnMut(StreamPiece<'_>),
     ) -> Result<(), Malformed> {
         let mut at = 0;
         while at < piece.len() {
@@ -161,16 +161,16 @@ impl ListSplitter {
     /// Handles a complete name, item or value.
     fn token(
         &mut self,
-        part: RawItem<'_>,
-        each: &mut dyn FnMut(RawItem<'_>),
+        part: StreamPiece<'_>,
+        each: &mut dyn FnMut(StreamPiece<'_>),
     ) -> Result<(), Malformed> {
         match self.at {
             SplitterState::Name => {
                 // A name with escapes is none of these, and the value is skipped: API servers write
                 // no such names.
                 self.field = match part {
-                    RawItem::Whole(b"\"items\"") => ListMember::Items,
-                    RawItem::Whole(b"\"metadata\"") => ListMember::Metadata,
+                    StreamPiece::Whole(b"\"items\"") => ListMember::Items,
+                    StreamPiece::Whole(b"\"metadata\"") => ListMember::Metadata,
                     _ => ListMember::Other,
                 };
                 self.at = SplitterState::Colon;
@@ -188,12 +188,12 @@ impl ListSplitter {
     }
 
     /// Handles the value of a member beside the items.
-    fn value(&mut self, part: RawItem<'_>) -> Result<(), Malformed> {
+    fn value(&mut self, part: StreamPiece<'_>) -> Result<(), Malformed> {
         match (self.field, part) {
             // Go writes a nil slice as null.
-            (ListMember::Items, RawItem::Whole(b"null")) => self.has_items = true,
+            (ListMember::Items, StreamPiece::Whole(b"null")) => self.has_items = true,
             (ListMember::Items, _) => return Err(Malformed::new("items is not an array")),
-            (ListMember::Metadata, RawItem::Whole(metadata)) => {
+            (ListMember::Metadata, StreamPiece::Whole(metadata)) => {
                 let field = |name| {
                     value_at_plain_path(metadata, &[name])
                         .and_then(text)
@@ -242,8 +242,8 @@ mod tests {
         let mut from = 0;
         for cut in cuts.iter().copied().chain([body.len()]) {
             splitter.push(&body[from..cut.max(from)], &mut |part| match part {
-                RawItem::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
-                RawItem::TooLarge(_) => panic!("nothing here is large"),
+                StreamPiece::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
+                StreamPiece::TooLarge(_) => panic!("nothing here is large"),
             })?;
             from = cut.max(from);
         }
@@ -318,8 +318,8 @@ mod tests {
                 splitter
                     .push(piece, &mut |part| {
                         seen.push(match part {
-                            RawItem::Whole(item) => String::from_utf8_lossy(item).into_owned(),
-                            RawItem::TooLarge(item) => {
+                            StreamPiece::Whole(item) => String::from_utf8_lossy(item).into_owned(),
+                            StreamPiece::TooLarge(item) => {
                                 assert!(item.starts_with(br#"{"n":"big""#));
                                 "large".to_owned()
                             }

@@ -5,6 +5,6 @@ mod frame;
 mod list;
 
 pub use carry::MAX_PIECE;
-pub use carry::RawItem;
+pub use carry::StreamPiece;
 pub use frame::{EventType, Frame, FrameDecoder};
 pub use list::{ListMeta, ListSplitter};

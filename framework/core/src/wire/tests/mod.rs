@@ -265,10 +265,10 @@ fn pieces<'a>(bytes: &'a [u8], rng: &Rng) -> Vec<&'a [u8]> {
     ends.map(|end| &bytes[std::mem::replace(&mut from, end)..end]).collect()
 }
 
-fn told(part: RawItem<'_>) -> (bool, Vec<u8>) {
+fn told(part: StreamPiece<'_>) -> (bool, Vec<u8>) {
     match part {
-        RawItem::Whole(bytes) => (true, bytes.to_vec()),
-        RawItem::TooLarge(bytes) => (false, bytes.to_vec()),
+        StreamPiece::Whole(bytes) => (true, bytes.to_vec()),
+        StreamPiece::TooLarge(bytes) => (false, bytes.to_vec()),
     }
 }
 

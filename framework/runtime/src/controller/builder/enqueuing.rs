@@ -117,7 +117,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has a
-    /// single controller: a second controller that is wired to the poll does not start.
+    /// single controller: a second controller with the same poll does not start.
     pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &PollHandle<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
         match polled.background_source(reason) {
@@ -126,7 +126,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
                 // A builder method cannot fail: the error is returned when the sources are
                 // attached.
                 let text = format!(
-                    "poll {} is wired to a controller already: share its `PollHandle`, and wake the \
+                    "poll {} belongs to a controller already: share its `PollHandle`, and wake the \
                      other controller by a `Trigger`",
                     polled.name()
                 );

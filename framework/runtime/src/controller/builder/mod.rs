@@ -2,12 +2,13 @@
 //!
 //! A builder only collects: no request is sent and no cache is created before the manager attaches
 //! the built controller. The methods of a builder cannot fail, so an invalid combination is
-//! returned as an error when the controller is attached, except for mistakes in types, which panic
-//! where they are written.
+//! returned as an error when the controller is attached, except that a type without a static kind
+//! panics at the call.
 
 mod changes;
 mod clusters;
 mod dependents;
+mod enqueuing;
 mod granting;
 mod reconciling;
 
@@ -30,9 +31,7 @@ use windlass_cache::store::{Cached, Index, IndexValue};
 use windlass_core::rbac::{self, Rule};
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 
-mod enqueuing;
-
-/// Upper bound of a controller's workers: some hundred MB of tasks.
+/// Upper bound of a controller's workers: the tasks then take several hundred MB.
 pub const MOST_WORKERS: usize = 65_536;
 
 /// Builder of a controller: the kinds that the controller watches and owns, and the permissions.
@@ -81,11 +80,11 @@ pub struct ControllerBuilder<C: Reconciler> {
     retry: RetryPolicy,
     /// The finalizer and the clean-up.
     finalizer: Option<Finalizer<C>>,
-    /// Clean-ups of graphs, which follow that of the finalizer; each with the name of a finalizer,
-    /// if needed.
+    /// Clean-ups of graphs, each with the name of a finalizer, if needed. They run after the
+    /// finalizer's own clean-up.
     graph_cleanups: Vec<(Option<String>, CleanupFn<C>)>,
-    /// Clean-ups of graphs that need no finalizer, for objects that have that of an earlier
-    /// version.
+    /// Clean-ups of graphs that need no finalizer, for objects that still carry a
+    /// finalizer of an earlier version.
     former_cleanups: Vec<CleanupFn<C>>,
     /// Finalizers of earlier versions.
     former_finalizers: Vec<String>,
@@ -165,7 +164,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Sets the controller's name. The name labels metrics and logs, is the reporter of Events and
     /// the owner of applied fields. At most 63 ASCII letters, digits, `-`, `_` and `.`, with a
-    /// letter or a digit first and last: the operator does not start with any other name.
+    /// letter or a digit first and last: with any other name the operator refuses to start.
     ///
     /// Two controllers of one manager cannot share one name. Changing the name of a deployed
     /// controller changes the field manager: fields that were applied under the old name are not
@@ -289,8 +288,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// of `index`, in the same namespace if both kinds are namespaced. When the index cannot be
     /// built, the controller does not start.
     ///
-    /// Instead of a mapper that lists all objects: with an index of the references, a change of one
-    /// `K` costs one lookup.
+    /// Cheaper than a mapper that lists all objects: a change of one `K` costs one lookup.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -321,7 +319,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Puts a finalizer on every object before its first reconcile, and removes the finalizer once
     /// [`Finalize::cleanup`] has succeeded. The name is qualified by a domain: `example.dev/dns`.
     ///
-    /// The finalizer is a patch of its own, before the first reconcile of an object. Removing this
+    /// The finalizer is a separate patch, before the first reconcile of an object. Removing this
     /// setting from a deployed controller leaves the finalizer on existing objects, which then
     /// cannot be deleted: declare the finalizer by [`former_finalizer`](Self::former_finalizer)
     /// until no object carries the finalizer.
@@ -338,8 +336,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// graph hold their objects.
     ///
     /// For the name of a [`finalizer`](Self::finalizer), or of a graph's external field, that this
-    /// version lacks: objects that carry the finalizer could not be deleted otherwise. Default:
-    /// `windlass.dev/<controller>`.
+    /// version lacks: objects that carry the finalizer could not be deleted otherwise.
+    /// `windlass.dev/<controller>` is always removed.
     pub fn former_finalizer(mut self, name: impl Into<String>) -> Self {
         self.former_finalizers.push(name.into());
         self
@@ -348,8 +346,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Builds the controller, ready for a manager.
     ///
     /// The result is shared by all terms of leadership, and goes to
-    /// [`Manager::erased_controller`](crate::manager::Manager::erased_controller), which
-    /// [`Manager::controller`](crate::manager::Manager::controller) and its siblings do internally.
+    /// [`Manager::erased_controller`](crate::manager::Manager::erased_controller), as
+    /// [`Manager::controller`](crate::manager::Manager::controller) and its siblings do.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
         // A resync is a background source like a trigger or a poll; the resync is added last
         // because `resync` and `without_resync` may still replace it.
@@ -394,8 +392,8 @@ fn static_info<K: Resource>() -> ResourceInfo {
     match K::static_info() {
         Some(info) => info,
         None => panic!(
-            "`{}` does not say which kind it is: a controller is wired with types of one kind, \
-             so derive `CustomResource` for a type of your own, or use one of `k8s_openapi::api`",
+            "`{}` has no kind at compile time; a controller needs a type of a single kind: derive \
+             `CustomResource` for a type of your own, or use one of `k8s_openapi::api`",
             std::any::type_name::<K>()
         ),
     }

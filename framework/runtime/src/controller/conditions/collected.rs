@@ -40,7 +40,7 @@ impl ConditionChange {
 /// The changes of one attempt, at most one per declared type, and its remarks. They outlive its
 /// context, so that a failure is written together with them.
 #[derive(Debug, Default)]
-pub(in crate::controller) struct Collected(Mutex<CollectedChanges>);
+pub(in crate::controller) struct AttemptConditions(Mutex<CollectedChanges>);
 
 #[derive(Debug, Default)]
 struct CollectedChanges {
@@ -51,7 +51,7 @@ struct CollectedChanges {
     remarks: Vec<String>,
 }
 
-impl Collected {
+impl AttemptConditions {
     /// Adds a change; it replaces an earlier one of the same type.
     pub(in crate::controller) fn add(&self, change: ConditionChange) {
         let changes = &mut self.0.lock().changes;

@@ -18,7 +18,7 @@ pub(super) mod reasons;
 pub(super) mod summary;
 
 pub(super) use accepted::accepted;
-pub(super) use collected::{Collected, ConditionChange};
+pub(super) use collected::{AttemptConditions, ConditionChange};
 pub(super) use parts::{PartCondition, failed, succeeded};
 pub(super) use summary::{ConditionOutcome, OutcomeState};
 

@@ -73,7 +73,7 @@ impl<C: Reconciler> Context<C> {
         self.apply_child(child)
     }
 
-    /// As [`apply_owned`](Self::apply_owned), for a graph, whose wiring has the permissions.
+    /// As [`apply_owned`](Self::apply_owned), for a graph: `add_to` has added the permissions.
     pub(crate) fn apply_child<K: FullObject>(
         &self,
         child: impl ApplyObject<K>,

@@ -33,7 +33,7 @@ use windlass_core::resource::ObjectKey;
 const SHOWN: usize = 8;
 
 /// The changes of a reconcile, and the calls of other systems.
-type Planned = (Vec<PlannedChange>, Vec<String>);
+type PlannedChangesAndCalls = (Vec<PlannedChange>, Vec<String>);
 
 /// The step of a controller whose writes are dry runs.
 pub(crate) struct ShadowStep<C: Reconciler> {
@@ -91,7 +91,12 @@ impl<C: Reconciler> ShadowStep<C> {
     }
 
     /// Compares the differences with those of the last reconcile of the object.
-    fn judge(&self, key: &ObjectKey, found: &Planned, now: Instant) -> ShadowVerdict {
+    fn judge(
+        &self,
+        key: &ObjectKey,
+        found: &PlannedChangesAndCalls,
+        now: Instant,
+    ) -> ShadowVerdict {
         let mut objects = self.objects.lock();
         let Some(fingerprint) = fingerprint(found) else {
             let was_reported = objects.remove(key).is_some_and(|it| it.is_reported);
@@ -134,7 +139,7 @@ impl<C: Reconciler> ShadowStep<C> {
         &self,
         key: &ObjectKey,
         verdict: &ShadowVerdict,
-        (changes, calls): &Planned,
+        (changes, calls): &PlannedChangesAndCalls,
     ) -> Option<Duration> {
         let kind = &self.step.shared.info.kind;
         match verdict {
@@ -244,7 +249,7 @@ pub(crate) async fn show_wait<C: Reconciler>(
 }
 
 /// Returns a hash of the changes that count and of the calls; `None` when there are none.
-fn fingerprint((changes, calls): &Planned) -> Option<u64> {
+fn fingerprint((changes, calls): &PlannedChangesAndCalls) -> Option<u64> {
     let mut changes = changes.iter().filter(|change| counts(change)).peekable();
     if changes.peek().is_none() && calls.is_empty() {
         return None;

@@ -51,7 +51,7 @@ const WARN_AFTER: Duration = Duration::from_secs(30);
 /// A built controller, in the form that the manager holds.
 pub(crate) struct Handle<C: Reconciler> {
     pub(super) spec: Arc<ControllerSpec<C>>,
-    /// As wired, or as limited by the operator's settings.
+    /// As built, or as limited by the operator's settings.
     workers: AtomicUsize,
     pub(super) controller: Arc<C>,
     pub(super) memory: Arc<ObjectMemory>,

@@ -34,7 +34,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 /// Interval and deadline for listing an external system. See [`PollHandle`] for an example.
 #[derive(Clone, Debug)]
-#[must_use = "a poll does nothing before `list` is called and a controller is wired to it"]
+#[must_use = "a poll does nothing before `list` is called and a controller is given it"]
 pub struct Poll {
     name: String,
     interval: Duration,

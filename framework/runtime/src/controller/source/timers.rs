@@ -38,7 +38,7 @@ const BATCH: usize = 1024;
 /// # let _ = probe;
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a timer does nothing before a controller is wired to it"]
+#[must_use = "a timer does nothing before a controller is given it"]
 pub struct Timer {
     name: String,
     interval: Duration,

@@ -54,7 +54,7 @@ const CAPACITY: usize = 1024;
 /// - A key of an object that does not exist is dropped, counted (`windlass_trigger_keys_total`),
 ///   and logged at debug level. An object that is created later is reconciled because of its
 ///   creation.
-/// - If wired to several controllers, the trigger sends each key to all of them.
+/// - If several controllers are given the trigger, it sends each key to all of them.
 pub struct Trigger<K> {
     shared: Arc<TriggerShared>,
     kind: PhantomData<fn() -> K>,
@@ -76,7 +76,7 @@ struct State {
     targets: Vec<Weak<TriggerTarget>>,
 }
 
-/// A controller that a trigger is wired to.
+/// A controller that is given a trigger.
 pub(crate) struct TriggerTarget {
     shared: Arc<TriggerShared>,
     reason: Reason,
@@ -163,8 +163,8 @@ impl<K: Resource> Trigger<K> {
         }
         let TriggerShared { name, capacity, .. } = &*self.shared;
         let text = format!(
-            "trigger {name} cannot take {key}: it holds {capacity} keys, as no controller that it is \
-             wired to has filled its cache yet; send it later, or drop it: at its start a controller \
+            "trigger {name} cannot take {key}: it holds {capacity} keys, as no controller that is \
+             triggered by it has filled its cache yet; send it later, or drop it: at its start a controller \
              reconciles every object"
         );
         Err(Error::new(ErrorKind::Other, text))

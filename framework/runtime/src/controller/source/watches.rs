@@ -29,7 +29,7 @@ pub(crate) struct Attach<'a> {
 }
 
 /// Connects a source, for as long as the returned registrations are held. Fails when the source
-/// cannot be built as wired.
+/// cannot be built as declared.
 pub(crate) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
 
 /// Connects the reconciled kind; leaves out events of the controller's own writes, and changes that

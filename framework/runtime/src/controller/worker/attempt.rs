@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use tokio_util::sync::CancellationToken;
 
-use crate::controller::conditions::Collected;
+use crate::controller::conditions::AttemptConditions;
 use windlass_client::client::{Client, WriteGate, WritePermit};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ObjectKey;
@@ -51,7 +51,7 @@ struct CancelShared {
     /// The generation that the attempt reconciles; 0 while there is none.
     generation: AtomicI64,
     /// The conditions that the attempt has set.
-    collected: Collected,
+    collected: AttemptConditions,
     /// Whether the attempt's outcome is shown in the conditions of the object.
     is_shown: AtomicBool,
     /// Number of the attempt as an observed reconcile; 0 while it is not observed.
@@ -67,7 +67,7 @@ impl AttemptCancel {
             state: AtomicU8::new(RUNNING),
             start_version: AtomicU64::new(0),
             generation: AtomicI64::new(0),
-            collected: Collected::default(),
+            collected: AttemptConditions::default(),
             is_shown: AtomicBool::new(false),
             observed: AtomicU64::new(0),
         };
@@ -125,7 +125,7 @@ impl AttemptCancel {
     }
 
     /// The conditions that the attempt has set.
-    pub(crate) fn collected(&self) -> &Collected {
+    pub(crate) fn collected(&self) -> &AttemptConditions {
         &self.shared.collected
     }
 

@@ -9,7 +9,7 @@ use super::*;
 fn run_with(world: &World, options: CacheOptions) -> Running {
     let controller = ExternalController::new(world.driver().poll_every(60 * SECOND));
     let manager = world.manager().cache::<Volume>(options);
-    manager.wired(controller, |builder| builder.outcome_condition("Ready")).start()
+    manager.controller_configured(controller, |builder| builder.outcome_condition("Ready")).start()
 }
 
 #[tokio::test(start_paused = true)]

@@ -100,10 +100,10 @@ async fn a_plan_of_controllers_whose_drivers_would_not_start_is_refused() {
     let world = World::start().await;
     let manager = Manager::new(world.client.dry_run());
     let builder = |name: &str| ControllerBuilder::<Hand>::new().name(name).finalizer(FINALIZER);
-    let wired = |name: &str| builder(name).drives_alone(|_| vec![String::new()]);
+    let driving = |name: &str| builder(name).drives_alone(|_| vec![String::new()]);
     let hand = || Hand(Arc::new(world.driver()));
     let manager =
-        manager.controller_with(hand(), wired("one")).controller_with(hand(), wired("two"));
+        manager.controller_with(hand(), driving("one")).controller_with(hand(), driving("two"));
     let error = manager.plan(PlanOptions::default()).await.unwrap_err().to_string();
     assert!(error.contains("\"one\" and \"two\""), "{error}");
 }

@@ -127,7 +127,9 @@ impl World {
 
     fn run(&self, externals: Externals<Volumes>) -> Running {
         let controller = ExternalController::new(externals);
-        self.manager().wired(controller, |builder| builder.outcome_condition("Ready")).start()
+        self.manager()
+            .controller_configured(controller, |builder| builder.outcome_condition("Ready"))
+            .start()
     }
 
     async fn create(&self, name: &str) -> Volume {

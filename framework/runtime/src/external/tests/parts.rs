@@ -41,7 +41,7 @@ impl Finalize for Parted {
 }
 
 impl Controller for Parted {
-    fn wiring() -> ControllerBuilder<Self> {
+    fn builder() -> ControllerBuilder<Self> {
         ControllerBuilder::new().finalizer(FINALIZER).outcome_condition("Ready")
     }
 }

@@ -26,7 +26,7 @@ impl Finalize for Shared {
 }
 
 impl Controller for Shared {
-    fn wiring() -> ControllerBuilder<Self> {
+    fn builder() -> ControllerBuilder<Self> {
         ControllerBuilder::new().finalizer(FINALIZER).outcome_condition("Ready")
     }
 }

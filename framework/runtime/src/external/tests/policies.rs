@@ -65,7 +65,8 @@ async fn a_forbidden_difference_is_the_message_of_a_declared_root_that_stays_tru
     world.cloud.make("theirs", 7);
     let controller = ExternalController::new(world.driver().policy(ExternalPolicy::OBSERVE_ONLY));
     let manager = world.manager();
-    let running = manager.wired(controller, |it| it.conditions::<ReadyCondition>()).start();
+    let running =
+        manager.controller_configured(controller, |it| it.conditions::<ReadyCondition>()).start();
     world.create_with("home", json!({ EXTERNAL_NAME: "theirs" })).await;
     world.until_said("home", "permits no update: size 7 instead of 5").await;
     let (status, reason, _) = world.ready("home").await;

@@ -43,8 +43,10 @@ pub struct LeaseLock {
 }
 
 impl LeaseLock {
-    /// The Lease `name` in `namespace`, to be held as `identity`. The client must not be gated by
-    /// this election.
+    /// Creates a lock on the Lease `name` in `namespace`, for the holder `identity`.
+    ///
+    /// The client must not be gated by this election, because renewals would be refused exactly
+    /// when the lease has run out.
     pub fn new(client: &Client, namespace: &str, name: &str, identity: &str) -> Self {
         Self {
             api: client.dynamic(ResourceInfo::of::<Lease>(), Some(namespace)),
@@ -122,7 +124,7 @@ impl ResourceLock for LeaseLock {
         version: &str,
         record: LeaderElectionRecord,
     ) -> LockFuture<'_, ObservedRecord> {
-        // Cloned, so that the lock is not held while the request is sent.
+        // Cloned: the mutex must not be held across the request's `await`.
         let base = self.last.lock().clone().filter(|last| last.resource_version() == version);
         Box::pin(async move {
             let mut lease = base.ok_or_else(|| {
@@ -144,7 +146,8 @@ impl ResourceLock for LeaseLock {
                     WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
                         listener(seen_of(&lease))
                     }
-                    // Reported as a free lock: a leader recreates it before another process does.
+                    // Reported as a free lock. The leader's renewal creates the Lease again; others
+                    // leave the leader a retry period for that (`Machine::missing`).
                     WatchEvent::Deleted(gone) => {
                         let nothing = LeaderElectionRecord::default();
                         listener(ObservedRecord::new(nothing, gone.resource_version()));
@@ -204,6 +207,7 @@ fn write_record(lease: &mut DynamicObject, record: LeaderElectionRecord) {
     let time = |time: Option<Timestamp>| time.map_or(Value::Null, |time| json!(MicroTime(time)));
     for (name, value) in [
         ("holderIdentity", json!(record.holder)),
+        // A duration beyond i32, which no Lease can have, leaves the field out.
         ("leaseDurationSeconds", json!(i32::try_from(record.duration.as_secs()).ok())),
         ("acquireTime", time(record.acquired)),
         ("renewTime", time(record.renewed)),

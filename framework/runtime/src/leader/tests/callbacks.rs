@@ -156,8 +156,8 @@ fn renewals_differ_even_when_the_wall_clock_is_set_back() {
     let machine = Machine::new("ann".to_owned(), timing, written.clone());
     let mut handover = Handover::new(machine, HandoverPolicy::default());
     let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
-    written.set_unheld_since(clock.mark());
-    let (mark, wall) = (clock.mark(), Timestamp::from_second(3600).unwrap());
+    written.set_unheld_since(clock.reading());
+    let (mark, wall) = (clock.reading(), Timestamp::from_second(3600).unwrap());
     assert_eq!(handover.attempt(&mark, wall), LockRequest::Read);
     let ask =
         handover.answered(&LockRequest::Read, LockResponse::Missing, &mark, &mark, wall).unwrap();

@@ -22,7 +22,7 @@ impl Probe {
 
     /// Returns the request that follows a read with that answer.
     fn reads(&mut self, answer: LockResponse) -> Option<LockRequest> {
-        let (now, wall) = (self.clock.mark(), self.clock.wall());
+        let (now, wall) = (self.clock.reading(), self.clock.wall());
         assert_eq!(self.handover.attempt(&now, wall), LockRequest::Read);
         self.handover.answered(&LockRequest::Read, answer, &now, &now, wall)
     }
@@ -32,7 +32,7 @@ impl Probe {
         let (LockRequest::Create(record) | LockRequest::Replace { record, .. }) = ask else {
             panic!("{ask:?}")
         };
-        let (now, wall) = (self.clock.mark(), self.clock.wall());
+        let (now, wall) = (self.clock.reading(), self.clock.wall());
         let stored = ObservedRecord::new(record.clone(), "stored");
         self.handover.answered(ask, LockResponse::Lease(stored), &now, &now, wall);
     }
@@ -87,7 +87,7 @@ async fn a_lender_lets_the_asker_have_the_free_lock_first_for_two_of_its_waits()
 async fn who_knows_that_nobody_held_the_lock_knows_it_for_less_than_a_lease_duration() {
     for (waits, leads) in [(15_000 * MILLI - MILLI, true), (15_000 * MILLI, false)] {
         let mut probe = Probe::new(HandoverPolicy::default());
-        probe.written.set_unheld_since(probe.clock.mark());
+        probe.written.set_unheld_since(probe.clock.reading());
         tokio::time::advance(waits).await;
         let make = probe.reads(LockResponse::Missing).unwrap();
         probe.stores(&make);
@@ -127,7 +127,7 @@ async fn a_lock_that_is_missing_again_is_not_waited_with() {
     let mut probe = Probe::new(HandoverPolicy::default());
     let make = probe.reads(LockResponse::Missing).unwrap();
     probe.stores(&make);
-    let wait = |probe: &Probe| probe.handover.machine.wait_left(&probe.clock.mark());
+    let wait = |probe: &Probe| probe.handover.machine.wait_left(&probe.clock.reading());
     assert_eq!(wait(&probe), Some(Duration::from_secs(15)));
     assert!(matches!(probe.reads(LockResponse::Missing), Some(LockRequest::Create(_))));
     assert_eq!(wait(&probe), None, "it is not there");
@@ -135,7 +135,7 @@ async fn a_lock_that_is_missing_again_is_not_waited_with() {
 
 impl Probe {
     fn answers(&mut self, ask: &LockRequest, answer: LockResponse) -> Option<LockRequest> {
-        let (now, wall) = (self.clock.mark(), self.clock.wall());
+        let (now, wall) = (self.clock.reading(), self.clock.wall());
         self.handover.answered(ask, answer, &now, &now, wall)
     }
 
@@ -231,7 +231,7 @@ async fn a_store_that_changes_the_times_of_a_record_ends_no_wait_of_its_writer()
     let stored = ObservedRecord::new(LeaderElectionRecord { renewed, ..record }, "1");
     assert_eq!(probe.answers(&make, LockResponse::Lease(stored.clone())), None);
     assert!(probe.handover.machine.held().is_none());
-    let wait = probe.handover.machine.wait_left(&probe.clock.mark());
+    let wait = probe.handover.machine.wait_left(&probe.clock.reading());
     assert_eq!(wait, Some(Duration::from_secs(15)));
     assert!(matches!(probe.reads(LockResponse::Lease(stored)), Some(LockRequest::Replace { .. })));
 }

@@ -28,7 +28,7 @@ impl Pair {
         let settings = LeaderElection::new("ops");
         let elector = Elector::over(settings, self.lock(identity), environment.clone()).unwrap();
         if self.old.stored.lock().is_none() && self.new.stored.lock().is_none() {
-            elector.set_unheld_since(environment.clock.mark());
+            elector.set_unheld_since(environment.clock.reading());
         }
         elector
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::mask::Mask;
 use windlass_client::client::{RequestOrigin, SentRequest};
 use windlass_core::wire::{
-    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Malformed, MetadataScan, RawItem,
+    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Malformed, MetadataScan, StreamPiece,
 };
 
 /// Parameters of a query that select objects.
@@ -161,7 +161,7 @@ pub(super) fn events(
 ) -> Vec<CacheEvent> {
     let mut found = Vec::new();
     decoder.push(piece, &mut |part| {
-        if let RawItem::Whole(line) = part {
+        if let StreamPiece::Whole(line) = part {
             found.extend(event(line, mask));
         }
     });
@@ -196,7 +196,7 @@ pub(super) fn page(
 ) -> Result<(String, Option<String>), Malformed> {
     let mut splitter = ListSplitter::with_limit(MAX_PIECE);
     splitter.push(body, &mut |part| {
-        if let RawItem::Whole(object) = part {
+        if let StreamPiece::Whole(object) = part {
             let scan = MetadataScan::version_of(object).unwrap_or_default();
             objects.insert(id(&scan), kept(object, mask));
         }

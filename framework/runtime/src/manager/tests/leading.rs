@@ -52,7 +52,7 @@ async fn liveness_fails_when_a_lease_is_over_and_the_election_does_not_notice() 
     };
     let clock = environment.clock.clone();
     let elector = Elector::over(LeaderElection::new("ops"), Arc::new(Free), environment).unwrap();
-    elector.set_unheld_since(clock.mark());
+    elector.set_unheld_since(clock.reading());
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     let mut endpoints = endpoints();
     let status = Arc::get_mut(&mut endpoints.status).unwrap();

@@ -67,7 +67,7 @@ impl Owns<ConfigMap> for Fleets {}
 impl Owns<ControllerRevision> for Fleets {}
 
 impl Controller for Fleets {
-    fn wiring() -> ControllerBuilder<Self> {
+    fn builder() -> ControllerBuilder<Self> {
         ControllerBuilder::new().owns::<ConfigMap>().owns::<ControllerRevision>()
     }
 }

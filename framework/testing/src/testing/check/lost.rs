@@ -206,9 +206,9 @@ fn below<'a>(schema: &'a Value, step: &str) -> Option<&'a Value> {
 
 impl ValueCounts {
     /// Notes a value that serde did not write under its name; returns whether it is lost.
-    fn unwritten(&mut self, value: &Value, schema: &Value, moved: MovedValue) -> bool {
-        self.is_kept |= moved == MovedValue::Away;
-        if moved != MovedValue::No {
+    fn unwritten(&mut self, value: &Value, schema: &Value, moved: RenameEvidence) -> bool {
+        self.is_kept |= moved == RenameEvidence::Away;
+        if moved != RenameEvidence::No {
             return false;
         }
         self.lost += 1;
@@ -236,7 +236,7 @@ impl ValueCounts {
 
 /// Whether serde wrote a value under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MovedValue {
+enum RenameEvidence {
     /// A new field has the value, or has it inside: an alias, or a former form of the type.
     Away,
     /// A new field has a value of the same type, which may be another spelling, or a default.
@@ -245,16 +245,16 @@ enum MovedValue {
 }
 
 /// Compares a value that serde did not write with the fields that were not stored.
-fn moved(value: &Value, stored: &Value, written: &Value) -> MovedValue {
+fn moved(value: &Value, stored: &Value, written: &Value) -> RenameEvidence {
     let fields = written.as_object().into_iter().flatten();
     let new = fields.filter(|(name, _)| stored.get(name.as_str()).is_none_or(Value::is_null));
     let new: Vec<&Value> = new.map(|(_, other)| other).collect();
     if !is_empty(value) && new.iter().any(|other| contains(other, value)) {
-        MovedValue::Away
+        RenameEvidence::Away
     } else if new.iter().any(|other| discriminant(*other) == discriminant(value)) {
-        MovedValue::Perhaps
+        RenameEvidence::Perhaps
     } else {
-        MovedValue::No
+        RenameEvidence::No
     }
 }
 

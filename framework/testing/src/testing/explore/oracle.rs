@@ -39,7 +39,7 @@ pub(super) struct Expectation {
     /// reconciles.
     order: Vec<(WriteKey, u128, String)>,
     /// Sentences about parts that are not at rest at the end of undisturbed runs either.
-    unrest: BTreeSet<String>,
+    busy: BTreeSet<String>,
     /// Longest virtual time from the last disturbance to the operator's last change, beyond that of
     /// undisturbed runs from the last step of a user.
     within: Duration,
@@ -123,7 +123,7 @@ impl Expectation {
             most: BTreeMap::new(),
             writes: BTreeMap::new(),
             order: Vec::new(),
-            unrest: BTreeSet::new(),
+            busy: BTreeSet::new(),
             within,
             slowest: Duration::ZERO,
         };
@@ -137,7 +137,7 @@ impl Expectation {
 
     /// Lets disturbed runs do what an undisturbed one does.
     pub(super) fn admit(&mut self, outcome: &Outcome) {
-        self.unrest.extend(outcome.unrest.iter().cloned());
+        self.busy.extend(outcome.busy.iter().cloned());
         // An operator that needs long by itself may do so after a disturbance, too.
         self.slowest = self.slowest.max(outcome.rest());
         for (key, count) in self.counts(outcome) {
@@ -162,7 +162,7 @@ impl Expectation {
     pub(super) fn is_end(&self, outcome: &Outcome) -> bool {
         self.observed == outcome.observed
             && self.differences(&outcome.end).is_empty()
-            && self.unrest(outcome).is_empty()
+            && self.busy(outcome).is_empty()
     }
 
     /// Returns the places in which an end differs.
@@ -173,9 +173,9 @@ impl Expectation {
         differences
     }
 
-    /// Returns the places in which an end differs where objects were replaced: whatever counts on
-    /// counted them twice, and their generations begin anew.
-    fn differences_anew(&self, end: &Snapshot) -> Vec<StateDifference> {
+    /// Returns the places in which an end differs where objects were replaced: counters that go on
+    /// have counted replaced objects twice, and generations start again.
+    fn differences_after_replacement(&self, end: &Snapshot) -> Vec<StateDifference> {
         let names = self.names.unnumbered();
         let (old, new) = (names.end(&self.stored), names.end(end));
         let mut differences = state::differences(&old, &new, &self.masks);
@@ -189,10 +189,10 @@ impl Expectation {
         differences
     }
 
-    /// Returns what is not at rest at an end, though it is in undisturbed runs.
-    pub(super) fn unrest(&self, outcome: &Outcome) -> Vec<String> {
-        let unrest = outcome.unrest.iter().filter(|text| !self.unrest.contains(*text));
-        unrest.cloned().collect()
+    /// Returns the sentences about busy parts at an end that are at rest in undisturbed runs.
+    pub(super) fn busy(&self, outcome: &Outcome) -> Vec<String> {
+        let busy = outcome.busy.iter().filter(|text| !self.busy.contains(*text));
+        busy.cloned().collect()
     }
 
     /// Returns the sentence about an operator that came to rest too late.
@@ -216,7 +216,7 @@ impl Expectation {
             ("the run failed", vec![failure.clone()])
         } else {
             let ends = if outcome.recording.caused.iter().any(is_replaced) {
-                self.differences_anew(&outcome.end)
+                self.differences_after_replacement(&outcome.end)
             } else {
                 self.differences(&outcome.end)
             };
@@ -225,10 +225,10 @@ impl Expectation {
                 ("a replica wrote without the lease", outcome.recording.violations.clone()),
                 ("an edit of another client was undone", outcome.recording.undone.clone()),
                 ("the end differs", ends.collect()),
-                ("the operator is not at rest at the end", self.unrest(outcome)),
+                ("the operator is not at rest at the end", self.busy(outcome)),
                 ("the operator wrote more than it needs to", self.surplus(outcome)),
                 ("the operator came to rest late", self.lateness(outcome).into_iter().collect()),
-                ("the end is not a fixpoint", restless(outcome)),
+                ("the end is not a fixpoint", late_changes(outcome)),
             ];
             judged.into_iter().find(|(_, details): &(_, Vec<String>)| !details.is_empty())?
         };
@@ -333,7 +333,7 @@ fn masks(
 }
 
 /// Returns the operator's changes after the last restart, a sentence each.
-pub(super) fn restless(outcome: &Outcome) -> Vec<String> {
+pub(super) fn late_changes(outcome: &Outcome) -> Vec<String> {
     let late = outcome.recording.changes.iter().skip(outcome.restart);
     let late = late.filter(|change| change.by_operator && change.is_relevant);
     late.map(|change| {

@@ -20,7 +20,7 @@ pub(super) struct Outcome {
     /// Whether the failure is a panic of the workload itself.
     pub(super) has_panicked: bool,
     /// Parts that were not at rest at the end, a sentence each.
-    pub(super) unrest: Vec<String>,
+    pub(super) busy: Vec<String>,
 }
 
 impl Outcome {

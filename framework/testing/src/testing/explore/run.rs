@@ -152,18 +152,18 @@ where
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
     outcome.end = world.snapshot();
-    outcome.unrest = world.unrest().await;
+    outcome.busy = world.busy().await;
     let differs = |outcome: &Outcome| {
         let is_other = |expected: &Expectation| {
-            !expected.differences(&outcome.end).is_empty() || !expected.unrest(outcome).is_empty()
+            !expected.differences(&outcome.end).is_empty() || !expected.busy(outcome).is_empty()
         };
-        expected.map_or(!outcome.unrest.is_empty(), is_other)
+        expected.map_or(!outcome.busy.is_empty(), is_other)
     };
     if outcome.failure.is_none() && differs(&outcome) {
         world.clock().sleep(PATIENCE).await;
         outcome.failure = quiet(world).await.err();
         outcome.end = world.snapshot();
-        outcome.unrest = world.unrest().await;
+        outcome.busy = world.busy().await;
     }
     world.monitor().calm();
     outcome.restart = world.monitor().changes();

@@ -78,14 +78,14 @@ where
             .unwrap_or_else(|failure| Outcome { failure: Some(failure), ..Outcome::default() });
         report.runs += 1;
         report.longest_rest = report.longest_rest.max(outcome.rest());
-        let restless = oracle::restless(&outcome);
+        let late_changes = oracle::late_changes(&outcome);
         let (heading, details) = match &outcome.failure {
             Some(failure) => ("the run failed", vec![failure.clone()]),
-            None if restless.is_empty() => {
+            None if late_changes.is_empty() => {
                 outcomes.push(outcome);
                 continue;
             }
-            None => ("the end is not a fixpoint", restless),
+            None => ("the end is not a fixpoint", late_changes),
         };
         report.add(finding(&setting, &RunVerdict::of(heading, details), began));
         return None;

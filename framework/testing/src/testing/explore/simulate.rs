@@ -130,7 +130,7 @@ impl Simulation {
         }
         if let Some(reference) = found {
             let is_alone = replay.is_some();
-            let sweep = SimulationShared {
+            let sweep = SharedBySimulation {
                 shared: &shared,
                 reference: &reference,
                 settings,
@@ -161,7 +161,7 @@ fn seed_and_faults(text: &str) -> Option<(u64, Option<usize>)> {
 }
 
 /// State that the threads of a simulation share.
-struct SimulationShared<'a, F> {
+struct SharedBySimulation<'a, F> {
     shared: &'a SharedByRuns<'a, F>,
     reference: &'a Reference,
     settings: Simulation,
@@ -170,7 +170,7 @@ struct SimulationShared<'a, F> {
     is_alone: bool,
 }
 
-impl<F> SimulationShared<'_, F> {
+impl<F> SharedBySimulation<'_, F> {
     /// Runs the seeds on all threads.
     fn run<W>(&self, seeds: &[u64], report: &mut SimulationReport)
     where

@@ -295,8 +295,8 @@ impl World {
 
     /// Returns what is not at rest, a sentence each: caches that do not show the server's objects,
     /// and controllers with keys that fail or are queued.
-    pub(super) async fn unrest(&self) -> Vec<String> {
-        let mut unrest = Vec::new();
+    pub(super) async fn busy(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
         let mut views = Vec::new();
         for process in self.inner.processes.lock().iter() {
             let own = process.running.client();
@@ -308,14 +308,14 @@ impl World {
             let states = process.running.states().into_iter().filter(|_| self.inner.replicas == 1);
             let busy =
                 states.filter(|(_, state)| state.queued + state.working + state.backing_off > 0);
-            unrest.extend(busy.map(|(name, _)| {
+            sentences.extend(busy.map(|(name, _)| {
                 format!("controller {name:?} still has keys that fail, or wait to be reconciled")
             }));
         }
         for view in &views {
-            unrest.extend(settle::differences(&self.inner.client, view).await);
+            sentences.extend(settle::differences(&self.inner.client, view).await);
         }
-        unrest
+        sentences
     }
 
     /// Whether a process of the operator has ended by itself.

@@ -17,7 +17,7 @@ const ITEM_NAMES: [&str; 3] = ["uid", "type", "name"];
 
 /// The given objects, with their namespaces.
 #[derive(Debug)]
-pub(super) struct Answers(pub(super) Vec<(String, GivenObject)>);
+pub(super) struct GivenObjects(pub(super) Vec<(String, GivenObject)>);
 
 /// An answer: its code, its body, and whether more may follow, as of a watch.
 pub(super) struct ScriptedResponse {
@@ -26,7 +26,7 @@ pub(super) struct ScriptedResponse {
     pub(super) is_open: bool,
 }
 
-impl Answers {
+impl GivenObjects {
     /// Answers a request.
     pub(super) fn answer(&self, parts: &Parts, body: &[u8]) -> ScriptedResponse {
         let query = parts.uri.query().unwrap_or_default();

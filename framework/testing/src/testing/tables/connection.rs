@@ -23,7 +23,7 @@ use windlass_core::error::Error;
 use windlass_core::metrics::Metrics;
 use windlass_core::rng::Rng;
 
-use super::answers::{Answers, ScriptedResponse};
+use super::answers::{GivenObjects, ScriptedResponse};
 use super::given::GivenObject;
 use crate::testing::EPOCH;
 
@@ -43,12 +43,12 @@ pub(super) fn client(objects: Vec<(String, GivenObject)>) -> Result<Client, Erro
     };
     // The name is never resolved: the connector opens pipes.
     let config = ClientConfig::new("http://in-process.windlass")?.with_namespace("default");
-    let connector = Arc::new(Memory(Arc::new(Answers(objects))));
+    let connector = Arc::new(Memory(Arc::new(GivenObjects(objects))));
     Client::builder().config(config).connector(connector).environment(environment).build()
 }
 
 /// Opens connections to answers.
-struct Memory(Arc<Answers>);
+struct Memory(Arc<GivenObjects>);
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,7 +69,7 @@ impl Connect for Memory {
 
 /// Answers a request.
 async fn respond(
-    answers: Arc<Answers>,
+    answers: Arc<GivenObjects>,
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let (parts, body) = request.into_parts();

@@ -170,8 +170,9 @@ async fn a_finalizer_of_a_field_that_made_nothing_goes_once_the_next_version_nam
     world.api::<Shop>().delete("shop").await.unwrap();
 
     let manager = Manager::new(world.cluster.client());
-    let manager =
-        manager.wired(next::Tills, |builder| builder.former_finalizer(Accounts::FINALIZER));
+    let manager = manager.controller_configured(next::Tills, |builder| {
+        builder.former_finalizer(Accounts::FINALIZER)
+    });
     let running = world.cluster.spawn(manager);
     world.eventually("the shop is gone", async || world.shop().await.is_none()).await;
     running.stop().await;
@@ -182,8 +183,9 @@ async fn a_resource_holds_its_object_also_under_a_finalizer_that_is_named() {
     let (world, bank) = with_account().await;
     world.api::<Shop>().delete("shop").await.unwrap();
     let manager = Manager::new(world.cluster.client());
-    let manager =
-        manager.wired(next::Tills, |builder| builder.former_finalizer(Accounts::FINALIZER));
+    let manager = manager.controller_configured(next::Tills, |builder| {
+        builder.former_finalizer(Accounts::FINALIZER)
+    });
     let running = world.cluster.spawn(manager);
     world.told_of_account().await;
     world.keep_account().await;

@@ -10,7 +10,7 @@ fn lines(body: &[u8], cuts: &[usize]) -> Vec<String> {
     for cut in cuts.iter().copied().chain([body.len()]) {
         let cut = cut.max(from);
         decoder.push(&body[from..cut], &mut |part| {
-            let RawItem::Whole(line) = part else { panic!("nothing here is large") };
+            let StreamPiece::Whole(line) = part else { panic!("nothing here is large") };
             lines.push(String::from_utf8_lossy(line).trim().to_owned());
         });
         from = cut;
@@ -159,13 +159,13 @@ fn a13_a_frame_beyond_the_limit_is_identified_by_its_beginning() {
         let mut seen = Vec::new();
         for piece in big.as_bytes().chunks(step) {
             decoder.push(piece, &mut |part| match part {
-                RawItem::TooLarge(line) => {
+                StreamPiece::TooLarge(line) => {
                     let frame = Frame::of_beginning(line).unwrap();
                     assert_eq!(frame.event, EventType::Deleted);
                     assert!(frame.object.starts_with(br#"{"metadata":{"name":"a"}"#));
                     seen.push("large");
                 }
-                RawItem::Whole(_) => seen.push("whole"),
+                StreamPiece::Whole(_) => seen.push("whole"),
             });
         }
         assert_eq!(seen, ["large", "whole"], "in steps of {step}");
@@ -180,7 +180,7 @@ fn a_frame_of_just_the_limit_is_whole() {
             let mut decoder = FrameDecoder::with_limit(64);
             let mut told = Vec::new();
             for piece in body.as_bytes().chunks(step) {
-                decoder.push(piece, &mut |part| told.push(matches!(part, RawItem::Whole(_))));
+                decoder.push(piece, &mut |part| told.push(matches!(part, StreamPiece::Whole(_))));
             }
             assert_eq!(told, [whole], "{length} in steps of {step}");
         }

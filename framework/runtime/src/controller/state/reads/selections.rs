@@ -1,4 +1,4 @@
-//! Readers of whole namespaces and of label selectors, found by the labels of a changed object.
+//! ReadersBySelection of whole namespaces and of label selectors, found by the labels of a changed object.
 //!
 //! A selector with an equality is found by that label alone, so that a change is compared with the
 //! selectors that may match, and not with all.
@@ -30,23 +30,23 @@ impl ReadSelection {
     }
 }
 
-/// Readers of each selection.
-type Readers = BTreeMap<Arc<ReadSelection>, BTreeSet<ObjectKey>>;
+/// ReadersBySelection of each selection.
+type ReadersBySelection = BTreeMap<Arc<ReadSelection>, BTreeSet<ObjectKey>>;
 
-/// Readers of all selections of a source.
+/// ReadersBySelection of all selections of a source.
 #[derive(Default)]
 pub(super) struct Selections {
     everywhere: NamespaceReaders,
     namespaces: BTreeMap<Box<str>, NamespaceReaders>,
 }
 
-/// Readers of the selections of a namespace, or of all.
+/// ReadersBySelection of the selections of a namespace, or of all.
 #[derive(Default)]
 struct NamespaceReaders {
     /// By key and value of a label that every selected object has.
-    by_label: BTreeMap<Box<str>, BTreeMap<Box<str>, Readers>>,
+    by_label: BTreeMap<Box<str>, BTreeMap<Box<str>, ReadersBySelection>>,
     /// Selections without such a label.
-    others: Readers,
+    others: ReadersBySelection,
 }
 
 impl Selections {
@@ -126,7 +126,7 @@ impl NamespaceReaders {
         each: &mut impl FnMut(ReadTarget, &ObjectKey),
     ) {
         let [old, new] = states;
-        let mut call = |readers: &Readers| {
+        let mut call = |readers: &ReadersBySelection| {
             for (selection, readers) in readers {
                 if states.iter().flatten().any(|labels| selection.matches(labels)) {
                     let target = || ReadTarget::Selection(Arc::clone(selection));
@@ -147,7 +147,7 @@ impl NamespaceReaders {
 }
 
 /// Removes a reader of a selection, and the selection with the last reader.
-fn remove_from(all: &mut Readers, selection: &ReadSelection, reader: &ObjectKey) {
+fn remove_from(all: &mut ReadersBySelection, selection: &ReadSelection, reader: &ObjectKey) {
     if let Some(readers) = all.get_mut(selection) {
         readers.remove(reader);
         if readers.is_empty() {

@@ -96,7 +96,7 @@ fn child_writes(world: &World) -> Vec<String> {
 /// Starts the graph of an object, whose children are ready and at rest.
 async fn at_rest() -> (World, Shops, Running) {
     let (world, shops) = (World::start().await, Shops::default());
-    let handle = Parts::wire(ControllerBuilder::<Shops>::new()).build(shops.clone());
+    let handle = Parts::add_to(ControllerBuilder::<Shops>::new()).build(shops.clone());
     let running = world.run(handle).await;
     world.create("home", "a").await;
     running.settled().await;

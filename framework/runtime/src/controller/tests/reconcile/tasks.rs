@@ -183,7 +183,7 @@ async fn tasks_start_anew_when_the_controller_runs_again() {
     world.create("home", "a").await;
     let handle = ControllerBuilder::new().task_per_object().build(attending.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let over = CancellationToken::new();
     let _over = over.clone().drop_guard();
     tokio::spawn({

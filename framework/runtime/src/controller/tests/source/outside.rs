@@ -86,7 +86,7 @@ async fn a_trigger_accepts_keys_between_two_runs_and_enqueues_them_in_every_cont
     let other = world.run(other).await;
     let handle = ControllerBuilder::<Noting>::new().triggered_by(&trigger).build(one.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let stop = CancellationToken::new();
     tokio::spawn({
         let (informers, stop) = (informers.clone(), stop.clone());
@@ -329,7 +329,7 @@ async fn term(world: &World, handle: &Arc<dyn ErasedController>, caches: &Inform
 
 async fn caches(world: &World, handle: &Arc<dyn ErasedController>) -> InformerRegistry {
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let running = informers.clone();
     tokio::spawn(async move { running.run(CancellationToken::new()).await });
     informers.synced().await;
@@ -469,7 +469,7 @@ async fn l9_a_reconcile_that_the_end_of_a_term_cut_is_repeated_in_the_next_term(
     let hanging = Hanging(AtomicU32::new(0));
     let handle = ControllerBuilder::new().build(hanging);
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let stop = CancellationToken::new();
     tokio::spawn({
         let (informers, stop) = (informers.clone(), stop.clone());

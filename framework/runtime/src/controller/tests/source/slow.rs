@@ -50,7 +50,7 @@ async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
     });
     let handle = ControllerBuilder::<Noting>::new().when(comes_to_x).build(notes.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let stop = CancellationToken::new();
     let caches = tokio::spawn({
         let (informers, stop) = (informers.clone(), stop.clone());

@@ -303,7 +303,7 @@ async fn changes_are_reconciled_before_objects_found_at_the_start() {
     }
     let handle = ControllerBuilder::<Noting>::new().workers(1).build(notes.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let stop = CancellationToken::new();
     let caches = tokio::spawn({
         let (informers, stop) = (informers.clone(), stop.clone());

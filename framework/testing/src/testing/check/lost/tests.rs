@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::try_check;
-use super::{FieldObservations, MovedValue, moved, shown};
+use super::{FieldObservations, RenameEvidence, moved, shown};
 
 macro_rules! kind {
     ($kind:ident, $plural:literal, $spec:ident) => {
@@ -286,8 +286,8 @@ fn named_fields_are_followed_and_keys_of_maps_items_of_sets_and_nulls_are_not() 
 fn a_value_under_another_name_is_not_lost() {
     let stored = json!({ "of": 1, "kept": 2 });
     let moved = |value, written| moved(&value, &stored, &written);
-    assert_eq!(moved(json!(1), json!({ "other": [1], "kept": 2 })), MovedValue::Away);
-    assert_eq!(moved(json!(1), json!({ "other": 5, "kept": 2 })), MovedValue::Perhaps);
-    assert_eq!(moved(json!(0), json!({ "other": 0, "kept": 2 })), MovedValue::Perhaps);
-    assert_eq!(moved(json!("a"), json!({ "other": 1, "kept": "a" })), MovedValue::No);
+    assert_eq!(moved(json!(1), json!({ "other": [1], "kept": 2 })), RenameEvidence::Away);
+    assert_eq!(moved(json!(1), json!({ "other": 5, "kept": 2 })), RenameEvidence::Perhaps);
+    assert_eq!(moved(json!(0), json!({ "other": 0, "kept": 2 })), RenameEvidence::Perhaps);
+    assert_eq!(moved(json!("a"), json!({ "other": 1, "kept": "a" })), RenameEvidence::No);
 }

@@ -122,7 +122,7 @@ fn a_cache_that_does_not_show_the_end_is_not_at_rest() {
     let shared = SharedByRuns { workload: &workload, prepared: None };
     let outcome = run::run(&shared, &Setting::default(), None);
     assert_eq!(outcome.failure, None);
-    let [text] = outcome.unrest.as_slice() else { panic!("{:?}", outcome.unrest) };
+    let [text] = outcome.busy.as_slice() else { panic!("{:?}", outcome.busy) };
     assert_eq!(text, "cache configmaps: default/unseen has not arrived");
 }
 

@@ -52,7 +52,7 @@ async fn reads_end_with_a_term_and_the_next_one_registers_them_again() {
     let (world, reader) = (World::start().await, Reader::default());
     let (handle, all) = (reader.controller(), CancellationToken::new());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
-    handle.attach(&informers).expect("it can be wired so");
+    handle.attach(&informers).expect("the sources can be attached");
     let caches = tokio::spawn({
         let (informers, all) = (informers.clone(), all.clone());
         async move { informers.run(all).await }

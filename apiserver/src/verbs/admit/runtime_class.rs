@@ -19,8 +19,9 @@ pub(crate) fn apply(
     if !call.kind.is("", "pods") {
         return Ok(());
     }
-    completed(core, &call.kind, &mut object["spec"]).map_err(|why| {
+    complete(core, &call.kind, &mut object["spec"]).map_err(|why| {
         let pod = meta::text(object, "name");
+        // Upstream adds the prefix to errors of the class only, not to those of its scheduling.
         let prefix = if why.starts_with("conflict:") { "" } else { "pod rejected: " };
         let why = format!("{prefix}{why}");
         ApiError::forbidden(FailureSubject::resource(&call.kind.served, pod), &why)
@@ -28,7 +29,7 @@ pub(crate) fn apply(
 }
 
 /// Completes the spec of a Pod; the error is the reason of a refusal.
-fn completed(core: &ServerCore, kind: &Kind, spec: &mut Value) -> Result<(), String> {
+fn complete(core: &ServerCore, kind: &Kind, spec: &mut Value) -> Result<(), String> {
     let name = spec["runtimeClassName"].as_str().map(str::to_owned);
     let class = match &name {
         None => Value::Null,
@@ -39,13 +40,13 @@ fn completed(core: &ServerCore, kind: &Kind, spec: &mut Value) -> Result<(), Str
     };
     let fixed = &class["overhead"]["podFixed"];
     match (spec["overhead"].as_object(), fixed.is_object()) {
-        // An empty one, too.
+        // Upstream refuses an empty overhead, too.
         (Some(_), false) => {
             return Err(
                 "Pod Overhead set without corresponding RuntimeClass defined Overhead".into()
             );
         }
-        (Some(held), true) if !held.is_empty() => {
+        (Some(current), true) if !current.is_empty() => {
             if !kind.types.same("spec.overhead", &spec["overhead"], fixed) {
                 return Err("Pod's Overhead doesn't match RuntimeClass's defined Overhead".into());
             }
@@ -59,12 +60,12 @@ fn completed(core: &ServerCore, kind: &Kind, spec: &mut Value) -> Result<(), Str
 /// Adds the place of a class: labels of nodes, and tolerations.
 fn place(spec: &mut Value, scheduling: &Value) -> Result<(), String> {
     for (key, value) in scheduling["nodeSelector"].as_object().into_iter().flatten() {
-        let held = &spec["nodeSelector"][key];
-        if held.is_string() && held != value {
+        let current = &spec["nodeSelector"][key];
+        if current.is_string() && current != value {
             return Err(format!(
                 "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
                 value.as_str().unwrap_or_default(),
-                held.as_str().unwrap_or_default(),
+                current.as_str().unwrap_or_default(),
             ));
         }
         spec["nodeSelector"][key] = value.clone();

@@ -1,4 +1,4 @@
-//! Graphs whose kinds cannot be wired.
+//! Graphs whose kinds a controller refuses.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use windlass::controller::ControllerBuilder;
@@ -6,8 +6,8 @@ use windlass::controller::ControllerBuilder;
 use super::*;
 
 /// Wires a graph to a controller that is written by hand.
-pub(super) fn wire<G: Dependents>(_: G::Controller) {
-    let _ = G::wire(ControllerBuilder::new());
+pub(super) fn add<G: Dependents>(_: G::Controller) {
+    let _ = G::add_to(ControllerBuilder::new());
 }
 
 /// A graph that retires the kind of its field, under another name.
@@ -42,7 +42,7 @@ mod renamed {
 #[test]
 #[should_panic(expected = "`retired` names configmaps, which is the kind of its field `config`")]
 fn a_retired_kind_that_a_field_has_is_refused_under_any_name() {
-    wire::<renamed::Parts>(renamed::Shops);
+    add::<renamed::Parts>(renamed::Shops);
 }
 
 /// A graph with a child of the reconciled kind.
@@ -75,7 +75,7 @@ mod own {
 #[test]
 #[should_panic(expected = "its field `branch` is of the reconciled kind shops.graph.example.dev")]
 fn a_child_of_the_reconciled_kind_is_refused() {
-    wire::<own::Parts>(own::Shops);
+    add::<own::Parts>(own::Shops);
 }
 
 /// A controller that is written by hand, with a graph and a call beside it.
@@ -96,8 +96,8 @@ mod by_hand {
     pub(super) struct Shops;
 
     impl Controller for Shops {
-        fn wiring() -> ControllerBuilder<Self> {
-            HandParts::wire(ControllerBuilder::new().name("by-hand").owns::<Route>())
+        fn builder() -> ControllerBuilder<Self> {
+            HandParts::add_to(ControllerBuilder::new().name("by-hand").owns::<Route>())
         }
     }
 

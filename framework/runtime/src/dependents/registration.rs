@@ -11,13 +11,13 @@ use windlass_core::resource::{Resource, ResourceInfo, Scope};
 /// # Panics
 /// When a child is of the reconciled kind, when its scope needs another key, and when a kind is
 /// retired that a field has.
-pub(super) fn wire<G: Dependents>(
+pub(super) fn add_to<G: Dependents>(
     mut builder: ControllerBuilder<G::Controller>,
 ) -> ControllerBuilder<G::Controller> {
     let (nodes, retired) = (G::nodes(), G::retired());
     let own = <Object<G> as Resource>::static_info();
     if let Some(text) = fault(own.as_ref(), &nodes, &retired) {
-        panic!("the graph `{}` cannot be wired: {text}", G::NAME);
+        panic!("the graph `{}` cannot be added to the controller: {text}", G::NAME);
     }
     // By version too: each version of a kind that a field names has a cache of its own.
     let mut seen: Vec<Option<ResourceInfo>> = Vec::new();
