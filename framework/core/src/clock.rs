@@ -161,7 +161,8 @@ impl Clock {
     /// Returns the current wall-clock time, for time stamps in objects; never for measuring
     /// durations.
     ///
-    /// The system's wall clock may jump in both directions; [`reading`](Self::reading) is for durations.
+    /// The system's wall clock may jump in both directions; [`reading`](Self::reading) is for
+    /// durations.
     /// A simulated time beyond the range of [`Timestamp`] counts as the epoch.
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {

@@ -12,7 +12,8 @@ use crate::keys::WithSpan;
 use crate::names;
 use crate::path::plain;
 
-/// Longest name of a kind: `List` is added to the name, and the API server accepts at most 63 characters.
+/// Longest name of a kind: `List` is added to the name, and the API server accepts at most 63
+/// characters.
 const MOST_LETTERS: usize = 59;
 /// Annotation with which API servers accept a definition in a group of the Kubernetes project.
 const APPROVED: &str = "api-approved.kubernetes.io";

@@ -230,8 +230,8 @@ pub trait Dependents: Sized + Send + Sync + 'static {
 /// A hand-written [`Controller`](crate::controller::Controller) implements it, and calls
 /// [`Dependents::add_to`] in its `builder`: that adds watches and permissions, clean-ups and the
 /// finalizer. Without `add_to` children are neither watched nor permitted. The children of the
-/// graph need no grant; calls beside it have those that the controller implements, of kinds that the
-/// graph does not have. Calls beside the graph for one of its kinds, and fields that are a
+/// graph need no grant; calls beside it have those that the controller implements, of kinds that
+/// the graph does not have. Calls beside the graph for one of its kinds, and fields that are a
 /// [rollout](crate::rollout), need `#[derive(Controller)]`, whose `with = fn` reaches the whole
 /// builder: a hand-written [`Owns`](windlass_core::rbac::Owns) of a kind of the graph is the error
 /// E0283.

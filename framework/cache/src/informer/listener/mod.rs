@@ -106,7 +106,7 @@ pub(in crate::informer) struct Listener {
     info: ResourceInfo,
     /// Receiver of the listener's figures.
     metrics: Metrics,
-    /// InlineFn, or by a mailbox and a task.
+    /// Inline, or by a mailbox and a task.
     delivery: Delivery,
     /// Timer of the listener's resyncs; `None` for none.
     resync: Option<Mutex<Resync>>,

@@ -282,8 +282,8 @@ impl<K: Resource> Store<K> {
 
     /// Returns the objects that are known not to decode into their type, in key order, each with
     /// the error. An object that was never read is not known to be invalid, unless the kind's cache
-    /// validates eagerly ([`DecodeCheckTime::Eager`](crate::informer::DecodeCheckTime::Eager)) or keeps
-    /// decoded values.
+    /// validates eagerly ([`DecodeCheckTime::Eager`](crate::informer::DecodeCheckTime::Eager)) or
+    /// keeps decoded values.
     pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
         let found = self.core.invalid_list().into_iter();
         found.map(|(object, message)| (Cached::new(object), Invalid { message })).collect()

@@ -1,4 +1,4 @@
-//! ReadersBySelection of whole namespaces and of label selectors, found by the labels of a changed object.
+//! Readers of whole namespaces and of label selectors, found by the labels of a changed object.
 //!
 //! A selector with an equality is found by that label alone, so that a change is compared with the
 //! selectors that may match, and not with all.
@@ -30,17 +30,17 @@ impl ReadSelection {
     }
 }
 
-/// ReadersBySelection of each selection.
+/// Readers of each selection.
 type ReadersBySelection = BTreeMap<Arc<ReadSelection>, BTreeSet<ObjectKey>>;
 
-/// ReadersBySelection of all selections of a source.
+/// Readers of all selections of a source.
 #[derive(Default)]
 pub(super) struct Selections {
     everywhere: NamespaceReaders,
     namespaces: BTreeMap<Box<str>, NamespaceReaders>,
 }
 
-/// ReadersBySelection of the selections of a namespace, or of all.
+/// Readers of the selections of a namespace, or of all.
 #[derive(Default)]
 struct NamespaceReaders {
     /// By key and value of a label that every selected object has.
