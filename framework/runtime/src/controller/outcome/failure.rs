@@ -67,8 +67,8 @@ pub struct Failure {
     pub(crate) retry: Retry,
     /// Attempted operations, innermost first.
     tried: Vec<Cow<'static, str>>,
-    /// The other failures of a group of steps that ran at the same time: this failure represents the
-    /// group, and the text names all.
+    /// The other failures of a group of steps that ran at the same time: this failure represents
+    /// the group, and the text names all.
     beside: Vec<Self>,
     /// Whether the retries are used up. Set by the worker, which counts them.
     pub(in crate::controller) gave_up: bool,

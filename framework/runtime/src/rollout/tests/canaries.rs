@@ -169,8 +169,7 @@ async fn a_return_to_the_revision_before_is_not_late_because_its_children_are_ol
 
 /// Starts a fleet of two whose second image has been complete for an hour.
 async fn complete_at_image_2() -> World {
-    let mut world =
-        World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
+    let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
     world.make_all_ready().await;
     world.set_image("2").await;
     world.roll_out().await;
