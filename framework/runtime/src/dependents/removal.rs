@@ -28,6 +28,8 @@ pub(super) struct Removals {
 pub(super) struct RemainingChildren {
     pub(super) count: usize,
     named: Vec<String>,
+    /// The text of an external resource whose deletion is waited for.
+    wait: Option<String>,
 }
 
 /// Number of children that a text names, so that an event stays within its 1,024 bytes.
@@ -37,12 +39,12 @@ impl RemainingChildren {
     fn of(info: Option<ResourceInfo>, children: &[Marked]) -> Self {
         let kind = info.map_or_else(|| "child".into(), |info| info.kind);
         let named = children.iter().take(NAMED).map(|child| format!("{kind} \"{}\"", child.key));
-        Self { count: children.len(), named: named.collect() }
+        Self { count: children.len(), named: named.collect(), wait: None }
     }
 
-    /// The number of an external resource, which the field itself names.
-    fn external(is_left: bool) -> Self {
-        Self { count: usize::from(is_left), named: Vec::new() }
+    /// One external resource, or none. Its deletion is described by `wait`, once it has begun.
+    fn external(is_left: bool, wait: Option<String>) -> Self {
+        Self { count: usize::from(is_left), named: Vec::new(), wait }
     }
 
     fn add(&mut self, other: Self) {
@@ -53,6 +55,9 @@ impl RemainingChildren {
 
     /// The text for a person; `None` if nothing is left.
     fn text(&self) -> Option<String> {
+        if let Some(wait) = &self.wait {
+            return Some(wait.clone());
+        }
         let more = self.count - self.named.len();
         match (self.named.join(", "), more) {
             (_, _) if self.count == 0 => None,
@@ -117,8 +122,9 @@ pub(super) async fn remove<G: Dependents>(
             .any(|(later, left)| left.count > 0 && later.after().contains(&at));
         let Some(kind) = nodes[at].kind() else {
             let is_unwanted = kept[at].is_some();
-            let is_left = is_unwanted && end(&*nodes[at], run, is_held, &mut failures).await;
-            removals.left[at] = RemainingChildren::external(is_left);
+            if is_unwanted {
+                removals.left[at] = end(&*nodes[at], run, is_held, &mut failures).await;
+            }
             continue;
         };
         let has_marks = places.have_marks[at];
@@ -134,24 +140,25 @@ pub(super) async fn remove<G: Dependents>(
     (removals, failures)
 }
 
-/// Deletes an external resource that is not wanted, unless others hold it; returns whether it is
-/// left.
+/// Deletes an external resource that is not wanted, unless others hold it; returns what is left.
 async fn end<C: Reconciler>(
     node: &dyn AnyNode<C>,
     run: GraphRun<'_, C>,
     is_held: bool,
     failures: &mut Vec<Failure>,
-) -> bool {
+) -> RemainingChildren {
     if is_held {
-        return node.is_recorded(run);
+        return RemainingChildren::external(node.is_recorded(run), None);
     }
     let ended = caught(node.end(run)).await;
     match ended.unwrap_or_else(|panic| Err(panicked(run.cx, &*panic))) {
-        Ok(()) => false,
-        Err(failure) if failure.is_wait() => true,
+        Ok(()) => RemainingChildren::default(),
+        Err(failure) if failure.is_wait() => {
+            RemainingChildren::external(true, Some(failure.source.to_string()))
+        }
         Err(failure) => {
             failures.push(failure.tried(format!("deleting {}", node.name())));
-            true
+            RemainingChildren::external(true, None)
         }
     }
 }

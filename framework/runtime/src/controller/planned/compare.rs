@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use super::record::RecordEntries;
 use super::{PlannedAction, PlannedChange, PlannedField};
-use crate::controller::state::{FieldChange, MANY_PATHS, every_difference, is_confidential};
+use crate::controller::state::{
+    FieldChange, MANY_PATHS, every_difference, is_confidential, without_fights,
+};
 use windlass_client::client::{Client, DryRunResponse, Prepared};
 use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Verb};
@@ -132,6 +134,7 @@ impl DryRunComparison<'_> {
                 return self.merge(change);
             }
         };
+        let after = with_equal_remarks(&before, after);
         change.set_fields(every_difference(is_masked(write), Some(&before), &after));
         self.take_back(write, &change);
         if !change.fields.is_empty() {
@@ -385,6 +388,25 @@ fn with_equal_parts(write: &DryRunResponse, mut before: Value, mut after: Value)
     (before, after)
 }
 
+/// Keeps messages of conditions that differ by remarks alone: the operator that runs remembers with
+/// whom it fights for fields, and the copy that plans does not.
+fn with_equal_remarks(before: &Value, mut after: Value) -> Value {
+    let Some(conditions) = after["status"]["conditions"].as_array_mut() else { return after };
+    let stored = before["status"]["conditions"].as_array().into_iter().flatten();
+    let stored: BTreeMap<&str, &str> = stored
+        .filter_map(|one| Some((one["type"].as_str()?, one["message"].as_str()?)))
+        .collect();
+    for condition in conditions {
+        let held = condition["type"].as_str().and_then(|type_| stored.get(type_));
+        if let (Some(held), Some(planned)) = (held, condition["message"].as_str())
+            && without_fights(held) == without_fights(planned)
+        {
+            condition["message"] = Value::from(*held);
+        }
+    }
+    after
+}
+
 /// Whether an object is marked for deletion.
 fn is_terminating(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
@@ -401,4 +423,30 @@ fn is_masked(write: &DryRunResponse) -> bool {
 /// Returns JSON; an empty object for anything else.
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| Value::Object(Map::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_differs_by_a_fight_is_no_change_and_other_messages_are() {
+        let status = |message: &str| {
+            let ready = json!({"type": "Ready", "status": "True", "message": message});
+            json!({"status": {"conditions": [ready]}})
+        };
+        let fight = "others change map again and again: .b";
+        for (stored, planned, expected) in [
+            (fight, "", fight),
+            ("two of three; others change map again and again: .b", "two of three", fight),
+            (fight, "waits", "waits"),
+        ] {
+            let after = with_equal_remarks(&status(stored), status(planned));
+            let message = after["status"]["conditions"][0]["message"].as_str().unwrap();
+            assert!(message.ends_with(expected), "{stored:?}, {planned:?}: {message:?}");
+        }
+        assert_eq!(with_equal_remarks(&json!({}), status("new")), status("new"));
+    }
 }

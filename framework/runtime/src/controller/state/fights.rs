@@ -58,6 +58,18 @@ pub(crate) struct Fights {
     count: AtomicUsize,
 }
 
+/// Beginning of the text of a fight, before the child.
+const BEGIN: &str = "others change ";
+/// Words between the child and the fields.
+const REPEATEDLY: &str = " again and again: ";
+
+/// Returns the message of a condition without the texts of fights, which only the process that
+/// takes part in them remembers.
+pub(in crate::controller) fn without_fights(message: &str) -> String {
+    let is_fight = |part: &&str| part.starts_with(BEGIN) && part.contains(REPEATEDLY);
+    message.split("; ").filter(|part| !is_fight(part)).collect::<Vec<_>>().join("; ")
+}
+
 impl Fights {
     /// Notes that fields of a child were set back.
     pub(crate) fn corrected(&self, owner: &ObjectKey, child: &str, fields: &str, now: Instant) {
@@ -91,7 +103,7 @@ impl Fights {
         let fights = own.filter(|(_, corrections)| corrections.count >= FIGHT);
         let fights = fights.filter_map(|((_, child), corrections)| {
             let fields = &corrections.fields;
-            let text = format!("others change {child} again and again: {fields}");
+            let text = format!("{BEGIN}{child}{REPEATEDLY}{fields}");
             Some(Fight { text, rest: corrections.rest(now)? })
         });
         fights.collect()
@@ -122,6 +134,14 @@ mod tests {
 
     fn texts(fights: &Fights, owner: &ObjectKey, now: Instant) -> Vec<String> {
         fights.of(owner, now).into_iter().map(|fight| fight.text).collect()
+    }
+
+    #[test]
+    fn a_message_without_its_fights_has_the_other_parts() {
+        let fight = "others change ConfigMap \"a\" again and again: .data.mode";
+        assert_eq!(without_fights(fight), "");
+        assert_eq!(without_fights(&format!("two of three; {fight}; wait")), "two of three; wait");
+        assert_eq!(without_fights("others change their mind"), "others change their mind");
     }
 
     #[tokio::test(start_paused = true)]

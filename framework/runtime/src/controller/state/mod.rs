@@ -17,6 +17,7 @@ mod spec_version;
 mod superseded;
 mod waits;
 
+pub(in crate::controller) use fights::without_fights;
 pub(super) use self::apply_cache::{
     ApplyCache, ChildHashes, ChildVersion, IntentHashes, RecalledApply, comparable, fingerprint,
 };
