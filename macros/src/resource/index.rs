@@ -72,7 +72,7 @@ impl IndexAttr {
     }
 }
 
-/// Returns a name in snake_case: `ByHost`, `byHost` and `BY_HOST` are `by_host`.
+/// Returns a name in `snake_case`: `ByHost`, `byHost` and `BY_HOST` are `by_host`.
 fn snake(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut snake = String::new();

@@ -167,7 +167,7 @@ fn run_due(
 /// Returns the last time of a schedule in `(from, now]`.
 ///
 /// The search halves the interval: a time follows the middle or none does. After a year without the
-/// server a CronJob of each minute takes 25 steps, not 500 000.
+/// server a `CronJob` of each minute takes 25 steps, not 500 000.
 fn most_recent(schedule: &Schedule, from: i64, now: i64) -> Option<i64> {
     let due_after = |at: i64| schedule.next(at).filter(|next| *next <= now);
     let mut due = due_after(from)?;
