@@ -472,6 +472,11 @@ impl Status {
         self.faults.lock().insert(key, check);
     }
 
+    /// Whether a fault is shown.
+    fn shows(&self, key: &str) -> bool {
+        self.faults.lock().contains_key(key)
+    }
+
     /// Shows a fault no more.
     fn hide(&self, key: &str) {
         self.faults.lock().remove(key);
