@@ -1,8 +1,8 @@
 //! A Service without Pods and kube-proxy: of the type `ExternalName`, by whose name kube-apiserver
 //! dials a loopback address of this test, where connections are spread over the replicas.
 //!
-//! The name of the certificate is that of the Service, as in a cluster. Endpoints on loopback, which
-//! `--enable-aggregator-routing` would use, are invalid. The delay with which kube-proxy follows
+//! The name in the certificate is that of the Service, as in a cluster. Endpoints on loopback are
+//! invalid, so `--enable-aggregator-routing` is no way. The delay with which kube-proxy follows
 //! endpoints is not a part of these tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
