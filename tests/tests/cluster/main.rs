@@ -16,6 +16,7 @@ mod deletion;
 mod dependents;
 mod derived_controllers;
 mod derived_kinds;
+mod directions;
 mod discovery;
 mod drift;
 mod fields;

@@ -15,4 +15,5 @@ mod proxy;
 mod restart;
 mod servers;
 mod set_back;
+mod webhooks;
 mod writes;

@@ -69,6 +69,8 @@ metrics! {
         "Connections that the webhook server closed early, by cause";
     CERTIFICATE_EXPIRES: Gauge "windlass_webhook_certificate_not_after_seconds" []
         "Expiry of the served certificate, in seconds since the epoch";
+    WEBHOOK_CONFIGURATION_FAULTY: Gauge "windlass_webhook_configuration_faulty" [kind, name]
+        "1 while a configuration or conversion of the webhooks is absent, contested or not repaired";
     QUEUE_DEPTH: Gauge "workqueue_depth" [name, controller, priority]
         "Current depth of the work queue";
     QUEUE_ADDS: Counter "workqueue_adds" [name, controller]

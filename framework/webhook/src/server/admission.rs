@@ -7,6 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_client::client::Client;
+use windlass_core::metrics::names;
 use windlass_core::resource::FullObject;
 use windlass_core::{Error, ErrorKind};
 
@@ -111,9 +112,18 @@ async fn look<K: Admitting>(
         // Another replica wrote it: the next look sees the result.
         Err(error) if error.is_conflict() => {}
         // Other webhooks and the controllers work: the Pod stays ready.
-        Err(error) => status.show(key, CHECK, true, error.to_string()),
+        Err(error) => status.show(key.clone(), CHECK, true, error.to_string()),
     }
+    let keys = [key, format!("contested {} {name}", K::NAME)];
+    measure(place.0, (K::NAME, name), keys.iter().any(|key| status.shows(key)));
     done
+}
+
+/// Sets the metric of a configuration, or of the conversion in a definition.
+pub(super) fn measure(client: &Client, (kind, name): (&str, &str), is_faulty: bool) {
+    let metrics = &client.environment().metrics;
+    let level = if is_faulty { 1.0 } else { 0.0 };
+    metrics.set(&names::WEBHOOK_CONFIGURATION_FAULTY, &[kind, name], level);
 }
 
 async fn try_look<K: Admitting>(

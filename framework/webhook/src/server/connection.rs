@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -44,7 +45,12 @@ pub(super) struct ConnectionShared {
     pub(super) bodies: BodyMemory,
     pub(super) clock: Clock,
     pub(super) metrics: Metrics,
+    /// The server is about to stop: each further answer ends its connection.
     pub(super) stop: CancellationToken,
+    /// Connections that are still open end after the answer that is being made, if one is.
+    pub(super) closing: CancellationToken,
+    /// Longest time between the two.
+    pub(super) last_requests: Duration,
 }
 
 impl ConnectionShared {
@@ -110,7 +116,9 @@ async fn over_http1(
         .max_headers(64)
         .max_buf_size(MAX_HEADERS)
         .serve_connection(io, service);
-    drive(connection, |connection| connection.graceful_shutdown(), shared, progress).await
+    // A client that sends a request while its connection is closed loses it.
+    let end = &shared.closing;
+    drive(connection, (end, |connection| connection.graceful_shutdown()), progress).await
 }
 
 async fn over_http2(
@@ -133,14 +141,15 @@ async fn over_http2(
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(10))
         .serve_connection(io, service);
-    drive(connection, |connection| connection.graceful_shutdown(), shared, progress).await
+    // Clients are told which requests were not read.
+    let end = &shared.stop;
+    drive(connection, (end, |connection| connection.graceful_shutdown()), progress).await
 }
 
 /// Runs a connection to its end, and returns the phase that took too long, if one did.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     connection: C,
-    shut_down: impl Fn(Pin<&mut C>),
-    shared: &ConnectionShared,
+    (end, shut_down): (&CancellationToken, impl Fn(Pin<&mut C>)),
     progress: &ConnectionProgress,
 ) -> Option<ConnectionPhase> {
     let mut connection = pin!(connection);
@@ -155,7 +164,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
                 return None;
             }
             phase = progress.expired() => return Some(phase),
-            () = shared.stop.cancelled(), if !is_stopping => {
+            () = end.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 shut_down(connection.as_mut());
             }
@@ -184,5 +193,9 @@ async fn answer(
     if !is_broken.load(Ordering::Relaxed) {
         asked.answered();
     }
-    Ok(answer.map(Full::new))
+    let mut answer = answer.map(Full::new);
+    if shared.stop.is_cancelled() && parts.version < Version::HTTP_2 {
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(answer)
 }

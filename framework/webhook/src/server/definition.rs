@@ -19,13 +19,15 @@ use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 
 use super::ServerStatus;
-use super::admission::deployed;
+use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
 
 /// Annotation of a definition with the conversion that a process at a URL replaced.
 pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
 /// Name of the check of readiness.
 const CHECK: &str = "webhook conversion";
+/// Kind in the metric.
+const KIND: &str = "customresourcedefinition";
 /// The contents of the annotation [`REPLACED`].
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,6 +73,17 @@ impl<'a> Conversions<'a> {
 
     /// Writes the right conversion of a definition if it has another one.
     pub(super) async fn look(
+        &mut self,
+        name: &str,
+        right: &CustomResourceConversion,
+    ) -> Result<(), Error> {
+        let done = self.try_look(name, right).await;
+        let is_failed = done.as_ref().is_err_and(|error| !error.is_conflict());
+        measure(&self.client, (KIND, name), is_failed || self.status.shows(name));
+        done
+    }
+
+    async fn try_look(
         &mut self,
         name: &str,
         right: &CustomResourceConversion,

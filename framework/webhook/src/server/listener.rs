@@ -1,8 +1,10 @@
 //! The open connections: accepted up to a number, displaced when more come, ended at the stop.
 
 // DESIGN.md, 290: A client that is slow loses its place before one that is used
+// DESIGN.md, 298: A webhook server that stops answers once more on each connection
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,25 +21,35 @@ const BACKOFF: Duration = Duration::from_millis(100);
 /// Time between two looks for a connection that became slow.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Serves connections until the stop, and those that are open to their end.
+/// Serves connections until the stop, and those that are open to their end. After the stop each
+/// connection is used once more, for some time at most, and new ones are accepted meanwhile: an API
+/// server learns that a connection is closed only after it may have sent the next request.
 pub(super) async fn run(
     listener: Arc<dyn WebhookListener>,
     most: usize,
     shared: Arc<ConnectionShared>,
 ) {
     let mut connections = OpenConnections::new(most, &shared);
-    let stop = shared.stop.clone();
+    let mut last = pin!(last_requests(&shared));
+    let mut is_stopping = false;
     loop {
         let accepted = tokio::select! {
             biased;
-            () = stop.cancelled() => break,
+            () = &mut last => break,
+            () = shared.stop.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                match connections.are_none() {
+                    true => break,
+                    false => continue,
+                }
+            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
             Ok(io) => {
                 tokio::select! {
                     biased;
-                    () = stop.cancelled() => break,
+                    () = &mut last => break,
                     () = connections.make_room(&shared) => connections.add(io, &shared),
                 }
                 // Lets the connection read its request before a further one could displace it.
@@ -54,8 +66,15 @@ pub(super) async fn run(
             }
         }
     }
+    shared.closing.cancel();
     drop(listener);
     while connections.tasks.join_next().await.is_some() {}
+}
+
+/// Waits for the end of the time in which connections are used once more.
+async fn last_requests(shared: &ConnectionShared) {
+    shared.stop.cancelled().await;
+    shared.clock.sleep(shared.last_requests).await;
 }
 
 fn is_of_the_client(error: &io::Error) -> bool {
@@ -113,6 +132,12 @@ impl OpenConnections {
             EvictionOrder::Sending | EvictionOrder::Handling => false,
         };
         goes.then_some(at)
+    }
+
+    /// Whether none is open.
+    fn are_none(&mut self) -> bool {
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.is_empty()
     }
 
     fn add(&mut self, io: BoxIo, shared: &Arc<ConnectionShared>) {

@@ -58,13 +58,17 @@ const PORT_NAME: &str = "webhooks";
 const PORT: u16 = 9443;
 /// Most open connections.
 const CONNECTIONS: usize = 256;
+/// Longest time after the stop in which connections are used once more, in a cluster. Half of the
+/// time that a manager has after it lost its lease.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
 /// Pause after a source of certificates that failed.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// A server for the webhooks of an operator: HTTPS, as a runnable of its manager.
 ///
 /// Listens before the caches fill and until they have stopped, on every replica. The operator ends
-/// with [`ErrorKind::Config`] when the address is in use.
+/// with [`ErrorKind::Config`] when the address is in use. After the stop, each connection is
+/// answered once more within a second and told to close, so that no request meets a closed one.
 ///
 /// ```no_run
 /// # extern crate windlass_webhook as windlass;
@@ -294,16 +298,18 @@ impl WebhookServer {
             self.open((&cx, names), status).await?;
         let certificate = certificate.as_deref();
         // Ends after the configurations by URL: while they are there, requests wait for answers.
-        let closing = CancellationToken::new();
-        let shared = ConnectionShared {
+        let stopping = CancellationToken::new();
+        let shared = Arc::new(ConnectionShared {
             handler,
             tls,
             bodies: BodyMemory::new(),
             clock,
             metrics,
-            stop: closing,
-        };
-        let shared = Arc::new(shared);
+            stop: stopping,
+            closing: CancellationToken::new(),
+            // At a URL nobody asks once the configurations are deleted.
+            last_requests: if outside.is_some() { Duration::ZERO } else { LAST_REQUESTS },
+        });
         let starting = async {
             if let Some(certificate) = certificate {
                 certificate.shown().await;
@@ -476,6 +482,11 @@ impl ServerStatus {
     fn show(&self, key: String, name: &str, ok: bool, detail: String) {
         let check = Check { name: name.to_owned(), ok, detail };
         self.faults.lock().insert(key, check);
+    }
+
+    /// Whether a fault is shown.
+    fn shows(&self, key: &str) -> bool {
+        self.faults.lock().contains_key(key)
     }
 
     /// Shows a fault no more.

@@ -1,5 +1,7 @@
 //! The webhook server, called by an API server over TLS: the embedded server, or a real server.
 
+mod ignored;
+mod mounted;
 mod policies;
 mod repeats;
 mod spawned;

@@ -393,9 +393,8 @@ fn with_equal_parts(write: &DryRunResponse, mut before: Value, mut after: Value)
 fn with_equal_remarks(before: &Value, mut after: Value) -> Value {
     let Some(conditions) = after["status"]["conditions"].as_array_mut() else { return after };
     let stored = before["status"]["conditions"].as_array().into_iter().flatten();
-    let stored: BTreeMap<&str, &str> = stored
-        .filter_map(|one| Some((one["type"].as_str()?, one["message"].as_str()?)))
-        .collect();
+    let stored: BTreeMap<&str, &str> =
+        stored.filter_map(|one| Some((one["type"].as_str()?, one["message"].as_str()?))).collect();
     for condition in conditions {
         let held = condition["type"].as_str().and_then(|type_| stored.get(type_));
         if let (Some(held), Some(planned)) = (held, condition["message"].as_str())

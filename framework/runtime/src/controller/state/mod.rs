@@ -17,7 +17,6 @@ mod spec_version;
 mod superseded;
 mod waits;
 
-pub(in crate::controller) use fights::without_fights;
 pub(super) use self::apply_cache::{
     ApplyCache, ChildHashes, ChildVersion, IntentHashes, RecalledApply, comparable, fingerprint,
 };
@@ -47,3 +46,4 @@ pub(super) use self::spec_version::SpecVersion;
 pub(super) use self::superseded::Watch;
 pub(super) use self::waits::Waiting;
 pub(super) use self::waits::Waits;
+pub(in crate::controller) use fights::without_fights;

@@ -26,6 +26,12 @@ fn shown(replica: &Replica) -> Vec<String> {
         .collect()
 }
 
+/// Returns the metric of a configuration, `None` before the first look.
+fn faulty(world: &World, kind: &str, name: &str) -> Option<f64> {
+    let metrics = &world.client.environment().metrics;
+    metrics.level(&names::WEBHOOK_CONFIGURATION_FAULTY, &[kind, name])
+}
+
 async fn validating(world: &World, name: &str) -> Option<ValidatingWebhookConfiguration> {
     world.client.all().get_opt(name).await.unwrap()
 }
@@ -60,6 +66,43 @@ async fn readiness_shows_a_configuration_that_was_deleted_until_it_is_applied_ag
     pass(16).await;
     let texts = shown(&replica);
     assert!(texts.len() == 1 && texts[0].contains("mutatingwebhook"), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_metric_is_one_while_a_configuration_is_absent_or_contested_and_zero_otherwise() {
+    let world = World::start().await;
+    let replica = world.replica();
+    pass(2).await;
+    let of = |kind: &str| faulty(&world, kind, CONFIGURATION);
+    let (rules, defaults) = ("validatingwebhookconfiguration", "mutatingwebhookconfiguration");
+    assert_eq!((of(rules), of(defaults)), (Some(0.0), Some(0.0)));
+    let conversion = || faulty(&world, "customresourcedefinition", "parcels.example.dev");
+    assert_eq!(conversion(), Some(0.0));
+
+    let mut deleted = validating(&world, CONFIGURATION).await.unwrap();
+    world.client.all::<ValidatingWebhookConfiguration>().delete(CONFIGURATION).await.unwrap();
+    let definitions = world.client.all::<CustomResourceDefinition>();
+    let mut uninstalled = definitions.get("parcels.example.dev").await.unwrap();
+    definitions.delete("parcels.example.dev").await.unwrap();
+    pass(16).await;
+    assert_eq!((of(rules), of(defaults), conversion()), (Some(1.0), Some(0.0), Some(1.0)));
+    deleted.metadata.resource_version = None;
+    world.client.all().create(&deleted).await.unwrap();
+    uninstalled.metadata.resource_version = None;
+    definitions.create(&uninstalled).await.unwrap();
+    pass(16).await;
+    assert_eq!((of(rules), conversion()), (Some(0.0), Some(0.0)));
+
+    for _ in 0..6 {
+        let mut changed = validating(&world, CONFIGURATION).await.unwrap();
+        changed.webhooks.as_mut().unwrap()[0].client_config.ca_bundle = None;
+        world.client.all().replace(&changed).await.unwrap();
+        pass(20).await;
+    }
+    assert!(shown(&replica)[0].contains("again and again"), "{:?}", shown(&replica));
+    assert_eq!((of(rules), of(defaults)), (Some(1.0), Some(0.0)));
+    pass(1300).await;
+    assert_eq!(of(rules), Some(0.0), "{:?}", shown(&replica));
 }
 
 #[tokio::test(start_paused = true)]
