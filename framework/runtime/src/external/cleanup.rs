@@ -1,6 +1,7 @@
 //! The clean-up of a resource: settle, observe, delete, wait until it is missing.
 
 use super::call::{self, CallKind, NoResult};
+use super::import::Holder;
 use super::pass::Pass;
 use super::record::{EXTERNAL_DRIVER, Record};
 use super::{External, dry_run};
@@ -17,6 +18,9 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             && let Some(live) = self.cx.read_own().await?
         {
             self.take(live)?;
+        }
+        if let Some(holder) = self.other_holder() {
+            return self.leave(&holder).await;
         }
         // A record with two drivers keeps no object: the other one finds it as it is.
         if self.object.annotation(&self.key(EXTERNAL_DRIVER)).is_some() && !self.is_shared() {
@@ -61,16 +65,34 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         }
     }
 
-    /// Lets the resource outlive the record. Reported once: a clean-up that waits for other
-    /// resources comes here again.
+    /// Leaves a resource alone that is another one's, or may be.
+    async fn leave(&mut self, holder: &Holder) -> Result<()> {
+        let Some(id) = self.record.id.clone() else { return Ok(()) };
+        let mut text = format!("{} is left alone: {holder}", self.resource(id));
+        if let Some(former) = &self.record.former {
+            text += &format!("; {}, which was created before, is kept", self.resource(former));
+        }
+        self.end_record(text).await
+    }
+
+    /// Lets the resource outlive the record.
     async fn keep(&mut self) -> Result<()> {
         let id = self.record.id.clone();
         let id = id.or_else(|| Some(self.record.unsettled.as_ref()?.token.clone()));
-        if let Some(id) = id {
-            let text = format!("{} is kept, as the policy says", self.resource(id));
-            if self.note_report(Some(&text)) {
-                self.cx.event(Normal, "ExternalKept", text);
+        match id {
+            Some(id) => {
+                let text = format!("{} is kept, as the policy says", self.resource(id));
+                self.end_record(text).await
             }
+            None => self.clear().await,
+        }
+    }
+
+    /// Ends the record of a resource that stays. Reported once: a clean-up that waits for other
+    /// resources comes here again.
+    async fn end_record(&mut self, text: String) -> Result<()> {
+        if self.note_report(Some(&text)) {
+            self.cx.event(Normal, "ExternalKept", text);
         }
         self.clear().await?;
         if !self.object.is_terminating() {

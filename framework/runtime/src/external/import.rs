@@ -1,87 +1,142 @@
-//! Resources that an object names, and another object has recorded.
+//! Resources whose ids were set by hand: each belongs to one record of one object.
 //!
 //! Two objects with one resource would repair it in turn, and the deletion of one of them would
-//! delete the resource of the other.
+//! delete the resource of the other. So would two parts of one object.
 
-use super::record::{EXTERNAL_NAME, Record, policy_of};
+// DESIGN.md, 302: An import is recorded before the first call
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::record::{Record, parts_of, policy_of, suffix_of};
 use super::{External, ExternalObject, ExternalPolicy, Externals};
-use crate::controller::{Context, Failure, Reconciler, Result};
+use crate::controller::{Context, Failure, Reconciler};
+use windlass_cache::store::Cached;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
+use windlass_core::resource::{ObjectKey, Resource};
 
-/// The resource of one object, before a pass over it.
-pub(super) struct ImportCheck<'a, E: External, C: Reconciler<Object = E::Object>> {
+/// Another record that names the resource.
+#[derive(Debug)]
+pub(super) struct Holder {
+    /// The object; `None` for another part of the same one.
+    pub(super) object: Option<ObjectKey>,
+    part: String,
+    /// Whether the resource is recorded as the holder's: the id was not just set by hand.
+    is_recorded: bool,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = match (&*self.part, &self.object) {
+            ("", Some(_)) => String::new(),
+            ("", None) => "the main resource of ".to_owned(),
+            (part, _) => format!("the part {part:?} of "),
+        };
+        let object = self.object.as_ref().map(|object| format!("the object \"{object}\""));
+        let object = object.as_deref().unwrap_or("the same object");
+        if self.is_recorded {
+            return write!(f, "it is recorded by {part}{object} already");
+        }
+        write!(f, "{part}{object} names it, too, and neither is recorded as the one that has it")
+    }
+}
+
+impl Holder {
+    /// The failure of an object that names the resource, too.
+    pub(super) fn refusal(&self, annotation: &str, own: &ObjectKey, id: &str) -> Failure {
+        let remedy = match (&self.object, self.is_recorded) {
+            (Some(_), true) => {
+                "Restore the former value of the annotation, or remove it if there was none; to hand the resource over, \
+                 delete the other object under the policy `no-delete` first"
+            }
+            (Some(_), false) => {
+                "Restore the former value of the annotation of one of the two objects, or remove it if there was none: \
+                 the other one then has the resource"
+            }
+            (None, _) => {
+                "Restore the former value of one of the two annotations, or remove it if there was none"
+            }
+        };
+        let text = format!(
+            "the annotation {annotation} of \"{own}\" names the external resource \"{id}\", and {self}: a resource belongs to \
+             one object, and to one part of it. {remedy}"
+        );
+        Failure::terminal(Error::new(ErrorKind::Conflict, text))
+    }
+}
+
+/// The search for other holders of a resource.
+pub(super) struct HolderSearch<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) externals: &'a Externals<E>,
     pub(super) cx: &'a Context<C>,
     pub(super) object: &'a E::Object,
     pub(super) part: &'a str,
-    pub(super) suffix: &'a str,
 }
 
-impl<E: External, C: Reconciler<Object = E::Object>> ImportCheck<'_, E, C> {
-    /// Refuses an id that was set by hand while another object has recorded the resource, before
-    /// any call. Objects that only observe share a resource.
-    ///
-    /// The cache is searched once for each id: an object that names the resource later is the one
-    /// that is refused.
-    pub(super) fn ensure_unshared(&self, record: &Record, policy: ExternalPolicy) -> Result<()> {
-        let Some(id) = record.id.as_deref().filter(|_| record.created.is_none()) else {
-            return Ok(());
-        };
-        let imports = &self.externals.imports;
-        if !changes(policy) || imports.has(self.object.uid(), self.suffix, id) {
-            return Ok(());
-        }
-        let Some(other) = self.recorded_by(id) else {
-            imports.note(self.object.uid(), self.suffix, Some(id));
-            return Ok(());
-        };
-        let text = format!(
-            "the external resource \"{id}\", which the annotation {EXTERNAL_NAME}{} of \"{}\" names, is recorded by the \
-             object \"{other}\" already: a resource belongs to one object. Restore the former value of the annotation, \
-             or remove it if there was none; to hand the resource over, delete the other object under the policy \
-             `no-delete` first",
-            self.suffix,
-            self.object.key()
-        );
-        Err(Failure::terminal(Error::new(ErrorKind::Conflict, text)))
-    }
-
-    /// Returns another object of the cache that has recorded the resource, and comes first.
-    fn recorded_by(&self, id: &str) -> Option<ObjectKey> {
-        let key = format!("{EXTERNAL_NAME}{}", self.suffix);
-        let (scope, own) = (self.scope_of(self.object), age(self.object));
-        let is_first = |other: &E::Object| {
-            let Ok(record) = Record::of(other, self.suffix) else { return false };
-            if record.id.as_deref() != Some(id) || self.scope_of(other) != scope {
-                return false;
-            }
-            let stated = policy_of(other, self.suffix).unwrap_or_default();
-            // The one of two set by hand that this process has seen alone goes first.
-            let is_known = self.externals.imports.has(other.uid(), self.suffix, id);
-            record.created.is_some()
-                || changes(stated.and(self.externals.policy)) && (is_known || age(other) < own)
-        };
-        let mut others = self.cx.other_objects();
-        let found = others.find(|other| {
-            other.annotation(&key).is_some_and(|named| named == id)
-                && other.get().is_ok_and(|other| is_first(&other))
+impl<E: External, C: Reconciler<Object = E::Object>> HolderSearch<'_, E, C> {
+    /// Returns another part of this object, or another object of the cache, that has the resource;
+    /// otherwise one that names it, and is not recorded either.
+    pub(super) fn holder(&self, id: &str) -> Option<Holder> {
+        let own_parts = parts_of(self.object, &self.externals.name);
+        let own_parts = own_parts.into_iter().filter(|part| part != self.part);
+        let own = own_parts.filter_map(|part| {
+            let is_recorded = self.claim_of(self.object, &part, id)?;
+            Some(Holder { object: None, part, is_recorded })
         });
-        Some(found?.key().clone())
+        let others = self.cx.other_objects().filter(|other| may_name(other, id));
+        let others = others.filter_map(|other| {
+            let object = other.get().ok()?;
+            let parts = parts_of(&*object, &self.externals.name).into_iter();
+            let claims = parts.filter_map(|part| Some((self.claim_of(&object, &part, id)?, part)));
+            let (is_recorded, part) = claims.max_by_key(|(is_recorded, _)| *is_recorded)?;
+            Some(Holder { object: Some(other.key().clone()), part, is_recorded })
+        });
+        let mut named = None;
+        for holder in own.chain(others) {
+            if holder.is_recorded {
+                return Some(holder);
+            }
+            named = named.or(Some(holder));
+        }
+        named
     }
 
-    fn scope_of(&self, object: &E::Object) -> String {
-        self.externals.provider().id_scope(&ExternalObject { object, part: self.part })
+    /// Returns whether a resource that a part of an object names is recorded as the part's; `None`
+    /// when the part names another one, or would leave the resource alone.
+    fn claim_of(&self, object: &E::Object, part: &str, id: &str) -> Option<bool> {
+        let suffix = suffix_of(&self.externals.name, part).ok()?;
+        let record = Record::of(object, &suffix).ok()?;
+        let is_former = record.former.as_deref() == Some(id);
+        if record.id.as_deref() != Some(id) && !is_former
+            || self.scope_of(object, part) != self.scope_of(self.object, self.part)
+        {
+            return None;
+        }
+        let policy = self.externals.policy.and(policy_of(object, &suffix).unwrap_or_default());
+        let is_stopped = record.is_import && !policy.imports();
+        let is_created = record.created.is_some() || is_former;
+        let counts = is_created || changes(policy) && !is_stopped;
+        counts.then_some(is_created || record.is_accepted)
+    }
+
+    fn scope_of(&self, object: &E::Object, part: &str) -> String {
+        self.externals.provider().id_scope(&ExternalObject { object, part })
     }
 }
 
 /// Whether resources are changed or deleted under a policy.
-fn changes(policy: ExternalPolicy) -> bool {
+pub(super) fn changes(policy: ExternalPolicy) -> bool {
     policy.updates() || policy.deletes()
 }
 
-/// The order of objects whose ids were set by hand.
-fn age<K: Resource>(object: &K) -> impl Ord + use<K> {
-    let created = object.metadata().creation_timestamp.as_ref().map(|time| time.0);
-    (created, object.uid().to_owned())
+/// Whether the text of an object may have the id; false saves the decoding of the object.
+fn may_name<K: Resource>(object: &Cached<K>, id: &str) -> bool {
+    // JSON has several spellings of other characters.
+    let is_plain = id.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.:".contains(&c));
+    match object.raw() {
+        Cow::Borrowed(text) if is_plain && !id.is_empty() => {
+            text.windows(id.len()).any(|part| part == id.as_bytes())
+        }
+        _ => true,
+    }
 }

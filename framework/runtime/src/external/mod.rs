@@ -16,6 +16,7 @@
 //! | [`CREATE_PENDING`] | loop | time and token of the last creation, written before the call |
 //! | [`CREATE_SUCCEEDED`] | loop | time, token and id of a creation that succeeded |
 //! | [`CREATE_FAILED`] | loop | time and token of a creation that the provider refused |
+//! | `windlass.dev/external-import-accepted` | loop | uid of the object and id of an import |
 //! | [`EXTERNAL_POLICY`] | a person | restrictions: see [`ExternalPolicy`] |
 //! | [`EXTERNAL_DRIVER`] | loop | controller and finalizer of a resource that is a field of a graph |
 //!
@@ -247,7 +248,8 @@ pub trait External: Send + Sync + Sized + 'static {
     /// equal ids of objects with different scopes are different resources. Default: the empty text,
     /// ids are unique for the provider.
     ///
-    /// An id that is set by hand is refused while another object has recorded the same resource.
+    /// An id that is set by hand is refused while another object, or another part of the object,
+    /// has the same resource.
     fn id_scope(&self, object: &ExternalObject<'_, Self::Object>) -> String {
         let _ = object;
         String::new()

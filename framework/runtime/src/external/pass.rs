@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::call::{self, CallKind, NoResult};
-use super::import::ImportCheck;
+use super::import::{Holder, HolderSearch, changes};
 use super::late_initialization::only_empty;
 use super::memory::SettledCreation;
 use super::record::{self, CREATE_PENDING, EXTERNAL_DRIVER, EXTERNAL_NAME, Record, Stamp};
@@ -74,9 +74,9 @@ pub(super) struct Pass<'a, E: External, C: Reconciler<Object = E::Object>> {
     pub(super) externals: &'a Externals<E>,
     pub(super) cx: &'a Context<C>,
     /// Name of the part; empty for the main resource.
-    part: &'a str,
+    pub(super) part: &'a str,
     /// Suffix of the annotations.
-    suffix: String,
+    pub(super) suffix: String,
     /// The newest known version of the object.
     pub(super) object: Arc<E::Object>,
     /// The record on it.
@@ -111,9 +111,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         // Parts that a reconciler drives beside its field are of the field's driver.
         let is_of_field = drivers.have_field(&suffix);
         let driver = is_of_field.then(|| format!("{controller} {}", E::FINALIZER));
-        let pass = Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver };
-        pass.ensure_unshared()?;
-        Ok(pass)
+        Ok(Self { externals, cx, part, suffix, object, record, policy, is_dry_run, driver })
     }
 
     /// Returns the name of another driver in the record.
@@ -175,14 +173,21 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     pub(super) fn take(&mut self, object: E::Object) -> Result<()> {
         (self.record, self.policy) = stated(self.externals, &object, &self.suffix)?;
         self.object = Arc::new(object);
-        self.ensure_unshared()
+        Ok(())
     }
 
-    /// Refuses a resource that another object has recorded.
-    fn ensure_unshared(&self) -> Result<()> {
-        let Self { externals, cx, part, suffix, object, .. } = self;
-        let check = ImportCheck { externals, cx, object: &**object, part, suffix };
-        check.ensure_unshared(&self.record, self.policy)
+    /// Returns an id that was set by hand, and is not recorded as the one of this object.
+    pub(super) fn unaccepted(&self) -> Option<&str> {
+        let Record { id, created, is_accepted, .. } = &self.record;
+        let is_open = created.is_none() && !is_accepted && changes(self.policy);
+        id.as_deref().filter(|_| is_open)
+    }
+
+    /// Returns another holder of a resource whose id was set by hand, and is not recorded as the
+    /// one of this object.
+    pub(super) fn other_holder(&self) -> Option<Holder> {
+        let Self { externals, cx, part, object, .. } = self;
+        HolderSearch { externals, cx, part, object: &**object }.holder(self.unaccepted()?)
     }
 
     /// The argument of the provider's calls.
@@ -335,7 +340,7 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         let Some(token) = self.record.created.as_ref().map(|created| created.token.clone()) else {
             return;
         };
-        if self.record.is_deleted || self.unseen().is_none() {
+        if self.record.is_deleted {
             return;
         }
         match self.write(record::deleted(&self.suffix, &token)).await {

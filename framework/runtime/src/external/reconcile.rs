@@ -4,6 +4,7 @@
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
 use super::call::{self, CallKind, NoResult};
+use super::import::{Holder, changes};
 use super::memory::SettledCreation;
 use super::pass::Pass;
 use super::record::{self, EXTERNAL_NAME, Stamp};
@@ -16,6 +17,7 @@ use windlass_core::resource::ResourceExt;
 impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Makes the resource match the object.
     pub(super) async fn reconcile(mut self) -> Result<ExternalState<E::Handle>> {
+        self.ensure_unshared().await?;
         let mut id = self.id().await?;
         if id.is_none() {
             // A cache without the annotations must not create another resource at each poll.
@@ -23,6 +25,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             let live = self.cx.read_alive().await?;
             let known = self.record.clone();
             self.take(live)?;
+            self.ensure_unshared().await?;
             if self.record != known {
                 id = self.id().await?;
             }
@@ -32,6 +35,61 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             Some((handle, difference)) => self.found(id, handle, difference).await,
             None => self.missing(&id).await,
         }
+    }
+
+    /// Records a resource whose id was set by hand as the one of this object, before any call.
+    ///
+    /// Objects that only observe share a resource, and have no such record.
+    ///
+    /// # Errors
+    /// Terminal, when another object, or another part of this one, has the resource or names it,
+    /// too. A change of that object reconciles this one.
+    async fn ensure_unshared(&mut self) -> Result<()> {
+        if self.record.is_accepted && !changes(self.policy) {
+            return self.write_import(None).await;
+        }
+        if self.unaccepted().is_none() {
+            return Ok(());
+        }
+        // The cache may not show the record. It is written once in the life of an import.
+        if let Some(live) = self.cx.read_own().await? {
+            self.take(live)?;
+        }
+        let Some(id) = self.unaccepted().map(str::to_owned) else { return Ok(()) };
+        match self.watched_holder().await? {
+            Some(holder) => Err(holder.refusal(&self.key(EXTERNAL_NAME), &self.object.key(), &id)),
+            None => self.write_import(Some(&id)).await,
+        }
+    }
+
+    /// Returns another holder of the resource, whose changes reconcile this object.
+    async fn watched_holder(&self) -> Result<Option<Holder>> {
+        let mut watched = None;
+        loop {
+            let found = self.other_holder();
+            let object = found.as_ref().and_then(|holder| holder.object.clone());
+            if object.is_none() || object == watched {
+                return Ok(found);
+            }
+            // Then searched once more: it may have changed before it was watched.
+            if let Some(key) = object.clone() {
+                self.cx.watch_other(key).await?;
+            }
+            watched = object;
+        }
+    }
+
+    /// Writes the record of an import; `None` removes it.
+    async fn write_import(&mut self, id: Option<&str>) -> Result<()> {
+        if self.is_dry_run {
+            return Ok(());
+        }
+        let import = id.map(|id| (self.object.uid(), id));
+        let written = self.write(record::accepted(&self.suffix, import)).await;
+        let key = self.key(EXTERNAL_NAME);
+        written.tried(format!("recording the import that the annotation {key} names"))?;
+        self.record.is_accepted = id.is_some();
+        Ok(())
     }
 
     /// Handles a resource that is recorded and does not exist.

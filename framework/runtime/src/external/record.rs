@@ -38,6 +38,10 @@ pub const EXTERNAL_DRIVER: &str = records::EXTERNAL_DRIVER;
 /// resource is gone. Written only when the deletion takes time.
 const DELETE_ACCEPTED: &str = "windlass.dev/external-delete-accepted";
 
+/// Annotation with the uid of the object and the id that was set by hand, once no other record
+/// names that resource. One with another uid, as on a copy of the object, counts as none.
+const IMPORT_ACCEPTED: &str = "windlass.dev/external-import-accepted";
+
 /// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind
 /// the slash.
 const LONGEST_SUFFIX: usize = 38;
@@ -78,6 +82,11 @@ pub(super) struct Record {
     pub(super) unsettled: Option<Stamp>,
     /// Whether the id was set by hand, and not to settle a creation of unknown outcome.
     pub(super) is_import: bool,
+    /// Whether the id was set by hand, and the resource is recorded as the one of this object.
+    pub(super) is_accepted: bool,
+    /// Id of a resource that was created for the object, while the object names another one that is
+    /// not accepted.
+    pub(super) former: Option<String>,
     /// Whether the provider has taken the deletion of the created resource.
     pub(super) is_deleted: bool,
 }
@@ -128,7 +137,12 @@ impl Record {
         let unsettled = pending.filter(|pending| id.is_none() && !is_refused(pending));
         let deleted = value(DELETE_ACCEPTED);
         let is_deleted = deleted.is_some() && deleted == created.as_ref().map(|it| &*it.token);
-        Ok(Self { created, unsettled, is_import, is_deleted, id: id.map(str::to_owned) })
+        let accepted = value(IMPORT_ACCEPTED).and_then(|text| text.split_once(' '));
+        let is_accepted = created.is_none()
+            && accepted.is_some_and(|(uid, named)| uid == object.uid() && id == Some(named));
+        let former = succeeded.map(|(_, made)| made).filter(|_| created.is_none() && !is_accepted);
+        let [id, former] = [id, former].map(|id| id.map(str::to_owned));
+        Ok(Self { id, created, unsettled, is_import, is_accepted, former, is_deleted })
     }
 }
 
@@ -232,6 +246,7 @@ pub(super) fn pending(suffix: &str, stamp: &Stamp, driver: Option<&str>) -> Valu
             (CREATE_SUCCEEDED, None),
             (CREATE_FAILED, None),
             (DELETE_ACCEPTED, None),
+            (IMPORT_ACCEPTED, None),
         ],
     )
 }
@@ -259,9 +274,15 @@ pub(super) fn deleted(suffix: &str, token: &str) -> Value {
     annotations(suffix, &[(DELETE_ACCEPTED, Some(token.to_owned()))])
 }
 
+/// Returns the patch that records the resource of that id, which was set by hand, as the one of the
+/// object with that uid; `None` removes the record.
+pub(super) fn accepted(suffix: &str, import: Option<(&str, &str)>) -> Value {
+    annotations(suffix, &[(IMPORT_ACCEPTED, import.map(|(uid, id)| format!("{uid} {id}")))])
+}
+
 /// Returns the patch that removes the record of a resource that is gone.
 pub(super) fn cleared(suffix: &str) -> Value {
-    let outcomes = [CREATE_SUCCEEDED, CREATE_FAILED, DELETE_ACCEPTED];
+    let outcomes = [CREATE_SUCCEEDED, CREATE_FAILED, DELETE_ACCEPTED, IMPORT_ACCEPTED];
     let all = [EXTERNAL_NAME, CREATE_PENDING, EXTERNAL_DRIVER].into_iter().chain(outcomes);
     annotations(suffix, &all.map(|base| (base, None)).collect::<Vec<_>>())
 }
@@ -334,7 +355,7 @@ mod tests {
             name("y"),
         ]);
         assert_eq!((moved.id.as_deref(), moved.is_import), (Some("y"), true));
-        assert_eq!(moved.created, None);
+        assert_eq!((moved.created, moved.former.as_deref()), (None, Some("x")));
         assert!(record(&[name("theirs")]).is_import && !settled.is_import);
     }
 
@@ -347,6 +368,18 @@ mod tests {
             let failure = Record::of(&copy, "").unwrap_err();
             assert!(failure.is_terminal() && failure.to_string().contains("copied"), "{failure}");
         }
+    }
+
+    #[test]
+    fn an_import_is_accepted_for_its_own_object_and_its_own_id() {
+        let import = accepted("", Some(("uid", "db 7")));
+        assert!(record(&[name("db 7"), import.clone()]).is_accepted);
+        assert!(!record(&[name("db"), import.clone()]).is_accepted, "another id was set since");
+        assert!(!record(&[import.clone()]).is_accepted, "no id is left");
+        assert!(!record(&[name("db 7"), import.clone(), accepted("", None)]).is_accepted);
+        let mut copy = object(&[name("db 7"), import]);
+        copy.metadata.uid = Some("ui".to_owned());
+        assert!(!Record::of(&copy, "").unwrap().is_accepted, "a copy is another object");
     }
 
     #[test]

@@ -94,8 +94,6 @@ pub struct Externals<E> {
     pub(super) deletions: AcceptedDeletions,
     /// Differences that were reported and not repaired, and resources that are kept.
     pub(super) reports: Reports,
-    /// Ids of imported resources that no other object had recorded.
-    pub(super) imports: Reports,
     /// Names of other controllers that were replaced in records.
     pub(super) replaced: Reports,
     /// Tells drivers apart that have the same name.
@@ -131,7 +129,6 @@ impl<E: External> Externals<E> {
             first_seen: FirstSeen::default(),
             deletions: AcceptedDeletions::default(),
             reports: Reports::default(),
-            imports: Reports::default(),
             replaced: Reports::default(),
             identity: Arc::new(()),
             is_dry_run: false,

@@ -32,19 +32,22 @@ async fn an_object_stays_until_its_resource_is_missing() {
     drop(running);
 }
 
-/// Deletes a volume that was made just now and stays visible for some observations; returns the
-/// time until the object is gone, and the reasons and messages of its waits.
-async fn deleted_at_once(restarts: bool) -> (Duration, Vec<String>) {
+/// Deletes a volume that was made `age` seconds ago and stays visible for some observations, and
+/// until the restart if there is one; returns the time until the object is gone, and the messages
+/// of its waits.
+async fn deleted(age: u64, restarts: bool) -> (Duration, Vec<String>) {
     let world = World::start().await;
     world.cloud.with(|cloud| cloud.lingers = 3);
     let mut running = Some(world.run(world.driver()));
     world.create("home").await;
     world.until_ready("home").await;
+    pass(age).await;
     let began = tokio::time::Instant::now();
     world.volumes().delete("home").await.unwrap();
     world.until_said("home", "is being deleted").await;
     if restarts {
         drop(running.take());
+        world.cloud.with(|cloud| cloud.disks.clear());
         running = Some(world.run(world.driver()));
     }
     let mut said = Vec::new();
@@ -64,16 +67,18 @@ async fn deleted_at_once(restarts: bool) -> (Duration, Vec<String>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_was_deleted_holds_its_object_only_until_it_is_missing() {
-    let (waited, said) = deleted_at_once(false).await;
+    let (waited, said) = deleted(0, false).await;
     assert!(waited < 20 * SECOND, "{waited:?}");
     assert!(!said.iter().any(|text| text.contains("not seen yet")), "{said:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_does_not_make_a_deleted_resource_one_that_may_still_appear() {
-    let (waited, said) = deleted_at_once(true).await;
-    assert!(waited < 20 * SECOND, "{waited:?}");
-    assert!(!said.iter().any(|text| text.contains("not seen yet")), "{said:?}");
+    for age in [0, 120] {
+        let (waited, said) = deleted(age, true).await;
+        assert!(waited < 20 * SECOND, "{age} {waited:?}");
+        assert!(!said.iter().any(|text| text.contains("not seen yet")), "{age} {said:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

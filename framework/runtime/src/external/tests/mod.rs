@@ -6,6 +6,7 @@ mod cloud;
 mod crashes;
 mod deletions;
 mod drivers;
+mod imports;
 mod loops;
 mod parts;
 mod plans;

@@ -264,15 +264,17 @@ async fn a_resource_that_another_object_has_recorded_is_not_taken() {
     world.volumes().create(&serde_json::from_value(thief).unwrap()).await.unwrap();
     world.until_said("thief", "is recorded by the object \"shop/home\" already").await;
     assert_eq!(world.ready("thief").await.1, "TerminalError");
-    world.volumes().delete("thief").await.unwrap();
-    pass(3600).await;
+    assert_eq!(world.cloud.with(|cloud| cloud.disks["disk-1"].size), 5);
+    // It owns nothing, and its deletion touches nothing.
+    world.delete("thief").await;
     let is_thiefs = |call: &&(&str, String, tokio::time::Instant)| call.1 == "thief";
     assert_eq!(world.cloud.with(|cloud| cloud.calls.iter().filter(is_thiefs).count()), 0);
-    assert_eq!(world.cloud.with(|cloud| cloud.disks["disk-1"].size), 5);
-    // It is released by hand.
-    world.annotate("thief", json!({ EXTERNAL_NAME: null })).await;
-    until("it is gone", async || world.volumes().get_opt("thief").await.unwrap().is_none()).await;
     assert_eq!(world.cloud.disks(), (1, 1));
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    let notes = world.notes("ExternalKept").await;
+    let said =
+        "external resource \"disk-1\" is left alone: it is recorded by the object \"shop/home\"";
+    assert!(notes.len() == 1 && notes[0].contains(said), "{notes:?}");
     drop(running);
 }
 

@@ -211,6 +211,20 @@ impl<C: Reconciler> Context<C> {
         WatchRead { cx: self, namespace: None, name, kind: PhantomData }
     }
 
+    /// Watches another object of the kind of the reconciled one, as [`watch`](Self::watch) does.
+    /// Has no effect for a kind that is known at run time only.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch).
+    pub(crate) async fn watch_other(&self, key: ObjectKey) -> Result<(), Error> {
+        if C::Object::static_info().is_some()
+            && let EarlierRead::Differs(source, key) = self.read_again::<C::Object>(key)?
+        {
+            self.watch_anew(source, key).await?;
+        }
+        Ok(())
+    }
+
     /// Returns the key of a read; fails when the namespace and the scope of the kind do not fit.
     fn read_key<K: Resource>(
         &self,
