@@ -163,6 +163,6 @@ mod tests {
     #[test]
     fn debug_shows_no_key() {
         let key = SigningKey::generate().unwrap();
-        assert_eq!(format!("{key:?}"), format!("Key {{ id: {:?}, .. }}", key.id));
+        assert_eq!(format!("{key:?}"), format!("SigningKey {{ id: {:?}, .. }}", key.id));
     }
 }
