@@ -113,7 +113,9 @@ async fn the_deletion_of_an_external_resource_is_named_and_holds_what_comes_befo
     assert_eq!(shop.external_calls, ["delete external resource \"account-0\""]);
     assert_eq!(changes(&shop), Vec::<String>::new(), "the login goes after the account");
     let login = format!("Secret \"{}/shop\"", world.cluster.namespace());
-    let left = format!("Deleting: login: {login} left; account: 1 left");
+    let left = format!(
+        "Deleting: login: {login} left; account: would delete external resource \"account-0\""
+    );
     assert_eq!(shop.outcome, PlannedOutcome::Waiting(left));
     assert_eq!(bank.made(), made);
 }

@@ -391,7 +391,8 @@ fn with_equal_parts(write: &DryRunResponse, mut before: Value, mut after: Value)
 /// Keeps messages of conditions that differ by remarks alone: the operator that runs remembers with
 /// whom it fights for fields, and the copy that plans does not.
 fn with_equal_remarks(before: &Value, mut after: Value) -> Value {
-    let Some(conditions) = after["status"]["conditions"].as_array_mut() else { return after };
+    let conditions = after.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    let Some(conditions) = conditions else { return after };
     let stored = before["status"]["conditions"].as_array().into_iter().flatten();
     let stored: BTreeMap<&str, &str> =
         stored.filter_map(|one| Some((one["type"].as_str()?, one["message"].as_str()?))).collect();
@@ -447,5 +448,7 @@ mod tests {
             assert!(message.ends_with(expected), "{stored:?}, {planned:?}: {message:?}");
         }
         assert_eq!(with_equal_remarks(&json!({}), status("new")), status("new"));
+        let bare = json!({"spec": {}});
+        assert_eq!(with_equal_remarks(&bare, bare.clone()), bare, "no status appears");
     }
 }
