@@ -12,7 +12,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("eviction", &["Pod"]),
     ("exec", &["Pod"]),
     ("finalize", &["Namespace"]),
-    ("log", &["Pod"]),
+    // Of nodes for the kubelet's own logs.
+    ("log", &["Node", "Pod"]),
     ("portforward", &["Pod"]),
     ("proxy", &["Node", "Pod", "Service"]),
     ("resize", &["Pod"]),

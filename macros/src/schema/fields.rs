@@ -294,9 +294,17 @@ fn default(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) -> O
     }
     if let Some(write) = &field.serde.serialize_with {
         let reference = (!is_reference).then(|| quote!(&));
-        return Some(quote_spanned!(place=>
-            .default_json(#write(#reference #value, __s::ValueSerializer).ok())
-        ));
+        let written = quote_spanned!(place=> #write(__value, __s::ValueSerializer).ok());
+        let skip = field.serde.skip_if.as_ref();
+        // A default that serde leaves out is no text of its own.
+        let written = skip.map_or_else(
+            || written.clone(),
+            |skip| quote_spanned!(place=> if #skip(__value) { None } else { #written }),
+        );
+        return Some(quote_spanned!(place=> .default_json({
+            let __value: &#ty = #reference #value;
+            #written
+        })));
     }
     Some(match &field.serde.skip_if {
         Some(skip) if is_reference => {

@@ -179,7 +179,7 @@ fn written_as_another(model: &SchemaModel, errors: &mut Errors) {
         let into = (into, plain(into));
         let message = format!(
             "serde writes the type as `{0}` and reads it by its own form, so an API server would refuse what is written: read \
-             it as well, by `from = \"{0}\"` or `try_from = \"{0}\"`",
+             it as well, by `from = \"{0}\"` or `try_from = \"{0}\"`, also beside a `Deserialize` of your own",
             into.1
         );
         errors.add(syn::Error::new_spanned(into.0, message));

@@ -5,10 +5,16 @@ use crate::errors::Errors;
 
 /// Checks the names of fields and variants.
 pub(super) fn check(model: &SchemaModel, errors: &mut Errors) {
+    // Serde reads another type's names.
+    if model.serde.from.is_some() {
+        return;
+    }
     match &model.data {
         Data::Named(fields) => of_fields(fields, errors),
         Data::Enum(variants) => {
-            of_variants(variants, errors);
+            if !model.serde.untagged {
+                of_variants(variants, errors);
+            }
             for variant in variants {
                 if let Data::Named(fields) = &variant.data {
                     of_fields(fields, errors);

@@ -134,7 +134,7 @@ impl Walk<'_> {
         } else if let Some(others) = old.additional_properties() {
             match new.additional_properties() {
                 Some(new) => self.node(others, new, &any),
-                None if new.keeps_unknown() => {}
+                None if new.keeps_unknown() => self.released(others, &any),
                 None => {
                     let text = "fields of any name are no longer kept (`additionalProperties`)";
                     self.add(CompatRule::OpenFieldsRemoved, &any, text);
@@ -325,7 +325,7 @@ impl Walk<'_> {
         let below = format!("{path}[]");
         match new.schema.get("items") {
             Some(new) => self.node(SchemaAtPath::of(items), SchemaAtPath::of(new), &below),
-            None if new.keeps_unknown() => {}
+            None if new.keeps_unknown() => self.released(SchemaAtPath::of(items), &below),
             None => {
                 self.add(CompatRule::FieldRemoved, &below, "the elements are no longer described")
             }

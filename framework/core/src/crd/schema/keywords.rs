@@ -253,11 +253,22 @@ fn describe_items(list: &mut SchemaObject, each: &SchemaObject) {
 
 impl Lower<'_> {
     /// Warns of bounds of numbers that are a fraction: kube-openapi compares whole numbers, such as
-    /// `1` and `1.0` as API servers store it, by integers.
+    /// `1` and `1.0` as API servers store it, by integers, with the bound cut towards 0. For bounds
+    /// that this moves away from the permitted numbers nothing changes.
     pub(super) fn fractions(&mut self, raw: &SchemaObject) {
         for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
-            let bound = raw.get(key).filter(|it| it.as_f64().is_some_and(|it| it.fract() != 0.0));
-            match bound {
+            let number = raw.get(key).and_then(Value::as_f64).unwrap_or_default();
+            let is_moved = match key {
+                "minimum" | "exclusiveMaximum" => number > 0.0,
+                "maximum" | "exclusiveMinimum" => number < 0.0,
+                _ => true,
+            };
+            match raw.get(key).filter(|_| is_moved && number.fract() != 0.0) {
+                Some(bound) if key == "multipleOf" && number > 1.0 => self.warn(&format!(
+                    "API servers compare whole numbers with {} instead of {bound}; write the field in a smaller unit, as an \
+                     integer",
+                    number.trunc()
+                )),
                 Some(bound) if key == "multipleOf" => self.warn(&format!(
                     "API servers refuse every whole number as a multiple of {bound}; write the field in a smaller unit, as an \
                      integer"

@@ -47,7 +47,8 @@ pub(super) fn check(node: &SchemaObject, lower: &mut Lower<'_>) {
 pub(super) fn duplicate(list: &[Value], node: &SchemaObject) -> Option<(usize, &'static str)> {
     let of_keys = |item: &Value| -> Vec<Value> {
         let value = |key: &&str| {
-            let default = || node["items"]["properties"][*key].get("default").cloned();
+            let items = node.get("items").and_then(|items| items.get("properties"));
+            let default = || items.and_then(|all| all.get(*key)?.get("default")).cloned();
             item.get(*key).cloned().or_else(default).unwrap_or_default()
         };
         keys(node).iter().map(value).collect()

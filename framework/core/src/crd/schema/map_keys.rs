@@ -30,6 +30,11 @@ pub(in crate::crd) fn mark_key_type<K: JsonSchema>(map: &mut SchemaObject) {
 pub(in crate::crd) fn mark_keys(schema: &mut schemars::Schema, id: &str) {
     let Some(schema) = schema.as_object_mut() else { return };
     for (others, (at, _)) in id.match_indices(MAP).enumerate() {
+        // Names of generic types are paths, with the paths of their arguments: a map among these is
+        // none of the value itself. schemars' own containers have no path.
+        if id[..at].contains("::") || id[..at].ends_with(char::is_alphanumeric) {
+            break;
+        }
         let arguments = &id[at + MAP.len()..];
         // A map by texts has the name of the values alone.
         let end = arguments.find([',', '<', '>']).unwrap_or_default();

@@ -110,7 +110,9 @@ impl Lower<'_> {
         } else if let Some(name) = required_twice(raw) {
             self.fault(&same_name(name));
         }
-        if let (Some(_), Some(default)) = (raw.get(REFILLED), raw.get("default")) {
+        // A null is what serde leaves out.
+        let default = raw.get("default").filter(|default| !default.is_null());
+        if let (Some(_), Some(default)) = (raw.get(REFILLED), default) {
             self.warn(&format!(
                 "serde leaves some values of this field out (`skip_serializing_if`), and an API server stores the default \
                  {default} in their place; write them, or leave the default out"

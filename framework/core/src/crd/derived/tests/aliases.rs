@@ -310,3 +310,47 @@ fn a_list_or_map_of_any_name_is_atomic() {
     let faults = check_crd(&definition(&found.schema), None);
     assert!(faults.is_empty(), "{faults:#?}");
 }
+
+/// Serde reads no names of an enum without tags, and those of another type by `try_from`.
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(untagged)]
+enum NumberOrText {
+    A(i32),
+    #[serde(rename = "A")]
+    B(String),
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(try_from = "String", into = "String", rename_all = "lowercase")]
+enum Protocol {
+    Http,
+    HTTP,
+}
+
+impl TryFrom<String> for Protocol {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "http" => Ok(Self::Http),
+            "HTTP" => Ok(Self::HTTP),
+            _ => Err(text),
+        }
+    }
+}
+
+impl From<Protocol> for String {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Http => "http".to_owned(),
+            Protocol::HTTP => "HTTP".to_owned(),
+        }
+    }
+}
+
+#[test]
+fn names_that_serde_does_not_read_may_be_alike() {
+    let read = |value| serde_json::from_value::<NumberOrText>(value).is_ok();
+    assert!(read(serde_json::json!(1)) && read(serde_json::json!("a")));
+    assert!(serde_json::from_str::<Protocol>("\"HTTP\"").is_ok());
+}

@@ -182,6 +182,8 @@ struct Fractions {
     steps: f64,
     #[schema(min = 1.0, max = 2)]
     whole: f64,
+    #[schema(min = -0.5, max = 99.9)]
+    percent: f64,
 }
 
 #[test]

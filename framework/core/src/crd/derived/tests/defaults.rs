@@ -118,6 +118,24 @@ struct LeftOutAsTheDefault {
     list: Vec<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     option: Option<i32>,
+    #[serde(default, with = "in_quotes", skip_serializing_if = "Option::is_none")]
+    #[schema(with = Option<String>)]
+    quoted: Option<i32>,
+}
+
+/// Numbers as texts.
+mod in_quotes {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(number: &Option<i32>, to: S) -> Result<S::Ok, S::Error> {
+        number.map(|number| number.to_string()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
 }
 
 #[derive(Serialize, Deserialize, Schema)]

@@ -200,3 +200,20 @@ fn the_rule_of_keys_says_which_keys_fit() {
     );
     assert_eq!(rules("zones")[0]["rule"], "self.all(key, key in ['Inland', 'Coast'])");
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct RoadMap<A, B> {
+    first: A,
+    second: B,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Generic {
+    maps: RoadMap<BTreeMap<String, String>, i32>,
+    none: RoadMap<String, i32>,
+}
+
+#[test]
+fn a_generic_type_with_maps_among_its_arguments_is_no_map() {
+    assert_eq!(structural_schema::<Generic>().unwrap().warnings, [""; 0]);
+}

@@ -549,3 +549,14 @@ fn unknown_fields_of_items_are_refused_where_a_server_would_keep_them() {
     let item = &found["properties"]["pauses"]["anyOf"][0]["items"];
     assert_eq!(item["maxProperties"], 2, "{found:#}");
 }
+
+#[test]
+fn a_list_with_keys_and_without_items_is_judged_without_a_panic() {
+    let schema = json!({
+        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+    });
+    let twice = json!([{ "name": "a" }, { "name": "a" }]);
+    let text = crate::crd::misfit(&twice, &schema).unwrap();
+    assert!(text.contains("has the key of an item before it"), "{text}");
+    assert_eq!(crate::crd::misfit(&json!([{ "name": "a" }, { "name": "b" }]), &schema), None);
+}
