@@ -12,7 +12,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("eviction", &["Pod"]),
     ("exec", &["Pod"]),
     ("finalize", &["Namespace"]),
-    // Of nodes for the kubelet's own logs.
+    // The kubelet's own logs are those of nodes.
     ("log", &["Node", "Pod"]),
     ("portforward", &["Pod"]),
     ("proxy", &["Node", "Pod", "Service"]),
