@@ -56,7 +56,7 @@ pub mod clock {
             *BEGIN.get_or_init(Instant::now) + *self.0.passed.lock()
         }
 
-        pub fn mark(&self) -> ClockReading {
+        pub fn reading(&self) -> ClockReading {
             ClockReading(*self.0.passed.lock())
         }
 

@@ -122,7 +122,7 @@ fn a_write_beside_time() {
 
 /// Elapsed time.
 fn gate_time(clock: &Clock) -> Duration {
-    Clock::default().mark().longest_until(&clock.reading())
+    Clock::default().reading().longest_until(&clock.reading())
 }
 
 /// A renewal that was sent late in the term counts for a later write.
