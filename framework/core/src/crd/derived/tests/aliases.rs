@@ -324,7 +324,8 @@ enum NumberOrText {
 #[serde(try_from = "String", into = "String", rename_all = "lowercase")]
 enum Protocol {
     Http,
-    HTTP,
+    #[serde(rename = "http")]
+    Shouted,
 }
 
 impl TryFrom<String> for Protocol {
@@ -333,7 +334,7 @@ impl TryFrom<String> for Protocol {
     fn try_from(text: String) -> Result<Self, String> {
         match text.as_str() {
             "http" => Ok(Self::Http),
-            "HTTP" => Ok(Self::HTTP),
+            "HTTP" => Ok(Self::Shouted),
             _ => Err(text),
         }
     }
@@ -343,7 +344,7 @@ impl From<Protocol> for String {
     fn from(protocol: Protocol) -> Self {
         match protocol {
             Protocol::Http => "http".to_owned(),
-            Protocol::HTTP => "HTTP".to_owned(),
+            Protocol::Shouted => "HTTP".to_owned(),
         }
     }
 }
