@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use windlass::api::{Api, WatchEvent, WatchStream};
 use windlass::client::Client;
+use windlass::clock::Clock;
 use windlass::manager::{Manager, Running};
 use windlass::metrics::names;
 use windlass::prelude::*;
@@ -215,10 +217,13 @@ async fn write<K: Barrel>(api: &Api<K>, name: &str, litres: i64) {
 }
 
 /// Reads the events of barrels until the third deletion; returns a line for each.
-async fn events<K: Barrel>(mut watch: WatchStream<K>) -> Vec<String> {
+async fn events<K: Barrel>(clock: &Clock, mut watch: WatchStream<K>) -> Vec<String> {
     let (mut lines, mut deleted) = (Vec::new(), 0);
     while deleted < 3 {
-        let (word, object) = match watch.next().await.unwrap().unwrap() {
+        // A lost event must fail the test instead of stopping the whole program.
+        let next = clock.timeout(Duration::from_secs(60), watch.next()).await;
+        let Some(event) = next else { panic!("no further event for a minute after {lines:?}") };
+        let (word, object) = match event.unwrap().unwrap() {
             WatchEvent::Added(object) => ("added", object),
             WatchEvent::Modified(object) => ("changed", object),
             WatchEvent::Deleted(object) => ("deleted", object),
@@ -250,7 +255,12 @@ async fn read_in_every_version(world: &World, stored: &str, mut all: Seen) -> Se
         wanted.push(format!("deleted {name}-brief {}", litres + 1));
         all.insert(name.clone(), litres + 2);
     }
-    let read = [events(watches.0).await, events(watches.1).await, events(watches.2).await];
+    let clock = &world.admin().environment().clock.clone();
+    let read = [
+        events(clock, watches.0).await,
+        events(clock, watches.1).await,
+        events(clock, watches.2).await,
+    ];
     assert_eq!(read, [(); 3].map(|()| wanted.clone()), "stored in {stored}");
     // Those that were stored in another version before, too.
     assert_eq!(world.lists().await, [(); 3].map(|()| all.clone()), "stored in {stored}");

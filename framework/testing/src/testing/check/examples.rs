@@ -6,7 +6,7 @@ use windlass_core::crd::CustomResource;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::DynamicObject;
 
-use super::with_head;
+use super::{sent, with_head};
 
 /// Fields of the metadata that a server sets, or that the namespace of the check replaces.
 const NOT_WRITTEN: [&str; 4] = ["namespace", "resourceVersion", "uid", "generation"];
@@ -46,7 +46,7 @@ pub(super) async fn accepted(
             );
             Error::new(ErrorKind::Usage, message).because(error)
         };
-        let object: DynamicObject = serde_json::from_value(object).map_err(|error| {
+        let object = sent(api, object).map_err(|error| {
             refused(Error::new(ErrorKind::Usage, "the example has no metadata").because(error))
         })?;
         api.create(&object).dry_run().await.map_err(refused)?;

@@ -39,7 +39,8 @@ const SEED: u64 = 1;
 /// Checks a kind: the definition against an API server, the values against serde and the server.
 ///
 /// The definition is installed on the embedded server, or on the real server with
-/// `WINDLASS_TEST_SERVER=real`. Then 200 objects are generated from the schema by a fixed seed,
+/// `WINDLASS_TEST_SERVER=real`. A kind with several versions is installed with the checked one
+/// alone, in a group of the check's own, such as `check-v1.example.dev`. Then 200 objects are generated from the schema by a fixed seed,
 /// half of which fit the schema while the others have a single change, and each is written as a dry
 /// run. An object that the server stores must be readable by the type, with the server's defaults,
 /// and must come back unchanged when the type writes it. A status is tried in the same way, 200
@@ -152,10 +153,11 @@ async fn checked<K: CustomResource>(
     let unchecked = windlass_core::crd::warnings::<K>()?;
     let info = info_of::<K>()?;
     let cluster = TestCluster::builder().try_start().await?;
-    let alone = alone::<K>(&definition, &info.version);
-    install_all(&cluster.client(), &[alone], true).await?;
+    let installed = installed::<K>(&definition, &info.version);
+    let group = installed.spec.group.clone().into();
+    install_all(&cluster.client(), &[installed], true).await?;
     let schema = schema_of(&definition, &info.version);
-    let api = api(&cluster, &info);
+    let api = api(&cluster, &ResourceInfo { group, ..info.clone() });
     let mut head = json!({ "apiVersion": info.api_version(), "kind": info.kind });
     examples::accepted(&api, &examples, &head).await?;
     // Rules may name the metadata: the objects made from examples have the metadata of the first
@@ -181,8 +183,8 @@ async fn checked<K: CustomResource>(
     let mut report = CheckReport::new(&info.kind, bytes, rules, tally, status, unchecked.clone());
     if let Some(handler) = handler {
         let namespace = (info.scope == Scope::Namespaced).then(|| cluster.namespace());
-        let (api, head, schema) = (&api, &head, &schema);
-        let experiment = Experiment { api, namespace, head, schema, handler };
+        let (api, info, head, schema) = (&api, &info, &head, &schema);
+        let experiment = Experiment { api, info, namespace, head, schema, handler };
         report = report.with_repeats(experiment.run(&values).await?);
     }
     let versions = Versions::of::<K>();
@@ -210,20 +212,26 @@ fn about_values(remarks: &[String]) -> Vec<String> {
     remarks.iter().filter(is_about_values).cloned().collect()
 }
 
-/// The definition with a single version: the server of a check converts nothing.
-fn alone<K: CustomResource>(
+/// The definition that a check installs. That of a kind with several versions has a single one,
+/// because nothing answers conversions, and a group of its own: a shared real server may already
+/// store objects of the other versions, and other tests may work with the whole definition.
+fn installed<K: CustomResource>(
     definition: &CustomResourceDefinition,
     version: &str,
 ) -> CustomResourceDefinition {
-    let mut alone = definition.clone();
-    if Versions::of::<K>().is_some() {
-        alone.spec.conversion = None;
-        alone.spec.versions.retain(|it| it.name == version);
-        for version in &mut alone.spec.versions {
-            (version.served, version.storage) = (true, true);
-        }
+    let mut installed = definition.clone();
+    if Versions::of::<K>().is_none() {
+        return installed;
     }
-    alone
+    let spec = &mut installed.spec;
+    spec.group = format!("check-{version}.{}", spec.group);
+    installed.metadata.name = Some(format!("{}.{}", spec.names.plural, spec.group));
+    spec.conversion = None;
+    spec.versions.retain(|it| it.name == version);
+    for version in &mut spec.versions {
+        (version.served, version.storage) = (true, true);
+    }
+    installed
 }
 
 /// The schema of the fields that users write: without metadata, which the server checks, and
@@ -266,6 +274,14 @@ fn api(cluster: &TestCluster, info: &ResourceInfo) -> Api<DynamicObject> {
     cluster.client().dynamic(info.clone(), namespace)
 }
 
+/// An object as it is sent: in the group of the definition that the check installed.
+fn sent(api: &Api<DynamicObject>, mut object: Value) -> Result<DynamicObject, serde_json::Error> {
+    if let Value::Object(fields) = &mut object {
+        fields.insert("apiVersion".to_owned(), api.info().api_version().into());
+    }
+    serde_json::from_value(object)
+}
+
 /// An object with type and name.
 fn with_head(value: &Value, head: &Value) -> Value {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -301,8 +317,7 @@ fn without_head(object: Value) -> Value {
 
 /// Writes an object as a dry run, and returns the object that the server would store.
 async fn store(api: &Api<DynamicObject>, object: Value) -> Result<Value, String> {
-    let object: DynamicObject =
-        serde_json::from_value(object).map_err(|error| error.to_string())?;
+    let object = sent(api, object).map_err(|error| error.to_string())?;
     let stored = api.create(&object).dry_run().await.map_err(|error| error.to_string())?;
     let stored = serde_json::to_value(&stored).map_err(|error| error.to_string())?;
     Ok(without_head(stored))

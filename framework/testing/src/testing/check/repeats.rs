@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use windlass_client::api::Api;
 use windlass_core::error::{Error, StatusCause};
-use windlass_core::resource::DynamicObject;
+use windlass_core::resource::{DynamicObject, ResourceInfo};
 use windlass_core::rng::Rng;
 use windlass_runtime::manager::AdmissionCheck;
 
 use super::changes::{ValueChange, changes};
 use super::values::Values;
-use super::{SEED, with_head, without_head};
+use super::{SEED, sent, with_head, without_head};
 
 /// Objects that are changed.
 const OBJECTS: usize = 12;
@@ -32,7 +32,10 @@ const LEFT_OUT: &str = "some validation rules were not checked";
 
 /// The parts of an experiment.
 pub(super) struct Experiment<'a> {
+    /// The kind as it is installed; see `installed`.
     pub(super) api: &'a Api<DynamicObject>,
+    /// The kind as the handlers know it.
+    pub(super) info: &'a ResourceInfo,
     /// Namespace of the objects, if the kind has namespaces.
     pub(super) namespace: Option<&'a str>,
     /// Type and metadata of all objects.
@@ -137,13 +140,12 @@ impl Experiment<'_> {
         if let Some(namespace) = self.namespace {
             object["metadata"]["namespace"] = namespace.into();
         }
-        self.handler.refused_fields(self.api.info(), &object).await
+        self.handler.refused_fields(self.info, &object).await
     }
 
     /// Writes an object as a dry run: returns it as it would be stored, or the causes of a refusal.
     async fn store(&self, value: &Value) -> Result<Result<Value, Vec<StatusCause>>, Error> {
-        let Ok(object) = serde_json::from_value::<DynamicObject>(with_head(value, self.head))
-        else {
+        let Ok(object) = sent(self.api, with_head(value, self.head)) else {
             return Ok(Err(Vec::new()));
         };
         match self.api.create(&object).dry_run().await {

@@ -10,7 +10,7 @@ use windlass_core::rng::Rng;
 
 use super::judge::{CheckTarget, ValueCounts, judge};
 use super::values::Values;
-use super::{SEED, VALUES, rewritten, whole_schema, with_head};
+use super::{SEED, VALUES, rewritten, sent, whole_schema, with_head};
 
 /// Generated objects of which at least one must be stored.
 const ATTEMPTS: usize = 50;
@@ -88,7 +88,7 @@ async fn stored_object(
         if (whole.decode)(&value).is_err() {
             continue;
         }
-        let Ok(object) = serde_json::from_value::<DynamicObject>(value) else { continue };
+        let Ok(object) = sent(api, value) else { continue };
         match api.create(&object).await {
             Ok(stored) => return Ok(Some(stored)),
             Err(error) if error.is_invalid() => {}
@@ -137,8 +137,7 @@ fn below_status(message: &str) -> Option<String> {
 
 /// Updates the status as a dry run, and returns the status that the server would store.
 async fn store(api: &Api<DynamicObject>, object: Value) -> Result<Value, String> {
-    let object: DynamicObject =
-        serde_json::from_value(object).map_err(|error| error.to_string())?;
+    let object = sent(api, object).map_err(|error| error.to_string())?;
     let write = api.replace(&object).status().dry_run();
     let stored = write.await.map_err(|error| error.to_string())?;
     let mut stored = serde_json::to_value(&stored).map_err(|error| error.to_string())?;
