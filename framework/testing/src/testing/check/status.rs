@@ -51,7 +51,10 @@ pub(super) async fn judge_status<K: CustomResource>(
     };
     let warnings: Vec<String> =
         whole.warnings.iter().filter_map(|warning| below_status(warning)).collect();
-    let object = &serde_json::to_value(&object).unwrap_or_default();
+    let mut object = serde_json::to_value(&object).unwrap_or_default();
+    // The kind's type reads the group of the kind alone, not that of the installed definition.
+    object["apiVersion"] = head["apiVersion"].clone();
+    let object = &object;
     let target = CheckTarget {
         schema: &schema,
         warnings: &warnings,
