@@ -396,3 +396,17 @@ fn chapters_of_the_book_have_nouns_as_subjects() {
     let riddle = "What a worker holds. `what` is code.\n```text\nwho\n```\n| told |\n";
     assert_eq!(riddles(riddle), ["[\"what\", \"whatever\"]: 1 of 6"]);
 }
+
+/// A block that nothing compiles would drift from the program that it stands for.
+#[test]
+fn the_readme_shows_the_website_operator_as_it_is() {
+    let program = source::read(&source::root().join("examples/src/bin/website.rs"));
+    let (_, rest) = program.split_once("\n\nuse ").expect("imports after the module's comment");
+    let (shown, _) = rest.split_once("\n\n#[cfg(test)]").expect("tests");
+    let block = format!("```rust\nuse {shown}\n```");
+    let readme = source::read(&source::root().join("README.md"));
+    assert!(
+        readme.contains(&block),
+        "README.md does not show examples/src/bin/website.rs:\n{block}"
+    );
+}

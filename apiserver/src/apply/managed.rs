@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::set::PathSet;
 
-/// Most entries of Update managers; the oldest above that are folded into [`ANCIENT`].
+/// Largest number of Update entries; the oldest beyond it are merged into [`ANCIENT`].
 const MAX_UPDATERS: usize = 10;
-/// Manager of the folded entries.
+/// Manager of the merged entries.
 const ANCIENT: &str = "ancient-changes";
 
 /// Key of an entry: a manager with operation, version and subresource.
@@ -19,7 +19,8 @@ pub(crate) struct Owner {
     pub(crate) manager: String,
     /// Whether the operation is Apply, and not Update.
     pub(crate) apply: bool,
-    /// Version of an Update; empty for Apply, whose entry moves along with the version.
+    /// Version of an Update; empty for Apply: a manager has one Apply entry,
+    /// whatever the version.
     pub(crate) api_version: String,
     /// Subresource of the write; empty for the main endpoint.
     pub(crate) subresource: String,
@@ -36,7 +37,7 @@ impl Owner {
         }
     }
 
-    /// Returns the owner in the form of messages: `"m"`, `"m" using v1`,
+    /// Returns the owner as conflict messages print it: `"m"`, `"m" using v1`,
     /// `"m" with subresource "scale" using apps/v1`.
     pub(crate) fn print(&self) -> String {
         let mut text = format!("{:?}", self.manager);
@@ -148,7 +149,8 @@ impl Managed {
         time.map_or(0, jiff::Timestamp::as_second)
     }
 
-    /// Folds the oldest Update entries together until at most ten are left.
+    /// Merges the oldest Update entries of each version, as upstream does, until at most ten
+    /// entries are left, or no two of one version.
     pub(crate) fn cap_updaters(&mut self) {
         let mut updaters: Vec<Owner> =
             self.owners.keys().filter(|owner| !owner.apply).cloned().collect();
@@ -157,21 +159,23 @@ impl Managed {
             return;
         }
         // Oldest first; the owner decides between entries of the same second, so that the result is
-        // determined.
+        // deterministic.
         updaters.sort_by_cached_key(|owner| (self.seconds(owner), owner.clone()));
         let mut first_of: BTreeMap<String, Owner> = BTreeMap::new();
         for owner in updaters {
             if count <= MAX_UPDATERS {
                 break;
             }
-            // Only entries of the same version can be folded: their fields mean the same.
+            // Only entries of the same version can be merged: their fields mean the same.
             let version = self.version(&owner).to_owned();
             let Some(first) = first_of.get(&version) else {
                 first_of.insert(version, owner);
                 continue;
             };
             let bucket = Owner::new(ANCIENT, false, &version, "");
-            // The first entry of a version becomes the bucket only when a second entry joins.
+            // The bucket of a version is its entry of the manager `ancient-changes`. The first
+            // entry becomes the bucket only when a second entry joins; an existing bucket takes the
+            // second entry, and the first one stays.
             if !self.owners.contains_key(&bucket)
                 && let Some(owned) = self.owners.remove(first)
             {
@@ -180,6 +184,7 @@ impl Managed {
             let Some(owned) = self.owners.remove(&owner) else { continue };
             let old = self.owners.remove(&bucket).map(|old| old.set).unwrap_or_default();
             self.owners.insert(bucket.clone(), OwnedFields { set: owned.set.union(&old), ..owned });
+            // The newer time: that of the entry that was merged.
             match self.times.get(&owner).cloned() {
                 Some(time) => self.times.insert(bucket, time),
                 None => self.times.remove(&bucket),
@@ -228,7 +233,7 @@ fn decode_entry(
     Ok((owner, OwnedFields { set, api_version: version.to_owned() }, time))
 }
 
-/// Whether the list asks to start tracking anew: `[]` or `[{}]`.
+/// Whether the list asks to reset the tracking: `[]` or `[{}]`.
 pub(crate) fn is_reset(object: &Value) -> bool {
     match object.pointer("/metadata/managedFields").and_then(Value::as_array) {
         Some(list) => match list.as_slice() {

@@ -35,6 +35,8 @@ impl ReconcileWalker<'_> {
         match table.kind(id, None) {
             ValueTreatment::Scalar(_) => {}
             ValueTreatment::List(kind, items) => {
+                // As upstream, a list is taken whole even without owned items, a map only with
+                // some.
                 if !whole && kind.is_atomic() {
                     self.take_whole();
                 } else if let Some(set) = set {
@@ -45,7 +47,7 @@ impl ReconcileWalker<'_> {
                 let deduced = object
                     .element
                     .is_some_and(|element| matches!(table.shape(element), TypeShape::Any));
-                // A map of values without a schema has no own type that could have changed.
+                // A map of values without a schema has no type of its own that could have changed.
                 if deduced && object.fields.is_empty() {
                     return;
                 }
@@ -63,7 +65,7 @@ impl ReconcileWalker<'_> {
         }
     }
 
-    /// Owns the present path as a whole, in place of the fields below.
+    /// Replaces the owned fields below the current path by the path itself.
     fn take_whole(&mut self) {
         self.remove.insert(&self.path);
         self.add.insert(&self.path);
@@ -71,6 +73,7 @@ impl ReconcileWalker<'_> {
 
     /// Visits the members and deeper paths of a set.
     fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&PathElement) -> Option<Id>) {
+        // First the steps below which something is owned, then the owned steps themselves.
         for (step, child) in &set.children {
             if !set.members.contains(step) {
                 self.descend(step, Some(child), false, type_of);

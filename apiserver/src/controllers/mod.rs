@@ -173,7 +173,7 @@ fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
 /// Gives the default roles that aggregate others their rules, without waiting for the task.
 pub(crate) fn fill_default_roles(core: &ServerCore) {
     for name in ["view", "edit", "admin"] {
-        roles::fill(core, name);
+        roles::update_rules(core, name);
     }
 }
 

@@ -27,12 +27,13 @@ pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &st
     let (new, old): (Vec<Value>, Vec<Value>) =
         sets.into_iter().partition(|set| has_template(set, &deployment["spec"]["template"]));
     let is_paused = deployment["spec"]["paused"] == true;
-    let is_empty = old.iter().all(|set| replicas(set) == 0 && unfinished_pods(reconcile, set) == 0);
-    let recreates = deployment["spec"]["strategy"]["type"] == "Recreate";
+    let old_are_gone =
+        old.iter().all(|set| replicas(set) == 0 && unfinished_pods(reconcile, set) == 0);
+    let recreates = recreates(deployment);
     let new = match new.into_iter().next() {
         Some(set) => Some(set),
         // A new template waits for the Pods of the old template, unless both may run side by side.
-        None if !is_paused && (!recreates || is_empty) => {
+        None if !is_paused && (!recreates || old_are_gone) => {
             Some(create(reconcile, deployment, &old)?)
         }
         None => None,
@@ -40,8 +41,8 @@ pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &st
     if !is_paused {
         match &new {
             Some(new) if !recreates => roll(reconcile, deployment, new, &old)?,
-            Some(new) if is_empty => scale(reconcile, deployment, new, wanted(deployment))?,
-            // `Recreate` with old Pods left: remove these first.
+            Some(new) if old_are_gone => scale(reconcile, deployment, new, wanted(deployment))?,
+            // `Recreate` with old Pods left: the old `ReplicaSets` are scaled to 0 first.
             _ => {
                 for set in &old {
                     scale(reconcile, deployment, set, 0)?;
@@ -50,6 +51,11 @@ pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &st
         }
     }
     report(reconcile, deployment, new.as_ref(), &old)
+}
+
+/// Whether old Pods end before new ones begin.
+fn recreates(deployment: &Value) -> bool {
+    deployment["spec"]["strategy"]["type"] == "Recreate"
 }
 
 /// Returns the wanted number of Pods.
@@ -67,7 +73,7 @@ fn unfinished_pods(core: &ServerCore, set: &Value) -> usize {
     objects::owned(core, PODS, set).iter().filter(|pod| !super::pods::is_finished(pod)).count()
 }
 
-/// Returns a count of the status.
+/// Returns a number of a `ReplicaSet`'s status, such as `readyReplicas`; 0 if absent.
 fn count(set: &Value, field: &str) -> i64 {
     set["status"][field].as_i64().unwrap_or(0)
 }
@@ -81,8 +87,12 @@ fn has_template(set: &Value, template: &Value) -> bool {
     own == *template
 }
 
-/// Returns the most Pods above the wanted number, and the most that may be missing.
+/// Returns `maxSurge` and `maxUnavailable` as numbers of Pods: of a percentage the first is rounded
+/// up, the second down. Both are 0 for the strategy `Recreate`, which has no such fields.
 fn limits(deployment: &Value) -> (i64, i64) {
+    if recreates(deployment) {
+        return (0, 0);
+    }
     let strategy = &deployment["spec"]["strategy"]["rollingUpdate"];
     let wanted = wanted(deployment);
     let read = |field: &str, rounds_up: bool| match &strategy[field] {
@@ -92,12 +102,12 @@ fn limits(deployment: &Value) -> (i64, i64) {
         }
         other => other.as_i64().unwrap_or(0),
     };
-    let (surge, missing) = (read("maxSurge", true), read("maxUnavailable", false));
+    let (surge, unavailable) = (read("maxSurge", true), read("maxUnavailable", false));
     // With both at 0 no Pod could be replaced; upstream uses 1.
-    (surge, if surge == 0 && missing == 0 { 1 } else { missing.min(wanted) })
+    (surge, if surge == 0 && unavailable == 0 { 1 } else { unavailable }.min(wanted))
 }
 
-/// Creates the `ReplicaSet` of the present template.
+/// Creates the `ReplicaSet` of the current template.
 fn create(
     reconcile: &WorkloadReconcile<'_>,
     deployment: &Value,
@@ -110,7 +120,8 @@ fn create(
     let mut selector = deployment["spec"]["selector"].clone();
     selector["matchLabels"][HASH] = json!(hash);
     let (surge, _) = limits(deployment);
-    // While old Pods run, the new set begins with the free places.
+    // While old Pods exist, the new `ReplicaSet` begins with only as many Pods as `maxSurge`
+    // permits.
     let total: i64 = old.iter().map(replicas).sum();
     let first = (wanted(deployment) + surge - total).clamp(0, wanted(deployment));
     let revision = old.iter().map(revision).max().unwrap_or(0) + 1;
@@ -132,19 +143,28 @@ fn create(
         "spec": spec,
     });
     let made = reconcile.create(REPLICASETS, namespace, set);
-    let made =
-        made.inspect_err(|error| refused(reconcile, deployment, &format!("{name}-{hash}"), error))?;
-    // Written through the status: a change by update would raise the generation.
+    let made = made.inspect_err(|error| {
+        report_failed_create(reconcile, deployment, &format!("{name}-{hash}"), error)
+    })?;
+    // Through the subresource: an update of the Deployment itself raises `generation` when
+    // annotations change.
     objects::change(reconcile, DEPLOYMENTS, deployment, "status", |next| {
         meta::of(next).entry("annotations").or_insert_with(|| json!({}))[REVISION] =
             json!(revision.to_string());
     })?;
-    record_scaled(reconcile, deployment, &made, 0, first);
+    if first > 0 {
+        record_scaled(reconcile, deployment, &made, 0, first);
+    }
     Ok(made)
 }
 
 /// Writes an Event and the condition `Progressing` about a `ReplicaSet` that could not be created.
-fn refused(reconcile: &WorkloadReconcile<'_>, deployment: &Value, name: &str, error: &ApiError) {
+fn report_failed_create(
+    reconcile: &WorkloadReconcile<'_>,
+    deployment: &Value,
+    name: &str,
+    error: &ApiError,
+) {
     // The creation waits for a webhook's answer; it has not failed, and the next reconcile repeats
     // it.
     if reconcile.is_waiting() {
@@ -164,7 +184,7 @@ fn refused(reconcile: &WorkloadReconcile<'_>, deployment: &Value, name: &str, er
     }
 }
 
-/// Returns the number of a `ReplicaSet` in the history of the Deployment.
+/// Returns the revision of a `ReplicaSet`.
 fn revision(set: &Value) -> i64 {
     let text = set["metadata"]["annotations"][REVISION].as_str();
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -172,15 +192,16 @@ fn revision(set: &Value) -> i64 {
 
 /// Moves Pods from the old `ReplicaSets` to the new `ReplicaSet`, within the limits.
 fn roll(core: &ServerCore, deployment: &Value, new: &Value, old: &[Value]) -> Result<(), ApiError> {
-    let (surge, missing) = limits(deployment);
+    let (surge, max_unavailable) = limits(deployment);
     let wanted = wanted(deployment);
     let total: i64 = old.iter().map(replicas).sum::<i64>() + replicas(new);
     let room = (wanted + surge - total).max(0);
     let next = if replicas(new) > wanted { wanted } else { wanted.min(replicas(new) + room) };
     scale(core, deployment, new, next)?;
-    // Pods of the new `ReplicaSet` that are not available yet are missing already.
+    // Pods of the new `ReplicaSet` that are not available yet already count as unavailable. `new`
+    // and `total` are from before the call of `scale`.
     let pending = replicas(new) - count(new, "availableReplicas");
-    let mut surplus = total - (wanted - missing) - pending.max(0);
+    let mut surplus = total - (wanted - max_unavailable) - pending.max(0);
     let mut old: Vec<&Value> = old.iter().collect();
     old.sort_by_key(|set| revision(set));
     for set in old {
@@ -202,15 +223,15 @@ fn scale(core: &ServerCore, deployment: &Value, set: &Value, to: i64) -> Result<
     Ok(())
 }
 
-/// Writes the event about a scaled `ReplicaSet`.
+/// Writes the Event about a scaled `ReplicaSet`.
 fn record_scaled(core: &ServerCore, deployment: &Value, set: &Value, from: i64, to: i64) {
-    let direction = if to >= from { "up" } else { "down" };
+    let direction = if to > from { "up" } else { "down" };
     let name = meta::text(set, "name");
     let text = format!("Scaled {direction} replica set {name} from {from} to {to}");
     objects::record_event(core, deployment, event_source("ScalingReplicaSet"), &text);
 }
 
-/// Returns an Event of the controller without its text.
+/// Returns an Event of the controller without a message; `record_failure` makes it a Warning.
 fn event_source(reason: &str) -> ObjectEvent<'_> {
     let (from, api_version) = ("deployment-controller", "apps/v1");
     ObjectEvent { from, api_version, kind: "Deployment", level: "Normal", reason }
@@ -284,8 +305,8 @@ fn report(core: &ServerCore, deployment: &Value, new: Option<&Value>, old: &[Val
     Ok(None)
 }
 
-/// Returns a condition. `lastTransitionTime` stays with the status, `lastUpdateTime` with reason
-/// and message, too.
+/// Returns a condition. `lastTransitionTime` is kept while the status stays the same,
+/// `lastUpdateTime` while reason and message stay the same as well.
 fn condition(
     deployment: &Value,
     name: &str,

@@ -18,7 +18,7 @@ impl<T: ReflectorSink> Reflector<T> {
     ) -> Option<Duration> {
         let now = self.environment.clock.now();
         if end.lost_the_server() {
-            self.rollback.raise(now);
+            self.rollback.request_check(now);
         }
         let end = self.report_end(end);
         match self.machine.ended(end, open_for, now) {

@@ -17,20 +17,27 @@ use windlass_core::error::Error;
 use windlass_core::metrics::names;
 use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, StreamPiece};
 
-/// Most pieces that are handed over at once. A watch receives one piece per event.
+/// Most chunks that are read before their objects are handed over. Servers often send a chunk per
+/// event, so a burst of events is a burst of chunks.
 const MAX_CHUNKS: u32 = 64;
 
 /// The event for which a watch waited.
 enum WatchInput {
-    Piece(Option<Result<Bytes, Error>>),
+    Chunk(Option<Result<Bytes, Error>>),
     VersionRead(Result<String, Error>),
     Timer,
     /// Another component noted a hint of a store that was set back.
     CheckRequested,
 }
 
+/// Returns the request by which errors of the stream are judged.
+fn request_of(stream: &Stream) -> EndedRequest {
+    if stream.is_listing { EndedRequest::StreamingList } else { EndedRequest::Watch }
+}
+
 impl<T: ReflectorSink> Reflector<T> {
     /// Follows changes until the stream that `read` asks for ends; returns the reason of the end.
+    /// A streaming list begins a list of the sink.
     /// `open_for` becomes the time for which the stream was open.
     pub(super) async fn watch(&mut self, read: Read, open_for: &mut Duration) -> AttemptEnd {
         let (during, timeout) = match &read {
@@ -39,8 +46,10 @@ impl<T: ReflectorSink> Reflector<T> {
                 self.begin_list(resource_version.clone());
                 (EndedRequest::StreamingList, *timeout)
             }
-            // Never asked for: a list in pages has ended by now.
-            Read::Page { .. } => return AttemptEnd::Failed("a page is not a stream".to_owned()),
+            // Unreachable: `list` reads pages.
+            Read::Page { .. } => {
+                return AttemptEnd::Failed("internal error: a page is not a stream".to_owned());
+            }
         };
         let labels = [self.subject.resource.as_str()];
         self.environment.metrics.count(&names::INFORMER_WATCHES, &labels, 1);
@@ -61,7 +70,8 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Returns the time of the next check of the stream when nothing arrives.
-    fn wake(&self, stream: &Stream) -> Instant {
+    fn next_check_at(&self, stream: &Stream) -> Instant {
+        // A resync needs a complete list, and a version read a version to compare with.
         let resync = self.resync_at.filter(|_| !stream.is_listing);
         let check = self.rollback.due().filter(|_| !stream.is_listing);
         let relist_at = self.machine.relist_at();
@@ -72,14 +82,14 @@ impl<T: ReflectorSink> Reflector<T> {
     async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> AttemptEnd {
         let clock = self.environment.clock.clone();
         let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
-        // The timer stays armed while pieces arrive, and may fire early: arming the timer anew for
-        // each piece would cost more than most pieces do.
-        let mut armed = self.wake(stream);
+        // The timer stays armed while chunks arrive, and may fire early: arming the timer again
+        // for each chunk would cost more than most chunks do.
+        let mut armed = self.next_check_at(stream);
         let mut timer = pin!(clock.sleep_until(armed));
         let capabilities = Arc::clone(&self.capabilities);
         let mut check_request = pin!(capabilities.check_requested());
         loop {
-            let due = self.wake(stream);
+            let due = self.next_check_at(stream);
             if due < armed {
                 armed = due;
                 timer.set(clock.sleep_until(armed));
@@ -87,17 +97,17 @@ impl<T: ReflectorSink> Reflector<T> {
             let next = tokio::select! {
                 biased;
                 // Biased: the rare version read goes first, then data; the timer and a requested
-                // check wait until no piece is ready.
+                // check wait until no chunk is ready.
                 result = self.rollback.result(), if self.rollback.is_reading() => {
                     WatchInput::VersionRead(result)
                 }
-                next = chunks.next() => WatchInput::Piece(next),
+                next = chunks.next() => WatchInput::Chunk(next),
                 () = timer.as_mut() => WatchInput::Timer,
                 () = check_request.as_mut() => WatchInput::CheckRequested,
             };
             let outcome = match next {
-                // A piece may hold many frames: they are handed over together.
-                WatchInput::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
+                // A chunk may hold many frames: they are handed over together.
+                WatchInput::Chunk(next) => self.arrived(next, chunks, &mut frames, stream).await,
                 WatchInput::VersionRead(result) => self.finish_check(result),
                 WatchInput::CheckRequested => {
                     // Registered before the check: a request in between is not lost.
@@ -108,10 +118,10 @@ impl<T: ReflectorSink> Reflector<T> {
                 WatchInput::Timer => {
                     // The timer may fire for a deadline that has moved since.
                     let outcome = match clock.now() >= due {
-                        true => self.check_deadlines(stream, clock.now()).await,
+                        true => self.run_due_checks(stream, clock.now()).await,
                         false => Ok(()),
                     };
-                    armed = self.wake(stream);
+                    armed = self.next_check_at(stream);
                     timer.set(clock.sleep_until(armed));
                     outcome
                 }
@@ -122,8 +132,8 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Handles a piece; further pieces that are available at once are read and handed over with the
-    /// piece.
+    /// Handles a chunk; further chunks that are available at once are read and handed over with the
+    /// chunk.
     async fn arrived(
         &mut self,
         first: Option<Result<Bytes, Error>>,
@@ -134,15 +144,15 @@ impl<T: ReflectorSink> Reflector<T> {
         let now = self.environment.clock.now();
         let before = stream.progress;
         let mut outcome = Ok(());
-        let (mut next, mut pieces) = (Some(first), 0);
-        while let Some(piece) = next.take() {
-            outcome = match piece {
+        let (mut next, mut count) = (Some(first), 0);
+        while let Some(chunk) = next.take() {
+            outcome = match chunk {
                 None => Err(self.ended(stream)),
-                Some(Err(error)) => Err(judge(&error, EndedRequest::Watch)),
-                Some(Ok(piece)) => self.read(&piece, now, frames, stream),
+                Some(Err(error)) => Err(judge(&error, request_of(stream))),
+                Some(Ok(chunk)) => self.read(&chunk, now, frames, stream),
             };
-            pieces += 1;
-            if outcome.is_ok() && pieces < MAX_CHUNKS {
+            count += 1;
+            if outcome.is_ok() && count < MAX_CHUNKS {
                 next = chunks.at_once().await;
             }
         }
@@ -154,11 +164,15 @@ impl<T: ReflectorSink> Reflector<T> {
             self.sink.reached(StreamProgress::Reached, version);
         }
         self.hand_over(stream).await;
-        // After the hand-over: events that were read before an error count.
+        // After the hand-over: events that were read before an error are delivered.
         outcome?;
-        // The `select!` prefers pieces, so a flood would starve the timer: deadlines are checked
+        // The `select!` prefers chunks, so a flood would starve the timer: deadlines are checked
         // here, too.
-        if now >= self.wake(stream) { self.check_deadlines(stream, now).await } else { Ok(()) }
+        if now >= self.next_check_at(stream) {
+            self.run_due_checks(stream, now).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Waits until the target takes more. The stream's deadlines are extended by that time, which
@@ -173,36 +187,37 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Reads a piece.
+    /// Reads the frames of a chunk.
     fn read(
         &mut self,
-        piece: &Bytes,
+        chunk: &Bytes,
         now: Instant,
         frames: &mut FrameDecoder,
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
-        self.confirm(stream);
+        self.mark_healthy(stream);
         let mut outcome = Ok(());
-        let mut has_ended_one = false;
-        frames.push(piece, &mut |part| {
-            has_ended_one = true;
+        let mut has_complete_frame = false;
+        frames.push(chunk, &mut |frame| {
+            has_complete_frame = true;
             if outcome.is_ok() {
-                // After a failure the rest of the piece is skipped, because the stream ends.
-                outcome = self.frame(part, now, stream);
+                // After a failure the rest of the chunk is skipped, because the stream ends.
+                outcome = self.frame(frame, now, stream);
             }
         });
-        stream.partial(now, frames.is_inside(), has_ended_one);
+        stream.partial(now, frames.is_inside(), has_complete_frame);
         outcome
     }
 
-    /// Checks everything that may be due at `now`: deadlines, warnings, version reads and resyncs.
-    async fn check_deadlines(
+    /// Runs the checks that are due at `now`: the new list after a partial one, the stream's
+    /// deadline, warnings, version reads, resyncs, and the healthy state of a quiet watch.
+    async fn run_due_checks(
         &mut self,
         stream: &mut Stream,
         now: Instant,
     ) -> Result<(), AttemptEnd> {
         if self.machine.relist_at().is_some_and(|at| now >= at) {
-            return Err(AttemptEnd::InPart);
+            return Err(AttemptEnd::RelistDue);
         }
         if now >= stream.deadline() {
             return Err(self.silent(stream, now));
@@ -212,7 +227,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 resource = self.subject.what,
                 seconds = since.as_secs(),
                 objects = self.machine.items(),
-                "the bookmark that ends the streaming list has not come yet"
+                "the bookmark that ends the streaming list has not arrived"
             );
         }
         if !stream.is_listing {
@@ -222,7 +237,7 @@ impl<T: ReflectorSink> Reflector<T> {
             self.resync(stream).await?;
         }
         if now - stream.opened >= super::stream::VERY_SHORT {
-            self.confirm(stream);
+            self.mark_healthy(stream);
         }
         Ok(())
     }
@@ -240,9 +255,10 @@ impl<T: ReflectorSink> Reflector<T> {
         Ok(())
     }
 
-    /// Sets the healthy state once the watch has proved healthy. A watch that is closed at once was
-    /// never healthy, and the state must not flap.
-    fn confirm(&self, stream: &mut Stream) {
+    /// Sets the healthy state once the watch has delivered something or stood for a second. A watch
+    /// that is closed at once was never healthy, and the state must not flap. In a streaming list
+    /// the end of the list sets the state.
+    fn mark_healthy(&self, stream: &mut Stream) {
         if !stream.is_confirmed && !stream.is_listing {
             self.status.set(self.machine.watching_state());
         }
@@ -262,8 +278,10 @@ impl<T: ReflectorSink> Reflector<T> {
             self.environment.metrics.count(&names::INFORMER_VERY_SHORT, &labels, 1);
             return AttemptEnd::Failed(format!("the watch of {what} was closed at once"));
         }
+        // A stream that ended before its timeout may come from a server that restarts on a restored
+        // store: the store's version is compared.
         if !stream.was_orderly(now) {
-            self.rollback.raise(now);
+            self.rollback.request_check(now);
         }
         AttemptEnd::Ended
     }
@@ -280,17 +298,17 @@ impl<T: ReflectorSink> Reflector<T> {
             ));
         }
         let quiet = stream.quiet(now).as_secs();
-        AttemptEnd::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
+        AttemptEnd::Failed(format!("the watch of {what} delivered no complete frame for {quiet} s"))
     }
 
     /// Handles a frame.
     fn frame(
         &mut self,
-        part: StreamPiece<'_>,
+        frame: StreamPiece<'_>,
         now: Instant,
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
-        let result = match part {
+        let result = match frame {
             StreamPiece::Whole(line) => Frame::scanned(line).and_then(|(frame, scan)| {
                 stream.frame(now, frame.event == EventType::Added);
                 self.event(frame, scan, now, stream)
@@ -305,8 +323,8 @@ impl<T: ReflectorSink> Reflector<T> {
             Err(why) => {
                 stream.frame(now, true);
                 self.unreadable(&why);
-                // In a list the other items still count. In a watch the change behind the frame can
-                // be found only by a list.
+                // A list goes on without this object, and is incomplete. In a watch the change
+                // behind the frame can be found only by a list.
                 if stream.is_listing {
                     return Ok(());
                 }
@@ -316,9 +334,21 @@ impl<T: ReflectorSink> Reflector<T> {
         }
     }
 
-    /// Handles an event whose object is too large, by the beginning.
+    /// Handles an event whose object is too large to be read whole: only the beginning of the line
+    /// is known. The kind of the object is not compared, because it may stand behind that part.
     fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
         let frame = Frame::of_beginning(line)?;
+        match frame.event {
+            EventType::Added | EventType::Modified | EventType::Deleted => {}
+            EventType::Unknown => {
+                self.dropped("unknown_type");
+                return Ok(());
+            }
+            // Neither the code of an error nor a version can be taken from a part.
+            EventType::Error | EventType::Bookmark => {
+                return Err(Malformed::new("an ERROR or BOOKMARK frame above the limit"));
+            }
+        }
         let scan = MetadataScan::of_beginning(frame.object)?;
         let seen = RawObject::new(&scan, frame.object);
         match frame.event {
@@ -341,12 +371,7 @@ impl<T: ReflectorSink> Reflector<T> {
     ) -> Result<Result<(), AttemptEnd>, Malformed> {
         match frame.event {
             EventType::Error => {
-                let during = if stream.is_listing {
-                    EndedRequest::StreamingList
-                } else {
-                    EndedRequest::Watch
-                };
-                return Ok(Err(self.error_frame(&frame, during)));
+                return Ok(Err(self.error_frame(&frame, request_of(stream))));
             }
             EventType::Unknown => self.dropped("unknown_type"),
             EventType::Bookmark => {
@@ -363,7 +388,7 @@ impl<T: ReflectorSink> Reflector<T> {
             EventType::Added | EventType::Modified | EventType::Deleted => {
                 if let Some(other) = self.subject.expected.other(frame.object) {
                     self.unexpected(&other);
-                    // Such a list is incomplete.
+                    // If this is a list, the list is now incomplete.
                     self.machine.count_unreadable();
                     return Ok(Ok(()));
                 }
@@ -375,8 +400,9 @@ impl<T: ReflectorSink> Reflector<T> {
                 }
                 match frame.event {
                     EventType::Deleted => self.sink.deleted(&seen),
-                    // B6 (older or repeated frames): the store forgets a deletion with the next
-                    // list, and the oldest of many deletions, so the position decides.
+                    // B6 (older or repeated frames): an old state must not bring back a deleted
+                    // object. The store drops tombstones with the next list, and when there are too
+                    // many, so the stream's position decides. A repeated deletion finds nothing.
                     _ if self.machine.has_passed(&scan.resource_version) => {
                         self.repeated(&scan.resource_version, now);
                     }

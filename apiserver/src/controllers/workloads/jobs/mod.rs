@@ -16,10 +16,12 @@ use status::PodCounts;
 
 /// Finalizer of Pods that have not been counted.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
-/// First pause after a failed Pod, in seconds, doubled by each failure.
-const PAUSE: i64 = 10;
-/// Longest pause, in seconds.
-const LONGEST: i64 = 600;
+/// First backoff after a failed Pod, in seconds, doubled by each failure.
+const BACKOFF: i64 = 10;
+/// Longest backoff, in seconds.
+const MAX_BACKOFF: i64 = 600;
+/// The value of `spec.managedBy` that stands for the built-in controller.
+const CONTROLLER: &str = "kubernetes.io/job-controller";
 
 /// Creates and counts the Pods of a Job, and writes the status.
 pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &str) -> WorkResult {
@@ -28,7 +30,11 @@ pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &st
     release_orphans(reconcile, namespace, name, uid)?;
     let Some(stored) = &stored else { return Ok(None) };
     let job = &stored.value;
-    if meta::terminating(job) || job["spec"]["managedBy"].is_string() {
+    // The other controller counts the Pods, and takes their finalizer away.
+    if is_managed_by_another(job) {
+        return Ok(None);
+    }
+    if meta::terminating(job) {
         return release_all(reconcile, job).map(|()| None);
     }
     if status::is_finished(job) {
@@ -44,7 +50,7 @@ pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &st
     let mut failed = None;
     let mut next_at = None;
     if end.is_some() || is_suspended {
-        // In a failed Job all Pods have failed.
+        // The Pods that still run are deleted, and count as failed, as upstream counts them.
         if end.as_ref().is_some_and(status::JobEnd::is_failure) {
             counts.failed += counts.active.len();
         }
@@ -57,7 +63,8 @@ pub(super) fn sync(reconcile: &WorkloadReconcile<'_>, namespace: &str, name: &st
     }
     let next = counts.status(reconcile, job, end.as_ref(), is_suspended);
     objects::set_status(reconcile, JOBS, job, &next)?;
-    // Only after the status is stored: a Pod without the finalizer is not counted again.
+    // Only after the status is stored: a Pod without the finalizer is never counted, so a failed
+    // write of the status would lose the Pod.
     for pod in &counts.counted {
         release(reconcile, pod)?;
     }
@@ -84,7 +91,8 @@ fn expire(core: &ServerCore, job: &Value) -> WorkResult {
     Ok(None)
 }
 
-/// Creates Pods, up to the parallelism, or deletes the surplus. Returns when to look again.
+/// Creates Pods, up to the parallelism, or deletes the surplus. Returns the time of the next sync,
+/// if one is needed.
 fn manage(
     reconcile: &WorkloadReconcile<'_>,
     job: &Value,
@@ -96,7 +104,8 @@ fn manage(
     let wanted = match job["spec"]["completions"].as_u64() {
         Some(total) => parallelism
             .min(usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(counts.succeeded)),
-        // A queue of work: after the first success no Pod begins any more.
+        // A Job without `completions`: after the first success no Pod is created any more, and
+        // those that run may finish.
         None if counts.succeeded > 0 => counts.active.len(),
         None => parallelism,
     };
@@ -111,7 +120,7 @@ fn manage(
     if counts.active.len() == wanted {
         return Ok(None);
     }
-    if let Some(at) = pause(counts.failed, all).filter(|at| *at > now) {
+    if let Some(at) = backoff_until(counts.failed, all).filter(|at| *at > now) {
         return Ok(Some(at));
     }
     let is_indexed = job["spec"]["completionMode"] == "Indexed";
@@ -137,15 +146,22 @@ fn manage(
     Ok(None)
 }
 
-/// Returns the time until which no Pod is created after a failed Pod.
-fn pause(failed: usize, all: &[Value]) -> Option<i64> {
+/// Whether a Job belongs to another controller than the built-in one.
+fn is_managed_by_another(job: &Value) -> bool {
+    job["spec"]["managedBy"].as_str().is_some_and(|name| name != CONTROLLER)
+}
+
+/// Returns the time until which no Pod is created after a failed Pod. All failures count, not only
+/// those since the last success.
+fn backoff_until(failed: usize, all: &[Value]) -> Option<i64> {
     let last = all.iter().filter(|pod| pod["status"]["phase"] == "Failed").filter_map(|pod| {
         let statuses = objects::items(&pod["status"], "containerStatuses").iter();
         let times = statuses.filter_map(|it| it["state"]["terminated"]["finishedAt"].as_str());
         times.filter_map(clock::parse).max()
     });
-    let doublings = u32::try_from(failed.checked_sub(1)?).unwrap_or(u32::MAX).min(10);
-    Some(last.max()? + (PAUSE << doublings).min(LONGEST))
+    let doublings = u32::try_from(failed.checked_sub(1)?).unwrap_or(u32::MAX);
+    // The longest backoff is reached at six doublings; many more would overflow.
+    Some(last.max()? + (BACKOFF << doublings.min(10)).min(MAX_BACKOFF))
 }
 
 /// Returns a new Pod of a Job.
@@ -177,8 +193,9 @@ fn delete_active(core: &ServerCore, job: &Value, counts: &mut PodCounts) -> Resu
     Ok(())
 }
 
-/// Deletes a Pod that is not counted.
+/// Removes the finalizer from a running Pod, and deletes the Pod.
 fn delete(core: &ServerCore, job: &Value, pod: &Value) -> Result<(), ApiError> {
+    // First the finalizer: with it the deleted Pod would stay, and be counted when it ends.
     release(core, pod)?;
     objects::remove(core, PODS, pod, None)?;
     let text = format!("Deleted pod: {}", meta::text(pod, "name"));
@@ -186,7 +203,8 @@ fn delete(core: &ServerCore, job: &Value, pod: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Removes the finalizer from all Pods of a Job that has ended.
+/// Removes the finalizer from all Pods of a Job whose Pods need not be counted any more: the Job is
+/// finished, or is being deleted.
 fn release_all(core: &ServerCore, job: &Value) -> Result<(), ApiError> {
     objects::owned(core, PODS, job).iter().try_for_each(|pod| release(core, pod))
 }
@@ -200,13 +218,13 @@ fn release_orphans(
     current: Option<&str>,
 ) -> Result<(), ApiError> {
     let all = objects::list(core, PODS, namespace);
-    let is_its = |pod: &Value| {
+    let is_orphan = |pod: &Value| {
         objects::controller_of(pod).is_some_and(|owner| {
             let is_job = owner["apiVersion"] == "batch/v1" && owner["kind"] == "Job";
             is_job && owner["name"] == name && current.is_none_or(|uid| owner["uid"] != uid)
         })
     };
-    all.iter().filter(|pod| is_its(&pod.value)).try_for_each(|pod| release(core, &pod.value))
+    all.iter().filter(|pod| is_orphan(&pod.value)).try_for_each(|pod| release(core, &pod.value))
 }
 
 /// Removes the finalizer from a Pod.
@@ -222,17 +240,17 @@ fn release(core: &ServerCore, pod: &Value) -> Result<(), ApiError> {
     })
 }
 
-/// Whether a Pod has not been counted.
+/// Whether a Pod has the tracking finalizer, and so has not been counted.
 fn is_tracked(pod: &Value) -> bool {
     meta::finalizers(pod).iter().any(|one| one == TRACKING)
 }
 
-/// Writes an event about a Job.
+/// Writes an Event about a Job.
 fn record_event(core: &ServerCore, job: &Value, level: &str, reason: &str, text: &str) {
     objects::record_event(core, job, event_source(level, reason), text);
 }
 
-/// Returns an Event of the controller without its text.
+/// Returns an Event of the controller without a message.
 fn event_source<'a>(level: &'a str, reason: &'a str) -> ObjectEvent<'a> {
     let (from, api_version, kind) = ("job-controller", "batch/v1", "Job");
     ObjectEvent { from, api_version, kind, level, reason }

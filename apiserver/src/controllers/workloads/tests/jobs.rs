@@ -287,3 +287,23 @@ async fn a_job_releases_the_pods_of_an_earlier_one_of_its_name_and_no_others() {
     settle(&server).await;
     assert_eq!((is_tracked("foreign"), is_tracked("own")), (true, false));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_another_controller_is_left_alone_and_one_that_names_the_built_in_one_runs() {
+    let (server, mut client) = start().await;
+    let url = format!("{BATCH}/jobs");
+    let foreign = job("foreign", json!({"managedBy": "example.dev/queue"}), json!({}));
+    let foreign = make(&server, &mut client, &url, foreign).await;
+    let pod = json!({"metadata": {"name": "theirs",
+        "finalizers": ["batch.kubernetes.io/job-tracking"], "ownerReferences": [{
+            "apiVersion": "batch/v1", "kind": "Job", "name": "foreign", "controller": true,
+            "uid": foreign["metadata"]["uid"]}]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    make(&server, &mut client, &format!("{CORE}/pods"), pod).await;
+    let own = job("own", json!({"managedBy": "kubernetes.io/job-controller"}), json!({}));
+    make(&server, &mut client, &url, own).await;
+    assert_eq!(status(&server, "foreign"), json!({}));
+    let finalizers = get(&server, "", "pods", "theirs")["metadata"]["finalizers"].clone();
+    assert_eq!(finalizers, json!(["batch.kubernetes.io/job-tracking"]));
+    assert_eq!(status(&server, "own")["succeeded"], 1);
+}

@@ -111,6 +111,36 @@ async fn a_broken_new_template_leaves_most_old_pods_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deployment_that_recreates_is_not_available_without_its_pods() {
+    let (server, mut client) = start().await;
+    let mut web = workload("web", 1);
+    web["spec"]["strategy"] = json!({"type": "Recreate"});
+    web["spec"]["template"]["metadata"]["annotations"] =
+        json!({"windlass.dev/pod-state": "NotReady"});
+    make(&server, &mut client, &format!("{APPS}/deployments"), web).await;
+    let status = &get(&server, "apps", "deployments", "web")["status"];
+    assert_eq!(status["replicas"], 1, "{status}");
+    assert_eq!(status["conditions"][0]["reason"], "MinimumReplicasUnavailable");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_replica_set_that_begins_without_pods_has_no_event() {
+    let (server, mut client) = start().await;
+    let url = format!("{APPS}/deployments");
+    let mut web = workload("web", 2);
+    web["spec"]["strategy"] = json!({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}});
+    make(&server, &mut client, &url, web).await;
+    let image =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "j"}]}}}});
+    merge(&server, &mut client, &format!("{url}/web"), image).await;
+    let events = server.list_objects("", "events", "default");
+    let about = events.iter().filter(|event| event["involvedObject"]["name"] == "web");
+    let texts: Vec<&str> = about.filter_map(|event| event["message"].as_str()).collect();
+    assert!(texts.len() > 2, "{texts:?}");
+    assert!(texts.iter().all(|text| !text.ends_with("from 0 to 0")), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn pods_of_a_replica_set_come_back_and_go_with_it() {
     let (server, mut client) = start().await;
     make(&server, &mut client, &format!("{APPS}/replicasets"), workload("rs", 2)).await;

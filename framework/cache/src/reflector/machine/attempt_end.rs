@@ -13,7 +13,7 @@ pub(crate) enum AttemptEnd {
     /// The server's versions went backwards: list again at once.
     NewEpoch,
     /// A list that left out unreadable items is old enough: list again at once.
-    InPart,
+    RelistDue,
     /// The server does not support streaming lists: list in pages, at once.
     Unsupported(String),
     /// Go on from the same version after a pause.

@@ -27,7 +27,7 @@ impl Machine {
             // After `Unsupported` the cause stays: the list is the same, by another request.
             AttemptEnd::Ended | AttemptEnd::Unsupported(_) => NextAction::AtOnce,
             AttemptEnd::NewEpoch => self.list_again("new_epoch"),
-            AttemptEnd::InPart => self.list_again("in_part"),
+            AttemptEnd::RelistDue => self.list_again("in_part"),
             AttemptEnd::Failed(why) => self.failed(why, open_for),
             AttemptEnd::Internal(why) => self.internal(why, open_for, now),
             AttemptEnd::Stale { cause, .. } if named_version => self.list_consistent(cause),

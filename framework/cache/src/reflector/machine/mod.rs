@@ -19,7 +19,7 @@
 //! | `ListDue` (failed) | `Listing` | any other end; the counters of earlier attempts go on |
 //! | `ListDue` (absent) | any | `Absent`: discovery is asked every 5 s, and a list is tried unless discovery says no |
 //! | `ListDue` (set back) | `Listing`, `Watching` | `epoch_ended`: versions went backwards, so the position is forgotten |
-//! | `ListDue` (anew) | any | `Panicked`, `InPart`, internal errors for too long |
+//! | `ListDue` (anew) | any | `Panicked`, `RelistDue`, internal errors for too long |
 //!
 //! Backing off is no phase: the backoff is the pause of a [`NextAction::Wait`], before an attempt
 //! in the phase that the end has left. A missing right (401, 403) is such a pause, too, with a

@@ -68,7 +68,7 @@ impl<L> RollbackCheck<L> {
 
     /// Notes that the store may have been set back before `now`. A read that began earlier
     /// may have been answered before the store was set back, and ends.
-    pub(in crate::reflector) fn raise(&mut self, now: Instant) {
+    pub(in crate::reflector) fn request_check(&mut self, now: Instant) {
         self.step = CheckState::Due(now);
     }
 
@@ -79,7 +79,7 @@ impl<L> RollbackCheck<L> {
         // A read that is due or in flight answers this hint, too.
         if !is_early && matches!(self.step, CheckState::Settled) {
             self.hint_at = Some(now);
-            self.raise(now);
+            self.request_check(now);
         }
     }
 
@@ -101,7 +101,7 @@ impl<L> RollbackCheck<L> {
         }
         self.reported_at = Some(found_at);
         if list_began <= found_at {
-            self.raise(now);
+            self.request_check(now);
             self.had = Some(had);
         }
     }
@@ -145,7 +145,7 @@ impl<L> RollbackCheck<L> {
     /// the server asked for.
     pub(in crate::reflector) fn failed(&mut self, asked: Option<Duration>, now: Instant) {
         let pause = self.backoff.pause(Duration::ZERO);
-        self.raise(now + pause + asked.unwrap_or_default().min(LONGEST_RETRY_AFTER));
+        self.request_check(now + pause + asked.unwrap_or_default().min(LONGEST_RETRY_AFTER));
     }
 
     /// Takes in the store's version; returns the known version above the store's version, if there

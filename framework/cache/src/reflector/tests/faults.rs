@@ -117,6 +117,18 @@ async fn a13_an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nob
 }
 
 #[tokio::test(start_paused = true)]
+async fn a13_an_event_of_an_unknown_type_beyond_the_frame_limit_is_no_object() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    let rig = Rig::synced(source, ReflectorOptions::new().frame_limit(1000)).await;
+    rig.source.send(frame("LATER", &shown("a", 50, &"x".repeat(2000))));
+    let dropped =
+        |why: &str| rig.environment.metrics.counted(&names::INFORMER_DROPPED, &["configmaps", why]);
+    eventually("the event is dropped", || dropped("unknown_type") == 1).await;
+    assert_eq!((dropped("too_large"), rig.value("a").as_deref()), (0, Some("1")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
     for (streams, verb) in [(true, "watch"), (false, "list")] {
         let source = source();
@@ -314,7 +326,7 @@ async fn b5_a_stream_whose_list_never_ends_is_given_up_said_so_and_remembered() 
     let started = Instant::now();
     rig.watching().await;
     assert!(started.elapsed() <= Duration::from_secs(11), "{:?}", started.elapsed());
-    let reminders = log.with("ends the streaming list has not come");
+    let reminders = log.with("ends the streaming list has not arrived");
     assert_eq!(reminders.len(), 2, "one each 10 s: {reminders:?}");
     for _ in 0..3 {
         rig.source.expire();

@@ -29,9 +29,9 @@ mod floods;
 mod lists;
 mod memory;
 mod pages;
+mod reports;
 mod set_back;
 mod streams;
-mod told;
 mod watches;
 
 fn info() -> ResourceInfo {

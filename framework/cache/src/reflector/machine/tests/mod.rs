@@ -139,7 +139,7 @@ fn each_end_of_a_watch_is_answered_by_resuming_or_by_a_list_that_names_the_cause
         (throttled(None), "retrying", "watch 7", ""),
         (refused(), "degraded", "watch 7", ""),
         (AttemptEnd::Unconfirmed(why()), "retrying", "watch 7", ""),
-        (AttemptEnd::InPart, "at once", "stream -", "in_part"),
+        (AttemptEnd::RelistDue, "at once", "stream -", "in_part"),
         (expired(), "list at once", "stream -", "expired"),
         (stale(), "retrying", "stream -", "refused"),
         (absent(), "absent, emptied", "stream -", "absent"),
@@ -273,7 +273,7 @@ fn b4_the_fifth_failed_list_in_a_row_is_degraded_and_a_complete_one_begins_anew(
         }
         begin(&mut machine, now);
         complete(&mut machine, "7", now);
-        end(&mut machine, AttemptEnd::InPart, now);
+        end(&mut machine, AttemptEnd::RelistDue, now);
     }
 }
 
@@ -337,7 +337,7 @@ fn only_a_consistent_list_proves_that_the_store_was_set_back() {
         (true, "8", true, &complete_list),
     ] {
         let mut machine = watching(&ReflectorOptions::new().stale_ok(stale_ok), now);
-        end(&mut machine, AttemptEnd::InPart, now);
+        end(&mut machine, AttemptEnd::RelistDue, now);
         begin(&mut machine, now);
         let verdict = machine.judge_list(version, || shows_older);
         assert_eq!(verdict, *wanted, "{stale_ok} {version} {shows_older}");
@@ -379,7 +379,7 @@ fn a_list_that_left_out_items_is_degraded_and_made_again_after_five_minutes() {
     assert!(
         matches!(machine.watching_state(), ReflectorState::Degraded(why) if why.starts_with("1 items"))
     );
-    end(&mut machine, AttemptEnd::InPart, now);
+    end(&mut machine, AttemptEnd::RelistDue, now);
     begin(&mut machine, now);
     complete(&mut machine, "8", now);
     assert_eq!((machine.relist_at(), machine.watching_state()), (None, ReflectorState::Watching));
@@ -420,7 +420,7 @@ fn a_page_has_five_hundred_items_where_a_server_pages_and_none_is_asked_for_else
     let options = ReflectorOptions::new().streaming(false).stale_ok(true);
     let mut machine = listing(&options, now);
     complete(&mut machine, "7", now);
-    end(&mut machine, AttemptEnd::InPart, now);
+    end(&mut machine, AttemptEnd::RelistDue, now);
     assert_eq!(request(&machine), "pages 7 0", "answered from memory, and whole");
     begin(&mut machine, now);
     machine.page_follows();
@@ -428,7 +428,7 @@ fn a_page_has_five_hundred_items_where_a_server_pages_and_none_is_asked_for_else
     let mut machine = listing(&options, now);
     machine.page_follows();
     complete(&mut machine, "7", now);
-    end(&mut machine, AttemptEnd::InPart, now);
+    end(&mut machine, AttemptEnd::RelistDue, now);
     assert_eq!(request(&machine), "pages 7 500", "the server reads its storage for such a list");
     for (size, limit) in [(0, "pages 0 0"), (20, "pages 0 20")] {
         assert_eq!(request(&self::machine(&options.clone().page_size(size))), limit);

@@ -20,7 +20,7 @@ fn b8_a_reading_that_shows_a_version_below_a_known_one_proves_that_the_store_was
         ("9", Some("20"), "20", None),
     ] {
         let mut check = check();
-        check.raise(now);
+        check.request_check(now);
         if let Some(had) = had {
             check.peer_report((now, Arc::from(had)), now, now);
         }
@@ -45,7 +45,7 @@ fn b8_a_failed_reading_is_repeated_after_a_pause_and_a_lost_connection_voids_the
         assert!(!check.is_reading());
     }
     check.begin("9", "read");
-    check.raise(now);
+    check.request_check(now);
     assert_eq!((check.due(), check.is_reading()), (Some(now), false));
     check.resolve();
     assert_eq!((check.due(), check.read()), (None, None));

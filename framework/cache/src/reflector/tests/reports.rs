@@ -120,7 +120,7 @@ async fn a6_a_frame_that_is_not_ended_within_half_a_minute_ends_the_watch_and_sa
     let took = eventually("it is given up", || !rig.troubles.lock().is_empty()).await;
     assert!((Duration::from_secs(30)..Duration::from_secs(31)).contains(&took), "{took:?}");
     let why = rig.troubles.lock()[0].state.to_string();
-    assert!(why.contains("brought no complete frame for 35 s"), "{why}");
+    assert!(why.contains("delivered no complete frame for 35 s"), "{why}");
 }
 
 /// A list whose objects come a few seconds apart is slow, and not a list without an end mark.
