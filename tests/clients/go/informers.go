@@ -167,7 +167,7 @@ func candidate(w world, ctx context.Context, name, identity string, seen *log) <
 	lock := value(resourcelock.New(resourcelock.LeasesResourceLock, space, name,
 		w.client.CoreV1(), w.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity}))
 	elector := value(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
+		Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second,
 		ReleaseOnCancel: true, Name: name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { seen.add("%s leads", identity) },
@@ -183,6 +183,16 @@ func candidate(w world, ctx context.Context, name, identity string, seen *log) <
 	return ended
 }
 
+// renewed returns just after a renewal, so that none is in flight in the next second: client-go does not release a Lease if
+// its context ends during a renewal that the server has carried out.
+func renewed(w world, name string) {
+	renewal := func() *meta.MicroTime {
+		return value(w.client.CoordinationV1().Leases(space).Get(w.ctx, name, meta.GetOptions{})).Spec.RenewTime
+	}
+	last := renewal()
+	until(w.ctx, "a renewal of "+name, func() bool { return !renewal().Equal(last) })
+}
+
 func elections(w world) {
 	var seen log
 	first, release := context.WithCancel(w.ctx)
@@ -192,6 +202,7 @@ func elections(w world) {
 	other := candidate(w, second, "election", "b", &seen)
 	until(w.ctx, "b sees a", func() bool { return seen.has("b sees a") })
 	check(seen.has("b leads"), false)
+	renewed(w, "election")
 	release()
 	<-ended
 	until(w.ctx, "b leads", func() bool { return seen.has("b leads") })
@@ -199,6 +210,7 @@ func elections(w world) {
 	check(*lease.Spec.HolderIdentity, "b")
 	// A release leaves the number as it is, and who takes a released Lease counts.
 	check(*lease.Spec.LeaseTransitions >= 1, true)
+	renewed(w, "election")
 	stop()
 	<-other
 	lease = value(w.client.CoordinationV1().Leases(space).Get(w.ctx, "election", meta.GetOptions{}))
