@@ -51,7 +51,7 @@ const QUEUE: usize = 512;
 /// Limits of the API server, in bytes.
 ///
 /// Limit of an Event's `note`.
-const NOTE_LIMIT: usize = 1024;
+pub(crate) const NOTE_LIMIT: usize = 1024;
 /// Limit of `reason`, `action` and `reportingInstance`.
 const WORD_LIMIT: usize = 128;
 

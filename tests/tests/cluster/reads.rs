@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass::api::Patch;
 use windlass::controller::WatchScope;
@@ -16,9 +18,20 @@ use crate::gadget::{Gadget, gadget};
 
 const TEAM: Index<ConfigMap, String> = Index::on_path("team", &["data", "team"]);
 
-/// Reads as the color says: `name=app`, `team=red`, `tier=web`; notes the found names.
+/// A kind that is not served at first.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "reads.windlass.dev", version = "v1", namespaced)]
+struct Late {
+    metadata: ObjectMeta,
+    spec: LateSpec,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct LateSpec {}
+
+/// Reads as the color says: `name=app`, `team=red`, `tier=web`, `late=one`; notes the found names.
 #[derive(Clone, Controller)]
-#[controller(for = Gadget, name = "reading", can(list watch ConfigMap))]
+#[controller(for = Gadget, name = "reading", can(list watch ConfigMap), can(list watch Late))]
 struct Reading(Arc<Mutex<Vec<String>>>);
 
 impl Reconciler for Reading {
@@ -27,6 +40,12 @@ impl Reconciler for Reading {
     async fn reconcile(&self, gadget: &Gadget, cx: &Context<Self>) -> Result {
         let color = &gadget.spec.color;
         let (way, value) = color.split_once('=').unwrap_or((color, ""));
+        if way == "late" {
+            let found = cx.watch::<Late>(value).await?;
+            let name = found.map_or_else(String::new, |found| found.key().name().to_owned());
+            self.0.lock().unwrap().push(format!("{color}: {name}"));
+            return Ok(Action::done());
+        }
         let found = match way {
             "name" => cx.watch::<ConfigMap>(value).await?.into_iter().collect(),
             "team" => cx.watch_by(TEAM, value).await?,
@@ -34,6 +53,7 @@ impl Reconciler for Reading {
                 let labels = Selector::everything().equals("tier", value);
                 cx.watch_by(WatchScope::<ConfigMap>::nearby(), &labels).await?
             }
+            "fail" => return Err(windlass::controller::Failure::from("on purpose")),
             _ => Vec::new(),
         };
         let name = |map: &Cached<ConfigMap>| map.key().name().to_owned();
@@ -131,5 +151,40 @@ async fn the_reads_of_the_last_success_count_also_after_a_restart() {
     assert_eq!(reading.noted(&running).await, ["tier=web: "]);
     put(&bench, "old", json!({ "metadata": { "labels": { "tier": "web" } } })).await;
     assert_eq!(reading.noted(&running).await, ["tier=web: old"]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_operator_that_reads_a_kind_which_is_not_served_settles_and_says_so() {
+    let (bench, reading, running) = reading(&["late=one"]).await;
+    let readiness = running.readiness();
+    let text = format!("{readiness:?}");
+    assert!(readiness.is_ready(), "{text}");
+    assert!(
+        text.contains("cache lates.reads.windlass.dev") && text.contains("only read"),
+        "{text}"
+    );
+
+    // Of another cause the text of the error says what was not waited for.
+    bench.gadgets.create(&gadget("restless", "fail")).await.unwrap();
+    let error = running.try_settled(std::time::Duration::from_secs(1)).await.unwrap_err();
+    assert!(error.to_string().contains("not waited for: cache lates"), "{error}");
+    bench.gadgets.delete("restless").await.unwrap();
+
+    bench.cluster.install::<Late>().await;
+    bench
+        .cluster
+        .client()
+        .namespace(bench.cluster.namespace())
+        .create(&Late::new("one", LateSpec {}))
+        .await
+        .unwrap();
+    bench
+        .eventually("it is read", async || {
+            reading.0.lock().unwrap().last().is_some_and(|last| last == "late=one: one")
+        })
+        .await;
+    assert!(running.readiness().is_ready());
+    running.settled().await;
     running.stop().await;
 }

@@ -46,6 +46,9 @@ pub struct InformerStatus {
     pub synced: bool,
     /// Whether the API server does not serve the kind at present.
     pub is_absent: bool,
+    /// Whether all listeners wait for a kind that is not served, as reads of reconciles do.
+    #[doc(hidden)]
+    pub tolerates_absence: bool,
     /// Present activity or wait; the last error, if any is in force.
     pub state: String,
     /// Objects in the cache, those included that do not decode.
@@ -120,6 +123,7 @@ impl InformerCore {
                 .scopes
                 .iter()
                 .any(|one| matches!(one.status.get(), ReflectorState::Absent(_))),
+            tolerates_absence: self.tolerates_absence(),
             state: self.state(),
             objects: self.store.seen_len(),
             bytes: self.store.sizes().bytes,
@@ -136,6 +140,13 @@ impl InformerCore {
                 })
                 .collect(),
         }
+    }
+
+    /// Whether there are listeners, and all of them tolerate that the kind is not served.
+    fn tolerates_absence(&self) -> bool {
+        let listeners = self.listeners.all();
+        let mut users = listeners.iter().filter(|listener| !listener.is_internal()).peekable();
+        users.peek().is_some() && users.all(|listener| listener.tolerates_absence())
     }
 
     /// Returns the time since the newest version was received.

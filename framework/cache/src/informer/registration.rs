@@ -201,6 +201,13 @@ impl Registration {
         }
     }
 
+    /// Notes that the listener waits for a kind that is not served, and that nothing else of the
+    /// operator does.
+    #[doc(hidden)]
+    pub fn tolerate_absence(&self) {
+        self.listener.tolerate_absence();
+    }
+
     /// Waits until the cache has the first list, or has stopped, or the kind was found absent; does
     /// not wait for an optional cache, unless the cache is optional for the sake of other
     /// controllers alone.

@@ -1,5 +1,7 @@
 //! The clean-up of a resource: settle, observe, delete, wait until it is missing.
 
+// DESIGN.md, 314: A deleted object lets a resource go that it never had
+
 use super::call::{self, CallKind, NoResult};
 use super::import::Holder;
 use super::pass::Pass;

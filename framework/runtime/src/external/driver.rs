@@ -1,10 +1,14 @@
 //! Driver of external resources: the entry points of reconcilers.
 
+use super::dry_run::is_dry_run;
 use super::pass::Pass;
-use super::record::parts_of;
+use super::record::{parts_of, policy_of, suffix_of};
 use super::settings::Externals;
+use super::unowned::Unowned;
 use super::{External, ExternalState};
 use crate::controller::{Action, Context, Failure, Reconciler, Result};
+use crate::events::Normal;
+use windlass_core::resource::ResourceExt;
 
 impl<E: External> Externals<E> {
     /// Returns a further resource of the same object. `name` has up to 36 lower-case letters,
@@ -50,7 +54,8 @@ impl<E: External> Externals<E> {
     }
 
     /// Deletes the main resource and all parts, unless the policy forbids it. Ends without an error
-    /// when all of them are observed as missing.
+    /// when all of them are observed as missing. A resource that the object never had, since its
+    /// record was copied or its import is forbidden, is left alone.
     ///
     /// # Errors
     /// A [wait](Failure::wait_for) while a resource is being deleted. A terminal failure for a
@@ -82,8 +87,47 @@ impl<E: External> Externals<E> {
         cx: &Context<C>,
         part: &str,
     ) -> Result<()> {
-        let pass = Pass::begin(self, part, cx)?;
-        Box::pin(pass.cleanup()).await
+        let cleaned = match Pass::begin(self, part, cx) {
+            Ok(pass) => Box::pin(pass.cleanup()).await,
+            Err(failure) => Err(failure),
+        };
+        match cleaned {
+            Err(failure) if failure.is_terminal() => self.let_go(cx, part, failure).await,
+            cleaned => cleaned,
+        }
+    }
+
+    /// Ends the clean-up of an object that is being deleted and has no resource: the id is another
+    /// object's, or was set by hand where imports are forbidden. Without this end nobody but a
+    /// person could have removed its finalizer.
+    ///
+    /// # Errors
+    /// `failure`, of an object that has, or may have, a resource.
+    async fn let_go<C: Reconciler<Object = E::Object>>(
+        &self,
+        cx: &Context<C>,
+        part: &str,
+        failure: Failure,
+    ) -> Result<()> {
+        // The cache may lag behind a record that is the object's own.
+        let Some(live) = cx.read_own().await? else { return Ok(()) };
+        let suffix = suffix_of(&self.name, part)?;
+        if !live.is_terminating() {
+            return Err(failure);
+        }
+        let policy = self.policy.and(policy_of(&live, &suffix)?);
+        let Some(unowned) = Unowned::of(&live, &suffix, policy) else { return Err(failure) };
+        let (reason, text) = unowned.event(part);
+        // A clean-up that waits for other resources comes here again. A dry run must not take the
+        // report from the operator.
+        let is_new = match self.is_dry_run || is_dry_run(cx) {
+            true => !self.reports.has(live.uid(), &suffix, &text),
+            false => self.reports.note(live.uid(), &suffix, Some(&text)),
+        };
+        if is_new {
+            cx.event(Normal, reason, text);
+        }
+        Ok(())
     }
 
     /// Returns the action after which the resource is observed again: the poll interval and up to a

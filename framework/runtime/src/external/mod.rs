@@ -46,6 +46,7 @@ mod record;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod unowned;
 
 pub use self::controller::ExternalController;
 pub use self::driver::ExternalPart;

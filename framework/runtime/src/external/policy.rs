@@ -18,7 +18,7 @@ use windlass_core::error::{Error, ErrorKind};
 /// | `no-create` | only imported resources are managed; without one the object waits |
 /// | `no-update` | differences are reported and not repaired; the spec is not filled from the resource |
 /// | `no-delete` | the resource outlives the object |
-/// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the reconcile fails for good until the id is removed |
+/// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the reconcile fails for good until the id is removed; a deleted object leaves the resource alone |
 /// | `observe-only` | the first three |
 ///
 /// Anyone who may write an object's annotations chooses the resource that the operator changes and

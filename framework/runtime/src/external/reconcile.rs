@@ -58,7 +58,24 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let Some(id) = self.unaccepted().map(str::to_owned) else { return Ok(()) };
         match self.watched_holder().await? {
             Some(holder) => Err(holder.refusal(&self.key(EXTERNAL_NAME), &self.object.key(), &id)),
-            None => self.write_import(Some(&id)).await,
+            None => {
+                self.write_import(Some(&id)).await?;
+                self.tell_former(&id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Reports the resource that was created for the object before it named another one: nobody
+    /// deletes it any more.
+    fn tell_former(&mut self, id: &str) {
+        if let Some(former) = self.record.former.take() {
+            let text = format!(
+                "{}, which was created before, is left alone: the annotation {} names \"{id}\"",
+                self.resource(former),
+                self.key(EXTERNAL_NAME)
+            );
+            self.cx.event(Normal, "ExternalKept", text);
         }
     }
 

@@ -146,6 +146,33 @@ impl Record {
     }
 }
 
+/// The parts of a record that say whose it is.
+#[derive(Debug)]
+pub(super) struct RecordStamps {
+    /// Tokens of the creations; at least one.
+    pub(super) tokens: Vec<String>,
+    /// Id of the resource, or the token of a creation without one.
+    pub(super) id: String,
+    /// Whether the object itself has imported a resource.
+    pub(super) is_accepted: bool,
+}
+
+/// Returns the parts of a record that say whose it is; `None` without a creation, or with one that
+/// cannot be read.
+pub(super) fn stamps_of<K: Resource>(object: &K, suffix: &str) -> Option<RecordStamps> {
+    let value = |base| object.annotation(&key(base, suffix)).filter(|value| !value.is_empty());
+    let (mut tokens, mut made) = (Vec::new(), None);
+    for text in [CREATE_PENDING, CREATE_SUCCEEDED].into_iter().filter_map(value) {
+        let (stamp, id) = Stamp::parse(text)?;
+        tokens.push(stamp.token);
+        made = Some(id).filter(|id| !id.is_empty());
+    }
+    let id = value(EXTERNAL_NAME).or(made).or(tokens.first().map(String::as_str))?.to_owned();
+    let importer = value(IMPORT_ACCEPTED).and_then(|text| text.split_once(' '));
+    let is_accepted = importer.is_some_and(|(uid, _)| uid == object.uid());
+    (!tokens.is_empty()).then_some(RecordStamps { tokens, id, is_accepted })
+}
+
 /// Returns a new token of a creation for the object of that uid.
 pub(super) fn token(uid: &str, random: u64) -> String {
     format!("{uid}-{random:016x}")

@@ -172,9 +172,13 @@ impl RunningOperator {
     }
 
     /// Waits until no key is queued, in work or in failure backoff, and every cache shows the
-    /// server's objects, key by key. A requeue after a success is not waited for.
+    /// server's objects, key by key. A requeue after a success is not waited for, nor is a kind
+    /// that only reconciles read ([`Context::watch`]) and that the API server does not serve:
+    /// [`readiness`](Running::readiness) names it.
     ///
     /// Under the paused clock, retries with backoff take no real time.
+    ///
+    /// [`Context::watch`]: windlass_runtime::controller::Context::watch
     ///
     /// # Panics
     /// When the operator has not settled after 60 s, or the operator ends; the text names the work
@@ -230,6 +234,7 @@ impl RunningOperator {
         }
         // Only in the error: the reasons of each object's reconciles are long.
         left.extend(self.busy_report());
+        left.extend(self.kinds_waited_for());
         let what =
             if self.endless().is_empty() { "is not settled" } else { "reconciles without end" };
         let text = format!(
@@ -314,6 +319,19 @@ impl RunningOperator {
                 .into_iter()
                 .map(|(name, busy_report)| (name, busy_report.now)),
         )
+    }
+
+    /// Returns the kinds that are not served and that reconciles have read, a sentence each.
+    fn kinds_waited_for(&self) -> Vec<String> {
+        let caches = self.running.caches().into_iter();
+        let statuses = caches.flat_map(|(_, informers)| informers.status());
+        let absent = statuses.filter(|status| status.is_absent && status.tolerates_absence);
+        absent
+            .map(|status| {
+                let (name, state) = (status.name, status.state);
+                format!("not waited for: cache {name}, which is only read: {state}")
+            })
+            .collect()
     }
 
     /// Returns the reasons why the operator is not settled. Controllers are asked before and after

@@ -17,6 +17,7 @@ use windlass::prelude::*;
 use windlass::resource::Resource;
 use windlass::rollout::RolloutChildren;
 use windlass::testing::{RunningOperator, TestCluster};
+use windlass_apiserver::faults::{Fault, FaultAction};
 
 use super::readings::{Reading, argo, kstatus, kubectl_waits_no_more};
 use super::website::shown;
@@ -310,6 +311,57 @@ async fn a_stall_by_a_child_ends_with_a_spec_that_changes_the_child() {
         (kstatus(&kiosk), &kiosk["status"]["observedGeneration"]),
         (Reading::InProgress, &json!(2))
     );
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_child_that_the_api_server_refuses_stalls_its_owner_until_the_spec_changes() {
+    // A container needs an image.
+    let town = Town::start("").await;
+    let running = town.run("kiosks");
+    let kiosk = town.eventually(is_stalled).await;
+    let [ready, reconciling, stalled] = three(&kiosk);
+    assert!(ready.starts_with("False RequestRefused applying app: "), "{ready}");
+    assert!(stalled.starts_with("True RequestRefused applying app: "), "{stalled}");
+    assert!(stalled.contains("spec.template.spec.containers[0].image"), "{stalled}");
+    assert_eq!((&*reconciling, kstatus(&kiosk)), ("absent", Reading::Failed));
+    assert_eq!(argo(&kiosk), "Degraded");
+    assert_eq!(
+        town.api::<ConfigMap>()
+            .list()
+            .await
+            .unwrap()
+            .items
+            .iter()
+            .filter(|map| map.name().starts_with("home-"))
+            .count(),
+        2,
+        "siblings are there"
+    );
+    town.paint("web:1").await;
+    let kiosk = town.eventually(|kiosk| !is_stalled(kiosk)).await;
+    assert!(three(&kiosk)[1].starts_with("True Dependents"), "{kiosk:#}");
+    running.settled().await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_child_that_the_operator_may_not_write_stalls_its_owner_until_a_retry_may() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    tokio::time::pause();
+    cluster.install::<Kiosk>().await;
+    let town = Town { cluster };
+    let kiosk = Kiosk::new("home", KioskSpec { image: "web:1".to_owned() });
+    town.api().create(&kiosk).await.unwrap();
+    let refused = Fault::new(FaultAction::Answer(403)).on("patch").resource("deployments").always();
+    let refused = town.cluster.server().faults().add(refused);
+    let running = town.run("kiosks");
+    let kiosk = town.eventually(is_stalled).await;
+    assert!(three(&kiosk)[2].starts_with("True RequestRefused applying app: "), "{kiosk:#}");
+    refused.remove();
+    let kiosk = town.eventually(|kiosk| !is_stalled(kiosk)).await;
+    assert!(three(&kiosk)[1].starts_with("True Dependents"), "{kiosk:#}");
+    running.settled().await;
     running.stop().await;
 }
 

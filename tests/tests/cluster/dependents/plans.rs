@@ -185,3 +185,15 @@ async fn a_child_that_is_being_deleted_is_planned_neither_as_deleted_nor_as_made
     let change = shop.changes.iter().find(|change| change.resource == "configmaps").unwrap();
     assert_eq!(change.note.as_deref(), Some("the object is being deleted"));
 }
+
+#[tokio::test]
+async fn a_plan_with_a_child_that_is_refused_names_it_and_plans_its_siblings() {
+    let audited = Audited::start().await;
+    audited.world.create("shop", &["a", "b", "NOT A NAME"]).await;
+    let shop = audited.planned(Fleets).await;
+    let PlannedOutcome::Failed(text) = &shop.outcome else { panic!("{shop:#?}") };
+    assert!(text.starts_with("applying ships: ") && text.contains("NOT A NAME"), "{text}");
+    let mut found = changes(&shop);
+    found.retain(|text| !text.contains("controllerrevisions"));
+    assert_eq!(found, ["create configmaps a", "create configmaps b", "create secrets shop"]);
+}

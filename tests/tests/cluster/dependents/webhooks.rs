@@ -124,7 +124,7 @@ async fn a_child_that_a_webhook_refuses_is_told_everywhere_and_holds_no_sibling(
         words.iter().all(|word| told.contains(word))
     };
     world.eventually("the status tells it", is_told).await;
-    assert_eq!(reasons(&world).await, ["ReconcileFailed", "ReconcileFailed", ""]);
+    assert_eq!(reasons(&world).await, ["RequestRefused", "", "RequestRefused"]);
     assert_eq!(world.owned::<Secret>().await, ["shop-a", "shop-c"], "its siblings are there");
     assert_eq!(world.owned::<ConfigMap>().await, ["shop"], "and what does not wait for it");
 

@@ -122,6 +122,8 @@ pub(in crate::informer) struct Listener {
     is_slow: AtomicBool,
     /// Whether the informer created the listener for internal use: no caller waits for it.
     is_internal: bool,
+    /// Whether the listener's owner can do while the kind is not served.
+    tolerates_absence: AtomicBool,
 }
 
 /// Name of a listener and the labels of its metrics.
@@ -181,6 +183,7 @@ impl Listener {
             cpu_share: CpuShare::Free,
             is_slow: AtomicBool::new(false),
             is_internal: false,
+            tolerates_absence: AtomicBool::new(false),
         }
     }
 
@@ -210,6 +213,17 @@ impl Listener {
     /// Returns whether the informer made the listener for internal use.
     pub(in crate::informer) fn is_internal(&self) -> bool {
         self.is_internal
+    }
+
+    /// Notes that the listener's owner can do while the kind is not served.
+    pub(in crate::informer) fn tolerate_absence(&self) {
+        // Relaxed: the flag guards no data.
+        self.tolerates_absence.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the listener's owner can do while the kind is not served.
+    pub(in crate::informer) fn tolerates_absence(&self) -> bool {
+        self.tolerates_absence.load(Ordering::Relaxed)
     }
 
     /// Returns whether the listener has a mailbox and a task.

@@ -47,11 +47,12 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Maintains a condition of type `type_` (`Ready`, `Reconciled`) in each object's status. After
     /// a failure the condition is false, its message is the error, and its reason is
-    /// `ReconcileFailed`, `ReconcileGaveUp` or `TerminalError`; after a success it is true with the
-    /// reason `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is
-    /// false with the reason `Waiting` or `Terminating`, and `DependentFailed` while a child of a
-    /// graph has [failed](crate::dependents::Readiness::Failed), or a rollout was rolled back. A
-    /// condition of this type that a successful reconcile itself sets by
+    /// `ReconcileFailed`, `ReconcileGaveUp`, `TerminalError`, or `RequestRefused` for a request
+    /// that the API server refuses for good; after a success it is true with the reason
+    /// `Reconciled`. While the object [waits](crate::controller::Action::wait_for) it is false with
+    /// the reason `Waiting` or `Terminating`, and `DependentFailed` while a child of a graph has
+    /// [failed](crate::dependents::Readiness::Failed), or a rollout was rolled back. A condition of
+    /// this type that a successful reconcile itself sets by
     /// [`set_condition`](crate::controller::Context::set_condition) is left alone; so is one of an
     /// earlier reconcile whose reason is none of these. Written when it changes; retries of the
     /// same failure write nothing.
@@ -92,6 +93,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// | a wait | false | `Reconciling`, with the reason of the wait | `InProgress` |
     /// | an error that is retried | false | `Reconciling`: `ReconcileFailed` | `InProgress` |
     /// | a terminal error, used-up retries | false | `Stalled`: `TerminalError`, `ReconcileGaveUp` | `Failed` |
+    /// | a request that the API server refuses for good (422, 403), retried | false | `Stalled`: `RequestRefused` | `Failed` |
     /// | one of `stalled_on(…)` is true | false | `Stalled`, with the same reason | `Failed` |
     /// | a clean-up that waits | false | `Reconciling`: `Terminating` | `Terminating` |
     /// | paused | as before; unknown if the spec changed | `Paused`; `Reconciling` if the spec changed | as before; `InProgress` |

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use super::ConditionChange;
 use super::accepted::{MESSAGE_LIMIT, is_valid};
 use super::reasons::{
-    DEPENDENT_FAILED, FAILED, GAVE_UP, RECONCILED, TERMINAL, TERMINATING, WAITING,
+    DEPENDENT_FAILED, FAILED, GAVE_UP, RECONCILED, REFUSED, TERMINAL, TERMINATING, WAITING,
 };
 use crate::controller::outcome::action::Wait;
 use crate::controller::source::PAUSED as PAUSED_BY;
@@ -89,7 +89,7 @@ pub(crate) enum OutcomeState {
     DependentFailed,
     /// It failed, and is tried again.
     Retried,
-    /// It failed, and nothing helps but a change.
+    /// It failed, and nothing helps but a change: of the object, or of what the API server permits.
     Stalled,
     /// It was skipped, because the object is paused.
     Paused,
@@ -301,7 +301,7 @@ pub(crate) fn is_reported(condition: &Condition) -> bool {
 /// Whether a transition is a problem that needs attention.
 pub(crate) fn is_warning(declared: &ConditionTypes, condition: &Condition) -> bool {
     let type_ = condition.type_.as_str();
-    let has_failed = [FAILED, GAVE_UP, TERMINAL].contains(&condition.reason.as_str());
+    let has_failed = [FAILED, GAVE_UP, TERMINAL, REFUSED].contains(&condition.reason.as_str());
     match condition.status.as_str() {
         "True" => type_ == STALLED || declared.stalled_on.contains(&type_),
         "False" => has_failed,

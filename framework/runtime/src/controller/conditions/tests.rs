@@ -186,9 +186,12 @@ fn the_end_of_a_condition_does_not_repeat_its_text() {
 
 #[test]
 fn a_failure_is_a_warning_and_a_wait_is_not() {
-    for (reason, expected) in
-        [("ReconcileFailed", true), ("TerminalError", true), ("Waiting", false)]
-    {
+    for (reason, expected) in [
+        ("ReconcileFailed", true),
+        ("TerminalError", true),
+        ("RequestRefused", true),
+        ("Waiting", false),
+    ] {
         assert_eq!(is_warning(&TYPES, &unmet("Ready", reason, "")), expected, "{reason}");
     }
     assert!(!is_warning(&TYPES, &met("Ready", "Reconciled", "")));

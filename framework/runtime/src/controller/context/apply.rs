@@ -458,9 +458,10 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
             );
             return;
         }
-        let text = cx.set_back((info, key), changes, more);
+        let fields: Vec<_> = changes.iter().map(|change| change.path.clone()).collect();
         let now = cx.shared.environment.clock.now();
-        cx.shared.memory.fights.corrected(&cx.key, &self.what(), &text, now);
+        cx.shared.memory.fights.corrected(&cx.key, &self.what(), &fields, now);
+        let text = cx.set_back((info, key), changes, more);
         tracing::info!(
             child = self.what(),
             fields = text,

@@ -87,6 +87,7 @@ impl<C: Reconciler> Context<C> {
         patch["metadata"]["uid"] = base.uid().into();
         let write = self.own_api().patch(base.name(), Patch::Merge(patch));
         let (written, answer) = self.answered(write, ("patch", &self.key)).await?;
+        self.wrote_beside_status(&written);
         self.wrote_own(from, &written, &answer);
         Ok(written)
     }

@@ -1,5 +1,6 @@
 //! Patching a copy of an object within a reconcile; the result is put into the caches.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
@@ -120,6 +121,10 @@ impl<C: Reconciler, K: FullObject> ContextPatcher<'_, C, K> {
                 // has shown the first patch by the time of the second.
                 let before = || cx.before_write::<K>("patch", &key);
                 cx.after_write(pending.take().or_else(before), answer);
+                // A patch of both has been of the object first, so this is the newer one.
+                if is_own && let Some(written) = (written as &dyn Any).downcast_ref() {
+                    cx.wrote_beside_status(written);
+                }
                 match from {
                     Some(from) if is_own => cx.wrote_upon(from, written, answer),
                     // Without a version check the result may contain another client's change, so

@@ -263,6 +263,18 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
+    /// Takes the object that a write of something else has left: a write of the status upon the
+    /// version before would be refused.
+    pub(super) fn wrote_beside_status(&self, written: &C::Object) {
+        // The answer to a dry run has neither another version nor the statuses of earlier dry runs.
+        // The error of a type that is no JSON is that of the next write of the status.
+        if !self.is_dry_run()
+            && let Ok(known) = self.known(written)
+        {
+            *self.latest.lock() = known;
+        }
+    }
+
     /// Returns the newest known status; at first the status of the reconciled object.
     async fn latest(&self) -> Result<LatestStatus, Error> {
         if let Some(latest) = self.latest.lock().clone() {

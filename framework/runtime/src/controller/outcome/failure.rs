@@ -268,6 +268,14 @@ impl Failure {
         self.errors().find_map(Error::code)
     }
 
+    /// Whether the API server has refused a request, of this failure or of one beside it, for a
+    /// reason that no repetition changes: 422, or 403 but for a namespace that is being deleted and
+    /// a quota. Not of a failure whose author has set the time of the next attempt.
+    pub(in crate::controller) fn is_refused(&self) -> bool {
+        let is_own = self.retry == Retry::Backoff && self.errors().any(is_refusal);
+        is_own || self.beside.iter().any(Self::is_refused)
+    }
+
     /// The framework's errors among the causes, outermost first.
     fn errors(&self) -> impl Iterator<Item = &Error> {
         let causes = std::iter::successors(Some(self.cause()), |cause| cause.source());
@@ -279,6 +287,18 @@ impl Failure {
     pub(crate) fn lost_a_race(&self) -> bool {
         let refused = self.errors().find(|error| error.is_conflict() && error.code() == Some(409));
         refused.is_some_and(|error| !error.is_field_conflict())
+    }
+}
+
+/// Whether the API server has refused a request for a reason that lasts.
+fn is_refusal(error: &Error) -> bool {
+    let status = error.status();
+    // The words of the admission plugin; the answer has no reason of its own for them.
+    let is_quota = status.is_some_and(|status| status.message.contains("exceeded quota: "));
+    match error.code() {
+        Some(422) => true,
+        Some(403) => !error.namespace_terminating() && !is_quota,
+        _ => false,
     }
 }
 

@@ -5,6 +5,7 @@
 //! progress; the cache runs as long as it has a source or another user.
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
+// DESIGN.md, 316: A kind that only reconciles read may be absent
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -119,6 +120,7 @@ impl Reads {
             }));
             // Only the source's readers wait for the cache.
             registration.mark_awaited();
+            registration.tolerate_absence();
             ReadSource {
                 number,
                 info,

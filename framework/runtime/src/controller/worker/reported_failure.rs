@@ -1,10 +1,11 @@
 //! A failure in the form of Events and conditions.
 
 // DESIGN.md, 247: What is wrong with a child is told while its owner waits, too
+// DESIGN.md, 315: A request that is refused for good stalls the object, and is tried again
 
 use crate::controller::Failure;
 use crate::controller::conditions::reasons::{
-    DEPENDENT_FAILED, FAILED, GAVE_UP, TERMINAL, TERMINATING, WAITING,
+    DEPENDENT_FAILED, FAILED, GAVE_UP, REFUSED, TERMINAL, TERMINATING, WAITING,
 };
 use crate::controller::conditions::{ConditionOutcome, OutcomeState};
 use crate::controller::outcome::action::Wait;
@@ -31,15 +32,17 @@ impl ReportedFailure<'_> {
 
     /// Returns the failure as the end of a reconcile.
     pub(crate) fn outcome(&self) -> ConditionOutcome {
-        let is_retried = !self.failure.is_terminal() && !self.failure.gave_up();
-        let state = if is_retried { OutcomeState::Retried } else { OutcomeState::Stalled };
-        ConditionOutcome { state, reason: self.reason().into(), message: self.failure.to_string() }
+        let reason = self.reason();
+        // A retry may pass by then, and nothing is on its way that would let it.
+        let state = if reason == FAILED { OutcomeState::Retried } else { OutcomeState::Stalled };
+        ConditionOutcome { state, reason: reason.into(), message: self.failure.to_string() }
     }
 
     fn reason(&self) -> &'static str {
         match self.failure {
             failure if failure.is_terminal() => TERMINAL,
             failure if failure.gave_up() => GAVE_UP,
+            failure if failure.is_refused() => REFUSED,
             _ => FAILED,
         }
     }
@@ -59,9 +62,19 @@ pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Conditi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_core::error::Error;
 
     #[test]
-    fn an_object_is_stalled_by_a_failure_that_is_not_tried_again_and_by_no_other() {
+    fn an_object_is_stalled_by_a_failure_that_only_a_change_ends_and_by_no_other() {
+        let refused = |status: &str| {
+            let status = serde_json::from_str(status).unwrap();
+            Failure::from(Error::from_status("write", status))
+        };
+        let invalid = || refused(r#"{"code": 422, "reason": "Invalid"}"#);
+        let forbidden = r#"{"code": 403, "reason": "Forbidden", "message": "no grant"}"#;
+        let ending = r#"{"code": 403, "reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}"#;
+        let quota = r#"{"code": 403, "reason": "Forbidden", "message": "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1"}"#;
+        let conflict = r#"{"code": 409, "reason": "Conflict"}"#;
         let retried = Failure::from("no answer");
         let mut given_up = Failure::from("no answer");
         given_up.gave_up = true;
@@ -69,6 +82,13 @@ mod tests {
             (retried, OutcomeState::Retried, FAILED),
             (given_up, OutcomeState::Stalled, GAVE_UP),
             (Failure::terminal("no such host"), OutcomeState::Stalled, TERMINAL),
+            (invalid(), OutcomeState::Stalled, REFUSED),
+            (invalid().tried("applying a child"), OutcomeState::Stalled, REFUSED),
+            (Failure::from("no answer").and(invalid()), OutcomeState::Stalled, REFUSED),
+            (refused(forbidden), OutcomeState::Stalled, REFUSED),
+            (refused(ending), OutcomeState::Retried, FAILED),
+            (refused(quota), OutcomeState::Retried, FAILED),
+            (refused(conflict), OutcomeState::Retried, FAILED),
         ] {
             let gave_up = failure.gave_up();
             let reported =

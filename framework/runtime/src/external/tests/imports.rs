@@ -167,3 +167,24 @@ async fn a_part_is_not_imported_by_another_object_nor_by_another_part() {
     assert_eq!(world.cloud.disks(), (0, 2));
     drop(running);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_imports_another_resource_tells_once_that_the_one_it_made_is_left_alone() {
+    let world = World::start().await;
+    world.cloud.make("x", 5);
+    let mut running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "x" })).await;
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    drop(running);
+    running = world.run(world.driver());
+    pass(1200).await;
+    let notes = world.notes("ExternalKept").await;
+    let said = "external resource \"disk-1\", which was created before, is left alone";
+    assert!(notes.len() == 1 && notes[0].starts_with("1 Normal "), "{notes:?}");
+    assert!(notes[0].contains(said) && notes[0].ends_with("names \"x\""), "{notes:?}");
+    world.delete("home").await;
+    assert!(world.has_disk("disk-1") && !world.has_disk("x"));
+    drop(running);
+}

@@ -20,6 +20,8 @@ async fn a_resource_is_created_once_and_recorded_on_its_object() {
     assert!(found.annotation(CREATE_SUCCEEDED).unwrap().ends_with(&format!("{token} disk-1")));
     assert_eq!(found.status.unwrap().id.as_deref(), Some("disk-1"));
     until("its event", async || world.has_event("ExternalCreated").await).await;
+    let refused = world.server.requests().into_iter().filter(|request| request.code == 409);
+    assert_eq!(refused.map(|it| it.subresource).collect::<Vec<_>>(), [""; 0]);
     // The first poll: late initialisation has changed the generation that the condition names.
     pass(700).await;
     let before = world.server.requests().len();

@@ -203,13 +203,13 @@ async fn a_copy_of_an_object_does_not_own_its_resource() {
     world.create_with("copy", json!(annotations)).await;
     world.until_said("copy", "another object has made").await;
     assert_eq!(world.ready("copy").await.1, "TerminalError");
-    world.volumes().delete("copy").await.unwrap();
-    pass(3600).await;
-    assert_eq!(world.cloud.disks(), (1, 1));
-    let settled = json!({ EXTERNAL_NAME: null, CREATE_PENDING: null, CREATE_SUCCEEDED: null });
-    world.annotate("copy", settled).await;
-    until("it is gone", async || world.volumes().get_opt("copy").await.unwrap().is_none()).await;
+    world.delete("copy").await;
     assert_eq!(world.cloud.disks(), (1, 1), "the resource of the other one is left alone");
+    let is_copys = |call: &&(&str, String, tokio::time::Instant)| call.1 == "copy";
+    assert_eq!(world.cloud.with(|cloud| cloud.calls.iter().filter(is_copys).count()), 0);
+    until("its event", async || world.has_event("ExternalCopied").await).await;
+    let notes = world.notes("ExternalCopied").await;
+    assert!(notes.len() == 1 && notes[0].contains("\"disk-1\" is left alone"), "{notes:?}");
     world.until_ready("home").await;
     drop(running);
 }
@@ -223,12 +223,20 @@ async fn without_imports_an_id_that_was_set_by_hand_is_neither_changed_nor_delet
     world.until_said("home", "the policy permits no import").await;
     world.create("other").await;
     world.until_ready("other").await;
-    world.volumes().delete("home").await.unwrap();
+    world.delete("home").await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 2));
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    assert!(world.notes("ExternalKept").await[0].contains("permits no import"));
+
+    // The resource that the object had made before would be lost.
+    world.annotate("other", json!({ EXTERNAL_NAME: "theirs" })).await;
+    world.until_said("other", "the policy permits no import").await;
+    world.volumes().delete("other").await.unwrap();
     pass(3600).await;
     assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 2));
-    world.annotate("home", json!({ EXTERNAL_NAME: null })).await;
-    until("it is gone", async || world.volumes().get_opt("home").await.unwrap().is_none()).await;
-    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 0], 2));
+    world.annotate("other", json!({ EXTERNAL_NAME: "disk-1" })).await;
+    until("it is gone", async || world.volumes().get_opt("other").await.unwrap().is_none()).await;
+    assert_eq!((changes(&world), world.cloud.disks().0), ([1, 0, 1], 1));
     drop(running);
 }
 

@@ -86,7 +86,8 @@ impl OperatorStatus {
     /// are optional.
     pub(crate) fn absent(&self) -> Vec<String> {
         let caches = self.registries().into_iter().flat_map(|(_, caches)| caches.status());
-        let absent = caches.filter(|one| one.is_absent && !one.is_optional);
+        let is_needed = |one: &InformerStatus| !one.is_optional && !one.tolerates_absence;
+        let absent = caches.filter(|one| one.is_absent && is_needed(one));
         absent.map(|one| format!("{}: {}", one.name, one.state)).collect()
     }
 
@@ -137,6 +138,9 @@ impl OperatorStatus {
                 passed(&name, &cached(&informer))
             } else if informer.is_absent && self.is_installed_by_another(&informer) {
                 passed(&name, "absent until the leader installs its definition")
+            } else if informer.is_absent && informer.tolerates_absence {
+                // Its readers found no object, and run again when one appears.
+                passed(&name, &format!("only read, and waited for: {}", informer.state))
             } else if informer.is_optional {
                 passed(&name, &format!("optional, not there: {}", informer.state))
             } else {
@@ -266,6 +270,7 @@ mod tests {
             is_optional: false,
             synced: true,
             is_absent: false,
+            tolerates_absence: false,
             state: state.to_owned(),
             objects: 3,
             bytes: 300,

@@ -2,6 +2,7 @@
 
 mod left;
 mod shared;
+mod unowned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

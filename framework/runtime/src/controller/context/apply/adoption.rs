@@ -1,17 +1,18 @@
 //! The treatment of a foreign object of the name of a child: adopted if allowed, else reported.
 
-use serde_json::json;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::{Value, json};
 
 use super::intent::Ownership;
 use super::{Apply, Version};
 use crate::children::LABEL;
 use crate::controller::Reconciler;
 use crate::controller::state::WriteEffect;
-use crate::events::{Normal, Warning};
+use crate::events::{NOTE_LIMIT, Normal, Warning};
 use crate::owner::{MarkedOwner, OWNER, OWNER_UID};
 use windlass_client::api::Patch;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::resource::{FullObject, ResourceExt};
+use windlass_core::resource::{FullObject, Resource, ResourceExt};
 
 /// The owner that controls an object of the child's name.
 struct Holder {
@@ -56,7 +57,7 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
             (_, Some(_)) => Err(refused.note(
                 "it belongs to an earlier object of the same name, and garbage collection deletes it soon",
             )),
-            (_, None) if self.was_ours(&live) => Err(self.taken(&self.released(&live))),
+            (_, None) if self.was_ours(&live) => Err(self.released(&live)),
             (Some(_), None) => Err(self.taken(
                 "an object of this name exists and may not be adopted; choose another name, delete \
                  it, or mark it as one that may be adopted",
@@ -75,32 +76,41 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
         wanted.is_some() && live.label(LABEL) == wanted
     }
 
-    /// The reason to refuse a former child, with the request that makes it a child again.
-    fn released(&self, live: &K) -> String {
-        let metadata = match &self.owner {
-            Ownership::Reference(owner) => {
-                // A merge patch replaces the list: owners that do not control the object stay.
-                let others = live.metadata().owner_references.iter().flatten();
-                let owners: Vec<_> =
-                    others.filter(|other| other.uid != owner.uid).chain([owner]).collect();
-                json!({ "ownerReferences": owners })
-            }
+    /// Returns the error for a former child, with the request that makes it a child again, and
+    /// reports the error by an Event that has the whole request.
+    fn released(&self, live: &K) -> Error {
+        let command = self.command(live);
+        let why = format!(
+            "it carries the label {LABEL} of this child and no owner: the owner was removed, as by `kubectl delete \
+             --cascade=orphan`"
+        );
+        let otherwise =
+            "otherwise delete it, to have it made anew, or let it be adopted by `adopt_if`";
+        let text = self
+            .cannot_make(&format!("{why}. If it is to be a child again: `{command}`; {otherwise}"));
+        // An Event that is cut loses its end, and half a command is none.
+        let first = format!("`{command}` makes it a child again: {why}; {otherwise}");
+        let note = if text.len() <= NOTE_LIMIT { &text } else { &first };
+        self.cx.event(Warning, "ChildTaken", note);
+        Error::new(ErrorKind::Conflict, text)
+    }
+
+    /// Returns the command that makes a former child a child again.
+    fn command(&self, live: &K) -> String {
+        let (form, patch) = match &self.owner {
+            Ownership::Reference(owner) => ("json", reference_patch(live, owner)),
             Ownership::Mark(mark) => {
-                json!({ "labels": { OWNER_UID: mark.uid }, "annotations": { OWNER: mark.text } })
+                let (labels, annotations) =
+                    (json!({ OWNER_UID: mark.uid }), json!({ OWNER: mark.text }));
+                let metadata = json!({ "labels": labels, "annotations": annotations });
+                ("merge", json!({ "metadata": metadata }))
             }
         };
         let (info, key) = &self.child;
         let place = key.namespace().map(|it| format!(" -n {it}")).unwrap_or_default();
         let group = if info.group.is_empty() { "" } else { "." };
-        format!(
-            "it carries the label {LABEL} of this child and no owner: the owner was removed, as by `kubectl delete \
-             --cascade=orphan`. If it is to be a child again: `kubectl patch {}{group}{} {}{place} --type=merge -p \
-             '{}'`; otherwise delete it, to have it made anew, or let it be adopted by `adopt_if`",
-            info.plural,
-            info.group,
-            key.name(),
-            json!({ "metadata": metadata }),
-        )
+        let kind = format!("{}{group}{}", info.plural, info.group);
+        format!("kubectl patch {kind} {}{place} --type={form} -p '{patch}'", key.name())
     }
 
     /// Returns the owner that controls an object, by an owner reference or by a mark, if there is
@@ -167,9 +177,22 @@ impl<C: Reconciler, K: FullObject> Apply<'_, C, K> {
 
     /// Returns the error for a taken name, and reports the error by an Event.
     fn taken(&self, why: &str) -> Error {
-        let text =
-            format!("cannot make {} a child of {}: {why}", self.what(), self.cx.object_ref());
+        let text = self.cannot_make(why);
         self.cx.event(Warning, "ChildTaken", &text);
         Error::new(ErrorKind::Conflict, text)
     }
+
+    fn cannot_make(&self, why: &str) -> String {
+        format!("cannot make {} a child of {}: {why}", self.what(), self.cx.object_ref())
+    }
+}
+
+/// Returns the JSON patch that adds an owner. Others stay without being repeated, so that the patch
+/// is short. None of them is the owner: an object with any reference to it is a child.
+fn reference_patch<K: Resource>(live: &K, owner: &OwnerReference) -> Value {
+    const PATH: &str = "/metadata/ownerReferences";
+    if live.metadata().owner_references.as_ref().is_none_or(Vec::is_empty) {
+        return json!([{ "op": "add", "path": PATH, "value": [owner] }]);
+    }
+    json!([{ "op": "add", "path": format!("{PATH}/-"), "value": owner }])
 }

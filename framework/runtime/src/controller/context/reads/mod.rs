@@ -23,7 +23,7 @@ use windlass_cache::store::Cached;
 use windlass_client::api::ApiFuture;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rbac::CanCache;
-use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Scope};
 
 /// Longest wait of a read for a cache that is not filled.
 const FILL_LIMIT: Duration = Duration::from_secs(10);
@@ -88,7 +88,12 @@ impl<'a, C: Reconciler, K: Resource> IntoFuture for WatchRead<'a, C, K> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { cx, namespace, name, .. } = self;
-        let read = cx.read_key::<K>(namespace, name).and_then(|key| cx.read_again(key));
+        let is_namespaced = match cx.kept_source::<K>() {
+            Some(source) => source.info.scope == Scope::Namespaced,
+            None => is_namespaced::<K>(),
+        };
+        let key = cx.read_key(is_namespaced, namespace, name);
+        let read = key.and_then(|key| cx.read_again(key));
         WatchFuture(match read {
             Ok(EarlierRead::Found(object)) => WatchState::Done(Some(Ok(object))),
             Ok(EarlierRead::Differs(source, key)) => {
@@ -226,12 +231,13 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the key of a read; fails when the namespace and the scope of the kind do not fit.
-    fn read_key<K: Resource>(
+    fn read_key(
         &self,
+        is_namespaced: bool,
         namespace: Option<&str>,
         name: &str,
     ) -> Result<ObjectKey, Error> {
-        let fault = match (is_namespaced::<K>(), namespace.or(self.key.namespace())) {
+        let fault = match (is_namespaced, namespace.or(self.key.namespace())) {
             (true, None) => {
                 "the reconciled object has no namespace in which it could be; name one by `in_namespace`"
             }
@@ -257,20 +263,43 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
+    /// Returns the kept source, if it is of that type.
+    fn kept_source<K: Resource>(&self) -> Option<&ReadSource<K>> {
+        (**self.read_source.get()?).downcast_ref()
+    }
+
     /// Reads the object of that key, if unchanged since a former read.
     fn read_again<K: Resource>(&self, key: ObjectKey) -> Result<EarlierRead<K>, Error> {
-        let source = self.read_source::<K>();
-        check_covered(&source, key.namespace(), &key)?;
-        let place = (source.number, ReadTarget::Object(key.clone()));
-        if source.is_filled() {
-            let object = source.store.get(&key);
-            let found = object.as_ref().map(|object| object.metadata());
-            let found = found.as_ref().map(|metadata| metadata.resource_version());
-            if self.shared.reads.registered.confirm(self.reader(), &place, found) {
-                return Ok(EarlierRead::Found(object));
-            }
+        // Without a reference to the kept source: a read that finds the same again costs little.
+        if let Some(source) = self.kept_source::<K>() {
+            return Ok(match self.confirmed(source, &key)? {
+                Some(object) => EarlierRead::Found(object),
+                None => EarlierRead::Differs(self.read_source(), key),
+            });
         }
-        Ok(EarlierRead::Differs(source, key))
+        let source = self.read_source::<K>();
+        Ok(match self.confirmed(&source, &key)? {
+            Some(object) => EarlierRead::Found(object),
+            None => EarlierRead::Differs(source, key),
+        })
+    }
+
+    /// Returns the object of that key, or its absence, if a registered read has found the same.
+    fn confirmed<K: Resource>(
+        &self,
+        source: &ReadSource<K>,
+        key: &ObjectKey,
+    ) -> Result<Option<Option<Cached<K>>>, Error> {
+        check_covered(source, key.namespace(), key)?;
+        if !source.is_filled() {
+            return Ok(None);
+        }
+        let place = (source.number, ReadTarget::Object(key.clone()));
+        let object = source.store.get(key);
+        let found = object.as_ref().map(|object| object.metadata());
+        let found = found.as_ref().map(|metadata| metadata.resource_version());
+        let is_same = self.shared.reads.registered.confirm(self.reader(), &place, found);
+        Ok(is_same.then_some(object))
     }
 
     /// Registers the read of an object, and reads the object.

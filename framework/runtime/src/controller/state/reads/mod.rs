@@ -18,7 +18,9 @@ mod tables;
 mod tests;
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use self::selections::{Labels, ReadSelection};
@@ -34,8 +36,9 @@ const MOST: usize = 250_000;
 /// Most changes that are named as reasons of a reconcile.
 const MOST_CAUSES: usize = 4;
 
-/// Target of a read within a source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Target of a read within a source. The order is one for lookups: that of objects is by the hashes
+/// of their keys, whose texts most often begin alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReadTarget {
     /// All objects of the kind.
     Kind,
@@ -48,6 +51,16 @@ pub(crate) enum ReadTarget {
 }
 
 impl ReadTarget {
+    /// Returns the place of the variant in the order.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Object(_) => 0,
+            Self::Kind => 1,
+            Self::Value(..) => 2,
+            Self::Selection(_) => 3,
+        }
+    }
+
     /// Returns the text behind the name of the resource in a plan.
     pub(crate) fn told(&self) -> String {
         match self {
@@ -62,6 +75,54 @@ impl ReadTarget {
                 format!("{}{labels}", within.unwrap_or_default())
             }
         }
+    }
+}
+
+impl PartialOrd for ReadTarget {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ReadTarget {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Object(one), Self::Object(two)) => {
+                KeyHasher::of(one).cmp(&KeyHasher::of(two)).then_with(|| one.cmp(two))
+            }
+            (Self::Value(one, value), Self::Value(two, other)) => {
+                one.cmp(two).then_with(|| value.cmp(other))
+            }
+            (Self::Selection(one), Self::Selection(two)) => one.cmp(two),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+/// Takes the hash that a key carries.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl KeyHasher {
+    /// Returns the hash that a key carries.
+    fn of(key: &ObjectKey) -> u64 {
+        let mut hasher = Self::default();
+        key.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Hasher for KeyHasher {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -173,7 +234,7 @@ impl RegisteredReads {
     /// Returns the number of a new run; never 0.
     pub(crate) fn new_run(&self) -> u64 {
         // Relaxed: the number guards no data.
-        self.runs.fetch_add(1, Ordering::Relaxed) + 1
+        self.runs.fetch_add(1, Relaxed) + 1
     }
 
     /// Registers a read before the read itself. Without `is_ready` the cache is not filled: changes
@@ -292,7 +353,7 @@ impl RegisteredReads {
         // this. One that loads 0 has changed the cache before the read, as the lock of the cache
         // shows the registration otherwise. The reads of a key are ordered by the work queue.
         // `SeqCst` is stronger than needed, and a plain load on common processors.
-        self.reads.load(Ordering::SeqCst) == 0
+        self.reads.load(SeqCst) == 0
     }
 
     /// Changes the tables, unless they are empty; drops the returned parts after the lock.
@@ -314,7 +375,7 @@ impl RegisteredReads {
             return;
         }
         // Under the lock, so that no earlier number overwrites a later one; see `is_empty`.
-        self.reads.store(tables.reads(), Ordering::SeqCst);
+        self.reads.store(tables.reads(), SeqCst);
         if let Some(meters) = self.meters.get() {
             meters.reads.set(tables.reads() as f64);
         }

@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use super::selections::Selections;
-use super::{FoundVersion, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, ReadTarget, RunRef};
+use super::{
+    FoundVersion, KeyHasher, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, ReadTarget, RunRef,
+};
 use windlass_core::resource::ObjectKey;
 
 /// References to sources that are dropped after the lock.
@@ -19,24 +21,6 @@ pub(super) struct Tables {
     readers: HashMap<ObjectKey, RegisteredReader, BuildHasherDefault<KeyHasher>>,
     sources: BTreeMap<u64, SourceTable>,
     reads: usize,
-}
-
-/// Takes the hash that a key carries.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 /// Reads of an object.

@@ -107,29 +107,52 @@ impl Reconciler for Labelled {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_child_that_lost_its_owner_is_reported_with_the_patch_that_makes_it_a_child_again() {
+/// Releases the child of a site of that name to other sites, and makes it a child again by the
+/// command of the Event. Returns the note.
+async fn released(name: &str, others: &[String]) -> String {
     let world = World::start().await;
     let controller = ControllerBuilder::<Labelled>::new().owns::<ConfigMap>().build(Labelled);
     let running = world.run(controller).await;
-    let site = world.create("home", "a").await;
+    let site = world.create(name, "a").await;
+    let mut owners = Vec::new();
+    for other in others {
+        let uid = world.create(other, "a").await.uid().to_owned();
+        owners.push(
+            json!({ "apiVersion": "example.dev/v1", "kind": "Site", "name": other, "uid": uid }),
+        );
+    }
     running.settled().await;
-    let orphan = Patch::Merge(json!({ "metadata": { "ownerReferences": null } }));
-    world.maps().patch("home", orphan).await.expect("patched");
+    let owners = Some(owners).filter(|owners| !owners.is_empty());
+    let orphan = Patch::Merge(json!({ "metadata": { "ownerReferences": owners } }));
+    world.maps().patch(name, orphan).await.expect("patched");
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(world.map("home").await.1, None, "a release is not undone");
+    assert_eq!(world.map(name).await.1, None, "a release is not undone");
     let events = world.client.namespace::<Event>("shop").list().await.expect("an answer").items;
     let taken = events.into_iter().find(|event| event.reason.as_deref() == Some("ChildTaken"));
     let note = taken.and_then(|event| event.note).expect("it is reported");
-    assert!(note.contains(&format!("carries the label {LABEL}")), "{note}");
-    let (_, command) =
-        note.split_once("`kubectl patch configmaps home -n shop --type=merge -p '").expect(&note);
+    let begin = format!("`kubectl patch configmaps {name} -n shop --type=json -p '");
+    let (_, command) = note.split_once(&begin).expect(&note);
     let (patch, _) = command.split_once("'`").expect(&note);
-    let patch = Patch::Merge(serde_json::from_str(patch).expect("JSON"));
-    world.maps().patch("home", patch).await.expect("patched");
-    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    let patch = Patch::Json(serde_json::from_str(patch).expect("JSON"));
+    world.maps().patch(name, patch).await.expect("patched");
+    world.patch(name, json!({ "spec": { "host": "b" } })).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(world.map("home").await, ("b".to_owned(), Some(site.uid().to_owned())));
+    assert_eq!(world.map(name).await, ("b".to_owned(), Some(site.uid().to_owned())));
+    note
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_lost_its_owner_is_reported_with_the_patch_that_makes_it_a_child_again() {
+    let note = released("home", &[]).await;
+    assert!(note.contains(&format!("carries the label {LABEL}")), "{note}");
+    assert!(note.starts_with("cannot make ConfigMap \"shop/home\" a child"), "{note}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_patch_of_the_event_is_whole_with_the_longest_names_and_many_other_owners() {
+    let others: Vec<_> = (0..5).map(|n| format!("{}-{n}", "b".repeat(200))).collect();
+    let note = released(&"a".repeat(253), &others).await;
+    assert!(note.len() <= 1024 && note.contains("makes it a child again"), "{note}");
 }
 
 #[tokio::test(start_paused = true)]
