@@ -218,6 +218,82 @@ impl<T, V: FieldValue<T>> OptionValue<T, OptionMarker> for Option<V> {
     }
 }
 
+/// A list whose items have no braces of their own in a literal; there is none.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{Self}` is a list",
+    label = "the items stand in brackets: `[{{ name: value }}]`"
+)]
+pub trait ListWithoutBrackets {
+    /// The item, which is never there.
+    fn only_item<'a, T>() -> &'a mut T;
+}
+
+// The fields are those of the items: the brackets are missing, and no name is wrong.
+impl<'a, T> Slot<'a, Vec<T>> {
+    /// An error that says how a list is written.
+    pub fn open(self) -> &'a mut T
+    where
+        Vec<T>: ListWithoutBrackets,
+    {
+        <Vec<T> as ListWithoutBrackets>::only_item()
+    }
+
+    /// As [`open`](Self::open).
+    pub fn enter<K, const N: usize>(self, _: K, _: EntriesFn<K, (), N>) -> &'a mut T
+    where
+        Vec<T>: ListWithoutBrackets,
+    {
+        self.open()
+    }
+
+    /// As [`open`](Self::open).
+    pub fn enter_common(self) -> &'a mut T
+    where
+        Vec<T>: ListWithoutBrackets,
+    {
+        self.open()
+    }
+}
+
+/// A type that a text in the `data` of a type becomes that is called `Secret`.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{Self}` takes no text",
+    label = "the `data` of a Secret has bytes",
+    note = "the texts of a manifest are base64 there: write the text itself under `stringData`, or bytes, `b\"…\"`"
+)]
+pub trait TextOfData<How> {
+    /// Converts the text.
+    fn of_text(text: &'static str) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> TextOfData<Present> for T
+where
+    &'static str: FieldValue<T>,
+{
+    #[inline]
+    fn of_text(text: &'static str) -> Self {
+        text.into_field()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> TextOfData<OptionMarker> for Option<T>
+where
+    &'static str: FieldValue<T>,
+{
+    #[inline]
+    fn of_text(text: &'static str) -> Self {
+        Some(text.into_field())
+    }
+}
+
+/// The value of a text in the `data` of a type that is called `Secret`.
+#[inline]
+pub fn text_of_data<How, T: TextOfData<How>>(text: &'static str) -> T {
+    T::of_text(text)
+}
+
 /// A type that an integer literal becomes.
 #[diagnostic::on_unimplemented(
     message = "a field of type `{Self}` takes no integer",
@@ -459,6 +535,16 @@ pub fn key<K, V>(_: &mut dyn Put<K, V>, key: impl FieldValue<K>) -> K {
 #[inline]
 pub fn put<K, T, V: FieldValue<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
     map.put_value(key, value.into_field());
+}
+
+/// Inserts a text into the `data` of a type that is called `Secret`.
+#[inline]
+pub fn put_text_of_data<How, K, T: TextOfData<How>>(
+    map: &mut dyn Put<K, T>,
+    key: K,
+    text: &'static str,
+) {
+    map.put_value(key, T::of_text(text));
 }
 
 /// Inserts an integer literal.
