@@ -222,7 +222,7 @@ fn inside(
     match content {
         BracesContent::Fields => {
             let body = fields(&this, ObjectPlace::Borrowed, entries);
-            quote_spanned!(span=> { let #this = #p::Slot(&mut #place).some().open(); #body })
+            quote_spanned!(span=> { let #this = #p::Slot(&mut #place).some().braces().0; #body })
         }
         BracesContent::Entries => {
             let map = local("map", span);

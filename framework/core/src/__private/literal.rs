@@ -60,22 +60,13 @@ pub fn option<T>(value: Option<T>) -> Option<T> {
 pub struct Slot<'a, T>(pub &'a mut T);
 
 impl<'a, T> Slot<'a, Option<T>> {
-    /// The value behind the option, which is made if there is none.
-    #[inline]
-    pub fn open(self) -> &'a mut T
-    where
-        T: Fillable,
-    {
-        self.0.get_or_insert_with(T::empty)
-    }
-
-    /// The place behind the option.
+    /// The place behind the option, whose value is made if there is none.
     #[inline]
     pub fn some(self) -> Slot<'a, T>
     where
         T: Fillable,
     {
-        Slot(self.open())
+        Slot(self.0.get_or_insert_with(T::empty))
     }
 
     /// Sets the field.
@@ -127,11 +118,11 @@ pub trait AnySlot<'a, T: 'a>: Sized {
     /// The place of `apiVersion` or `kind` in a type that has the field, such as `OwnerReference`.
     fn part<P: 'a>(self, part: impl FnOnce(&'a mut T) -> &'a mut P) -> &'a mut P;
 
-    /// The value in the slot.
-    fn open(self) -> &'a mut T;
-
     /// The place of the slot.
     fn some(self) -> Slot<'a, T>;
+
+    /// The place of the value that braces fill.
+    fn braces(self) -> Slot<'a, T>;
 
     /// Sets the field.
     fn set<V: FieldValue<T>>(self, value: V);
@@ -153,12 +144,12 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
     }
 
     #[inline]
-    fn open(self) -> &'a mut T {
-        self.0
+    fn some(self) -> Slot<'a, T> {
+        self
     }
 
     #[inline]
-    fn some(self) -> Slot<'a, T> {
+    fn braces(self) -> Slot<'a, T> {
         self
     }
 
@@ -218,40 +209,25 @@ impl<T, V: FieldValue<T>> OptionValue<T, OptionMarker> for Option<V> {
     }
 }
 
-/// A list whose items have no braces of their own in a literal; there is none.
+/// An item of a list that stands in the braces of the list; there is none. A bound of the item and
+/// not of the list: behind a name that does not exist, the item is unknown, and there is no error.
 #[diagnostic::on_unimplemented(
-    message = "a field of type `{Self}` is a list",
+    message = "a field of type `Vec<{Self}>` is a list",
     label = "the items stand in brackets: `[{{ name: value }}]`"
 )]
-pub trait ListWithoutBrackets {
+pub trait ItemWithoutBrackets {
     /// The item, which is never there.
-    fn only_item<'a, T>() -> &'a mut T;
+    fn only_item<'a>() -> &'a mut Self;
 }
 
-// The fields are those of the items: the brackets are missing, and no name is wrong.
 impl<'a, T> Slot<'a, Vec<T>> {
-    /// An error that says how a list is written.
-    pub fn open(self) -> &'a mut T
+    /// An error that says how a list is written. The fields are those of the items: the brackets
+    /// are missing, and no name is wrong.
+    pub fn braces(self) -> Slot<'a, T>
     where
-        Vec<T>: ListWithoutBrackets,
+        T: ItemWithoutBrackets,
     {
-        <Vec<T> as ListWithoutBrackets>::only_item()
-    }
-
-    /// As [`open`](Self::open).
-    pub fn enter<K, const N: usize>(self, _: K, _: EntriesFn<K, (), N>) -> &'a mut T
-    where
-        Vec<T>: ListWithoutBrackets,
-    {
-        self.open()
-    }
-
-    /// As [`open`](Self::open).
-    pub fn enter_common(self) -> &'a mut T
-    where
-        Vec<T>: ListWithoutBrackets,
-    {
-        self.open()
+        Slot(T::only_item())
     }
 }
 

@@ -40,12 +40,13 @@ const SEED: u64 = 1;
 ///
 /// The definition is installed on the embedded server, or on the real server with
 /// `WINDLASS_TEST_SERVER=real`. A kind with several versions is installed with the checked one
-/// alone, in a group of the check's own, such as `check-v1.example.dev`. Then 200 objects are generated from the schema by a fixed seed,
-/// half of which fit the schema while the others have a single change, and each is written as a dry
-/// run. An object that the server stores must be readable by the type, with the server's defaults,
-/// and must come back unchanged when the type writes it. A status is tried in the same way, 200
-/// times, by updates of an object that was stored. Objects of a kind with several versions are
-/// converted from each version to each other version and back, and must come back unchanged.
+/// alone, in a group of the check's own, such as `check-v1.example.dev`. Then 200 objects are
+/// generated from the schema by a fixed seed, half of which fit the schema while the others have a
+/// single change, and each is written as a dry run. An object that the server stores must be
+/// readable by the type, with the server's defaults, and must come back unchanged when the type
+/// writes it. A status is tried in the same way, 200 times, by updates of an object that was
+/// stored. Objects of a kind with several versions are converted from each version to each other
+/// version and back, and must come back unchanged.
 ///
 /// A named field that serde reads, and writes again of none of these values nor of further ones, is
 /// lost: one variant of an untagged enum takes the values of another, or the field is not written.
