@@ -43,8 +43,9 @@ pub use projected::{
 };
 
 pub use root::{
-    AbsentValue, AlwaysThere, api_version_bytes, api_version_length, api_version_text, check_group,
-    check_version, default_of, index_values, required_or, write_unless,
+    AbsentValue, AlwaysThere, NeverWritten, api_version_bytes, api_version_length,
+    api_version_text, check_group, check_version, default_of, index_values, required_or,
+    write_unless,
 };
 pub use same_kind::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};

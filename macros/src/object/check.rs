@@ -1,11 +1,6 @@
-//! Mistakes that several parts of a literal show together: fields and keys that are set twice, and
-//! texts in the `data` of a Secret.
-
-// DESIGN.md, 293: `object!` takes no text for bytes
+//! Mistakes that several parts of a literal show together: fields and keys that are set twice.
 
 use proc_macro2::{Ident, Span};
-
-use syn::{Expr, ExprLit, Lit, Type};
 
 use super::expand::{is_flat, is_map};
 use super::syntax::{
@@ -13,45 +8,9 @@ use super::syntax::{
 };
 use crate::errors::Errors;
 
-/// Reports what is set twice, a field, of which the first value would be lost, or a key; and texts
-/// for bytes.
+/// Reports what is set twice: a field, of which the first value would be lost, or a key.
 pub(super) fn check(literal: &ObjectLiteral, errors: &mut Errors) {
-    let ObjectLiteral { ty, object } = literal;
-    entries(&object.entries, is_map(&object.entries), errors);
-    let is_secret = |path: &syn::Path| path.segments.last().is_some_and(|it| it.ident == "Secret");
-    if matches!(ty, Type::Path(ty) if is_secret(&ty.path)) {
-        fields(&object.entries, &mut |field| {
-            if let (ObjectFieldName::Word { text, .. }, LiteralValue::Object(_, data)) =
-                (&field.name, &field.value)
-                && text == "data"
-            {
-                fields(&data.entries, &mut |entry| no_text(&entry.value, errors));
-            }
-        });
-    }
-}
-
-/// Reports a text in the `data` of a Secret. The type of the values, `ByteString`, takes none, but
-/// only here is known what to write.
-fn no_text(value: &LiteralValue, errors: &mut Errors) {
-    if let LiteralValue::Expr(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) = value {
-        let message = "`data` of a Secret has bytes, and the texts of a manifest there are base64: write the text itself under \
-                       `stringData`, or bytes, `b\"…\"`";
-        errors.at(text.span(), message);
-    }
-}
-
-/// Calls `found` for the fields of braces and of all their branches.
-fn fields<'a>(entries: &'a [ObjectEntry], found: &mut dyn FnMut(&'a ObjectField)) {
-    for entry in entries {
-        match entry {
-            ObjectEntry::Field(field) => found(field),
-            ObjectEntry::If(branch) => {
-                branch.bodies().into_iter().for_each(|body| fields(body, found))
-            }
-            ObjectEntry::For(each) => fields(&each.body, found),
-        }
-    }
+    entries(&literal.object.entries, is_map(&literal.object.entries), errors);
 }
 
 /// A name that was seen.

@@ -161,6 +161,10 @@ fn fill(place: &TokenStream, span: Span, name: &str, value: &LiteralValue) -> To
         LiteralValue::None(none) => {
             quote_spanned!(at(*none)=> #place = ::core::option::Option::None;)
         }
+        LiteralValue::Text(text) => {
+            let p = private(at(text.span()));
+            quote_spanned!(at(text.span())=> #place = #p::text_of_data(#text);)
+        }
         LiteralValue::Object(_, object) => {
             let base = object.base.as_ref().map(|base| set(place, base));
             let content = content(name, &object.entries);
@@ -218,7 +222,7 @@ fn inside(
     match content {
         BracesContent::Fields => {
             let body = fields(&this, ObjectPlace::Borrowed, entries);
-            quote_spanned!(span=> { let #this = #p::Slot(&mut #place).open(); #body })
+            quote_spanned!(span=> { let #this = #p::Slot(&mut #place).some().braces().0; #body })
         }
         BracesContent::Entries => {
             let map = local("map", span);
@@ -394,6 +398,10 @@ fn map_entry(map: &Ident, field: &ObjectField) -> TokenStream {
             let p = private(at(value.span()));
             quote_spanned!(at(value.span())=> #p::put(#map, #key, #value);)
         }
+        LiteralValue::Text(text) => {
+            let p = private(at(text.span()));
+            quote_spanned!(at(text.span())=> #p::put_text_of_data(#map, #key, #text);)
+        }
         LiteralValue::Integer(number) => {
             let p = private(at(number.span()));
             quote_spanned!(at(number.span())=> #p::put_integer(#map, #key, #number);)
@@ -428,7 +436,7 @@ fn list_item(list: &Ident, item: &ListItem) -> TokenStream {
             let p = private(at(values.span()));
             quote_spanned!(at(values.span())=> #p::extend(#list, #values);)
         }
-        ListItem::Value(LiteralValue::Expr(value)) => {
+        ListItem::Value(LiteralValue::Expr(value) | LiteralValue::Text(value)) => {
             let p = private(at(value.span()));
             quote_spanned!(at(value.span())=> #p::add(#list, #value);)
         }

@@ -1,6 +1,7 @@
 //! `object!`: a Kubernetes object as a literal.
 //!
-//! `syntax` parses, `check` reads the whole tree, `expand` generates a statement for each field:
+//! `syntax` parses, `check` reads the whole tree, `texts` marks texts that may stand for
+//! bytes, `expand` generates a statement for each field:
 //! the place of the field in Rust, and the value. The compiler checks names and types at the user's
 //! tokens; no type but the outermost is named.
 
@@ -13,6 +14,7 @@ mod expand;
 mod known;
 mod names;
 mod syntax;
+mod texts;
 
 pub(crate) use names::rust_name;
 
@@ -30,8 +32,9 @@ pub(crate) fn object(input: TokenStream) -> TokenStream {
         Err(fault) => return fault.to_compile_error(),
     };
     let mut errors = Errors::default();
-    let literal = syntax::ObjectLiteral::parse(input, &mut errors);
-    if let Some(literal) = &literal {
+    let mut literal = syntax::ObjectLiteral::parse(input, &mut errors);
+    if let Some(literal) = &mut literal {
+        texts::mark(literal);
         check::check(literal, &mut errors);
     }
     let value = literal.map(|literal| expand::literal(&literal));

@@ -68,6 +68,8 @@ pub(super) enum LiteralValue {
     Fraction(Expr),
     /// `None`, which says nothing about the type.
     None(Span),
+    /// A text in the `data` of a type that is called `Secret`, which may be one of bytes.
+    Text(Expr),
     Expr(Expr),
 }
 
@@ -235,6 +237,10 @@ fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(ObjectEntr
             return Err(input.error("expected `: value` behind the name of a field"));
         }
         input.parse::<Token![:]>()?;
+        if let Some(fault) = fields_without_braces(input, &name) {
+            skip(input, |_| false);
+            return Err(fault);
+        }
         value(input, errors)?
     };
     if let (Some(mark), false) =
@@ -243,6 +249,19 @@ fn entry(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<(ObjectEntr
         errors.at(mark.span(), "`?` is for values that are an `Option`");
     }
     Ok((ObjectEntry::Field(ObjectField { name, if_some: mark.is_some(), value }), true))
+}
+
+/// Reports fields that follow a name without braces around them, as in `metadata: name: "a"`.
+fn fields_without_braces(input: ParseStream<'_>, name: &ObjectFieldName) -> Option<syn::Error> {
+    let ObjectFieldName::Word { text, .. } = name else { return None };
+    let is_name = input.peek(Ident::peek_any) && input.peek2(Token![:]) && !input.peek2(Token![::]);
+    is_name.then(|| {
+        let ahead = input.fork();
+        let first = Ident::parse_any(&ahead).map(|it| it.to_string()).unwrap_or_default();
+        input.error(format!(
+            "the fields of `{text}` stand in braces of their own: `{text}: {{ {first}: … }}`"
+        ))
+    })
 }
 
 /// Parses the name of a field or the key of a map.

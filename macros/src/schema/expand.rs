@@ -15,7 +15,8 @@ use crate::keys::{references, same_tokens};
 
 /// The generated code of a model without faults.
 pub(super) fn all(model: &SchemaModel, keys: &[Ident]) -> TokenStream {
-    let body = body(model);
+    let (body, key_type) = (body(model), key_type(model));
+    let body = quote!(#key_type #body);
     let known: &[&[&str]] = &[
         attrs::FIELD_KEYS,
         attrs::TYPE_KEYS,
@@ -24,6 +25,23 @@ pub(super) fn all(model: &SchemaModel, keys: &[Ident]) -> TokenStream {
         attrs::COLUMN_KEYS,
     ];
     items(model, &body, &references(&krate(model), "schema", keys, known))
+}
+
+/// The call that notes a type which keys of maps may have: a map behind an alias, or of another
+/// crate, shows only the name of the type.
+fn key_type(model: &SchemaModel) -> Option<TokenStream> {
+    let is_key = model.serde.from.is_some()
+        || match &model.data {
+            Data::Tuple(fields) => fields.len() == 1 || model.serde.transparent,
+            Data::Named(_) => model.serde.transparent,
+            Data::Enum(variants) => {
+                model.serde.tag.is_none()
+                    && !model.serde.untagged
+                    && variants.iter().all(|it| matches!(it.data, Data::Unit))
+            }
+            Data::Unit => false,
+        };
+    is_key.then(|| quote!(__s::key_type::<Self>();))
 }
 
 /// The impls of a model with faults, without a body that could cause further faults.

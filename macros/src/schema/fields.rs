@@ -294,7 +294,9 @@ fn default(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) -> O
     }
     if let Some(write) = &field.serde.serialize_with {
         let reference = (!is_reference).then(|| quote!(&));
-        let written = quote_spanned!(place=> #write(__value, __s::ValueSerializer).ok());
+        let written = quote_spanned! {place=>
+            __s::written(#write(__value, __s::ValueSerializer).ok(), |__text| #write(__value, __text))
+        };
         let skip = field.serde.skip_if.as_ref();
         // A default that serde leaves out is no text of its own.
         let written = skip.map_or_else(

@@ -68,8 +68,19 @@ pub struct Gate {
     pub host_name: ::std::string::String,
 }
 
+/// A type with the name of one whose `data` has bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Secret {
+    /// Texts.
+    pub data: ::std::option::Option<BTreeMap<::std::string::String, ::std::string::String>>,
+}
+
 /// Checks the values.
 pub fn main() {
+    let secret = object!(Secret { data: { token: "a", user: "b" } });
+    assert_eq!(secret.data.as_ref().map(|data| data.len()), ::core::option::Option::Some(2));
+    let secret = object!(Secret { data: { "token": "a", if true { "user": "b" } } });
+    assert_eq!(secret.data.map(|data| data["user"].len()), ::core::option::Option::Some(1));
     let site = object!(Site {
         spec: { host: "a", weights: { one: 1, two: 2 }, limits: { low: 3 }, new: 4 },
         ..Site::new("home", Spec::default())

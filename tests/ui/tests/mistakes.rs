@@ -104,8 +104,6 @@ const SEVERAL: &[&str] = &[
     "schema/default_of_a_type_without_one",
     "schema/default_of_a_variant_without_one",
     "object/several",
-    // The macro says what to write, and the compiler that the type does not fit.
-    "object/text_for_bytes",
     // The hub's field is named in a literal and in a pattern.
     "versions/a_field_that_the_hub_lacks",
     "versions/renamed_to_a_field_that_the_hub_lacks",
@@ -128,8 +126,6 @@ const SEVERAL: &[&str] = &[
     "column/misspelt_key",
     "scale/outside_of_spec",
     "index/other_kind",
-    // `Serialize` and `Deserialize`.
-    "types/spec_without_serde",
     "projection/picked_without_skip",
     "projection/misspelt_key",
     "projection/read_twice",

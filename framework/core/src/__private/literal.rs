@@ -60,22 +60,13 @@ pub fn option<T>(value: Option<T>) -> Option<T> {
 pub struct Slot<'a, T>(pub &'a mut T);
 
 impl<'a, T> Slot<'a, Option<T>> {
-    /// The value behind the option, which is made if there is none.
-    #[inline]
-    pub fn open(self) -> &'a mut T
-    where
-        T: Fillable,
-    {
-        self.0.get_or_insert_with(T::empty)
-    }
-
-    /// The place behind the option.
+    /// The place behind the option, whose value is made if there is none.
     #[inline]
     pub fn some(self) -> Slot<'a, T>
     where
         T: Fillable,
     {
-        Slot(self.open())
+        Slot(self.0.get_or_insert_with(T::empty))
     }
 
     /// Sets the field.
@@ -127,11 +118,11 @@ pub trait AnySlot<'a, T: 'a>: Sized {
     /// The place of `apiVersion` or `kind` in a type that has the field, such as `OwnerReference`.
     fn part<P: 'a>(self, part: impl FnOnce(&'a mut T) -> &'a mut P) -> &'a mut P;
 
-    /// The value in the slot.
-    fn open(self) -> &'a mut T;
-
     /// The place of the slot.
     fn some(self) -> Slot<'a, T>;
+
+    /// The place of the value that braces fill.
+    fn braces(self) -> Slot<'a, T>;
 
     /// Sets the field.
     fn set<V: FieldValue<T>>(self, value: V);
@@ -153,12 +144,12 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
     }
 
     #[inline]
-    fn open(self) -> &'a mut T {
-        self.0
+    fn some(self) -> Slot<'a, T> {
+        self
     }
 
     #[inline]
-    fn some(self) -> Slot<'a, T> {
+    fn braces(self) -> Slot<'a, T> {
         self
     }
 
@@ -216,6 +207,67 @@ impl<T, V: FieldValue<T>> OptionValue<T, OptionMarker> for Option<V> {
     fn into_option(self) -> Option<T> {
         self.map(V::into_field)
     }
+}
+
+/// An item of a list that stands in the braces of the list; there is none. A bound of the item and
+/// not of the list: behind a name that does not exist, the item is unknown, and there is no error.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `Vec<{Self}>` is a list",
+    label = "the items stand in brackets: `[{{ name: value }}]`"
+)]
+pub trait ItemWithoutBrackets {
+    /// The item, which is never there.
+    fn only_item<'a>() -> &'a mut Self;
+}
+
+impl<'a, T> Slot<'a, Vec<T>> {
+    /// An error that says how a list is written. The fields are those of the items: the brackets
+    /// are missing, and no name is wrong.
+    pub fn braces(self) -> Slot<'a, T>
+    where
+        T: ItemWithoutBrackets,
+    {
+        Slot(T::only_item())
+    }
+}
+
+/// A type that a text in the `data` of a type becomes that is called `Secret`.
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{Self}` takes no text",
+    label = "the `data` of a Secret has bytes",
+    note = "the texts of a manifest are base64 there: write the text itself under `stringData`, or bytes, `b\"…\"`"
+)]
+pub trait TextOfData<How> {
+    /// Converts the text.
+    fn of_text(text: &'static str) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> TextOfData<Present> for T
+where
+    &'static str: FieldValue<T>,
+{
+    #[inline]
+    fn of_text(text: &'static str) -> Self {
+        text.into_field()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> TextOfData<OptionMarker> for Option<T>
+where
+    &'static str: FieldValue<T>,
+{
+    #[inline]
+    fn of_text(text: &'static str) -> Self {
+        Some(text.into_field())
+    }
+}
+
+/// The value of a text in the `data` of a type that is called `Secret`.
+#[inline]
+pub fn text_of_data<How, T: TextOfData<How>>(text: &'static str) -> T {
+    T::of_text(text)
 }
 
 /// A type that an integer literal becomes.
@@ -459,6 +511,16 @@ pub fn key<K, V>(_: &mut dyn Put<K, V>, key: impl FieldValue<K>) -> K {
 #[inline]
 pub fn put<K, T, V: FieldValue<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
     map.put_value(key, value.into_field());
+}
+
+/// Inserts a text into the `data` of a type that is called `Secret`.
+#[inline]
+pub fn put_text_of_data<How, K, T: TextOfData<How>>(
+    map: &mut dyn Put<K, T>,
+    key: K,
+    text: &'static str,
+) {
+    map.put_value(key, T::of_text(text));
 }
 
 /// Inserts an integer literal.

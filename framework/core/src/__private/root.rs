@@ -1,7 +1,9 @@
 //! Functions for the root struct of `#[derive(CustomResource)]`: fields that may be absent, and
 //! constants that are checked by the compiler.
 
-use super::{IndexField, Written};
+use serde::de::{Error as _, MapAccess};
+
+use super::{IndexField, Readable, Written, read};
 use crate::resource::path::{TypeOf, Walk};
 
 // Whether a field may be absent is asked of the field's type, not of the spelling: an alias of
@@ -44,6 +46,45 @@ pub trait AlwaysThere<T> {
 }
 
 impl<T> AlwaysThere<T> for TypeOf<T> {}
+
+// A type that is not `Serialize` has an error of its own, and a second one, that it is not
+// `Deserialize` either, would say the same: the bound holds for types that are written alone.
+
+impl<T: serde::Serialize> TypeOf<T> {
+    /// Reads the value of a field.
+    ///
+    /// # Errors
+    /// Those of the deserializer; a duplicate field.
+    pub fn read_field<'de, A: MapAccess<'de>>(
+        &self,
+        map: &mut A,
+        name: &'static str,
+        into: &mut Option<T>,
+    ) -> Result<(), A::Error>
+    where
+        T: Readable<'de>,
+    {
+        read(map, name, into)
+    }
+}
+
+/// Types that serde does not write: the write of the field does not compile.
+pub trait NeverWritten<T> {
+    /// Never called.
+    ///
+    /// # Errors
+    /// Always.
+    fn read_field<'de, A: MapAccess<'de>>(
+        &self,
+        _: &mut A,
+        name: &'static str,
+        _: &mut Option<T>,
+    ) -> Result<(), A::Error> {
+        Err(A::Error::missing_field(name))
+    }
+}
+
+impl<T> NeverWritten<T> for TypeOf<T> {}
 
 /// [`Default`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(

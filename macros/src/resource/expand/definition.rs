@@ -147,7 +147,7 @@ fn field(field: &RootField) -> TokenStream {
     let schema = match field.default_path() {
         Some(default) => {
             let skip = field.skip_if.as_ref();
-            let skip = skip.map_or_else(|| quote!(|_| false), |skip| quote!(|it: &#ty| #skip(it)));
+            let skip = option(skip.map(|skip| quote!(|it: &#ty| #skip(it))));
             quote!(|generator| #shape.of_root_or(generator, #default, #skip))
         }
         None => quote!(|generator| #shape.of_root(generator)),

@@ -77,7 +77,9 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
                 let missing = missing(inner);
                 quote_spanned!(here=> #p::read_status(&mut __map, #json, &mut #slot, #missing)?)
             }
-            None => quote_spanned!(here=> #p::read(&mut __map, #json, &mut #slot)?),
+            None => quote_spanned! {here=>
+                #p::path::TypeOf::<#ty>::new().read_field(&mut __map, #json, &mut #slot)?
+            },
         };
         quote!(#place => #read,)
     });
@@ -122,7 +124,7 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
                         mut __map: __A,
                     ) -> ::core::result::Result<#ident, __A::Error> {
                         #[allow(unused_imports)]
-                        use #p::AlwaysThere as _;
+                        use #p::{AlwaysThere as _, NeverWritten as _};
                         let mut __f0 = ::core::option::Option::None;
                         #(let mut #slots = ::core::option::Option::None;)*
                         while let ::core::option::Option::Some(__field) =

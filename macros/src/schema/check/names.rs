@@ -1,5 +1,7 @@
 //! Names in JSON: serde reads each for a single field or variant.
 
+use std::collections::BTreeMap;
+
 use super::super::model::{Data, SchemaField, SchemaModel, Variant};
 use crate::errors::Errors;
 
@@ -61,21 +63,19 @@ fn of_fields(fields: &[SchemaField], errors: &mut Errors) {
 
 /// Checks that serde reads each name as a single variant.
 fn of_variants(variants: &[Variant], errors: &mut Errors) {
-    let read: Vec<&Variant> =
-        variants.iter().filter(|it| !it.serde.skipped && !it.serde.untagged).collect();
-    for (place, variant) in read.iter().enumerate() {
-        let names = |it: &Variant| [std::slice::from_ref(&it.json), &it.serde.aliases].concat();
-        let own = names(variant);
-        let shared = read[..place].iter().find_map(|other| {
-            let name = names(other).into_iter().find(|name| own.contains(name))?;
-            Some((other, name))
-        });
+    let mut known: BTreeMap<&str, &Variant> = BTreeMap::new();
+    for variant in variants.iter().filter(|it| !it.serde.skipped && !it.serde.untagged) {
+        let names = || std::iter::once(&variant.json).chain(&variant.serde.aliases);
+        let shared = names().find_map(|name| Some((known.get(name.as_str())?, name)));
         if let Some((other, name)) = shared {
             let message = format!(
                 "`{}` and this variant have one name in JSON, `{name}`, which serde reads as `{0}`",
                 other.ident
             );
             errors.at(variant.ident.span(), message);
+        }
+        for name in names() {
+            known.entry(name).or_insert(variant);
         }
     }
 }

@@ -219,13 +219,16 @@ impl FieldSchema {
         self,
         generator: &mut SchemaGenerator,
         value: fn() -> T,
-        is_left_out: impl FnOnce(&T) -> bool,
+        is_left_out: Option<fn(&T) -> bool>,
     ) -> Schema {
         let mut schema = self.of_root(generator);
         let value = value();
-        if !is_left_out(&value)
+        if !is_left_out.is_some_and(|is_left_out| is_left_out(&value))
             && let Some(value) = in_json(&value)
         {
+            if is_left_out.is_some() {
+                schema.insert(REFILLED.to_owned(), true.into());
+            }
             schema.insert("default".to_owned(), value);
         }
         schema

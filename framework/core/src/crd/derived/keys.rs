@@ -214,10 +214,23 @@ fn add_rule(node: &mut Map<String, Value>, rule: &str, extras: &[(&str, &str)]) 
 /// A value in JSON, with the digits that a number of 32 bits has in Rust: `0.1` and not
 /// `0.10000000149011612`, which is the same number in 64 bits.
 pub(super) fn in_json<T: Serialize>(value: &T) -> Option<Value> {
-    let mut found = serde_json::to_value(value).ok()?;
+    written(serde_json::to_value(value).ok(), |text| value.serialize(text))
+}
+
+/// The serializer of texts in JSON.
+pub type TextSerializer = serde_json::Serializer<Vec<u8>>;
+
+/// As [`in_json`], of a value that a function writes: the result, and the same as a text, of which
+/// the digits are taken.
+pub fn written(
+    value: Option<Value>,
+    text: impl FnOnce(&mut TextSerializer) -> serde_json::Result<()>,
+) -> Option<Value> {
+    let mut found = value?;
     if has_fraction(&found) {
-        let text = serde_json::to_string(value).ok()?;
-        shorten(&mut found, &serde_json::from_str(&text).ok()?);
+        let mut written = TextSerializer::new(Vec::new());
+        text(&mut written).ok()?;
+        shorten(&mut found, &serde_json::from_slice(&written.into_inner()).ok()?);
     }
     Some(found)
 }

@@ -28,10 +28,11 @@ pub use serde::Serialize;
 pub use serde_json::{json, value::Serializer as ValueSerializer};
 
 pub use super::kubernetes::KubernetesSchema;
+pub use super::schema::key_type;
 pub use default_of::{DefaultOf, NoDefault};
 pub use fields::Fields;
 pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_map, unknown};
-pub use keys::{Keys, SchemaNode, same_as};
+pub use keys::{Keys, SchemaNode, TextSerializer, same_as, written};
 pub use shape::{
     FieldSchema, Flat, FullSchema, Generic, HasSchema, Leaf, NoSchemaInside, NoSchemaItself, Of,
     Probe, ProbeAbsence, full,

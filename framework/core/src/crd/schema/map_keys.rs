@@ -1,28 +1,69 @@
 //! Keys of maps: serde reads them as values of the type of the keys, an API server as texts.
 
 // DESIGN.md, 291: The keys of a map with a bound are checked by a rule
+// DESIGN.md, 304: Types of keys are known by their identity once they were described
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 use windlass_cel::rules::check_definition;
 
 use super::lower::Lower;
-use super::marks::{ALIASES, PARSED, REST};
+use super::marks::{ALIASES, PARSED, REST, is_described};
 use super::node::{RULES, SchemaObject, append};
 
 /// Mark of a map whose keys serde checks; its value has the words of messages, and the condition of
 /// a `key` in CEL if there is one.
 pub(super) const KEYS: &str = "x-windlass-keys";
 
+/// Keyword in the mark: serde reads more names than schemars lists as the fields of the map.
+const OPEN: &str = "open";
+
+thread_local! {
+    /// Types that were described, by schemars' identity, with the marks of maps by them. A map asks
+    /// its type of keys for the schema before the map is marked, on the same thread.
+    static KEY_TYPES: RefCell<BTreeMap<String, fn() -> Option<Value>>> =
+        const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Notes a type that keys of maps may have.
+pub fn key_type<K: JsonSchema>() {
+    note_key_type(&K::schema_id(), mark_of::<K>);
+}
+
+/// The part of [`key_type`] that is compiled once.
+fn note_key_type(id: &str, mark: fn() -> Option<Value>) {
+    KEY_TYPES.with_borrow_mut(|types| {
+        if !types.contains_key(id) {
+            types.insert(id.to_owned(), mark);
+        }
+    });
+}
+
 /// Marks the schema of a map with keys of type `K`.
 pub(in crate::crd) fn mark_key_type<K: JsonSchema>(map: &mut SchemaObject) {
-    match mark_of::<K>() {
-        Some(mark) => map.insert(KEYS.to_owned(), mark),
-        None => map.remove(KEYS),
-    };
+    insert_mark(map, mark_of::<K>());
+}
+
+/// Marks the schema of a map, or removes the mark. The variants of an enum that schemars lists as
+/// fields become any keys if serde reads further names.
+fn insert_mark(map: &mut SchemaObject, mark: Option<Value>) {
+    map.remove(KEYS);
+    let Some(Value::Object(mut mark)) = mark else { return };
+    if mark.remove(OPEN).is_some()
+        && map.get("additionalProperties") == Some(&Value::Bool(false))
+        && let Some(Value::Object(fields)) = map.remove("properties")
+        && let Some((_, values)) = fields.into_iter().next()
+    {
+        map.insert("additionalProperties".to_owned(), values);
+    }
+    if !mark.is_empty() {
+        map.insert(KEYS.to_owned(), mark.into());
+    }
 }
 
 /// Marks the schema of a map by schemars' name of a type, which contains the names of the type's
@@ -46,12 +87,20 @@ pub(in crate::crd) fn mark_keys(schema: &mut schemars::Schema, id: &str) {
             "boolean" => mark_of::<bool>(),
             "char" => mark_of::<char>(),
             "ip" | "ipv4" | "ipv6" => Some(json!({ "words": "IP addresses" })),
-            _ => key.rsplit_once("::").map(|(_, name)| values_of(name)),
+            _ => of_described(key),
         };
-        if let Some(mark) = mark {
-            map_below(schema, others).entry(KEYS).or_insert(mark);
+        let map = map_below(schema, others);
+        if mark.is_some() && !map.contains_key(KEYS) {
+            insert_mark(map, mark);
         }
     }
+}
+
+/// The mark for keys of a type with that identity, whose schema is known if the type was described.
+fn of_described(id: &str) -> Option<Value> {
+    let (_, name) = id.rsplit_once("::")?;
+    let mark = KEY_TYPES.with_borrow(|types| types.get(id).copied());
+    mark.map_or_else(|| Some(values_of(name)), |mark| mark())
 }
 
 /// The beginning of schemars' name of a map.
@@ -103,20 +152,30 @@ fn mark_of<K: JsonSchema>() -> Option<Value> {
     if sockets.contains(&name) {
         return Some(json!({ "words": "addresses with ports" }));
     }
+    mark_by(&K::schema_name(), K::json_schema)
+}
+
+/// The part of [`mark_of`] that is compiled once.
+fn mark_by(name: &str, schema: fn(&mut SchemaGenerator) -> Schema) -> Option<Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
     });
-    let schema = K::json_schema(&mut settings.into_generator()).to_value();
-    let name = K::schema_name();
-    match schema.as_object().map_or(ReadableKeys::Other, of_schema) {
-        ReadableKeys::Any => None,
-        ReadableKeys::Listed(names) => Some(json!({ "listed": names })),
+    let schema = schema(&mut settings.into_generator()).to_value();
+    let schema = schema.as_object();
+    let mark = match schema.map_or(ReadableKeys::Other, of_schema) {
+        ReadableKeys::Any => json!({}),
+        ReadableKeys::Listed(names) => json!({ "listed": names }),
         ReadableKeys::Checked(words, condition) => {
-            Some(json!({ "words": words, "condition": condition }))
+            json!({ "words": words, "condition": condition })
         }
-        ReadableKeys::Unchecked(words) => Some(json!({ "words": words })),
-        ReadableKeys::Other => Some(values_of(&name)),
+        ReadableKeys::Unchecked(words) => json!({ "words": words }),
+        ReadableKeys::Other => values_of(name),
+    };
+    let Value::Object(mut mark) = mark else { return None };
+    if schema.is_some_and(|it| it.contains_key(REST) || it.contains_key(ALIASES)) {
+        mark.insert(OPEN.to_owned(), true.into());
     }
+    (!mark.is_empty()).then_some(Value::Object(mark))
 }
 
 /// The texts that serde reads as keys.
@@ -134,16 +193,13 @@ enum ReadableKeys {
 
 /// Reads the schema of the keys' type.
 fn of_schema(key: &SchemaObject) -> ReadableKeys {
-    if let Some(names) = key.get("oneOf").and_then(Value::as_array) {
+    if key.get(PARSED).is_some_and(|mark| !is_described(key, &mark["had"])) {
+        return ReadableKeys::Other;
+    }
+    if let Some(variants) = key.get("oneOf").and_then(Value::as_array) {
         // Variants with remarks.
-        if key.contains_key(REST) {
-            return ReadableKeys::Any;
-        }
-        let aliases = key.get(ALIASES).and_then(Value::as_array).into_iter().flatten();
-        let aliases: Vec<String> = aliases.filter_map(Value::as_str).map(str::to_owned).collect();
-        let names: Option<Vec<Vec<String>>> = names.iter().map(names_of).collect();
-        let names = names.map(|names| [names.concat(), aliases].concat());
-        return names.map_or(ReadableKeys::Other, |names| one_of(&names));
+        let names: Option<Vec<Vec<String>>> = variants.iter().map(names_of).collect();
+        return names.map_or(ReadableKeys::Other, |names| of_variants(key, names.concat()));
     }
     let kind = match key.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().find(|kind| **kind != "null"),
@@ -158,11 +214,24 @@ fn of_schema(key: &SchemaObject) -> ReadableKeys {
             None => numbers(key),
         },
         Some("string") => match names_of(&Value::Object(key.clone())) {
+            Some(names) if key.contains_key(REST) || key.contains_key(ALIASES) => {
+                of_variants(key, names)
+            }
             Some(names) => ReadableKeys::Listed(names),
             None => texts(key),
         },
         _ => ReadableKeys::Other,
     }
+}
+
+/// Keys that are the names of variants, or further names that serde reads.
+fn of_variants(key: &SchemaObject, mut names: Vec<String>) -> ReadableKeys {
+    if key.contains_key(REST) {
+        return ReadableKeys::Any;
+    }
+    let aliases = key.get(ALIASES).and_then(Value::as_array).into_iter().flatten();
+    names.extend(aliases.filter_map(Value::as_str).map(str::to_owned));
+    one_of(&names)
 }
 
 /// Returns the names that the schema of a unit variant, or of several, lists.
@@ -194,16 +263,31 @@ fn numbers(key: &SchemaObject) -> ReadableKeys {
         Some("int64" | "int") => (i64::MIN.into(), i64::MAX.into()),
         _ => return ReadableKeys::Other,
     };
+    // A conversion may refuse what these do not allow, and no condition below says so.
+    const OTHER: &[&str] =
+        &["multipleOf", "exclusiveMinimum", "exclusiveMaximum", "allOf", "anyOf", RULES];
+    if key.contains_key(PARSED) && OTHER.iter().any(|keyword| key.contains_key(*keyword)) {
+        return ReadableKeys::Other;
+    }
+    let is_zero_refused = match key.get("not") {
+        None => false,
+        Some(refused) if refused["const"] == 0 => true,
+        Some(_) => return ReadableKeys::Other,
+    };
     let bound = |name: &str| key.get(name).and_then(Value::as_i64).map(i128::from);
     let least = bound("minimum").map_or(least, |bound| bound.max(least));
     let most = bound("maximum").map_or(most, |bound| bound.min(most));
-    let words = format!("whole numbers from {least} to {most}");
+    let mut words = format!("whole numbers from {least} to {most}");
     let digits = if least < 0 { "^(0|-?[1-9][0-9]*)$" } else { "^(0|[1-9][0-9]*)$" };
     // A conversion of more digits than the type has is an error, and refuses the key.
     let (read, end) = if most > i64::MAX.into() { ("uint", "u") } else { ("int", "") };
     let mut condition = format!("key.matches('{digits}') && {read}(key) <= {most}{end}");
     if least != 0 {
         condition.push_str(&format!(" && {read}(key) >= {least}{end}"));
+    }
+    if is_zero_refused {
+        words.push_str(" without 0");
+        condition.push_str(" && key != '0'");
     }
     ReadableKeys::Checked(words, condition)
 }
@@ -233,8 +317,8 @@ fn texts(key: &SchemaObject) -> ReadableKeys {
         words.push(format!("texts that match {pattern}"));
         conditions.push(format!("key.matches({})", quoted(pattern)));
     }
-    let has_other = key.contains_key(PARSED)
-        || ["not", "allOf", "anyOf", RULES].iter().any(|keyword| key.contains_key(*keyword));
+    let has_other =
+        ["not", "allOf", "anyOf", RULES].iter().any(|keyword| key.contains_key(*keyword));
     match text("format") {
         Some("ip" | "ipv4" | "ipv6") => return ReadableKeys::Unchecked("IP addresses".to_owned()),
         Some(_) => return ReadableKeys::Other,

@@ -63,7 +63,7 @@ pub(in crate::crd) fn parsed(name: &str, schema: &SchemaObject) -> Value {
 
 /// Whether a schema has a condition that the type's values need not fulfil. A rule about
 /// changes says nothing about a value.
-fn is_described(schema: &SchemaObject, had: &Value) -> bool {
+pub(super) fn is_described(schema: &SchemaObject, had: &Value) -> bool {
     let says = |keyword: &str| match (keyword, schema.get(keyword)) {
         (_, None) => false,
         (RULES, Some(Value::Array(rules))) => {

@@ -29,6 +29,7 @@ pub(super) use keywords::{EACH, OWN_FORMAT};
 
 use lower::Lower;
 pub(super) use lower::Mark;
+pub use map_keys::key_type;
 pub(in crate::crd) use map_keys::{mark_key_type, mark_keys, value_of_option};
 pub(crate) use marks::INSIDE;
 pub(in crate::crd) use marks::parsed;

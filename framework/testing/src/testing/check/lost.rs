@@ -5,11 +5,13 @@
 //! that have a part at the place.
 
 // DESIGN.md, 303: A field is lost if serde writes it of no value
+// DESIGN.md, 305: A field is lost beside each value of a tag
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
 use serde_json::Value;
+use windlass_core::crd::misfit;
 
 use super::values::{OptionalShare, Path, Values};
 
@@ -19,6 +21,13 @@ const LEAST: usize = 8;
 const DIFFERENT: usize = 2;
 /// Further values that are tried for a place.
 const TRIES: usize = 400;
+/// Further values that are tried for the variants at a place.
+const VARIANT_TRIES: usize = 16_000;
+/// Most values that are tried for each variant: a try may not fit, or the field may be null in it.
+const ROUNDS: usize = 8;
+/// Parts of the optional fields that these values have, in turn.
+const SHARES: [OptionalShare; 4] =
+    [OptionalShare::Half, OptionalShare::None, OptionalShare::Half, OptionalShare::All];
 
 /// The source of further values.
 pub(super) struct Tries<'a> {
@@ -133,41 +142,153 @@ impl FieldObservations {
 
     /// Whether serde loses the part at `place` of further values as well, and of enough.
     fn is_always_lost(&mut self, place: &Path, tries: &Tries<'_>) -> bool {
-        const SHARES: [OptionalShare; 4] =
-            [OptionalShare::Half, OptionalShare::None, OptionalShare::Half, OptionalShare::All];
         let mut lost = 0;
         for share in SHARES.iter().cycle().take(TRIES) {
-            let value = tries.values.with_place(tries.schema, place, *share);
-            let Some(value) = value else { continue };
-            let Ok(written) = (tries.decode)(&value) else { continue };
-            let before = self.places.get(place).map_or(0, |seen| seen.lost);
-            self.note(&value, &written, tries.schema);
-            let Some(seen) = self.places.get(place) else { continue };
-            if seen.is_kept {
-                return false;
+            let Some(value) = tries.values.with_place(tries.schema, place, *share) else {
+                continue;
+            };
+            match self.try_value(place, &value, tries) {
+                Some(TriedValue::Kept) => return false,
+                Some(TriedValue::Lost(_)) => lost += 1,
+                None => {}
             }
-            lost += usize::from(seen.lost > before);
         }
-        lost >= LEAST && self.knows_all_variants(place, tries.schema)
+        lost >= LEAST && self.is_lost_with_each_variant(place, tries)
     }
 
-    /// Whether serde wrote each value of the tags at a place, beside it and around it: the field
-    /// may be that of a variant of which no value was found.
-    fn knows_all_variants(&self, place: &[String], schema: &Value) -> bool {
-        let mut around = Some(schema);
-        for (depth, step) in place.iter().enumerate() {
-            let fields = around.and_then(|node| node["properties"].as_object());
-            let is_known = |(name, field): (&String, &Value)| {
-                let place: Path = place[..depth].iter().chain([name]).cloned().collect();
-                let known = self.tags.get(&place).map_or(0, BTreeSet::len);
-                !around.is_some_and(|node| is_tag(node, name)) || known >= values_of(field)
-            };
-            if !fields.into_iter().flatten().all(is_known) {
+    /// Notes a value as serde writes it; `None` if the value says nothing about the place.
+    fn try_value(&mut self, place: &Path, value: &Value, tries: &Tries<'_>) -> Option<TriedValue> {
+        let written = (tries.decode)(value).ok()?;
+        let before = self.places.get(place).map_or(0, |seen| seen.lost);
+        self.note(value, &written, tries.schema);
+        let seen = self.places.get(place)?;
+        if seen.is_kept {
+            return Some(TriedValue::Kept);
+        }
+        (seen.lost > before).then_some(TriedValue::Lost(written))
+    }
+
+    /// Whether serde loses the part at `place` beside each value of the tags beside it and around
+    /// it: the field may be that of a variant of which no value was found. A value of a tag that
+    /// serde wrote elsewhere may not fit beside the field.
+    fn is_lost_with_each_variant(&mut self, place: &Path, tries: &Tries<'_>) -> bool {
+        let mut open = variants(place, tries.schema);
+        let mut left = VARIANT_TRIES;
+        for share in SHARES.iter().cycle().take(ROUNDS) {
+            let turns = open.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
+            if turns > left {
                 return false;
             }
-            around = around.and_then(|node| below(node, step));
+            left -= turns;
+            let Some(settled) = self.round(place, &open, (turns, *share), tries) else {
+                return false;
+            };
+            for ((_, values), settled) in open.iter_mut().zip(settled) {
+                let mut at = 0..;
+                values.retain(|_| at.next().is_some_and(|at| !settled.contains(&at)));
+            }
+            open.retain(|(_, values)| !values.is_empty());
         }
-        true
+        open.iter().all(|(tag, values)| {
+            let known = self.tags.get(tag);
+            let is_known = |value: &&Value| known.is_some_and(|it| it.contains(&value.to_string()));
+            values.iter().all(is_known)
+        })
+    }
+
+    /// Tries the values of the tags in turn; returns, for each tag, those beside which serde lost
+    /// the part at `place`. `None` if it kept the part.
+    fn round(
+        &mut self,
+        place: &Path,
+        open: &[Variants<'_>],
+        (turns, share): (usize, OptionalShare),
+        tries: &Tries<'_>,
+    ) -> Option<Vec<BTreeSet<usize>>> {
+        let mut settled = vec![BTreeSet::new(); open.len()];
+        for turn in 0..turns {
+            let value = tries.values.with_place(tries.schema, place, share);
+            let Some(mut value) = value else { continue };
+            for (tag, values) in open {
+                set(&mut value, tag, values[turn % values.len()]);
+            }
+            if misfit(&value, tries.schema).is_some() {
+                continue;
+            }
+            match self.try_value(place, &value, tries) {
+                Some(TriedValue::Kept) => return None,
+                Some(TriedValue::Lost(written)) => {
+                    for ((tag, values), settled) in open.iter().zip(&mut settled) {
+                        if is_there(&written, tag) {
+                            settled.insert(turn % values.len());
+                        }
+                    }
+                }
+                None => {}
+            }
+        }
+        Some(settled)
+    }
+}
+
+/// A tag and some of its values.
+type Variants<'a> = (Path, Vec<&'a Value>);
+
+/// The tags at a place, beside it and around it, with their values.
+fn variants<'a>(place: &[String], schema: &'a Value) -> Vec<Variants<'a>> {
+    let mut variants = Vec::new();
+    let mut around = Some(schema);
+    for (depth, step) in place.iter().enumerate() {
+        let Some(node) = around else { break };
+        for (name, field) in node["properties"].as_object().into_iter().flatten() {
+            let values = values_of(field);
+            if !values.is_empty() && is_tag(node, name) {
+                variants.push((place[..depth].iter().chain([name]).cloned().collect(), values));
+            }
+        }
+        around = below(node, step);
+    }
+    variants
+}
+
+/// The outcome of a value for a place.
+#[derive(Debug)]
+enum TriedValue {
+    /// Serde writes the field of some value.
+    Kept,
+    /// Serde lost the field of this value, and wrote this.
+    Lost(Value),
+}
+
+/// Whether a value has a part at a place.
+fn is_there(value: &Value, place: &[String]) -> bool {
+    let Some((step, rest)) = place.split_first() else { return !value.is_null() };
+    match (step.as_str(), value) {
+        ("[]", Value::Array(items)) => items.iter().any(|item| is_there(item, rest)),
+        ("*", Value::Object(fields)) => fields.values().any(|field| is_there(field, rest)),
+        (name, Value::Object(fields)) => fields.get(name).is_some_and(|it| is_there(it, rest)),
+        _ => false,
+    }
+}
+
+/// Sets a field in all objects at a place.
+fn set(value: &mut Value, place: &[String], field: &Value) {
+    let Some((step, rest)) = place.split_first() else {
+        *value = field.clone();
+        return;
+    };
+    match (step.as_str(), value) {
+        ("[]", Value::Array(items)) => items.iter_mut().for_each(|item| set(item, rest, field)),
+        ("*", Value::Object(fields)) => fields.values_mut().for_each(|it| set(it, rest, field)),
+        (name, Value::Object(fields)) if rest.is_empty() => {
+            fields.insert(name.to_owned(), field.clone());
+        }
+        (name, Value::Object(fields)) => {
+            if let Some(below) = fields.get_mut(name) {
+                set(below, rest, field);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -178,7 +299,7 @@ fn is_tag(object: &Value, name: &str) -> bool {
     let required = object["required"].as_array();
     let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
     let is_optional = !is_required && field.get("default").is_none();
-    values_of(field) > 1 && is_optional || is_in_alternatives(object, name)
+    values_of(field).len() > 1 && is_optional || is_in_alternatives(object, name)
 }
 
 /// Whether alternatives name values of a field.
@@ -190,9 +311,12 @@ fn is_in_alternatives(object: &Value, name: &str) -> bool {
     branches.flatten().any(is_in)
 }
 
-/// The number of texts that a field may have; 0 for any.
-fn values_of(schema: &Value) -> usize {
-    schema["enum"].as_array().map_or(0, |values| values.iter().filter(|it| it.is_string()).count())
+/// The texts that a field may have; none for any. Those of an option are an alternative.
+fn values_of(schema: &Value) -> Vec<&Value> {
+    let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array());
+    let nodes = std::iter::once(schema).chain(branches.flatten());
+    let values = nodes.filter_map(|node| node["enum"].as_array()).flatten();
+    values.filter(|value| value.is_string()).collect()
 }
 
 /// The schema of a part.

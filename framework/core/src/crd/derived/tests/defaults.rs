@@ -191,6 +191,33 @@ struct Numbers {
     large: f64,
     #[schema(default = vec![0.3])]
     list: Vec<f32>,
+    #[schema(with = f32)]
+    #[serde(default = "tenth", with = "as_is")]
+    with: f32,
+    #[schema(with = f32)]
+    #[serde(
+        default = "tenth",
+        serialize_with = "as_is::serialize",
+        skip_serializing_if = "is_none"
+    )]
+    with_skip: f32,
+}
+
+fn is_none(value: &f32) -> bool {
+    value.is_nan()
+}
+
+/// Numbers, as serde reads and writes them.
+mod as_is {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(number: &f32, to: S) -> Result<S::Ok, S::Error> {
+        number.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f32, D::Error> {
+        f32::deserialize(from)
+    }
 }
 
 fn tenth() -> f32 {
@@ -200,7 +227,8 @@ fn tenth() -> f32 {
 #[test]
 fn the_default_of_a_number_is_written_as_in_rust() {
     let filled = stored::<Numbers>(json!({}));
-    let expected = r#"{"large":0.1,"list":[0.3],"of_serde":0.1,"small":0.1}"#;
+    let expected =
+        r#"{"large":0.1,"list":[0.3],"of_serde":0.1,"small":0.1,"with":0.1,"with_skip":0.1}"#;
     assert_eq!(filled.to_string(), expected);
 }
 

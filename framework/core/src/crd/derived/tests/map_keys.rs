@@ -1,7 +1,10 @@
 //! Keys of maps that serde reads as another type than a text.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::num::{NonZeroI8, NonZeroU16};
 
+use schemars::{JsonSchema, Schema as JsonSchemaOf, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass_apiserver::crd_schema::{Schema as Compiled, check_crd};
@@ -70,7 +73,7 @@ fn keys_that_no_rule_checks_are_named_in_a_warning_with_their_place() {
     assert_eq!(
         found.warnings,
         [
-            format!(".alias: {unchecked} values of `Zone`"),
+            format!(".alias: {unchecked} Inland, Coast; {bound}"),
             format!(".even: {unchecked} values of `Even`"),
             format!(".level: {unchecked} whole numbers from 0 to 9; {bound}"),
             format!(".lists.[]: {unchecked} Inland, Coast"),
@@ -101,8 +104,30 @@ enum Open {
     Unknown,
 }
 
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+enum Door {
+    #[serde(alias = "port")]
+    Left,
+    Right,
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+enum Loose {
+    Known,
+    #[serde(other)]
+    Unknown,
+}
+
 #[derive(Serialize, Deserialize, Schema)]
 struct Bounded {
+    #[schema(properties(max = 100))]
+    doors: Option<BTreeMap<Door, String>>,
+    #[schema(properties(max = 100))]
+    loose: Option<BTreeMap<Loose, String>>,
+    #[schema(properties(max = 100))]
+    not_zero: Option<BTreeMap<NonZeroI8, String>>,
+    #[schema(properties(max = 100))]
+    positive: Option<BTreeMap<NonZeroU16, String>>,
     #[schema(properties(max = 100))]
     open: Option<BTreeMap<Open, String>>,
     #[schema(properties(max = 100))]
@@ -216,4 +241,144 @@ struct Generic {
 #[test]
 fn a_generic_type_with_maps_among_its_arguments_is_no_map() {
     assert_eq!(structural_schema::<Generic>().unwrap().warnings, [""; 0]);
+}
+
+/// A container of another crate, whose schema is that of a map, as that of `IndexMap` is.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Ordered<K: Ord, V>(BTreeMap<K, V>);
+
+impl<K: JsonSchema + Ord, V: JsonSchema> JsonSchema for Ordered<K, V> {
+    fn inline_schema() -> bool {
+        BTreeMap::<K, V>::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        BTreeMap::<K, V>::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        BTreeMap::<K, V>::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> JsonSchemaOf {
+        BTreeMap::<K, V>::json_schema(generator)
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+struct Name(String);
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(transparent)]
+struct Host {
+    name: Name,
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(from = "String", into = "String")]
+struct Folded(String);
+
+impl From<String> for Folded {
+    fn from(text: String) -> Self {
+        Self(text.to_lowercase())
+    }
+}
+
+impl From<Folded> for String {
+    fn from(text: Folded) -> Self {
+        text.0
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfEveryText {
+    alias: Option<Keyed<Name>>,
+    aliases: Vec<Keyed<Host>>,
+    folded: Option<Keyed<Folded>>,
+    ordered: Ordered<Name, String>,
+    ordered_lists: Vec<Ordered<Host, String>>,
+}
+
+#[test]
+fn keys_of_a_new_type_around_a_text_need_no_check_behind_an_alias_or_in_other_containers() {
+    assert_eq!(structural_schema::<OfEveryText>().unwrap().warnings, [""; 0]);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OtherContainers {
+    even: Option<Keyed<Even>>,
+    level: Ordered<Level, String>,
+    #[schema(properties(max = 100))]
+    zones: Ordered<Zone, String>,
+}
+
+#[test]
+fn keys_behind_an_alias_or_in_other_containers_are_checked_as_those_of_a_map() {
+    let found = structural_schema::<OtherContainers>().unwrap();
+    let unchecked = "an API server does not check that the keys of a map are";
+    let bound = "a rule checks the keys of a map with a bound: `#[schema(properties(max = 100))]`";
+    assert_eq!(
+        found.warnings,
+        [
+            format!(".even: {unchecked} values of `Even`"),
+            format!(".level: {unchecked} whole numbers from 0 to 9; {bound}"),
+        ]
+    );
+    let rules = &found.schema["properties"]["zones"]["x-kubernetes-validations"];
+    assert_eq!(rules[0]["rule"], "self.all(key, key in ['Inland', 'Coast'])");
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(try_from = "u8", into = "u8")]
+struct Odd(u8);
+
+impl TryFrom<u8> for Odd {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        if number % 2 == 1 { Ok(Self(number)) } else { Err("an even number") }
+    }
+}
+
+impl From<Odd> for u8 {
+    fn from(number: Odd) -> Self {
+        number.0
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Converted {
+    #[schema(properties(max = 100))]
+    odd: BTreeMap<Odd, String>,
+}
+
+#[test]
+fn numbers_that_a_conversion_refuses_as_keys_are_a_warning() {
+    let found = structural_schema::<Converted>().unwrap();
+    let expected = ".odd: an API server does not check that the keys of a map are values of `Odd`";
+    assert_eq!(found.warnings, [expected]);
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Doors {
+    doors: BTreeMap<Door, String>,
+    loose: Vec<BTreeMap<Loose, String>>,
+}
+
+#[test]
+fn keys_under_a_further_name_of_a_variant_are_kept() {
+    let found = structural_schema::<Doors>().unwrap();
+    assert_eq!(
+        found.warnings,
+        [
+            ".doors: an API server does not check that the keys of a map are Left, Right, port; a rule checks the keys of a \
+             map with a bound: `#[schema(properties(max = 100))]`"
+        ]
+    );
+    let compiled = Compiled::compile(&found.schema);
+    let written = json!({ "doors": { "Left": "a", "port": "b" }, "loose": [{ "new": "c" }] });
+    let mut stored = written.clone();
+    assert_eq!(compiled.prune(&mut stored), [""; 0]);
+    assert_eq!(stored, written);
 }

@@ -310,3 +310,32 @@ fn a_null_of_the_root_is_written_where_an_absent_field_has_a_default() {
         );
     }
 }
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Mule {
+    metadata: ObjectMeta,
+    #[serde(default = "three", skip_serializing_if = "is_zero")]
+    shoes: i32,
+    #[serde(default = "three", skip_serializing_if = "is_three")]
+    teeth: i32,
+    #[serde(default = "three")]
+    bells: i32,
+    #[serde(default = "some_three", skip_serializing_if = "Option::is_none")]
+    ears: Option<i32>,
+}
+
+fn is_zero(value: &i32) -> bool {
+    *value == 0
+}
+
+#[test]
+fn a_default_of_the_root_in_the_place_of_a_value_that_serde_leaves_out_is_a_warning() {
+    let found = crate::crd::warnings::<Mule>().unwrap();
+    let places: Vec<&str> = found.iter().filter_map(|text| text.split(": ").next()).collect();
+    assert_eq!(places, [".shoes", ".ears"], "{found:#?}");
+    assert!(
+        found.iter().all(|it| it.contains("an API server stores the default 3 in their place")),
+        "{found:#?}"
+    );
+}

@@ -237,9 +237,73 @@ struct LevelSpec {
 
 kind!(Levelled, "levelleds", LevelSpec);
 
+/// As [`Level`], in the schema of the field itself, and not behind a name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct InlineLevel(String);
+
+impl JsonSchema for InlineLevel {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "InlineLevel".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Level::json_schema(generator)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct MaybeLevelSpec {
+    targets: Vec<Target>,
+    level: Option<InlineLevel>,
+}
+
+kind!(MaybeLevelled, "maybelevelleds", MaybeLevelSpec);
+
+/// Keeps the count for a single one of many levels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Counted", into = "Counted")]
+struct CountOfOne(Counted);
+
+impl From<Counted> for CountOfOne {
+    fn from(counted: Counted) -> Self {
+        let is_counted = counted.level.as_ref().is_some_and(|Level(level)| level == "l777");
+        Self(Counted { count: counted.count.filter(|_| is_counted), ..counted })
+    }
+}
+
+impl From<CountOfOne> for Counted {
+    fn from(CountOfOne(counted): CountOfOne) -> Self {
+        counted
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct Counted {
+    level: Option<Level>,
+    count: Option<i32>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct CountedSpec {
+    #[schema(with = Counted)]
+    of_one: CountOfOne,
+}
+
+kind!(CountedOnce, "countedonces", CountedSpec);
+
 #[tokio::test]
 async fn a_field_is_lost_beside_an_enum_that_decides_about_no_variant() {
     loses::<Levelled>(".spec.target.name").await;
+    loses::<MaybeLevelled>(".spec.targets[].name").await;
+}
+
+#[tokio::test]
+async fn a_field_that_one_variant_of_many_keeps_is_not_lost() {
+    keeps::<CountedOnce>().await;
 }
 
 #[tokio::test]
