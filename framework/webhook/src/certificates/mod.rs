@@ -2,15 +2,20 @@
 
 // DESIGN.md, 201: Certificates are put into a place that handshakes read
 
+mod bundle;
 mod files;
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 mod own;
+// Only certificates of the operator's own ask for it.
+#[cfg_attr(not(any(feature = "ring", feature = "aws-lc-rs")), expect(dead_code))]
+mod trusted;
 mod validity;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -27,15 +32,21 @@ use windlass_core::metrics::{Metrics, names};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::Check;
 
+pub(crate) use self::bundle::{MOST_TRUSTED, certificates};
 pub use self::files::MountedFiles;
 pub(crate) use self::files::read_bounded;
-#[cfg(test)]
-pub(crate) use self::own::OVERLAP;
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 pub use self::own::OwnCertificates;
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 pub(crate) use self::own::TemporaryCertificates;
+pub(crate) use self::trusted::TrustingObjects;
 use self::validity::Validity;
+
+/// Time for which an authority is trusted though it signs nothing that this process shows: a new
+/// one before it signs, and a mounted one after another took its place.
+pub(crate) const OVERLAP: Duration = Duration::from_secs(3600);
+/// Time in which each replica reads the Secret of the own certificates twice.
+pub(crate) const TWO_READINGS: Duration = Duration::from_secs(150);
 
 /// Part of a certificate's life, in percent, below which readiness warns.
 const WARN_BELOW: i64 = 20;
@@ -53,14 +64,16 @@ pub struct CertificateContext {
     pub operator: String,
     /// Namespace of the operator: `POD_NAMESPACE`, else that of the client.
     pub namespace: String,
+    /// The objects by which API servers may ask the operator.
+    pub(crate) objects: TrustingObjects,
 }
 
 impl CertificateContext {
     /// Returns the context of an operator.
-    pub(crate) fn new(client: &Client, operator: &str) -> Self {
+    pub(crate) fn new(client: &Client, operator: &str, objects: TrustingObjects) -> Self {
         let of_pod = std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty());
         let namespace = of_pod.unwrap_or_else(|| client.default_namespace().to_owned());
-        Self { client: client.clone(), operator: operator.to_owned(), namespace }
+        Self { client: client.clone(), operator: operator.to_owned(), namespace, objects }
     }
 }
 
@@ -156,8 +169,8 @@ impl ServingCertificate {
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when a text is no PEM, key and certificate do not belong together, or
-    /// the certificate has expired: the one that was set before stays. The error has no part of the
-    /// key.
+    /// the certificate has expired or is not valid yet: the one that was set before stays. The
+    /// error has no part of the key.
     pub fn set(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
         let (key, validity) = match self.make(chain, key) {
             Ok(made) => made,
@@ -215,6 +228,11 @@ impl ServingCertificate {
         self.state.lock().problem = None;
     }
 
+    /// Whether a certificate is shown that has not expired.
+    pub(crate) fn is_live(&self) -> bool {
+        self.not_after().is_some_and(|end| end > self.clock.wall())
+    }
+
     /// Returns the end of the life of the certificate; `None` before one is set.
     pub fn not_after(&self) -> Option<Timestamp> {
         self.state.lock().shown.as_ref().map(|(_, validity)| validity.not_after)
@@ -234,6 +252,13 @@ impl ServingCertificate {
         })?;
         if validity.not_after <= self.clock.wall() {
             let text = format!("the serving certificate expired at {}", validity.not_after);
+            return Err(refuse(text));
+        }
+        if validity.not_before > self.clock.wall() {
+            let text = format!(
+                "the serving certificate is valid only from {}, and is not shown before",
+                validity.not_before
+            );
             return Err(refuse(text));
         }
         let key = PrivateKeyDer::from_pem_slice(key)

@@ -1,18 +1,25 @@
 //! The admission configurations of an operator in a cluster: kept as they are to be, and reported
 //! when they are absent or others replace them again and again.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhook, MutatingWebhookConfiguration, ServiceReference, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
+use tokio::time::Instant;
 use windlass_client::client::Client;
 use windlass_core::metrics::names;
 use windlass_core::resource::FullObject;
 use windlass_core::{Error, ErrorKind};
 
-use super::ServerStatus;
 use super::contest::KnownSetting;
+use super::overlap::StoredAuthorities;
+use super::precedence::{ConfigurationWriter, OtherVersion, Precedence};
+use super::status::ServerStatus;
 
 /// Name of the check of readiness.
 const CHECK: &str = "webhook configuration";
@@ -20,13 +27,14 @@ const CHECK: &str = "webhook configuration";
 /// A kind of admission configurations.
 pub(super) trait Admitting: FullObject {
     /// A webhook of it.
-    type Entry: Clone + PartialEq + Send + Sync;
+    type Entry: Clone + PartialEq + Send + Serialize + Sync;
     /// Name in logs.
     const NAME: &'static str;
 
     fn entries(&mut self) -> &mut Option<Vec<Self::Entry>>;
     fn client_config(entry: &Self::Entry) -> &WebhookClientConfig;
-    fn meta(&self) -> &ObjectMeta;
+    fn client_config_mut(entry: &mut Self::Entry) -> &mut WebhookClientConfig;
+    fn meta(&mut self) -> &mut ObjectMeta;
 }
 
 impl Admitting for ValidatingWebhookConfiguration {
@@ -41,8 +49,12 @@ impl Admitting for ValidatingWebhookConfiguration {
         &entry.client_config
     }
 
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
+    fn client_config_mut(entry: &mut ValidatingWebhook) -> &mut WebhookClientConfig {
+        &mut entry.client_config
+    }
+
+    fn meta(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
     }
 }
 
@@ -58,24 +70,59 @@ impl Admitting for MutatingWebhookConfiguration {
         &entry.client_config
     }
 
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
+    fn client_config_mut(entry: &mut MutatingWebhook) -> &mut WebhookClientConfig {
+        &mut entry.client_config
+    }
+
+    fn meta(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
     }
 }
 
 /// Keeps the admission configurations of an operator.
 pub(super) struct AdmissionConfigurations<'a> {
+    place: Place<'a>,
+    validating: KnownConfiguration<ValidatingWebhook>,
+    mutating: KnownConfiguration<MutatingWebhook>,
+}
+
+/// The process that looks at configurations.
+#[derive(Clone, Copy)]
+struct Place<'a> {
     client: &'a Client,
     status: &'a ServerStatus,
     is_in_pod: bool,
-    validating: KnownSetting<Vec<ValidatingWebhook>>,
-    mutating: KnownSetting<Vec<MutatingWebhook>>,
+    started: Timestamp,
+    /// Time for which authorities of other replicas are kept.
+    overlap: Duration,
+}
+
+/// State of one configuration, as this process knows it.
+struct KnownConfiguration<E> {
+    setting: KnownSetting<Vec<E>>,
+    other: OtherVersion,
+    authorities: StoredAuthorities,
+}
+
+impl<E> Default for KnownConfiguration<E> {
+    fn default() -> Self {
+        Self {
+            setting: KnownSetting::default(),
+            other: OtherVersion::default(),
+            authorities: StoredAuthorities::default(),
+        }
+    }
 }
 
 impl<'a> AdmissionConfigurations<'a> {
-    pub(super) fn new(client: &'a Client, status: &'a ServerStatus, is_in_pod: bool) -> Self {
-        let (validating, mutating) = (KnownSetting::default(), KnownSetting::default());
-        Self { client, status, is_in_pod, validating, mutating }
+    pub(super) fn new(
+        (client, status): (&'a Client, &'a ServerStatus),
+        is_in_pod: bool,
+        overlap: Duration,
+    ) -> Self {
+        let started = client.environment().clock.wall();
+        let place = Place { client, status, is_in_pod, started, overlap };
+        Self { place, validating: Default::default(), mutating: Default::default() }
     }
 
     pub(super) async fn validating(
@@ -83,8 +130,7 @@ impl<'a> AdmissionConfigurations<'a> {
         name: &str,
         right: ValidatingWebhookConfiguration,
     ) -> Result<(), Error> {
-        let place = (self.client, self.status, self.is_in_pod);
-        look(&mut self.validating, name, right, place).await
+        look(&mut self.validating, name, right, self.place).await
     }
 
     pub(super) async fn mutating(
@@ -92,21 +138,20 @@ impl<'a> AdmissionConfigurations<'a> {
         name: &str,
         right: MutatingWebhookConfiguration,
     ) -> Result<(), Error> {
-        let place = (self.client, self.status, self.is_in_pod);
-        look(&mut self.mutating, name, right, place).await
+        look(&mut self.mutating, name, right, self.place).await
     }
 }
 
 /// Compares a stored configuration with the right one, replaces it if it differs, and shows in
 /// readiness why that cannot be done.
 async fn look<K: Admitting>(
-    known: &mut KnownSetting<Vec<K::Entry>>,
+    known: &mut KnownConfiguration<K::Entry>,
     name: &str,
     right: K,
-    place: (&Client, &ServerStatus, bool),
+    place: Place<'_>,
 ) -> Result<(), Error> {
     let done = try_look(known, name, right, place).await;
-    let (status, key) = (place.1, format!("absent {} {name}", K::NAME));
+    let (status, key) = (place.status, format!("absent {} {name}", K::NAME));
     match &done {
         Ok(()) => status.hide(&key),
         // Another replica wrote it: the next look sees the result.
@@ -114,8 +159,8 @@ async fn look<K: Admitting>(
         // Other webhooks and the controllers work: the Pod stays ready.
         Err(error) => status.show(key.clone(), CHECK, true, error.to_string()),
     }
-    let keys = [key, format!("contested {} {name}", K::NAME)];
-    measure(place.0, (K::NAME, name), keys.iter().any(|key| status.shows(key)));
+    let keys = [key, contested::<K>(name)];
+    measure(place.client, (K::NAME, name), keys.iter().any(|key| status.shows(key)));
     done
 }
 
@@ -127,42 +172,125 @@ pub(super) fn measure(client: &Client, (kind, name): (&str, &str), is_faulty: bo
 }
 
 async fn try_look<K: Admitting>(
-    known: &mut KnownSetting<Vec<K::Entry>>,
+    known: &mut KnownConfiguration<K::Entry>,
     name: &str,
     mut right: K,
-    (client, status, is_in_pod): (&Client, &ServerStatus, bool),
+    place: Place<'_>,
 ) -> Result<(), Error> {
-    let api = client.all::<K>();
-    let mut stored = api.get_opt(name).await?.ok_or_else(|| missing::<K>(name))?;
-    let (now, key) = (client.environment().clock.now(), format!("contested {} {name}", K::NAME));
-    let right = right.entries().take().unwrap_or_default();
-    if known.expect(&right) {
-        status.hide(&key);
+    let Some(mut stored) = place.client.all::<K>().get_opt(name).await? else {
+        // One that is applied again is nobody's yet.
+        *known = KnownConfiguration::default();
+        place.status.hide(&contested::<K>(name));
+        return Err(missing::<K>(name));
+    };
+    let now = place.client.environment().clock.now();
+    let mut right = right.entries().take().unwrap_or_default();
+    if known.setting.expect(&right) {
+        place.status.hide(&contested::<K>(name));
     }
+    let this = ConfigurationWriter::this(&right, place.started)?;
+    let writer = ConfigurationWriter::of(stored.meta());
     let found = stored.entries().clone().unwrap_or_default();
+    join::<K>(&mut known.authorities, (&mut right, &found), (place.overlap, now));
     if found == right {
-        if known.keep(now) {
-            status.hide(&key);
+        if known.setting.keep(now) {
+            place.status.hide(&contested::<K>(name));
         }
-        return Ok(());
+        return answer(stored, writer.filter(|writer| writer.has_webhooks_of(&this)), place).await;
     }
-    let service = service::<K>(&found).filter(|one| Some(*one) != service::<K>(&right));
-    if let Some((namespace, service)) = service.filter(|_| !is_in_pod && is_written::<K>(&found)) {
+    let is_own = service::<K>(&found) == service::<K>(&right);
+    let other = writer.filter(|writer| is_own && !writer.has_webhooks_of(&this));
+    match other.map(|writer| (known.other.judge(&this, &writer, now), writer)) {
+        None if !may_repair::<K>(&mut known.setting, name, (&mut stored, &right), place)? => {
+            return Ok(());
+        }
+        None | Some((Precedence::Replace, _)) => {}
+        Some((precedence, writer)) => {
+            known.setting.leave();
+            place.status.hide(&contested::<K>(name));
+            return leave(stored, name, (precedence, writer), place).await;
+        }
+    }
+    tracing::info!(configuration = name, kind = K::NAME, "a webhook configuration is repaired");
+    *stored.entries() = Some(right);
+    this.write(stored.meta());
+    place.client.all::<K>().replace(&stored).await?;
+    known.setting.repaired(now);
+    Ok(())
+}
+
+/// Adds the authorities that other replicas wrote just now.
+fn join<K: Admitting>(
+    known: &mut StoredAuthorities,
+    (right, found): (&mut [K::Entry], &[K::Entry]),
+    limit: (Duration, Instant),
+) {
+    let is_own = service::<K>(found) == service::<K>(right);
+    let bundle = |entries: &[K::Entry]| K::client_config(entries.first()?).ca_bundle.clone();
+    let found = bundle(found).filter(|_| is_own);
+    let joined = known.join(bundle(right).as_ref(), found.as_ref(), limit);
+    for entry in right {
+        K::client_config_mut(entry).ca_bundle.clone_from(&joined);
+    }
+}
+
+/// Returns the key of the fault that others replace a configuration.
+fn contested<K: Admitting>(name: &str) -> String {
+    format!("contested {} {name}", K::NAME)
+}
+
+/// Whether what others changed may be put back now.
+fn may_repair<K: Admitting>(
+    known: &mut KnownSetting<Vec<K::Entry>>,
+    name: &str,
+    (stored, right): (&mut K, &[K::Entry]),
+    place: Place<'_>,
+) -> Result<bool, Error> {
+    let now = place.client.environment().clock.now();
+    let found = stored.entries().clone().unwrap_or_default();
+    let service = service::<K>(&found).filter(|one| Some(*one) != service::<K>(right));
+    let deployed_one = service.filter(|_| !place.is_in_pod && is_written::<K>(&found));
+    if let Some((namespace, service)) = deployed_one {
         return Err(deployed(&format!("{} {name:?}", K::NAME), namespace, service));
     }
     if known.lose(now, false) {
         let text = contest::<K>(name, stored.meta(), service);
         tracing::error!(configuration = name, "{text}");
-        status.show(key, CHECK, true, text);
+        place.status.show(contested::<K>(name), CHECK, true, text);
     }
-    if known.is_left(now, false) {
+    Ok(!known.is_left(now, false))
+}
+
+/// Answers the question whether a process with the stored webhooks runs, if it is there.
+async fn answer<K: Admitting>(
+    mut stored: K,
+    writer: Option<ConfigurationWriter>,
+    place: Place<'_>,
+) -> Result<(), Error> {
+    let Some(writer) = writer.filter(ConfigurationWriter::is_asked) else { return Ok(()) };
+    writer.answer(place.client.environment().clock.wall()).write(stored.meta());
+    place.client.all::<K>().replace(&stored).await.map(drop)
+}
+
+/// Leaves the webhooks of another version as they are.
+async fn leave<K: Admitting>(
+    mut stored: K,
+    name: &str,
+    (precedence, writer): (Precedence, ConfigurationWriter),
+    place: Place<'_>,
+) -> Result<(), Error> {
+    if precedence == (Precedence::Leave { is_new: true }) {
+        tracing::info!(
+            configuration = name,
+            kind = K::NAME,
+            "a replica that started later has other webhooks: they are left as they are"
+        );
+    }
+    if precedence != Precedence::Ask {
         return Ok(());
     }
-    tracing::info!(configuration = name, kind = K::NAME, "a webhook configuration is repaired");
-    *stored.entries() = Some(right);
-    api.replace(&stored).await?;
-    known.repaired(now);
-    Ok(())
+    writer.ask(place.client.environment().clock.wall()).write(stored.meta());
+    place.client.all::<K>().replace(&stored).await.map(drop)
 }
 
 /// Returns namespace and name of the Service that the first webhook is asked through.

@@ -79,6 +79,12 @@ impl<T: Clone + PartialEq> KnownSetting<T> {
         self.is_contested && !was_contested
     }
 
+    /// Notes that the object has the value of another version of the operator, which decides.
+    pub(super) fn leave(&mut self) {
+        self.is_right = false;
+        (self.losses, self.lost, self.is_contested) = (0, None, false);
+    }
+
     /// Whether a wrong value is left alone for now.
     pub(super) fn is_left(&self, now: Instant, is_at_url: bool) -> bool {
         let is_soon = self.repaired.is_some_and(|repaired| now - repaired < CONTESTED);

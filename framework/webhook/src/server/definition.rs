@@ -8,7 +8,9 @@
 // it ends
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
@@ -18,9 +20,10 @@ use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 
-use super::ServerStatus;
 use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
+use super::overlap::StoredAuthorities;
+use super::status::ServerStatus;
 
 /// Annotation of a definition with the conversion that a process at a URL replaced.
 pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
@@ -56,18 +59,29 @@ pub(super) struct Conversions<'a> {
     is_at_url: bool,
     /// Whether it runs in a Pod: else the conversion of a deployed operator is left alone.
     is_in_pod: bool,
+    /// Time for which authorities of other replicas are kept; zero at a URL, of a single process.
+    overlap: Duration,
+    authorities: BTreeMap<String, StoredAuthorities>,
     known: BTreeMap<String, KnownSetting<CustomResourceConversion>>,
 }
 
 impl<'a> Conversions<'a> {
     pub(super) fn new(client: &Client, status: &'a ServerStatus, is_at_url: bool) -> Self {
         let client = client.clone();
-        Self { client, status, is_at_url, is_in_pod: true, known: BTreeMap::new() }
+        let (overlap, authorities) = (Duration::ZERO, BTreeMap::new());
+        let (is_in_pod, known) = (true, BTreeMap::new());
+        Self { client, status, is_at_url, is_in_pod, overlap, authorities, known }
     }
 
     /// Sets whether the process runs in a Pod.
     pub(super) fn in_pod(mut self, is_in_pod: bool) -> Self {
         self.is_in_pod = is_in_pod;
+        self
+    }
+
+    /// Sets the time for which authorities of other replicas are kept.
+    pub(super) fn overlap(mut self, overlap: Duration) -> Self {
+        self.overlap = overlap;
         self
     }
 
@@ -83,17 +97,43 @@ impl<'a> Conversions<'a> {
         done
     }
 
+    /// Returns the right conversion with the authorities of other replicas.
+    fn joined(
+        &mut self,
+        name: &str,
+        right: &CustomResourceConversion,
+        stored: &CustomResourceDefinition,
+    ) -> CustomResourceConversion {
+        let (mut joined, found) = (right.clone(), stored.spec.conversion.as_ref());
+        let found = found.filter(|_| service(found) == service(Some(right)));
+        let limit = (self.overlap, self.client.environment().clock.now());
+        let known = self.authorities.entry(name.to_owned()).or_default();
+        let bundle = known.join(authorities(right), found.and_then(authorities), limit);
+        if let Some(client) = joined.webhook.as_mut().and_then(|it| it.client_config.as_mut()) {
+            client.ca_bundle = bundle;
+        }
+        joined
+    }
+
     async fn try_look(
         &mut self,
         name: &str,
         right: &CustomResourceConversion,
     ) -> Result<(), Error> {
-        let stored = read(&self.client, name).await?;
+        let found = self.client.all::<CustomResourceDefinition>().get_opt(name).await?;
+        let Some(stored) = found else {
+            // One that is installed again is nobody's yet.
+            self.known.remove(name);
+            self.status.hide(name);
+            return Err(missing(name));
+        };
         let now = self.client.environment().clock.now();
+        let joined = self.joined(name, right, &stored);
         let known = self.known.entry(name.to_owned()).or_default();
         if known.expect(right) {
             self.status.hide(name);
         }
+        let right = &joined;
         if stored.spec.conversion.as_ref() == Some(right) {
             if known.keep(now) {
                 self.status.hide(name);
@@ -101,8 +141,9 @@ impl<'a> Conversions<'a> {
             return Ok(());
         }
         let found = service(stored.spec.conversion.as_ref());
+        let has_authorities = stored.spec.conversion.as_ref().and_then(authorities).is_some();
         let is_other = !self.is_in_pod && found != service(Some(right));
-        let other = found.filter(|_| is_other && has_authorities(&stored));
+        let other = found.filter(|_| is_other && has_authorities);
         if let Some((namespace, service)) = other {
             return Err(deployed(&format!("conversion of {name:?}"), namespace, service));
         }
@@ -124,6 +165,14 @@ impl<'a> Conversions<'a> {
         known.repaired(now);
         Ok(())
     }
+}
+
+/// Returns the error about a definition that is not installed.
+fn missing(name: &str) -> Error {
+    let text = format!(
+        "the definition {name:?} is not there: install its kind, or apply the printed manifests"
+    );
+    Error::new(ErrorKind::Config, text)
 }
 
 /// Returns the annotation with the conversion that `right` replaces. That of a process that was
@@ -153,11 +202,9 @@ fn service(conversion: Option<&CustomResourceConversion>) -> Option<(&str, &str)
     Some((&service.namespace, &service.name))
 }
 
-/// Whether an operator has written its authorities.
-fn has_authorities(stored: &CustomResourceDefinition) -> bool {
-    let webhook = stored.spec.conversion.as_ref().and_then(|it| it.webhook.as_ref());
-    let client = webhook.and_then(|webhook| webhook.client_config.as_ref());
-    client.is_some_and(|client| client.ca_bundle.is_some())
+/// Returns the authorities that an operator has written.
+fn authorities(conversion: &CustomResourceConversion) -> Option<&ByteString> {
+    conversion.webhook.as_ref()?.client_config.as_ref()?.ca_bundle.as_ref()
 }
 
 /// Returns the URL of a conversion.
@@ -205,15 +252,6 @@ async fn try_give_back(
         false => stored.spec.conversion.clone().unwrap_or(none),
     };
     write(client, &stored, &right, &Value::Null).await
-}
-
-async fn read(client: &Client, name: &str) -> Result<CustomResourceDefinition, Error> {
-    client.all().get_opt(name).await?.ok_or_else(|| {
-        let text = format!(
-            "the definition {name:?} is not there: install its kind, or apply the printed manifests"
-        );
-        Error::new(ErrorKind::Config, text)
-    })
 }
 
 /// Writes conversion and annotation; the rest of the definition stays.

@@ -2,6 +2,7 @@
 
 // DESIGN.md, 290: A client that is slow loses its place before one that is used
 // DESIGN.md, 298: A webhook server that stops answers once more on each connection
+// DESIGN.md, 310: After its last second a stopping server waits for requests, and not for clients
 
 use std::io;
 use std::pin::pin;
@@ -20,10 +21,14 @@ use super::progress::{ConnectionProgress, EvictionOrder, SLOW};
 const BACKOFF: Duration = Duration::from_millis(100);
 /// Time between two looks for a connection that became slow.
 const LOOK: Duration = Duration::from_millis(50);
+/// Longest time after the last requests in which answers are made and taken: that of the longest
+/// review, and some to take its answer. The manager may end the server earlier.
+const LAST_ANSWERS: Duration = Duration::from_secs(35);
 
 /// Serves connections until the stop, and those that are open to their end. After the stop each
-/// connection is used once more, for some time at most, and new ones are accepted meanwhile: an API
-/// server learns that a connection is closed only after it may have sent the next request.
+/// connection is used once more, for some time, and new ones are accepted meanwhile, also if none
+/// is open: an API server learns that a connection is closed only after it may have sent the next
+/// request, and the network leads new connections here for a moment.
 pub(super) async fn run(
     listener: Arc<dyn WebhookListener>,
     most: usize,
@@ -31,18 +36,10 @@ pub(super) async fn run(
 ) {
     let mut connections = OpenConnections::new(most, &shared);
     let mut last = pin!(last_requests(&shared));
-    let mut is_stopping = false;
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut last => break,
-            () = shared.stop.cancelled(), if !is_stopping => {
-                is_stopping = true;
-                match connections.are_none() {
-                    true => break,
-                    false => continue,
-                }
-            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
@@ -68,7 +65,7 @@ pub(super) async fn run(
     }
     shared.closing.cancel();
     drop(listener);
-    while connections.tasks.join_next().await.is_some() {}
+    connections.end(&shared).await;
 }
 
 /// Waits for the end of the time in which connections are used once more.
@@ -134,10 +131,31 @@ impl OpenConnections {
         goes.then_some(at)
     }
 
-    /// Whether none is open.
-    fn are_none(&mut self) -> bool {
-        while self.tasks.try_join_next().is_some() {}
-        self.tasks.is_empty()
+    /// Waits for the answers that are being made. Clients that have not sent a request in two
+    /// seconds, or that are slow, are not waited for.
+    async fn end(&mut self, shared: &ConnectionShared) {
+        let (slow, latest) = (shared.clock.after(SLOW), shared.clock.after(LAST_ANSWERS));
+        loop {
+            let now = shared.clock.now();
+            let is_left = |progress: &ConnectionProgress| {
+                let (order, _) = progress.eviction_order();
+                let is_used = matches!(order, EvictionOrder::Sending | EvictionOrder::Handling);
+                now >= latest || (now >= slow && !is_used)
+            };
+            for (task, progress) in &self.open {
+                if is_left(progress) && !task.is_finished() {
+                    task.abort();
+                    shared.closed("stop");
+                }
+            }
+            self.open.retain(|(task, progress)| !task.is_finished() && !is_left(progress));
+            let next = if now < slow { slow } else { shared.clock.after(LOOK) };
+            tokio::select! {
+                biased;
+                ended = self.tasks.join_next() => if ended.is_none() { return },
+                () = shared.clock.sleep_until(next) => {}
+            }
+        }
     }
 
     fn add(&mut self, io: BoxIo, shared: &Arc<ConnectionShared>) {

@@ -3,8 +3,9 @@
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
 //! configurations: `admission` those of admission, `definition` the conversions in definitions;
-//! `contest` notices that others replace them. `out_of_cluster` has those of an operator outside of
-//! a cluster, `startup` chooses between the two.
+//! `contest` notices that others replace them, `precedence` decides between versions of the
+//! operator, `overlap` keeps authorities of replicas. `status` is for readiness. `out_of_cluster`
+//! has those of an operator outside of a cluster, `startup` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -16,20 +17,21 @@ mod contest;
 mod definition;
 mod listener;
 mod out_of_cluster;
+mod overlap;
+mod precedence;
 mod progress;
 mod repair;
 mod roles;
 mod startup;
+mod status;
 mod tls;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rustls::crypto::CryptoProvider;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -37,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{
-    Check, ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest, WebhookListener,
+    ManifestContext, OperatorInfo, RunContext, Runnable, RunnableManifest, WebhookListener,
 };
 
 use self::admission::AdmissionConfigurations;
@@ -46,9 +48,12 @@ use self::connection::ConnectionShared;
 use self::definition::Conversions;
 pub(crate) use self::out_of_cluster::{put, remove};
 use self::repair::{KeptObjects, Repaired};
-use self::startup::Opened;
+use self::startup::{Opened, trusting_objects};
+pub(crate) use self::status::ServerStatus;
 use self::tls::{ServerTls, TlsSettings};
-use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
+use crate::certificates::{
+    CertificateContext, CertificateSource, OVERLAP, ServingCertificate, TWO_READINGS,
+};
 use crate::configuration::ConfigurationOptions;
 use crate::webhooks::Webhooks;
 
@@ -67,8 +72,9 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// A server for the webhooks of an operator: HTTPS, as a runnable of its manager.
 ///
 /// Listens before the caches fill and until they have stopped, on every replica. The operator ends
-/// with [`ErrorKind::Config`] when the address is in use. After the stop, each connection is
-/// answered once more within a second and told to close, so that no request meets a closed one.
+/// with [`ErrorKind::Config`] when the address is in use. After the stop, new connections are
+/// accepted for a second, and each is answered once more and told to close, so that no request
+/// meets a closed one.
 ///
 /// ```no_run
 /// # extern crate windlass_webhook as windlass;
@@ -100,6 +106,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// | memory of conversions with their answers | 128 KiB for each request, and 54 MiB for all; one object above 64 KiB is decoded at a time, whatever its kind |
 /// | its answer | taken within 10 s |
 /// | a connection without requests | 150 s, or until another needs its place |
+/// | a client without a request after the stop, or a slow one | 3 s |
 #[derive(Clone)]
 #[must_use = "a server does nothing until it is given to a manager"]
 pub struct WebhookServer {
@@ -197,7 +204,9 @@ impl WebhookServer {
     }
 
     /// Answers only clients whose certificate one of these authorities signed: a PEM file, which is
-    /// read every 5 s. Default: any client may ask.
+    /// read every 5 s. Default: any client may ask. No connection is accepted before the file was
+    /// read once, and the operator is not ready; one that cannot be read later changes nothing.
+    /// Both are shown by the check `webhook client CA`.
     ///
     /// API servers show a certificate to webhooks when their `AdmissionConfiguration` names one.
     /// Any certificate of these authorities is accepted: take an authority that signs for API
@@ -293,7 +302,8 @@ impl WebhookServer {
         let environment = client.environment();
         let (clock, metrics) = (environment.clock.clone(), environment.metrics.clone());
         let handler = self.webhooks.clone().build(environment)?;
-        let cx = CertificateContext::new(client, &names.name);
+        let objects = trusting_objects(&self.webhooks, &names.name);
+        let cx = CertificateContext::new(client, &names.name, objects);
         let Opened { listener, certificate, source, tls, outside } =
             self.open((&cx, names), status).await?;
         let certificate = certificate.as_deref();
@@ -310,28 +320,30 @@ impl WebhookServer {
             // At a URL nobody asks once the configurations are deleted.
             last_requests: if outside.is_some() { Duration::ZERO } else { LAST_REQUESTS },
         });
+        let written = CancellationToken::new();
         let starting = async {
-            if let Some(certificate) = certificate {
-                certificate.shown().await;
-            }
-            if let Some(outside) = &outside {
-                outside.write(certificate).await;
-            }
-            started();
-            if let Some(outside) = &outside {
-                tokio::select! {
-                    biased;
-                    // Before the former conversions are put back: they must not be repaired.
-                    () = stop.cancelled() => {}
-                    () = outside.keep(certificate, status) => {}
+            let shown = async {
+                if let Some(certificate) = certificate {
+                    certificate.shown().await;
                 }
+            };
+            let Some(outside) = &outside else {
+                shown.await;
+                started();
+                return std::future::pending().await;
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = shown => outside.write_until(&stop, (certificate, status), started).await,
             }
+            written.cancel();
             std::future::pending::<()>().await
         };
         let ending = async {
             stop.cancelled().await;
             if let Some(outside) = &outside {
-                outside.remove().await;
+                outside.remove(&written).await;
             }
             shared.stop.cancel();
             std::future::pending::<()>().await
@@ -343,7 +355,7 @@ impl WebhookServer {
             biased;
             () = Box::pin(ending) => {}
             () = maintain(source.as_deref(), certificate, &cx) => {}
-            () = follow_client_ca(shared.tls.as_ref()) => {}
+            () = follow_client_ca(shared.tls.as_ref(), status) => {}
             () = Box::pin(starting) => {}
             () = Box::pin(repaired) => {}
             () = served => {}
@@ -366,7 +378,10 @@ impl WebhookServer {
     ) {
         let Some(certificate) = certificate else { return std::future::pending().await };
         let is_own = self.source.as_ref().is_some_and(|source| source.is_own());
-        let repaired = if is_own { Repaired::All } else { Repaired::Conversions };
+        let (repaired, overlap) = match is_own {
+            true => (Repaired::All, TWO_READINGS),
+            false => (Repaired::Conversions, OVERLAP),
+        };
         let options = ConfigurationOptions::new(&cx.operator, &cx.namespace);
         let mut options = options.own_kinds(&names.definitions);
         if let Some(pem) = &self.ca_bundle {
@@ -374,8 +389,10 @@ impl WebhookServer {
         }
         let client = &cx.client;
         let kept = KeptObjects {
-            conversions: Conversions::new(client, status, false).in_pod(self.is_in_pod),
-            admission: AdmissionConfigurations::new(client, status, self.is_in_pod),
+            conversions: Conversions::new(client, status, false)
+                .in_pod(self.is_in_pod)
+                .overlap(overlap),
+            admission: AdmissionConfigurations::new((client, status), self.is_in_pod, overlap),
         };
         repair::repair(&self.webhooks, &options, (certificate, repaired), kept, client).await;
     }
@@ -439,70 +456,10 @@ async fn maintain(
 }
 
 /// Reads the authorities of clients again and again; without TLS it does nothing.
-async fn follow_client_ca(tls: Option<&ServerTls>) {
+async fn follow_client_ca(tls: Option<&ServerTls>, status: &ServerStatus) {
     match tls {
-        Some(tls) => tls.follow_client_ca().await,
+        Some(tls) => tls.follow_client_ca(status).await,
         None => std::future::pending().await,
-    }
-}
-
-/// State of a server for readiness, once it runs.
-#[derive(Debug, Default)]
-pub(crate) struct ServerStatus {
-    shown: OnceLock<ServedTls>,
-    /// Faults of configurations and conversions, by a key of each.
-    faults: Mutex<BTreeMap<String, Check>>,
-}
-
-/// The certificate of a server.
-#[derive(Debug)]
-enum ServedTls {
-    Certificate(Arc<ServingCertificate>),
-    /// Connections come through memory, without TLS.
-    Plain,
-}
-
-impl ServerStatus {
-    /// Returns the checks of readiness.
-    pub(crate) fn checks(&self) -> Vec<Check> {
-        let mut checks = match self.shown.get() {
-            None => vec![Check {
-                name: "webhook certificate".to_owned(),
-                ok: false,
-                detail: "the server has not started".to_owned(),
-            }],
-            Some(ServedTls::Certificate(certificate)) => vec![certificate.check()],
-            Some(ServedTls::Plain) => Vec::new(),
-        };
-        checks.extend(self.faults.lock().values().cloned());
-        checks
-    }
-
-    /// Shows a fault, `false` for one that ends readiness.
-    fn show(&self, key: String, name: &str, ok: bool, detail: String) {
-        let check = Check { name: name.to_owned(), ok, detail };
-        self.faults.lock().insert(key, check);
-    }
-
-    /// Whether a fault is shown.
-    fn shows(&self, key: &str) -> bool {
-        self.faults.lock().contains_key(key)
-    }
-
-    /// Shows a fault no more.
-    fn hide(&self, key: &str) {
-        self.faults.lock().remove(key);
-    }
-}
-
-#[cfg(test)]
-impl ServerStatus {
-    /// Returns the certificate that the server shows.
-    pub(crate) fn certificate(&self) -> Option<&ServingCertificate> {
-        match self.shown.get() {
-            Some(ServedTls::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        }
     }
 }
 

@@ -14,15 +14,16 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
-use super::ServerStatus;
 use super::admission::Admitting;
 use super::definition::{Conversions, give_back};
-use super::repair::{LoggedFaults, PERIOD, repair_conversions};
+use super::repair::{LoggedFaults, PERIOD, is_stopped_within, repair_conversions};
+use super::status::ServerStatus;
 use crate::certificates::ServingCertificate;
 use crate::configuration::{ConfigurationOptions, Configurations};
 use crate::webhooks::Webhooks;
@@ -129,18 +130,50 @@ impl<'a> OutsideConfigurations<'a> {
         Self { webhooks, options, client, written, stay }
     }
 
+    /// Writes the configurations, reports the start, and keeps them until `stop`. A request that is
+    /// on its way then is answered first, unless that takes long: an API server that executed it
+    /// after the removal would put a configuration back.
+    pub(super) async fn write_until(
+        &self,
+        stop: &CancellationToken,
+        (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
+        started: impl FnOnce(),
+    ) {
+        let written = async {
+            if self.write(certificate, stop).await {
+                started();
+                self.keep((certificate, status), stop).await;
+            }
+        };
+        let too_late = async {
+            stop.cancelled().await;
+            self.client.environment().clock.sleep(REMOVAL).await;
+        };
+        tokio::select! {
+            biased;
+            () = written => {}
+            () = too_late => {}
+        }
+    }
+
     /// Writes the configurations once; of a certificate with its authorities, once it has some.
-    pub(super) async fn write(&self, certificate: Option<&ServingCertificate>) {
+    /// Returns false when the stop came before.
+    async fn write(
+        &self,
+        certificate: Option<&ServingCertificate>,
+        stop: &CancellationToken,
+    ) -> bool {
         let clock = &self.client.environment().clock;
-        loop {
+        while !stop.is_cancelled() {
             match self.try_write(certificate).await {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(error) => {
                     tracing::warn!(%error, again_in = ?AGAIN, "webhooks cannot be configured by their URL");
                 }
             }
-            clock.sleep(AGAIN).await;
+            is_stopped_within(AGAIN, clock, stop).await;
         }
+        false
     }
 
     /// Returns the configurations; those of a certificate with its authorities.
@@ -170,21 +203,27 @@ impl<'a> OutsideConfigurations<'a> {
         Ok(())
     }
 
-    /// Keeps configurations and conversions as they are to be, for ever.
-    pub(super) async fn keep(
+    /// Keeps configurations and conversions as they are to be, until the stop.
+    async fn keep(
         &self,
-        certificate: Option<&ServingCertificate>,
-        status: &ServerStatus,
+        (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
+        stop: &CancellationToken,
     ) {
-        tokio::join!(self.keep_admission(certificate), self.keep_conversions(certificate, status));
+        tokio::join!(
+            self.keep_admission(certificate, stop),
+            self.keep_conversions((certificate, status), stop)
+        );
     }
 
-    /// Puts back configurations that others change or delete, for ever.
-    async fn keep_admission(&self, certificate: Option<&ServingCertificate>) {
+    /// Puts back configurations that others change or delete, until the stop.
+    async fn keep_admission(
+        &self,
+        certificate: Option<&ServingCertificate>,
+        stop: &CancellationToken,
+    ) {
         let (client, name) = (&self.client, self.options.configuration());
         let mut faults = LoggedFaults::default();
-        loop {
-            client.environment().clock.sleep(PERIOD).await;
+        while !is_stopped_within(PERIOD, &client.environment().clock, stop).await {
             // Those of faulty webhooks were reported by `write`.
             let Ok(made) = self.made(certificate) else { continue };
             let validating = put_back(client, &name, made.validating).await;
@@ -199,31 +238,33 @@ impl<'a> OutsideConfigurations<'a> {
         }
     }
 
-    /// Keeps the conversions in the definitions of own kinds, which may be installed later, for
-    /// ever.
+    /// Keeps the conversions in the definitions of own kinds, which may be installed later, until
+    /// the stop.
     async fn keep_conversions(
         &self,
-        certificate: Option<&ServingCertificate>,
-        status: &ServerStatus,
+        (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
+        stop: &CancellationToken,
     ) {
         match self.made(certificate) {
             Ok(made) if !made.conversions.is_empty() => {
                 self.written.lock().clone_from(&made.conversions);
                 // Those of a test's own server stay, and so there is nothing to give back.
                 let mut conversions = Conversions::new(&self.client, status, !self.stay);
-                repair_conversions(&made.conversions, &mut conversions, &self.client).await;
+                let client = (&self.client, stop);
+                repair_conversions(&made.conversions, &mut conversions, client).await;
             }
             // Those of faulty webhooks were reported by `write`.
-            _ => std::future::pending().await,
+            _ => {}
         }
     }
 
-    /// Removes the configurations, unless they stay, each for itself. Failures are logged: the
-    /// operator must stop.
-    pub(super) async fn remove(&self) {
+    /// Removes the configurations, unless they stay, each for itself, once none is `written` any
+    /// more. Failures are logged: the operator must stop.
+    pub(super) async fn remove(&self, written: &CancellationToken) {
         if self.stay {
             return;
         }
+        written.cancelled().await;
         let name = self.options.configuration();
         let (client, written) = (&self.client, std::mem::take(&mut *self.written.lock()));
         let clock = &client.environment().clock;

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceConversion;
+use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::Error;
+use windlass_core::clock::Clock;
 
 use super::admission::AdmissionConfigurations;
 use super::definition::Conversions;
@@ -124,11 +126,24 @@ async fn pass(
     done
 }
 
-/// Keeps conversions as they are to be, for ever.
+/// Waits, and returns whether the stop came meanwhile.
+pub(super) async fn is_stopped_within(
+    pause: Duration,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> bool {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => true,
+        () = clock.sleep(pause) => false,
+    }
+}
+
+/// Keeps conversions as they are to be, until the stop. Does not leave a request alone.
 pub(super) async fn repair_conversions(
     right: &BTreeMap<String, CustomResourceConversion>,
     conversions: &mut Conversions<'_>,
-    client: &Client,
+    (client, stop): (&Client, &CancellationToken),
 ) {
     let mut faults = LoggedFaults::default();
     let mut looks = 0;
@@ -136,6 +151,9 @@ pub(super) async fn repair_conversions(
         let mut pause = if looks < EARLY { AGAIN } else { PERIOD };
         looks += 1;
         for (name, right) in right {
+            if stop.is_cancelled() {
+                return;
+            }
             match conversions.look(name, right).await {
                 Ok(()) => faults.ends(name),
                 Err(error) if error.is_conflict() => {}
@@ -147,6 +165,8 @@ pub(super) async fn repair_conversions(
                 }
             }
         }
-        client.environment().clock.sleep(pause).await;
+        if is_stopped_within(pause, &client.environment().clock, stop).await {
+            return;
+        }
     }
 }

@@ -8,11 +8,15 @@ use tokio::net::TcpListener;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{OperatorInfo, WebhookAccess, WebhookListener, bind};
 
+use super::WebhookServer;
 use super::out_of_cluster::{Host, OutsideConfigurations};
+use super::status::{ServedTls, ServerStatus};
 use super::tls::ServerTls;
-use super::{ServedTls, ServerStatus, WebhookServer};
-use crate::certificates::{CertificateContext, CertificateSource, ServingCertificate};
+use crate::certificates::{
+    CertificateContext, CertificateSource, ServingCertificate, TrustingObjects,
+};
 use crate::configuration::ConfigurationOptions;
+use crate::webhooks::Webhooks;
 
 /// The parts of a server that is about to run.
 pub(super) struct Opened<'a> {
@@ -99,6 +103,16 @@ impl WebhookServer {
         let tls = ServerTls::new(self.tls.clone(), Arc::clone(&certificate), clock)?;
         let (certificate, source, tls) = (Some(certificate), Some(source), Some(tls));
         Ok(Opened { listener, certificate, source, tls, outside })
+    }
+}
+
+/// Returns the objects by which API servers may ask an operator in a cluster.
+pub(super) fn trusting_objects(webhooks: &Webhooks, operator: &str) -> TrustingObjects {
+    TrustingObjects {
+        service: ConfigurationOptions::new(operator, "").service(),
+        has_validating: webhooks.registered().any(|hook| !hook.is_mutating),
+        has_mutating: webhooks.registered().any(|hook| hook.is_mutating),
+        definitions: webhooks.conversions().iter().map(|it| it.definition.clone()).collect(),
     }
 }
 

@@ -16,8 +16,11 @@ use rustls_pki_types::{CertificateDer, UnixTime};
 use windlass_core::clock::Clock;
 use windlass_core::{Error, ErrorKind};
 
+use super::status::ServerStatus;
 use crate::certificates::{ServingCertificate, read_bounded};
 
+/// Name of the check of readiness.
+const CHECK: &str = "webhook client CA";
 /// Pause between two readings of the client CA.
 const PERIOD: Duration = Duration::from_secs(5);
 
@@ -85,8 +88,9 @@ impl ServerTls {
         self.config.lock().clone()
     }
 
-    /// Reads the client CA again and again. A file that cannot be used changes nothing.
-    pub(super) async fn follow_client_ca(&self) {
+    /// Reads the client CA again and again. A file that cannot be used changes nothing, and is
+    /// shown by readiness.
+    pub(super) async fn follow_client_ca(&self, status: &ServerStatus) {
         let Some(path) = &self.settings.client_ca else { return std::future::pending().await };
         let mut last = None;
         let mut is_told = false;
@@ -97,12 +101,22 @@ impl ServerTls {
                 Err(error) => Err(error),
             };
             match made {
-                Ok(()) => is_told = false,
-                Err(error) if !is_told => {
-                    tracing::warn!(%error, "cannot use the CA of client certificates");
+                Ok(()) => {
+                    status.hide(CHECK);
+                    is_told = false;
+                }
+                Err(error) => {
+                    let is_used = self.config().is_some();
+                    let meanwhile = match is_used {
+                        true => "the one before stays in use",
+                        false => "no connection is accepted until it can be read",
+                    };
+                    status.show(CHECK.to_owned(), CHECK, is_used, format!("{error}; {meanwhile}"));
+                    if !is_told {
+                        tracing::warn!(%error, meanwhile, "cannot use the CA of client certificates");
+                    }
                     is_told = true;
                 }
-                Err(_) => {}
             }
             self.clock.sleep(PERIOD).await;
         }

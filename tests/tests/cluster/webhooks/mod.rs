@@ -17,7 +17,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::net::TcpListener;
-use windlass::client::Client;
+use windlass::api::Api;
+use windlass::client::{Body, Client};
 use windlass::clock::Clock;
 use windlass::manager::{Exit, Manager};
 use windlass::testing::TestCluster;
@@ -38,10 +39,28 @@ impl Validate for Rules {
             match wish.as_str() {
                 "invalid" => response.invalid("data[invalid]", text, "is not wanted"),
                 "dry" if !cx.dry_run => response.forbidden("data[dry]", "is for dry runs"),
+                "warn" => response.warn(text),
+                "wrong" => response.required("data[host]", "comes with it"),
                 "hang" => std::future::pending().await,
                 "panic" => panic!("{text}"),
                 _ => {}
             }
+        }
+        response
+    }
+
+    async fn validate_update(
+        &self,
+        old: &ConfigMap,
+        map: &ConfigMap,
+        cx: &Admission,
+    ) -> AdmissionResponse {
+        let mut response = self.validate(map, cx).await;
+        let fixed = |map: &ConfigMap| {
+            map.data.iter().flatten().find(|(key, _)| *key == "fixed").map(|(_, text)| text.clone())
+        };
+        if fixed(old) != fixed(map) {
+            response.forbidden("data[fixed]", "cannot be changed");
         }
         response
     }
@@ -141,6 +160,41 @@ async fn configure(admin: &Client, webhooks: &Webhooks, options: &ConfigurationO
     admin.all::<MutatingWebhookConfiguration>().create(&mutating).await.unwrap();
 }
 
+/// Asks for updates: the handler compares the old object with the new one.
+async fn judges_updates_by_both_objects(maps: &Api<ConfigMap>) {
+    let mut stored = maps.create(&map("updated", "fixed")).await.unwrap();
+    let data = stored.data.as_mut().unwrap();
+    data.insert("other".to_owned(), "y".to_owned());
+    let mut stored = maps.replace(&stored).await.unwrap();
+    stored.data.as_mut().unwrap().insert("fixed".to_owned(), "y".to_owned());
+    let refused = maps.replace(&stored).await.unwrap_err();
+    assert_eq!(refused.code(), Some(422));
+    assert!(
+        format!("{refused:?}").contains("data[fixed]: Forbidden: cannot be changed"),
+        "{refused:?}"
+    );
+    let data = maps.get("updated").await.unwrap().data.unwrap();
+    assert_eq!((&*data["fixed"], &*data["other"]), ("x", "y"));
+}
+
+/// Asks for refusals with several causes, and for warnings with and without a refusal.
+async fn names_causes_and_warns(admin: &Client, namespace: &str) {
+    let post = async |wishes: &[&str]| {
+        let wishes = wishes.iter().map(|wish| ((*wish).to_owned(), "mind it".to_owned()));
+        let map = ConfigMap { data: Some(wishes.collect()), ..config_map("warned") };
+        let request = admin.post().abs_path(["api", "v1", "namespaces", namespace, "configmaps"]);
+        request.param("dryRun", "All").body(Body::object(&map)).send().await
+    };
+    let refused = post(&["invalid", "wrong"]).await.unwrap_err();
+    let causes = refused.causes().iter();
+    let causes: Vec<_> = causes.map(|cause| (&*cause.reason, &*cause.field)).collect();
+    let wanted = [("FieldValueInvalid", "data[invalid]"), ("FieldValueRequired", "data[host]")];
+    assert_eq!((refused.code(), causes), (Some(422), wanted.to_vec()));
+    let answer = post(&["warn"]).await.unwrap();
+    let warnings: Vec<_> = answer.warnings().into_iter().map(|warning| warning.text).collect();
+    assert_eq!(warnings, ["mind it"]);
+}
+
 /// Sockets need real time: the clock is not paused.
 #[tokio::test]
 async fn an_api_server_asks_the_webhook_server_over_tls_on_loopback() {
@@ -174,6 +228,8 @@ async fn an_api_server_asks_the_webhook_server_over_tls_on_loopback() {
     assert_eq!(refused.code(), Some(422));
     assert!(maps.create(&map("dry", "dry")).await.is_err());
     maps.create(&map("dry", "dry")).dry_run().await.unwrap();
+    judges_updates_by_both_objects(&maps).await;
+    names_causes_and_warns(&admin, &namespace).await;
     maps.create(&map("kept", "keep")).await.unwrap();
     let text = format!("{:?}", maps.delete("kept").await.unwrap_err());
     assert!(text.contains("it is to be kept"), "{text}");

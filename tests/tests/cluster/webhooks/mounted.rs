@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::ByteString;
 use tokio_util::sync::CancellationToken;
-use windlass::api::Api;
 use windlass::metrics::{Metrics, names};
 
 use super::*;

@@ -1,7 +1,6 @@
 //! The contents of the Secret, and the step that is due.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -11,13 +10,10 @@ use zeroize::Zeroizing;
 
 use super::after;
 use super::issue::{CertificateNames, SKEW, authority, serving};
-use super::pair::{CertificatePair, validity};
+use super::pair::CertificatePair;
 use super::verifier::Verifier;
-
-/// Time for which a new authority is trusted before it signs.
-pub(crate) const OVERLAP: Duration = Duration::from_secs(3600);
-/// Most authorities that are trusted at once.
-const MOST_TRUSTED: usize = 4;
+use crate::certificates::OVERLAP;
+use crate::certificates::bundle::{MOST_TRUSTED, certificates, has, validity};
 
 /// Keys of the Secret.
 const CHAIN: &str = "tls.crt";
@@ -61,7 +57,7 @@ impl Material {
     pub(super) fn anew(
         names: &CertificateNames,
         now: Timestamp,
-        before: &[&str],
+        before: &[String],
     ) -> Result<Self, Error> {
         let authority = authority(names, now)?;
         let serving = Some(serving(names, &authority, now)?);
@@ -161,6 +157,20 @@ impl Material {
         }
     }
 
+    /// Returns the step that is due while the authority that signs must not be replaced yet.
+    pub(super) fn step_of_serving(&self, now: Timestamp) -> RenewalStep {
+        match self.is_serving_due(now) {
+            true => RenewalStep::Serving,
+            false => RenewalStep::Keep,
+        }
+    }
+
+    /// Returns the next authority, PEM, if it can wait: the one that signs has not ended.
+    pub(super) fn waiting_authority(&self, now: Timestamp) -> Option<&str> {
+        let next = self.next.as_ref().filter(|_| !self.authority.is_over(now));
+        next.map(|next| next.certificate.as_str())
+    }
+
     /// Whether the serving certificate is to be replaced. One that ends with its authority is not:
     /// another one would not live longer.
     fn is_serving_due(&self, now: Timestamp) -> bool {
@@ -188,7 +198,7 @@ impl Material {
                 earlier.extend(self.earlier);
                 Self { authority: next, next: None, serving, earlier }
             }
-            RenewalStep::Anew => return Self::anew(names, now, &[&self.bundle()]),
+            RenewalStep::Anew => return Self::anew(names, now, &[self.bundle()]),
         };
         new.earlier.retain(|one| validity(one).is_some_and(|one| one.not_after > now));
         Ok(new)
@@ -205,9 +215,20 @@ impl Material {
         self.serving.as_ref().is_none_or(|serving| serving.is_over(now))
     }
 
+    /// Returns the start of the serving certificate's life, if it is in the future.
+    pub(super) fn begins_later(&self, now: Timestamp) -> Option<Timestamp> {
+        let begin = self.serving.as_ref().map(|serving| serving.validity.not_before);
+        begin.filter(|begin| *begin > now)
+    }
+
+    /// Returns the authority that signs, PEM.
+    pub(super) fn authority(&self) -> &str {
+        &self.authority.certificate
+    }
+
     /// Whether the authority that signs is one of those to trust of another material.
     pub(super) fn is_trusted_by(&self, other: &Self) -> bool {
-        certificates(&other.bundle()).any(|one| one.trim() == self.authority.certificate.trim())
+        has(&other.bundle(), self.authority())
     }
 
     /// Returns the serving certificate and its key, PEM.
@@ -232,15 +253,4 @@ fn text(secret: &Secret, key: &str) -> Option<String> {
 /// Returns the bundle of a Secret, PEM; empty without one.
 pub(super) fn bundle(secret: &Secret) -> String {
     text(secret, TRUSTED).unwrap_or_default()
-}
-
-/// Returns the certificates of a PEM bundle; spoilt ones, which API servers would refuse, are left
-/// out.
-fn certificates(bundle: &str) -> impl Iterator<Item = String> + '_ {
-    const END: &str = "-----END CERTIFICATE-----";
-    bundle
-        .split_inclusive(END)
-        .filter(|one| one.ends_with(END))
-        .map(|one| format!("{}\n", one.trim()))
-        .filter(|one| validity(one).is_some())
 }

@@ -5,6 +5,8 @@
 
 // DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is
 // first
+// DESIGN.md, 308: Authorities of the own certificates are compared with those that API servers
+// trust
 
 mod issue;
 mod material;
@@ -20,8 +22,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_core::{Error, ErrorKind};
 
 use self::issue::CertificateNames;
-#[cfg(test)]
-pub(crate) use self::material::OVERLAP;
 use self::material::{Material, RenewalStep, bundle};
 pub(crate) use self::temporary::TemporaryCertificates;
 use self::verifier::Verifier;
@@ -29,6 +29,8 @@ use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFut
 
 /// Pause between two readings of the Secret.
 const PERIOD: Duration = Duration::from_secs(60);
+/// Pause after a failure.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Pause after a write that another replica was faster with.
 const SOON: Duration = Duration::from_millis(200);
 
@@ -38,7 +40,8 @@ const SOON: Duration = Duration::from_millis(200);
 /// `<operator>-webhooks.<namespace>.svc` are kept in the Secret `<operator>-webhook-certificates`
 /// of the operator's namespace. Replicas share it; the first one creates it. Each is replaced
 /// before less than a fifth of its life is left: a new authority is trusted for an hour before it
-/// signs, and the old one until its end, so no request meets a certificate that is not trusted. A
+/// signs, once all configurations have it, and the old one until its end, so no request meets a
+/// certificate that is not trusted. A
 /// serving certificate that was spoilt, whose key or names are others or which the authority did
 /// not sign, is signed again; a Secret that was deleted, or whose authority was spoilt, is made
 /// anew, and the old authority stays trusted.
@@ -67,7 +70,7 @@ impl OwnCertificates {
         let api = cx.client.namespace::<Secret>(&cx.namespace);
         let stored = api.get_opt(&secret_name(&cx.operator)).await?;
         let now = cx.client.environment().clock.wall();
-        let (material, step) = due(stored.as_ref(), (&names, cx), verifier, (seen, now))?;
+        let (material, step) = due(stored.as_ref(), (&names, cx), verifier, (seen, now)).await?;
         if step != RenewalStep::Keep {
             tracing::info!(?step, "the certificates of webhooks are renewed");
             let written = match stored {
@@ -81,14 +84,18 @@ impl OwnCertificates {
             }
         }
         certificate.trust(&material.bundle());
+        let may_show = seen.may_show(&material, (cx, now)).await?;
         let is_new = seen.shown.as_ref() != Some(&material);
-        if is_new && seen.may_show(&material, now) {
-            let (chain, key) = material.serving();
+        let last = seen.last.insert(material);
+        if is_new && may_show {
+            if let Some(begin) = last.begins_later(now) {
+                return Err(too_early(cx, begin));
+            }
+            let (chain, key) = last.serving();
             let set = certificate.set(chain.as_bytes(), key.as_bytes());
             set.map_err(|error| unusable(cx, error))?;
-            seen.shown = Some(material.clone());
+            seen.shown = Some(last.clone());
         }
-        seen.last = Some(material);
         certificate.is_current();
         Ok(true)
     }
@@ -101,28 +108,59 @@ struct LastReading {
     last: Option<Material>,
     /// The certificates of which the server shows one.
     shown: Option<Material>,
+    /// The text about the next authority, while it waits.
+    told: Option<String>,
 }
 
 impl LastReading {
     /// Whether a certificate can be shown: the configurations have its authority since the last
     /// reading, or else nothing better is shown.
-    fn may_show(&self, material: &Material, now: Timestamp) -> bool {
+    async fn may_show(
+        &self,
+        material: &Material,
+        (cx, now): (&CertificateContext, Timestamp),
+    ) -> Result<bool, Error> {
         let shown = self.shown.as_ref().filter(|shown| !shown.is_over(now));
-        let is_trusted = self.last.as_ref().is_none_or(|last| material.is_trusted_by(last));
-        shown.is_none() || is_trusted
+        let Some(shown) = shown.filter(|shown| shown.authority() != material.authority()) else {
+            return Ok(true);
+        };
+        // API servers learn of a configuration with some delay.
+        let was_trusted = self.last.as_ref().unwrap_or(shown);
+        if !material.is_trusted_by(was_trusted) {
+            return Ok(false);
+        }
+        Ok(lacking(cx, material.authority()).await?.is_none())
+    }
+
+    /// Logs once that the next authority waits.
+    fn tell(&mut self, object: Option<String>) {
+        let is_new = object.is_some() && self.told != object;
+        if let Some(object) = object.as_deref().filter(|_| is_new) {
+            tracing::warn!(
+                object,
+                "the next authority of webhooks does not sign yet: this object is without it; it signs \
+                 once all have it, and at the latest when the present authority ends"
+            );
+        }
+        self.told = object;
     }
 }
 
+/// Returns an object of the operator whose authorities are without one, PEM.
+async fn lacking(cx: &CertificateContext, authority: &str) -> Result<Option<String>, Error> {
+    cx.objects.lacking((&cx.client, &cx.namespace), authority).await
+}
+
 /// Returns the certificates after the step that is due.
-fn due(
+async fn due(
     stored: Option<&Secret>,
     (names, cx): (&CertificateNames, &CertificateContext),
     verifier: Verifier<'_>,
-    (seen, now): (&LastReading, Timestamp),
+    (seen, now): (&mut LastReading, Timestamp),
 ) -> Result<(Material, RenewalStep), Error> {
     let fault = match stored.map(|secret| Material::read(secret, names, verifier)) {
         Some(Ok(material)) => {
-            let step = material.step(now);
+            let step = step(&material, cx, (seen, now)).await?;
             let material = material.take(step, names, now)?;
             if material.is_accepted(names, verifier) {
                 return Ok((material, step));
@@ -136,9 +174,30 @@ fn due(
         let secret = secret_of(cx);
         tracing::warn!(secret, fault, "the certificates of webhooks are made anew");
     }
-    let known = seen.last.as_ref().map(Material::bundle).unwrap_or_default();
-    let before = [known, stored.map(bundle).unwrap_or_default()];
-    Ok((Material::anew(names, now, &[&before[0], &before[1]])?, RenewalStep::Anew))
+    let mut before: Vec<String> = seen.last.iter().map(Material::bundle).collect();
+    before.extend(stored.map(bundle));
+    // Other replicas show what these signed: also to one that has just started.
+    let trusted = cx.objects.bundles(&cx.client, &cx.namespace).await?;
+    before.extend(trusted.into_iter().map(|bundle| bundle.pem));
+    Ok((Material::anew(names, now, &before)?, RenewalStep::Anew))
+}
+
+/// Returns the step that is due. An authority that a configuration is without signs only when the
+/// one before has ended.
+async fn step(
+    material: &Material,
+    cx: &CertificateContext,
+    (seen, now): (&mut LastReading, Timestamp),
+) -> Result<RenewalStep, Error> {
+    let step = material.step(now);
+    let waiting = material.waiting_authority(now).filter(|_| step == RenewalStep::SwitchAuthority);
+    let lacking = match waiting {
+        Some(next) => lacking(cx, next).await?,
+        None => None,
+    };
+    let waits = lacking.is_some();
+    seen.tell(lacking);
+    Ok(if waits { material.step_of_serving(now) } else { step })
 }
 
 /// Returns namespace and name of the Secret.
@@ -154,6 +213,17 @@ fn unusable(cx: &CertificateContext, error: Error) -> Error {
     Error::new(ErrorKind::Config, text).because(error)
 }
 
+/// Returns the error about a certificate of a replica whose clock is ahead of this one.
+fn too_early(cx: &CertificateContext, begin: Timestamp) -> Error {
+    let text = format!(
+        "the certificate in the Secret {:?} is valid only from {begin}, and is not shown before: \
+         compare the clocks of the nodes; if that of the replica which made it was wrong, delete \
+         the Secret",
+        secret_of(cx)
+    );
+    Error::new(ErrorKind::Config, text)
+}
+
 impl CertificateSource for OwnCertificates {
     fn maintain<'a>(
         &'a self,
@@ -162,10 +232,26 @@ impl CertificateSource for OwnCertificates {
     ) -> SourceFuture<'a> {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
-            let mut seen = LastReading::default();
+            // Kept over errors: other replicas show what the authorities of the past signed.
+            let (mut seen, mut told) = (LastReading::default(), None);
             loop {
-                let is_done = Self::pass(certificate, cx, &mut seen).await?;
-                clock.sleep(if is_done { PERIOD } else { SOON }).await;
+                let pause = match Self::pass(certificate, cx, &mut seen).await {
+                    Ok(true) => PERIOD,
+                    Ok(false) => SOON,
+                    Err(error) => {
+                        certificate.report(&error);
+                        // Once for each series of failures of one kind.
+                        let text = Some(error.to_string());
+                        if told != text {
+                            tracing::warn!(%error, "the certificates of webhooks are not current");
+                        }
+                        told = text;
+                        clock.sleep(AGAIN).await;
+                        continue;
+                    }
+                };
+                told = None;
+                clock.sleep(pause).await;
             }
         })
     }

@@ -1,10 +1,9 @@
 //! A certificate with its key.
 
 use jiff::Timestamp;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
 use zeroize::Zeroizing;
 
+use crate::certificates::bundle::validity;
 use crate::certificates::validity::Validity;
 
 /// Part of a life, in percent, below which a certificate is replaced.
@@ -34,9 +33,4 @@ impl CertificatePair {
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         self.validity.not_after <= now
     }
-}
-
-/// Returns the validity of a certificate; `None` when the certificate cannot be read.
-pub(super) fn validity(certificate: &str) -> Option<Validity> {
-    Validity::of(&CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?)
 }

@@ -91,7 +91,7 @@ async fn a_pair_that_is_half_written_changes_nothing_and_is_reported() {
 }
 
 /// Returns a place for certificates on a simulated day.
-fn place(now: &str) -> (ServingCertificate, Clock) {
+pub(super) fn place(now: &str) -> (ServingCertificate, Clock) {
     let clock = Clock::simulated(now.parse::<Timestamp>().unwrap());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let metrics = Environment::system().metrics;
@@ -187,6 +187,10 @@ async fn the_authorities_of_mounted_files_reach_the_definitions_and_follow_the_f
     assert_eq!(bundle().await, Some(ByteString(first.pem.clone().into_bytes())));
     write(&second);
     pass(10).await;
+    // Other replicas may show a certificate of the first one for some time.
+    let both = format!("{}{}", second.pem, first.pem);
+    assert_eq!(bundle().await, Some(ByteString(both.into_bytes())));
+    pass(3600).await;
     assert_eq!(bundle().await, Some(ByteString(second.pem.clone().into_bytes())));
     // A file that is half written changes nothing.
     folder.write("ca.crt", "-----BEGIN CERTIFICATE-----\nMII");

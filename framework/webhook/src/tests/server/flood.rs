@@ -27,6 +27,10 @@ const CONNECTIONS: usize = 1_000;
 const AT_ONCE: usize = 500;
 /// Longest life of a hostile connection.
 const LIFE: Duration = Duration::from_secs(20);
+/// Most memory, in MiB, beside that before the flood: 28 MiB of bodies; for each of 256 connections
+/// 64 KiB of a body that are free, 16 KiB of headers, and the two buffers of TLS of a record, 16 KiB
+/// each: another 28 MiB; and an eighth of these for the allocator.
+const MOST_MEMORY: usize = (28 + 256 * (64 + 3 * 16) / 1024) * 9 / 8 + 1;
 /// Longest time for a good review: the default of configurations.
 const IN_TIME: Duration = Duration::from_secs(5);
 
@@ -309,9 +313,11 @@ async fn w2_a_flood_of_hostile_connections_takes_little_memory_and_keeps_no_revi
     println!("memory: {before} MiB before, at most {more} MiB more");
     println!("over a kept connection: {}", kept.text());
     println!("over a connection each: {}", anew.text());
-    // 256 connections with their buffers, and 28 MiB of bodies.
-    assert!(more < 96, "{more} MiB");
+    assert!(more <= MOST_MEMORY, "{more} MiB");
     assert_eq!(kept.failed, 0, "{}", kept.text());
-    // A connection that is not used yet may be displaced by others.
-    assert!(anew.failed * 4 <= anew.taken.len(), "{}", anew.text());
+    let half = kept.quantile(50);
+    assert!(half <= IN_TIME / 10, "a tenth of the time for half of the reviews: {}", kept.text());
+    // A connection that is not used yet may be displaced by others: about one in sixteen is, of
+    // 10,000 hostile connections (BENCHMARKS.md), and no more than twice as many may be.
+    assert!(anew.failed * 8 <= anew.taken.len(), "{}", anew.text());
 }

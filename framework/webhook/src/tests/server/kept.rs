@@ -175,3 +175,56 @@ async fn a_process_outside_of_pods_leaves_the_objects_of_a_deployed_operator_alo
     let texts = shown(&stray);
     assert!(texts.len() == 2 && texts[0].contains("--webhook-url"), "{texts:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_contested_configuration_that_is_deleted_and_applied_again_is_repaired_at_once() {
+    let world = World::start().await;
+    let replica = world.replica();
+    pass(2).await;
+    let mut spoilt = validating(&world, CONFIGURATION).await.unwrap();
+    spoilt.webhooks.as_mut().unwrap()[0].client_config.ca_bundle = None;
+    for _ in 0..7 {
+        let mut changed = validating(&world, CONFIGURATION).await.unwrap();
+        changed.webhooks.clone_from(&spoilt.webhooks);
+        world.client.all().replace(&changed).await.unwrap();
+        pass(20).await;
+    }
+    assert!(shown(&replica)[0].contains("again and again"), "{:?}", shown(&replica));
+    world.client.all::<ValidatingWebhookConfiguration>().delete(CONFIGURATION).await.unwrap();
+    pass(16).await;
+    assert!(shown(&replica)[0].contains("is not there"), "{:?}", shown(&replica));
+    spoilt.metadata.resource_version = None;
+    world.client.all().create(&spoilt).await.unwrap();
+    pass(16).await;
+    let entries = validating(&world, CONFIGURATION).await.unwrap().webhooks.unwrap();
+    assert!(entries[0].client_config.ca_bundle.is_some());
+    assert!(shown(&replica).is_empty(), "{:?}", shown(&replica));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_contested_conversion_that_is_installed_again_is_repaired_at_once() {
+    let world = World::start().await;
+    let replica = world.replica();
+    pass(2).await;
+    let definitions = world.client.all::<CustomResourceDefinition>();
+    let mut spoilt = definitions.get("parcels.example.dev").await.unwrap();
+    let webhook = spoilt.spec.conversion.as_mut().unwrap().webhook.as_mut().unwrap();
+    webhook.client_config.as_mut().unwrap().ca_bundle = None;
+    for _ in 0..7 {
+        let mut changed = definitions.get("parcels.example.dev").await.unwrap();
+        changed.spec.conversion.clone_from(&spoilt.spec.conversion);
+        definitions.replace(&changed).await.unwrap();
+        pass(20).await;
+    }
+    let contested = || replica.status.checks().iter().any(|it| it.name == "webhook conversion");
+    assert!(contested());
+    definitions.delete("parcels.example.dev").await.unwrap();
+    pass(16).await;
+    assert!(!contested());
+    spoilt.metadata.resource_version = None;
+    definitions.create(&spoilt).await.unwrap();
+    pass(16).await;
+    let conversion = definitions.get("parcels.example.dev").await.unwrap().spec.conversion;
+    let client = conversion.unwrap().webhook.unwrap().client_config.unwrap();
+    assert!(client.ca_bundle.is_some());
+}

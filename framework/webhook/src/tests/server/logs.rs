@@ -1,15 +1,25 @@
 //! The texts of logs.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// Keeps all texts of logs, at every level.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Captured(Arc<Mutex<String>>);
+
+impl Default for Captured {
+    fn default() -> Self {
+        // While a process has a single subscriber, tracing lets the thread that meets a log first
+        // decide for all threads whether anybody is interested: that of another test is not.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(Self(Arc::default())));
+        Self(Arc::default())
+    }
+}
 
 impl Captured {
     fn add(&self, text: &str) {

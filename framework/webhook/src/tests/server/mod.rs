@@ -9,10 +9,12 @@ mod logs;
 mod missing;
 mod own;
 mod pki;
+mod replicas;
 mod rotation;
 mod secrets;
 mod serving;
 mod spoilt;
+mod stopping;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,10 +13,6 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use rustls::time_provider::TimeProvider;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, UnixTime};
 use windlass_apiserver::ApiServer;
 use windlass_client::client::Connect;
 use windlass_core::clock::Clock;
@@ -28,30 +24,19 @@ use super::*;
 use crate::ConfigurationOptions;
 use crate::tests::versions::v1;
 
-const NAME: &str = "shop-webhooks.default.svc";
+pub(super) const NAME: &str = "shop-webhooks.default.svc";
 const SECRET: &str = "shop-webhook-certificates";
 const CONFIGURATION: &str = "shop-webhooks";
 /// 2026-01-01.
-const EPOCH: i64 = 1_767_225_600;
+pub(super) const EPOCH: i64 = 1_767_225_600;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug)]
-struct Pipe(ApiServer);
+pub(super) struct Pipe(pub(super) ApiServer);
 
 impl Connect for Pipe {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         Box::pin(async { Ok(Box::new(self.0.connect()?) as BoxIo) })
-    }
-}
-
-/// The time of a client that judges certificates.
-#[derive(Debug)]
-struct Simulated(Clock);
-
-impl TimeProvider for Simulated {
-    fn current_time(&self) -> Option<UnixTime> {
-        let seconds = u64::try_from(self.0.wall().as_second()).ok()?;
-        Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds)))
     }
 }
 
@@ -87,6 +72,16 @@ impl World {
     /// Starts a replica.
     pub(super) fn replica(&self) -> Replica {
         self.replica_named("shop", webhooks())
+    }
+
+    /// Starts a replica with other webhooks, such as one of another version.
+    pub(super) fn replica_of(&self, webhooks: Webhooks) -> Replica {
+        self.replica_named("shop", webhooks)
+    }
+
+    /// Starts a replica whose node has another time.
+    pub(super) fn replica_with(&self, client: Client) -> Replica {
+        self.start_replica(client, ("shop", webhooks()), true)
     }
 
     /// Starts an operator of another name, which converts the same kind.
@@ -135,7 +130,7 @@ impl World {
         self.client.namespace::<Secret>("default").get(SECRET).await.unwrap()
     }
 
-    async fn validating(&self) -> ValidatingWebhookConfiguration {
+    pub(super) async fn validating(&self) -> ValidatingWebhookConfiguration {
         self.client.all().get(CONFIGURATION).await.unwrap()
     }
 
@@ -148,17 +143,7 @@ impl World {
     pub(super) async fn dial(&self, replica: &Replica) -> SendRequest<Full<Bytes>> {
         let entry = self.validating().await.webhooks.unwrap().remove(0);
         let bundle = entry.client_config.ca_bundle.expect("the configuration has authorities").0;
-        let mut roots = RootCertStore::empty();
-        for authority in CertificateDer::pem_slice_iter(&bundle) {
-            roots.add(authority.unwrap()).unwrap();
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let time = Arc::new(Simulated(self.clock.clone()));
-        let config = ClientConfig::builder_with_details(provider, time)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let config = pki::client_at(std::str::from_utf8(&bundle).unwrap(), &self.clock);
         let (near, far) = tokio::io::duplex(64 * 1024);
         replica.dial.send(Box::new(far)).await.unwrap();
         let connector = TlsConnector::from(Arc::new(config));
@@ -180,7 +165,7 @@ impl Replica {
         self.task.await.unwrap().unwrap();
     }
 
-    fn not_after(&self) -> Timestamp {
+    pub(super) fn not_after(&self) -> Timestamp {
         self.status.certificate().unwrap().not_after().unwrap()
     }
 }

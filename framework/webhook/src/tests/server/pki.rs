@@ -1,12 +1,15 @@
 //! Authorities and certificates of tests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::client::WantsClientCert;
+use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use windlass_core::clock::Clock;
 
 /// Name of the server.
 pub(super) const NAME: &str = "hooks.shop.svc";
@@ -75,9 +78,8 @@ impl Authority {
     }
 }
 
-fn trusting(authority: &str) -> ConfigBuilder<ClientConfig, WantsClientCert> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
+fn trusting(authorities: &str) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+    let roots = roots(authorities);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -85,7 +87,36 @@ fn trusting(authority: &str) -> ConfigBuilder<ClientConfig, WantsClientCert> {
         .with_root_certificates(roots)
 }
 
-/// Returns the settings of a client that trusts an authority, PEM.
-pub(super) fn client_of(authority: &str) -> ClientConfig {
-    trusting(authority).with_no_client_auth()
+fn roots(authorities: &str) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(authorities.as_bytes()) {
+        roots.add(authority.unwrap()).unwrap();
+    }
+    roots
+}
+
+/// Returns the settings of a client that trusts authorities, PEM.
+pub(super) fn client_of(authorities: &str) -> ClientConfig {
+    trusting(authorities).with_no_client_auth()
+}
+
+/// The time of a client that judges certificates.
+#[derive(Debug)]
+struct Simulated(Clock);
+
+impl TimeProvider for Simulated {
+    fn current_time(&self) -> Option<UnixTime> {
+        let seconds = u64::try_from(self.0.wall().as_second()).ok()?;
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds)))
+    }
+}
+
+/// Returns the settings of a client that trusts authorities, PEM, and has another time.
+pub(super) fn client_at(authorities: &str, clock: &Clock) -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_details(provider, Arc::new(Simulated(clock.clone())))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots(authorities))
+        .with_no_client_auth()
 }

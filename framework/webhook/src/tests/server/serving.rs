@@ -90,50 +90,6 @@ async fn w1_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_answered_after_the_stop_and_then_the_server_ends() {
-    let hooks = Hooks::start().await;
-    let mut busy = hooks.http().await;
-    let asked = tokio::spawn(async move { send(&mut busy, "", json!({ "slow": "" })).await });
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let began = Instant::now();
-    hooks.stop.cancel();
-    assert_eq!(asked.await.unwrap().0, 200);
-    hooks.task.await.unwrap().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_without_connections_ends_at_the_stop() {
-    let hooks = Hooks::start().await;
-    let began = Instant::now();
-    hooks.stop.cancel();
-    hooks.task.await.unwrap().unwrap();
-    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn connections_are_answered_once_more_after_the_stop_and_told_to_close() {
-    let hooks = Hooks::start().await;
-    let (mut used, mut idle) = (hooks.http().await, hooks.http().await);
-    for connection in [&mut used, &mut idle] {
-        assert_eq!(send(connection, "", json!({})).await.0, 200);
-    }
-    let began = Instant::now();
-    hooks.stop.cancel();
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    // A closed connection is known to a client only when its next request was lost.
-    for connection in [&mut used, &mut hooks.http().await] {
-        connection.ready().await.unwrap();
-        let answer = connection.send_request(request("", json!({}))).await.unwrap();
-        assert_eq!(answer.status(), 200);
-        assert_eq!(answer.headers()["connection"], "close");
-    }
-    hooks.task.await.unwrap().unwrap();
-    let took = began.elapsed();
-    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(2), "{took:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn w5_the_time_for_a_body_counts_to_the_deadline_of_the_review() {
     use tokio::io::AsyncWriteExt;
     let hooks = Hooks::start().await;
@@ -175,6 +131,32 @@ async fn with_a_client_ca_only_its_clients_are_answered() {
         tokio::spawn(connection);
         let answer = sender.send_request(request("", json!({}))).await;
         assert_eq!(answer.is_ok(), is_answered, "{answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_ca_that_cannot_be_read_is_shown_by_readiness() {
+    let clients = Authority::new("clients");
+    let folder = super::certificates::Folder::new("no-client-ca");
+    let path = folder.path().join("ca.crt");
+    let hooks = Hooks::start_with(|server| server.client_ca(path)).await;
+    let check = || {
+        let checks = hooks.status.checks();
+        let check = checks.into_iter().find(|check| check.name == "webhook client CA");
+        check.map(|check| (check.ok, check.detail))
+    };
+    pass(10).await;
+    let (ok, detail) = check().expect("it is shown");
+    assert!(!ok && detail.contains("no connection is accepted"), "{detail}");
+    assert!(detail.contains("cannot read") && detail.contains("ca.crt"), "{detail}");
+    folder.write("ca.crt", &clients.pem);
+    pass(10).await;
+    assert_eq!(check(), None);
+    for text in ["", "-----BEGIN CERTIFICATE-----\nMII"] {
+        folder.write("ca.crt", text);
+        pass(10).await;
+        let (ok, detail) = check().expect("it is shown");
+        assert!(ok && detail.contains("the one before stays in use"), "{detail}");
     }
 }
 

@@ -1,0 +1,59 @@
+//! Authorities that other replicas have written into an object: replicas read their certificates at
+//! different moments, and each shows what it has read.
+
+// DESIGN.md, 309: Authorities that other replicas wrote are kept until all have read the same
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use tokio::time::Instant;
+
+use crate::certificates::{MOST_TRUSTED, certificates};
+
+/// The authorities in one object, each with the moment since which this process sees it there.
+#[derive(Debug, Default)]
+pub(super) struct StoredAuthorities(BTreeMap<String, Instant>);
+
+impl StoredAuthorities {
+    /// Returns the authorities that are to be in the object: those of this process, and others that
+    /// are there for less than `limit`.
+    pub(super) fn join(
+        &mut self,
+        own: Option<&ByteString>,
+        found: Option<&ByteString>,
+        (limit, now): (Duration, Instant),
+    ) -> Option<ByteString> {
+        let (Some(own), Some(found)) = (own, found) else {
+            self.0.clear();
+            return own.cloned();
+        };
+        let bundle = self.bundle((&text(own), &text(found)), (limit, now));
+        Some(bundle.map_or_else(|| found.clone(), |pem| ByteString(pem.into_bytes())))
+    }
+
+    /// Returns the bundle to write; `None` when the one that is found is right.
+    fn bundle(
+        &mut self,
+        (own, found): (&str, &str),
+        (limit, now): (Duration, Instant),
+    ) -> Option<String> {
+        let own: Vec<_> = certificates(own).collect();
+        // An object has few: more than a process could have written are removed.
+        let found: Vec<_> = certificates(found).take(4 * MOST_TRUSTED).collect();
+        self.0.retain(|one, _| found.contains(one));
+        for one in &found {
+            self.0.entry(one.clone()).or_insert(now);
+        }
+        let is_recent = |one: &String| self.0.get(one).is_some_and(|since| now - *since < limit);
+        let others = found.iter().filter(|one| !own.contains(one) && is_recent(one));
+        let others: Vec<_> = others.take(MOST_TRUSTED).collect();
+        let is_right = own.iter().all(|one| found.contains(one))
+            && found.iter().all(|one| own.contains(one) || others.contains(&one));
+        (!is_right).then(|| own.iter().chain(others).map(String::as_str).collect())
+    }
+}
+
+fn text(bundle: &ByteString) -> String {
+    String::from_utf8_lossy(&bundle.0).into_owned()
+}

@@ -1,0 +1,211 @@
+//! Precedence among replicas of one operator whose webhooks differ, as during a rolling upgrade.
+//!
+//! Whoever writes a configuration adds an annotation: a hash of the written webhooks, and the start
+//! of the process. A process that started before the one of the annotation leaves other webhooks
+//! alone; one that started later replaces them. A process that left them alone for five minutes
+//! asks by the annotation, and any process with these webhooks answers there; without an answer
+//! within a minute they are nobody's any more, and are replaced.
+
+// DESIGN.md, 307: The replica that started last decides about the webhooks of its operator
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+use windlass_core::{Error, ErrorKind};
+
+/// Annotation of a configuration about its writer.
+pub(crate) const WRITER: &str = "windlass.dev/webhooks-writer";
+
+/// Time after which a process asks whether another one with the stored webhooks still runs.
+const ASK_AFTER: Duration = Duration::from_secs(300);
+/// Time for the answer: four looks of the other process.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The process that wrote a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConfigurationWriter {
+    /// Hash of the webhooks without their authorities.
+    webhooks: String,
+    /// Start of the process, in milliseconds since 1970.
+    started: i64,
+    /// Time of the question whether a process with these webhooks runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<i64>,
+    /// Time of the last answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered: Option<i64>,
+}
+
+impl ConfigurationWriter {
+    /// Returns this process, with the webhooks that it writes.
+    pub(super) fn this(webhooks: &impl Serialize, started: Timestamp) -> Result<Self, Error> {
+        let mut value = serde_json::to_value(webhooks).map_err(|error| {
+            Error::new(ErrorKind::Other, "cannot compare webhook configurations").because(error)
+        })?;
+        for entry in value.as_array_mut().into_iter().flatten() {
+            if let Some(client) = entry.get_mut("clientConfig").and_then(Value::as_object_mut) {
+                client.remove("caBundle");
+            }
+        }
+        let webhooks = format!("{:016x}", hash(&value.to_string()));
+        let started = started.as_millisecond();
+        Ok(Self { webhooks, started, asked: None, answered: None })
+    }
+
+    /// Reads the annotation of a configuration; a spoilt one is none.
+    pub(super) fn of(meta: &ObjectMeta) -> Option<Self> {
+        serde_json::from_str(meta.annotations.as_ref()?.get(WRITER)?).ok()
+    }
+
+    /// Writes the annotation.
+    pub(super) fn write(&self, meta: &mut ObjectMeta) {
+        if let Ok(text) = serde_json::to_string(self) {
+            let annotations: &mut BTreeMap<_, _> = meta.annotations.get_or_insert_default();
+            annotations.insert(WRITER.to_owned(), text);
+        }
+    }
+
+    /// Whether both have the same webhooks.
+    pub(super) fn has_webhooks_of(&self, other: &Self) -> bool {
+        self.webhooks == other.webhooks
+    }
+
+    /// Whether another process asks for one with these webhooks.
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Returns the writer with a question.
+    pub(super) fn ask(self, now: Timestamp) -> Self {
+        Self { asked: Some(now.as_millisecond()), ..self }
+    }
+
+    /// Returns the writer with the answer.
+    pub(super) fn answer(self, now: Timestamp) -> Self {
+        Self { asked: None, answered: Some(now.as_millisecond()), ..self }
+    }
+
+    /// Whether this one decides: it started later.
+    fn precedes(&self, other: &Self) -> bool {
+        (self.started, &self.webhooks) > (other.started, &other.webhooks)
+    }
+}
+
+/// Treatment of a configuration with the webhooks of another version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precedence {
+    /// It is left alone.
+    Leave {
+        /// Whether it was not before.
+        is_new: bool,
+    },
+    /// It is left alone, and its writer is asked whether it runs.
+    Ask,
+    /// It is replaced.
+    Replace,
+}
+
+/// What a process knows of another version whose webhooks it leaves alone.
+#[derive(Debug, Default)]
+pub(super) struct OtherVersion {
+    /// The writer, and the moment since which this process knows of no answer.
+    left: Option<(ConfigurationWriter, Instant)>,
+}
+
+impl OtherVersion {
+    /// Decides about a configuration whose webhooks another version wrote.
+    pub(super) fn judge(
+        &mut self,
+        this: &ConfigurationWriter,
+        stored: &ConfigurationWriter,
+        now: Instant,
+    ) -> Precedence {
+        if this.precedes(stored) {
+            self.left = None;
+            return Precedence::Replace;
+        }
+        let known = self.left.take().filter(|(known, _)| known.has_webhooks_of(stored));
+        let is_new = known.is_none();
+        // A further question and an answer, of whomever, begin the time anew.
+        let same = known.filter(|(known, _)| known == stored);
+        let since = same.map_or(now, |(_, since)| since);
+        self.left = Some((stored.clone(), since));
+        match stored.is_asked() {
+            true if now - since > ANSWER => Precedence::Replace,
+            false if now - since > ASK_AFTER => Precedence::Ask,
+            _ => Precedence::Leave { is_new },
+        }
+    }
+}
+
+/// Returns a hash that stays the same in every release: FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn writer(webhooks: &str, started: i64) -> ConfigurationWriter {
+        ConfigurationWriter { webhooks: webhooks.to_owned(), started, asked: None, answered: None }
+    }
+
+    #[test]
+    fn webhooks_with_other_authorities_are_of_one_version() {
+        let with = |bundle: &str, path: &str| {
+            let webhooks = json!([{ "clientConfig": { "caBundle": bundle, "path": path } }]);
+            ConfigurationWriter::this(&webhooks, Timestamp::UNIX_EPOCH).unwrap()
+        };
+        assert!(with("a", "/x").has_webhooks_of(&with("b", "/x")));
+        assert!(!with("a", "/x").has_webhooks_of(&with("a", "/y")));
+    }
+
+    #[test]
+    fn an_annotation_is_read_as_it_was_written_and_a_spoilt_one_is_none() {
+        let (mut meta, written) =
+            (ObjectMeta::default(), writer("a", 7).ask(Timestamp::UNIX_EPOCH));
+        assert_eq!(ConfigurationWriter::of(&meta), None);
+        written.write(&mut meta);
+        assert_eq!(ConfigurationWriter::of(&meta), Some(written));
+        meta.annotations.as_mut().unwrap().insert(WRITER.to_owned(), "{".to_owned());
+        assert_eq!(ConfigurationWriter::of(&meta), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_version_that_answers_is_asked_every_five_minutes_and_a_silent_one_is_replaced() {
+        let (old, new) = (writer("old", 1), writer("new", 2));
+        let (mut other, began) = (OtherVersion::default(), Instant::now());
+        let mut judge = |stored: &ConfigurationWriter, seconds| {
+            other.judge(&old, stored, began + Duration::from_secs(seconds))
+        };
+        let left = Precedence::Leave { is_new: false };
+        assert_eq!(judge(&new, 0), Precedence::Leave { is_new: true });
+        assert_eq!(judge(&new, 300), left);
+        assert_eq!(judge(&new, 301), Precedence::Ask);
+        let asked = new.clone().ask(Timestamp::UNIX_EPOCH);
+        assert_eq!((judge(&asked, 302), judge(&asked, 362)), (left, left));
+        let answered = asked.answer(Timestamp::UNIX_EPOCH);
+        assert_eq!((judge(&answered, 363), judge(&answered, 663)), (left, left));
+        assert_eq!(judge(&answered, 664), Precedence::Ask);
+        // A question of another process is waited for, too.
+        for (second, ms) in [(665, 1), (720, 2), (780, 2)] {
+            let asked = answered.clone().ask(Timestamp::from_millisecond(ms).unwrap());
+            assert_eq!(judge(&asked, second), left);
+        }
+        let asked = answered.clone().ask(Timestamp::from_millisecond(2).unwrap());
+        assert_eq!(judge(&asked, 781), Precedence::Replace);
+        // The later one is replaced by nobody who started earlier, and replaces at once.
+        assert_eq!(OtherVersion::default().judge(&new, &old, began), Precedence::Replace);
+    }
+}
