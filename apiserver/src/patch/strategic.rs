@@ -202,7 +202,8 @@ impl<'a> Merger<'a> {
         if let Some(field) = object.fields.get(key) {
             return Ok(Some((Some(field), field.node)));
         }
-        match id.filter(|id| table.is_raw(*id)).is_none().then_some(object.element).flatten() {
+        let is_raw = id.is_some_and(|id| table.is_raw(id));
+        match object.element.filter(|_| !is_raw) {
             Some(element) => Ok(Some((None, element))),
             None => {
                 let name = id.and_then(|id| table.node(id).name.as_deref()).unwrap_or_default();

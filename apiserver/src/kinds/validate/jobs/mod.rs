@@ -394,7 +394,7 @@ fn zone(spec: &Value, causes: &mut Vec<Cause>) {
         if zone == "Local" {
             return;
         }
-        // Only the other spelling is a zone to Go.
+        // Only that spelling is a zone to Go.
         format!("unknown time zone {zone}")
     } else if zone.trim() != zone || knows_zones && !is_zone(zone) {
         format!("unknown time zone {zone}")
