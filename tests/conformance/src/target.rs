@@ -36,8 +36,8 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// Starts an embedded server, which does not listen, as `record.py` starts the real server: with
-    /// the same controllers, since others make objects that quotas count and lists show.
+    /// Starts an embedded server, which does not listen, with the controllers that `record.py`
+    /// starts: others make objects that quotas count and lists show.
     ///
     /// # Errors
     /// A controller has another name.

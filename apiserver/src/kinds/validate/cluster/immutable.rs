@@ -88,7 +88,7 @@ const FIELDS: [(&str, &str, FixedFields); 15] = [
 pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     let (group, name) = (kind.served.group.as_str(), kind.name());
     let same = |path: &str, held: &Value, sent: &Value| kind.types.same(path, held, sent);
-    // Of volumes and claims the mode is judged behind other parts.
+    // The mode of volumes and claims is judged behind other parts.
     let is_late = group.is_empty() && name.starts_with("PersistentVolume");
     let mut causes = if is_late { Vec::new() } else { fixed(kind, old, new) };
     match (group, name) {
