@@ -1,7 +1,7 @@
 //! Texts of Go's standard library that kube-apiserver passes on to clients.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -287,6 +287,61 @@ pub(crate) fn whole_numbers(value: &mut Value) {
     }
 }
 
+// DESIGN.md, 324: Equal numbers of two types are two items of a set
+/// Like [`whole_numbers`], but leaves `1.0` beside `1` in a list, and among the values of a field
+/// in the items of a list: as items or keys of sets Go takes them for two values.
+pub(crate) fn whole_numbers_but_equal(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            let integers = integers(items);
+            let is_twin = |field: &str, value: &Value| {
+                let Some(held) = integers.get(field).filter(|_| value.is_f64()) else {
+                    return false;
+                };
+                let mut whole = value.clone();
+                whole_numbers(&mut whole);
+                whole.as_i64().is_some_and(|integer| held.contains(&integer))
+            };
+            for item in items {
+                match item {
+                    Value::Object(fields) => {
+                        let others =
+                            fields.iter_mut().filter(|(name, value)| !is_twin(name, value));
+                        others.for_each(|(_, value)| whole_numbers_but_equal(value));
+                    }
+                    item if is_twin("", item) => {}
+                    item => whole_numbers_but_equal(item),
+                }
+            }
+        }
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers_but_equal),
+        number => whole_numbers(number),
+    }
+}
+
+/// Returns the integers among the items of a list, by an empty name, and among the fields of the
+/// items; none for a list without floats.
+fn integers(items: &[Value]) -> BTreeMap<String, BTreeSet<i64>> {
+    let mut found: BTreeMap<String, BTreeSet<i64>> = BTreeMap::new();
+    let has_float = |item: &Value| match item {
+        Value::Object(fields) => fields.values().any(Value::is_f64),
+        item => item.is_f64(),
+    };
+    if !items.iter().any(has_float) {
+        return found;
+    }
+    for item in items {
+        let fields = item.as_object().into_iter().flatten();
+        let named = fields.map(|(name, value)| (name.as_str(), value));
+        for (name, value) in named.chain([("", item)]) {
+            if let Some(integer) = value.as_i64() {
+                found.entry(name.to_owned()).or_default().insert(integer);
+            }
+        }
+    }
+    found
+}
+
 /// Returns the reason why a text is no base64, in the words of Go's decoder.
 pub(crate) fn base64_fault(text: &str) -> Option<String> {
     // Go skips line breaks.
@@ -366,6 +421,24 @@ mod tests {
         ] {
             let parsed = serde_json::from_str::<Value>(text).unwrap_err();
             assert_eq!(json_error(&parsed, text.as_bytes()), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_float_beside_the_equal_integer_stays_one() {
+        for (sent, kept) in [
+            ("[1.0,2.0,2.5]", "[1,2,2.5]"),
+            ("[1,1.0,2.0]", "[1,1.0,2]"),
+            (
+                r#"{"a":[{"k":1.0,"v":3.0},{"k":1,"v":2}]}"#,
+                r#"{"a":[{"k":1.0,"v":3},{"k":1,"v":2}]}"#,
+            ),
+            (r#"[{"k":1.0},{"v":1}]"#, r#"[{"k":1},{"v":1}]"#),
+            ("[[1.0],[1]]", "[[1],[1]]"),
+        ] {
+            let mut value = serde_json::from_str(sent).unwrap();
+            whole_numbers_but_equal(&mut value);
+            assert_eq!(value.to_string(), kept, "{sent}");
         }
     }
 

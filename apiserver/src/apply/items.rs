@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::path::PathElement;
+use crate::go;
 use crate::typed::{Id, ListMerge, TypeTable};
 
 /// Returns the step from a list to an item.
@@ -30,9 +31,16 @@ fn set_step(item: &Value) -> Result<PathElement, String> {
         Value::Object(_) => "associative list without keys has an element that's a map type",
         Value::Array(_) => "not supported: associative list with lists as elements",
         Value::Null => "associative list without keys has an element that's an explicit null",
-        _ => return Ok(PathElement::Value(item.clone())),
+        _ => return Ok(PathElement::Value(identity(item))),
     };
     Err(text.to_owned())
+}
+
+/// Returns a value as a part of an item's identity, where 1.0 is written like 1.
+fn identity(value: &Value) -> Value {
+    let mut value = value.clone();
+    go::whole_numbers(&mut value);
+    value
 }
 
 /// Returns the step to an item by the key fields; absent fields count with the default.
@@ -54,7 +62,7 @@ fn key_step(
         let default = || table.object(items)?.fields.get(key.as_str())?.default.as_ref();
         // A key field without value and default is left out of the key.
         if let Some(value) = map.get(key).or_else(default) {
-            fields.push((key.clone(), value.clone()));
+            fields.push((key.clone(), identity(value)));
         }
     }
     if fields.is_empty() && !keys.is_empty() {

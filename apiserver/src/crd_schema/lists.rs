@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::cause;
 use super::node::{Additional, ListType, SchemaNode};
+use crate::go;
 use crate::names;
 use crate::served::Cause;
 
@@ -27,7 +28,7 @@ pub(crate) fn unique(value: &Value, node: &SchemaNode, path: &str, out: &mut Vec
         }
         Value::Array(items) => {
             match node.list_type {
-                Some(ListType::Set) => second(items, items, path, out),
+                Some(ListType::Set) => second(&set_values(items), path, out),
                 Some(ListType::Map) => unique_keys(items, node, path, out),
                 _ => {}
             }
@@ -50,7 +51,7 @@ fn unique_keys(items: &[Value], node: &SchemaNode, path: &str, out: &mut Vec<Cau
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| list_key(item, &node.list_map_keys)).collect();
-    second(&keys, &keys, path, out);
+    second(&keys, path, out);
 }
 
 /// Returns the key of an item of a list of type `map`; absent fields stay absent.
@@ -59,16 +60,26 @@ fn list_key(item: &Value, keys: &[String]) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
+/// Returns the items of a set as they are compared: within lists and maps 1.0 is the same as 1.
+fn set_values(items: &[Value]) -> Vec<Value> {
+    let mut values = items.to_vec();
+    let nested = values.iter_mut().filter(|item| item.is_array() || item.is_object());
+    nested.for_each(go::whole_numbers);
+    values
+}
+
 /// Reports the second occurrence of each value.
-fn second(values: &[Value], shown: &[Value], path: &str, out: &mut Vec<Cause>) {
+fn second(values: &[Value], path: &str, out: &mut Vec<Cause>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (i, value) in values.iter().enumerate() {
-        // By text: equal values are written alike, since keys are sorted.
+        // By text: equal values are written alike, since keys are sorted. 1 and 1.0 are two values.
         let times = seen.entry(value.to_string()).or_default();
         *times += 1;
         // Reported once, however often the value occurs.
         if *times == 2 {
-            out.push(cause::duplicate(&cause::index(path, i), &shown[i]));
+            let mut shown = value.clone();
+            go::whole_numbers(&mut shown);
+            out.push(cause::duplicate(&cause::index(path, i), &shown));
         }
     }
 }

@@ -73,9 +73,15 @@ impl Schema {
     /// Returns the sorted paths of the unknown fields (`spec.bogus`), for warnings and strict
     /// errors.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        let unknown = self.prune_unknown(object);
+        prune::drop_nulls(object, Some(&self.root));
+        unknown
+    }
+
+    /// Removes unknown fields alone, and returns their sorted paths.
+    pub(crate) fn prune_unknown(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = Vec::new();
         prune::prune(object, Some(&self.root), true, "", &mut unknown);
-        prune::drop_nulls(object, Some(&self.root));
         unknown.sort();
         unknown
     }

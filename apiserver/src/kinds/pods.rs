@@ -152,6 +152,11 @@ fn container(container: &mut Value) {
             probe(&mut container[name]);
         }
     }
+    for event in ["postStart", "preStop"] {
+        if let Some(handler) = container.pointer_mut(&format!("/lifecycle/{event}")) {
+            http_get(handler);
+        }
+    }
     for variable in items(container, "env") {
         let source = &mut variable["valueFrom"];
         if source.is_object() && source["fieldRef"].is_object() {
@@ -195,12 +200,17 @@ fn probe(probe: &mut Value) {
         }
         default(probe, field, json!(value));
     }
-    if probe["httpGet"].is_object() {
-        default(&mut probe["httpGet"], "path", json!("/"));
-        default(&mut probe["httpGet"], "scheme", json!("HTTP"));
-    }
+    http_get(probe);
     if probe["grpc"].is_object() && probe["grpc"].get("service").is_none() {
         probe["grpc"]["service"] = json!("");
+    }
+}
+
+/// Fills in the defaults of the request of a probe or hook.
+fn http_get(handler: &mut Value) {
+    if let Some(request) = handler.get_mut("httpGet").filter(|request| request.is_object()) {
+        default(request, "path", json!("/"));
+        default(request, "scheme", json!("HTTP"));
     }
 }
 
@@ -339,6 +349,18 @@ mod tests {
         ] {
             assert_eq!(latest(image), always, "{image}");
         }
+    }
+
+    #[test]
+    fn a_hook_asks_for_the_root_over_http() {
+        let hook = json!({"httpGet": {"port": 1}});
+        let lifecycle = json!({"preStop": hook, "postStart": {"exec": {}}});
+        let mut object = json!({"spec": {"containers": [{"name": "c", "lifecycle": lifecycle}]}});
+        pod(&mut object);
+        let held = &object["spec"]["containers"][0]["lifecycle"];
+        let expected = json!({"port": 1, "path": "/", "scheme": "HTTP"});
+        assert_eq!(held["preStop"]["httpGet"], expected);
+        assert_eq!(held["postStart"], json!({"exec": {}}));
     }
 
     #[test]

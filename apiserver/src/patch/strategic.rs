@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{PatchError, lists};
 use crate::apply::go_plain;
+use crate::go;
 use crate::typed::{Id, TypeSchema, TypeShape, TypeTable, TypedField};
 
 /// Directive that deletes or replaces a map or an item.
@@ -201,9 +202,17 @@ impl<'a> Merger<'a> {
         if let Some(field) = object.fields.get(key) {
             return Ok(Some((Some(field), field.node)));
         }
-        match object.element {
+        let is_raw = id.is_some_and(|id| table.is_raw(id));
+        match object.element.filter(|_| !is_raw) {
             Some(element) => Ok(Some((None, element))),
-            None => Err(PatchError::internal(format!("unable to find api field \"{key}\""))),
+            None => {
+                let name = id.and_then(|id| table.node(id).name.as_deref()).unwrap_or_default();
+                let owner = name.rsplit('.').next().unwrap_or_default();
+                let key = go::quote(key);
+                Err(PatchError::internal(format!(
+                    "unable to find api field in struct {owner} for the json field {key}"
+                )))
+            }
         }
     }
 }

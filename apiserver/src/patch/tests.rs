@@ -359,3 +359,15 @@ fn strategic_patch_replaces_a_map_whose_strategy_says_so() {
     let patched = strategic(&schema, &doc, &patch).expect("the patch applies");
     assert_eq!(patched["spec"]["selector"], json!({ "matchExpressions": [] }));
 }
+
+#[test]
+fn a_strategic_patch_does_not_merge_within_an_object_of_any_kind() {
+    let schema = TypeSchema::builtin("apps/v1", "ControllerRevision").unwrap();
+    let held = json!({ "data": { "a": 1, "b": { "c": 1 } }, "revision": 1 });
+    let patched = strategic(&schema, &held, &json!({ "data": { "a": 2, "d": { "e": 1 } } }));
+    let expected = json!({ "a": 2, "b": { "c": 1 }, "d": { "e": 1 } });
+    assert_eq!(patched.expect("fields of the first level are replaced")["data"], expected);
+    let error = strategic(&schema, &held, &json!({ "data": { "b": { "c": 2 } } })).unwrap_err();
+    let why = "unable to find api field in struct RawExtension for the json field \"b\"";
+    assert_eq!((error.code, error.message.as_str()), (500, why));
+}

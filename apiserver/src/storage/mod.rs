@@ -295,7 +295,8 @@ impl Store {
         // Before anything changes: a lost race must not use up a revision.
         check(state, key, expected)?;
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
-        let object = Arc::new(StoredObject::new(value, revision));
+        let is_first = expected.is_none();
+        let object = Arc::new(StoredObject { is_first, ..StoredObject::new(value, revision) });
         let key: Arc<str> = key.into();
         let change = StoredChange {
             revision,

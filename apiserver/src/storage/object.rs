@@ -8,6 +8,9 @@ pub(crate) struct StoredObject {
     pub(crate) value: Value,
     /// Revision of the write that made this state.
     pub(crate) revision: u64,
+    /// Whether that write created the object; unknown, and false, for objects of a data file or a
+    /// backup.
+    pub(crate) is_first: bool,
     /// Bytes of memory, about.
     pub(super) size: usize,
 }
@@ -16,7 +19,7 @@ impl StoredObject {
     /// Returns an object with its size.
     pub(crate) fn new(value: Value, revision: u64) -> Self {
         let size = size(&value);
-        Self { value, revision, size }
+        Self { value, revision, is_first: false, size }
     }
 }
 

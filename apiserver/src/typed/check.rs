@@ -18,9 +18,6 @@ static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
     parts.map(|((field, name), owner)| ((owner, field), name)).collect()
 });
 
-/// The type of objects of any kind.
-const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
-
 /// Returns the first value of a wrong type, in the words of Go's decoder. Nulls fit everywhere.
 ///
 /// Metadata of the root object is checked by the caller.
@@ -101,7 +98,7 @@ impl Checker<'_> {
         match (table.shape(id), value) {
             (TypeShape::Any, _) | (_, Value::Null) => None,
             // Go keeps any text of JSON there.
-            _ if table.node(id).name.as_deref() == Some(RAW) => None,
+            _ if table.is_raw(id) => None,
             (TypeShape::Object(object), Value::Object(_)) => self.check_map(id, object, value),
             (TypeShape::List(_, items), Value::Array(list)) => {
                 list.iter().find_map(|item| self.check(*items, item))

@@ -199,7 +199,14 @@ impl TypeTable {
     /// Returns the treatment of `value`; without a value that of the type alone.
     pub(crate) fn kind(&self, id: Id, value: Option<&Value>) -> ValueTreatment<'_> {
         match self.shape(id) {
-            TypeShape::Object(object) => ValueTreatment::Map(object),
+            TypeShape::Object(object) => match value {
+                Some(Value::Array(_)) if self.is_raw(id) => {
+                    ValueTreatment::List(&ATOMIC, Self::ANY)
+                }
+                None | Some(Value::Object(_) | Value::Null) => ValueTreatment::Map(object),
+                Some(_) if self.is_raw(id) => ValueTreatment::Scalar(None),
+                Some(_) => ValueTreatment::Map(object),
+            },
             TypeShape::List(kind, items) => ValueTreatment::List(kind, *items),
             TypeShape::Scalar(scalar, _) => ValueTreatment::Scalar(Some(*scalar)),
             TypeShape::Any => match value {
@@ -208,6 +215,11 @@ impl TypeTable {
                 Some(_) => ValueTreatment::Scalar(None),
             },
         }
+    }
+
+    /// Whether a type is that of objects of any kind, which Go keeps as any text of JSON.
+    pub(crate) fn is_raw(&self, id: Id) -> bool {
+        self.node(id).name.as_deref() == Some("io.k8s.apimachinery.pkg.runtime.RawExtension")
     }
 
     /// Returns the type of a map's key; `None` if the map must not have the key.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::admit::policies::Operation;
-use super::decode::{self, Body};
+use super::decode::{self, Body, BodyOrigin};
 use super::subresources::{certificates, pods};
 use super::suspend::convert;
 use super::{ObjectResponse, VerbCall, addresses, admit, apiservices, delete, fields};
@@ -31,8 +31,8 @@ pub(crate) fn create(
     body: impl Into<Body>,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let object =
-        decode::object(call, body.into(), false, warnings).map_err(|fault| fault.of_body(call))?;
+    let object = decode::object(call, body.into(), BodyOrigin::Sent, warnings)
+        .map_err(|fault| fault.of_body(call))?;
     warnings.extend(validate::pod::armor_warnings(&call.kind, &object));
     create_decoded(core, call, object, false)
 }
@@ -350,5 +350,6 @@ fn check(call: &VerbCall, object: &Value) -> Vec<Cause> {
     if causes.is_empty() {
         causes.extend(meta::check_path(&call.kind, object));
     }
+    validate::order(&call.kind, false, &mut causes);
     causes
 }

@@ -125,11 +125,22 @@ impl BodyFault {
     }
 }
 
-/// Reads a body as an object of the call's kind; `patched` if a patch made the body.
+/// Origin of an object that is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyOrigin {
+    /// The body of the request.
+    Sent,
+    /// The result of a JSON, merge or strategic merge patch.
+    Patched,
+    /// The result of a server-side apply.
+    Applied,
+}
+
+/// Reads a body as an object of the call's kind.
 pub(crate) fn object(
     call: &VerbCall,
     body: Body,
-    patched: bool,
+    origin: BodyOrigin,
     warnings: &mut Vec<String>,
 ) -> Result<Value, BodyFault> {
     let Body { value: mut object, duplicates, repeated, text } = body;
@@ -140,13 +151,14 @@ pub(crate) fn object(
     if call.options.validation == FieldValidation::Warn {
         warnings.extend(foreign_fields(call, &object));
     }
+    let patched = origin == BodyOrigin::Patched;
     check_kind(call, &object, &text, patched)?;
     let fault = wrong_type(&call.kind, &object);
     if let Some(text) = fault.or_else(|| embedded_fault(call, &mut object)) {
         return Err(BodyFault::Type(text));
     }
     // Types first: fields of a wrong type fail before unknown fields are dropped.
-    let unknown = settle(call, &mut object);
+    let unknown = settle(call, &mut object, origin);
     let mut complaints = complaints(call, &duplicates, &unknown, &text);
     if !repeated.is_empty() {
         match call.options.validation {
@@ -242,13 +254,17 @@ fn is_head(key: &str) -> bool {
 }
 
 /// Brings an object into the kind's form, and returns the paths of the fields that were dropped.
-pub(crate) fn settle(call: &VerbCall, object: &mut Value) -> Vec<String> {
+pub(crate) fn settle(call: &VerbCall, object: &mut Value, origin: BodyOrigin) -> Vec<String> {
     let kind = &call.kind;
     let mut unknown = meta::clean(object);
     object["apiVersion"] = kind.served.api_version().into();
     object["kind"] = kind.name().into();
     if let Some(custom) = &kind.custom {
-        unknown.extend(custom.schema.prune(object));
+        // DESIGN.md, 322: Nulls of an apply are judged like any value
+        unknown.extend(match origin {
+            BodyOrigin::Applied => custom.schema.prune_unknown(object),
+            _ => custom.schema.prune(object),
+        });
         custom.schema.default(object);
         custom.schema.each_embedded(object, &mut |path, resource| {
             if resource["metadata"].is_object() {
@@ -256,7 +272,7 @@ pub(crate) fn settle(call: &VerbCall, object: &mut Value) -> Vec<String> {
                 unknown.extend(found.map(|field| format!("{path}.{field}")));
             }
         });
-        go::whole_numbers(object);
+        go::whole_numbers_but_equal(object);
         go::large_numbers(object);
     } else {
         // Metadata was cleaned above, by separate rules.
@@ -291,6 +307,9 @@ pub(crate) fn settle(call: &VerbCall, object: &mut Value) -> Vec<String> {
 /// empty lists of fields that are always written become null there.
 pub(crate) fn persist(kind: &Kind, object: &mut Value) {
     forget_refused(kind, object);
+    if kind.custom.is_some() {
+        go::whole_numbers(object);
+    }
     // Definitions are stored as JSON, which keeps empty lists.
     if kind.custom.is_some() || kind.served.group == "apiextensions.k8s.io" {
         return;

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::decode::{self, Body, BodyFault};
+use super::decode::{self, Body, BodyFault, BodyOrigin};
 use super::options::FieldValidation;
 use super::update::{self, NextState, SentVersion};
 use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
 use crate::core::ServerCore;
-use crate::go::type_name;
+use crate::go::{self, type_name};
 use crate::kinds::meta;
 use crate::patch::{self, PatchError};
 use crate::status::{ApiError, cause, forbidden_field, required};
@@ -66,9 +66,9 @@ pub(crate) fn patch(
             FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
             FieldValidation::Warn => {
                 warnings.extend(told);
-                decode::object(call, patched.clone().into(), true, warnings)
+                decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings)
             }
-            _ => decode::object(call, patched.clone().into(), true, warnings),
+            _ => decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings),
         };
         let mut object = decoded.map_err(|fault| {
             let fault = match (form, fault, fields::types(call).unconvertible(&patched)) {
@@ -200,6 +200,8 @@ fn apply(
     check_intent(call, &intent)?;
 
     let sent = SentVersion::of(&intent)?;
+    // Upstream reads the body as YAML, and writes 1.0 as 1 before Go decodes that.
+    go::whole_numbers(&mut intent);
     // A precondition, and no field that the manager could own.
     meta::set(&mut intent, "resourceVersion", Value::Null);
     let now = call.now(core);
@@ -223,7 +225,7 @@ fn apply(
             .filter(|_| call.kind.custom.is_some() && call.subresource.is_empty())
             .map(|field| (field, merged["metadata"][field].clone()))
             .collect();
-        let decoded = decode::object(call, merged.clone().into(), false, warnings);
+        let decoded = decode::object(call, merged.clone().into(), BodyOrigin::Applied, warnings);
         let mut object = decoded.map_err(|fault| {
             // The applied object is no text, so the converter reads the object.
             let fault = match (fault, fields::types(call).unconvertible(&merged)) {

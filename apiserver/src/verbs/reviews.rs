@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::decode::{self, Body};
+use super::decode::{self, Body, BodyOrigin};
 use super::patch::printed;
 use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::auth::{Attributes, User};
@@ -21,7 +21,7 @@ pub(crate) fn review(
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let decoded = decode::object(call, body, false, warnings);
+    let decoded = decode::object(call, body, BodyOrigin::Sent, warnings);
     let mut object = decoded.map_err(|fault| fault.of_body(call))?;
     admit::match_namespace(call, &mut object)?;
     // Tracked as sent: the answer has the owners of the question.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admit::policies::Operation;
-use super::decode::{self, Body};
+use super::decode::{self, Body, BodyOrigin};
 use super::subresources::{certificates, pods};
 use super::suspend::convert;
 use super::{ObjectResponse, VerbCall, addresses, admit, create, delete, fields};
@@ -41,7 +41,7 @@ pub(crate) fn replace(
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     let sent = SentVersion::of(&body.value);
-    let decoded = decode::object(call, body, false, warnings);
+    let decoded = decode::object(call, body, BodyOrigin::Sent, warnings);
     let mut object = decoded.map_err(|fault| {
         let error = fault.of_body(call);
         // The kind of a custom resource is validated, which comes after the check of the version.
@@ -225,7 +225,13 @@ fn attempt(
     // empty collections is a change each time, and so is the write that drops such collections.
     let has_empty = [&object, &held.value].into_iter().any(|one| !meta::empty(one).is_empty());
     let is_migrated = held.value["apiVersion"] == *kind.stored_as;
-    if is_migrated && fields::unchanged(shown, &object) && (kind.custom.is_none() || !has_empty) {
+    // DESIGN.md, 321: The first write to a claim changes it
+    let lacks_phase = held.is_first && kind.is("", "persistentvolumeclaims");
+    if is_migrated
+        && !lacks_phase
+        && fields::unchanged(shown, &object)
+        && (kind.custom.is_none() || !has_empty)
+    {
         return Ok(Some(ObjectResponse::ok(shown.clone()).warned(warnings)));
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.
@@ -418,7 +424,9 @@ fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>)
         _ => Vec::new(),
     };
     // Only for these kinds upstream begins with the change.
-    if call.kind.is("storage.k8s.io", "volumeattributesclasses") {
+    if call.kind.is("storage.k8s.io", "volumeattributesclasses")
+        || call.kind.is("networking.k8s.io", "ingressclasses")
+    {
         causes.append(&mut changes);
     }
     if call.subresource != "status" {
@@ -452,6 +460,7 @@ fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>)
         causes.extend(validate::check_status(&call.kind, old, new));
         causes.iter_mut().for_each(|cause| below_status(call, cause));
     }
+    validate::order(&call.kind, true, &mut causes);
     (causes, warnings)
 }
 

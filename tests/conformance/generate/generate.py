@@ -15,5 +15,6 @@ import changes  # noqa: F401
 import probes  # noqa: F401
 import own  # noqa: F401
 import devices  # noqa: F401
+import raw  # noqa: F401
 
 steps.write()

@@ -228,7 +228,7 @@ async fn deliveries(target: &Target, process: Process) -> Result<f64, String> {
 /// # Errors
 /// A request fails.
 pub async fn in_process() -> Result<Figures, String> {
-    let target = Target::bare()?;
+    let target = Target::embedded()?;
     let figures = writes(&target).await;
     target.stop().await;
     figures

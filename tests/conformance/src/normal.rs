@@ -345,15 +345,28 @@ fn mask_position(metadata: &mut Value) {
     }
 }
 
-/// Returns a Status with sorted causes; a message that repeats them is cut.
+/// Returns a Status with the causes in order; a message that repeats them is cut.
 fn ordered(mut body: Value) -> Value {
     if body["kind"] != "Status" {
         return body;
     }
+    let is_custom = body["details"]["group"].as_str().is_some_and(is_custom);
     let Some(causes) = body.pointer_mut("/details/causes").and_then(Value::as_array_mut) else {
         return body;
     };
-    causes.sort_by_key(Value::to_string);
+    // kube-apiserver walks through the managers and through the properties of a schema without an
+    // order, and so through labels and annotations.
+    let is_conflict = |cause: &Value| cause["reason"] == "FieldManagerConflict";
+    if is_custom || causes.iter().any(is_conflict) {
+        causes.sort_by_key(Value::to_string);
+    } else {
+        let is_map = |cause: &Value| {
+            let field = cause["field"].as_str().unwrap_or_default();
+            field.ends_with("labels") || field.ends_with("annotations")
+        };
+        let runs = causes.chunk_by_mut(|a, b| a["field"] == b["field"]);
+        runs.filter(|run| is_map(&run[0])).for_each(|run| run.sort_by_key(Value::to_string));
+    }
     if causes.len() > 1
         && let Some(message) = body["message"].as_str()
         && let Some((head, _)) = message.split_once(": [")
@@ -361,4 +374,9 @@ fn ordered(mut body: Value) -> Value {
         body["message"] = json!(format!("{head}: [...]"));
     }
     body
+}
+
+/// Whether a group is that of a definition: those of kube-apiserver have no dot or a common end.
+fn is_custom(group: &str) -> bool {
+    group.contains('.') && !group.ends_with(".k8s.io")
 }

@@ -36,27 +36,18 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// Starts an embedded server, which does not listen.
-    pub fn embedded() -> Self {
-        Self::with(ControllerSet::default())
-    }
-
-    /// Starts an embedded server with the controllers that `record.py` starts: others would make
-    /// objects that lists in pages find behind their last item.
+    /// Starts an embedded server, which does not listen, with the controllers that `record.py`
+    /// starts: others make objects that quotas count and lists show.
     ///
     /// # Errors
     /// A controller has another name.
-    pub fn bare() -> Result<Self, String> {
+    pub fn embedded() -> Result<Self, String> {
         let names = "namespace,garbagecollector,clusterrole-aggregation";
-        Ok(Self::with(names.parse::<ControllerSet>().map_err(|error| format!("{names}: {error}"))?))
-    }
-
-    /// Starts an embedded server with some controllers.
-    fn with(controllers: ControllerSet) -> Self {
+        let controllers = names.parse::<ControllerSet>();
+        let controllers = controllers.map_err(|error| format!("{names}: {error}"))?;
         let builder = ApiServer::builder().seed(1).tokens(TOKENS).controller_set(controllers);
-        // As `record.py` starts the real server.
         let builder = builder.service_account_issuer("https://corpus.example");
-        Self(Kind::Embedded(builder.start()))
+        Ok(Self(Kind::Embedded(builder.start())))
     }
 
     /// Returns the server of a kubeconfig.

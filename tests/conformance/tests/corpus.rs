@@ -22,7 +22,7 @@ async fn play(
     scripts: &Arc<Vec<Script>>,
     recorded: &BTreeMap<String, Vec<Answer>>,
 ) -> Result<Outcome, String> {
-    let target = Arc::new(Target::embedded());
+    let target = Arc::new(Target::embedded()?);
     let answers = play::all(target.clone(), scripts.clone(), AT_ONCE).await?;
     target.stop().await;
     let (mut found, mut levels) = (BTreeMap::new(), Vec::new());
@@ -80,9 +80,8 @@ async fn run() -> Result<(), String> {
     if faults.is_empty() {
         return Ok(());
     }
-    // Controllers and watches take their time, such as that which makes a namespace's ConfigMap
-    // while a quota counts ConfigMaps: only a difference that all smaller runs show, too, is a
-    // fault.
+    // Scripts meet each other's node ports and ranges, and controllers and watches take their time:
+    // only a difference that all smaller runs show, too, is a fault.
     let mut left = faults;
     for _ in 0..SMALLER_RUNS {
         let few = faulty(&scripts, &left);

@@ -14,6 +14,7 @@ mod content;
 mod fields;
 mod jobs;
 mod networking;
+mod order;
 pub(crate) mod pod;
 mod policies;
 mod rights;
@@ -30,6 +31,7 @@ use serde_json::Value;
 pub(in crate::kinds) use cluster::ip_warning;
 pub(crate) use fields::invalid_selector;
 pub(in crate::kinds) use fields::{is_selector, selector};
+pub(crate) use order::order;
 
 use super::{Kind, autoscalers};
 use crate::served::Cause;

@@ -13,7 +13,7 @@ use crate::kinds::{builtin, meta};
 use crate::served::Cause;
 use crate::status::{ApiError, FailureSubject, invalid_value};
 use crate::storage::{self, StoredObject};
-use crate::verbs::decode::{self, Body};
+use crate::verbs::decode::{self, Body, BodyOrigin};
 use crate::verbs::{ObjectResponse, VerbCall, admit, fields};
 
 const GROUP: &str = "authentication.k8s.io";
@@ -43,7 +43,7 @@ fn read(
     let mut kind = builtin::body_kind("authentication.k8s.io/v1", KIND);
     kind.served.namespaced = true;
     let asked = VerbCall { kind: Arc::new(kind), ..call.clone() };
-    let decoded = decode::object(&asked, body, false, warnings);
+    let decoded = decode::object(&asked, body, BodyOrigin::Sent, warnings);
     let mut object = decoded.map_err(|fault| fault.of_body(&asked))?;
     admit::match_namespace(&asked, &mut object)?;
     let seconds = &mut object["spec"]["expirationSeconds"];

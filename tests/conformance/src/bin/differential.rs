@@ -52,7 +52,8 @@ async fn run(arguments: Arguments) -> Result<bool, String> {
     let options = Options { seed, first, sequences, most, at_once };
     let begin = Instant::now();
     let tell = |text: &str| println!("{text}\n");
-    let report = differential::run(Target::remote(&text)?, Target::bare()?, options, tell).await?;
+    let report =
+        differential::run(Target::remote(&text)?, Target::embedded()?, options, tell).await?;
     println!(
         "seed {seed}: {} sequences from {first}, {} steps, {} differences, {} sequences that the \
          real server answers now so and now so; {} s",

@@ -88,12 +88,14 @@ const FIELDS: [(&str, &str, FixedFields); 15] = [
 pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     let (group, name) = (kind.served.group.as_str(), kind.name());
     let same = |path: &str, held: &Value, sent: &Value| kind.types.same(path, held, sent);
-    let mut causes = fixed(kind, old, new);
+    // The mode of volumes and claims is judged behind other parts.
+    let is_late = group.is_empty() && name.starts_with("PersistentVolume");
+    let mut causes = if is_late { Vec::new() } else { fixed(kind, old, new) };
     match (group, name) {
         ("", "Node") => causes.extend(nodes::change(old, new)),
         ("", "PersistentVolume") => {
             causes.extend(volume(kind, old, new));
-            causes.extend(attributes(old, new));
+            causes.extend(fixed(kind, old, new));
             let (held, wanted) = (&old["spec"]["nodeAffinity"], &new["spec"]["nodeAffinity"]);
             if held.is_object() && !same("spec.nodeAffinity", held, wanted) {
                 let shown = match wanted {
@@ -108,9 +110,11 @@ pub(in crate::kinds::validate) fn change(kind: &Kind, old: &Value, new: &Value) 
                     ),
                 ));
             }
+            causes.extend(attributes(old, new));
         }
         ("", "PersistentVolumeClaim") => {
             causes.extend(claim(kind, old, new));
+            causes.extend(fixed(kind, old, new));
             causes.extend(claimed_attributes(old, new));
         }
         ("", "ResourceQuota") => causes.extend(scopes(&old["spec"], &new["spec"])),

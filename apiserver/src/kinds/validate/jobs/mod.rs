@@ -388,13 +388,14 @@ fn zone(spec: &Value, causes: &mut Vec<Cause>) {
     let why = if zone.is_empty() {
         "timeZone must be nil or non-empty string".to_owned()
     } else if zone.eq_ignore_ascii_case("Local") {
-        if zone != "Local" {
-            // Only this spelling is a zone to Go.
-            let why = format!("unknown time zone {zone}");
-            causes.push(invalid_value("spec.timeZone", &zone.into(), &why));
+        let why =
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        causes.push(invalid_value("spec.timeZone", &zone.into(), why));
+        if zone == "Local" {
+            return;
         }
-        "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-            .to_owned()
+        // Only that spelling is a zone to Go.
+        format!("unknown time zone {zone}")
     } else if zone.trim() != zone || knows_zones && !is_zone(zone) {
         format!("unknown time zone {zone}")
     } else {

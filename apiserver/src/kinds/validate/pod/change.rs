@@ -127,7 +127,10 @@ fn placement(kind: &Kind, old: &Value, spec: &mut Value, causes: &mut Vec<Cause>
         let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
         causes.push(invalid_value("spec.nodeSelector", &spec[selector], why));
     }
-    put(spec, selector, &old[selector]);
+    // Upstream takes an empty selector for none here, and keeps it, but prints it as another value.
+    if !kind.types.same("spec.nodeSelector", &old[selector], &spec[selector]) {
+        put(spec, selector, &old[selector]);
+    }
     let of = |spec: &Value| spec["affinity"]["nodeAffinity"].clone();
     let (before, after) = (of(old), of(spec));
     if kind.types.same("spec.affinity.nodeAffinity", &before, &after) {
@@ -308,6 +311,22 @@ mod tests {
         assert_eq!(fields(&term(&["a"]), &term(&["a", "b"])), [""; 0]);
         let found = fields(&term(&["a"]), &term(&["b"]));
         assert!(found[0].ends_with("nodeSelectorTerms[0]"), "{found:?}");
+    }
+
+    #[test]
+    fn an_empty_node_selector_is_printed_as_one_in_a_refused_change() {
+        let gates = json!([{"name": "g"}]);
+        let pod = |selector: Value, name: &str| {
+            json!({"spec": {"schedulingGates": gates, "nodeSelector": selector,
+                "schedulerName": name, "containers": [{"name": "c", "image": "i"}]}})
+        };
+        let printed = |selector: Value| {
+            let found = change(&kind(), &pod(Value::Null, "a"), &pod(selector, "b"));
+            assert_eq!(found.len(), 1, "{found:?}");
+            found[0].message.clone()
+        };
+        assert!(printed(json!({})).contains("+ \"NodeSelector\": {},"));
+        assert!(!printed(json!({"a": "b"})).contains("+ \"NodeSelector\""));
     }
 
     #[test]

@@ -165,18 +165,18 @@ fn resize(list: &Value, at: &str, restart: &str, causes: &mut Vec<Cause>) {
 
 /// Appends the fault of the policy for a container that has ended.
 fn restarts(container: &Value, at: &str, causes: &mut Vec<Cause>) {
-    restart_rules(&container["restartPolicyRules"], at, causes);
-    let at = format!("{at}.restartPolicy");
+    let at_policy = format!("{at}.restartPolicy");
     match container["restartPolicy"].as_str() {
         Some(policy) if !RESTARTS.contains(&policy) => {
-            causes.push(unsupported(&at, policy, &RESTARTS));
+            causes.push(unsupported(&at_policy, policy, &RESTARTS));
         }
         None if !is_empty(&container["restartPolicyRules"]) => {
             let why = "must specify restartPolicy when restart rules are used";
-            causes.push(required(&at, why));
+            causes.push(required(&at_policy, why));
         }
         _ => {}
     }
+    restart_rules(&container["restartPolicyRules"], at, causes);
 }
 
 /// Appends the faults of rules about the exit codes of a container.

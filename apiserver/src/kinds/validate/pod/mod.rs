@@ -68,8 +68,8 @@ pub(crate) fn labels(template: &Value, at: &str, causes: &mut Vec<Cause>) {
 /// Appends the faults of a pod spec at a path. Templates are checked less strictly than Pods.
 pub(super) fn check(spec: &Value, at: &str, is_pod: bool, causes: &mut Vec<Cause>) {
     let volumes = volumes::check(&spec["volumes"], &format!("{at}.volumes"), causes);
-    containers::check(spec, at, &volumes, causes);
     claims::of_pod(&spec["resourceClaims"], &format!("{at}.resourceClaims"), causes);
+    containers::check(spec, at, &volumes, causes);
     resources::of_pod(spec, at, causes);
     host_ports(spec, at, is_pod, causes);
     table::pod(spec, at, causes);

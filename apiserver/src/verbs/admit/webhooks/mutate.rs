@@ -14,8 +14,9 @@ use crate::kinds::{Kind, meta};
 use crate::patch;
 use crate::status::ApiError;
 use crate::verbs::admit::policies::mutate::Mutations;
+use crate::verbs::decode::{self, BodyOrigin};
 use crate::verbs::suspend::convert;
-use crate::verbs::{VerbCall, decode, scale};
+use crate::verbs::{VerbCall, scale};
 
 /// Lets mutating policies and webhooks change the object of a request; returns a changed object.
 pub(crate) fn mutate(
@@ -178,7 +179,7 @@ pub(in crate::verbs::admit) fn settled(
     if let Some(why) = fault.or_else(|| kind.types.mismatch(&object)) {
         return Err(ApiError::internal(&why));
     }
-    let unknown = decode::settle(&shown, &mut object);
+    let unknown = decode::settle(&shown, &mut object, BodyOrigin::Sent);
     // Custom resources are decoded without their schema.
     if is_strict && !unknown.is_empty() && kind.custom.is_none() {
         let unknown: Vec<String> =

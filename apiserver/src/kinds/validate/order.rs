@@ -1,0 +1,158 @@
+//! The order of faults where upstream judges fields in another order than the checks here do.
+
+use crate::kinds::Kind;
+use crate::served::Cause;
+
+/// The request after which faults have an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JudgedWrite {
+    Any,
+    Creation,
+    Change,
+}
+
+use JudgedWrite::{Any, Change, Creation};
+
+/// Fields of a kind in the order in which upstream judges them; a field stands for all below it
+/// that the row does not have.
+type FieldOrder = (&'static str, &'static str, JudgedWrite, &'static [&'static str]);
+
+// DESIGN.md, 323: The order of faults is a table
+/// The orders, by group and kind.
+const ORDERS: [FieldOrder; 8] = [
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", Any, BINDING),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", Any, BINDING),
+    ("apps", "DaemonSet", Change, &["spec.selector", "spec"]),
+    (
+        "apps",
+        "StatefulSet",
+        Any,
+        &[
+            "spec.podManagementPolicy",
+            "spec.updateStrategy",
+            "spec.persistentVolumeClaimRetentionPolicy",
+            "spec.volumeClaimTemplates",
+            "spec.replicas",
+            "spec.minReadySeconds",
+            "spec.ordinals",
+            "spec.serviceName",
+            "spec.selector",
+            "spec.template",
+        ],
+    ),
+    (
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+        Any,
+        &[
+            "spec.minReplicas",
+            "spec.maxReplicas",
+            "spec.scaleTargetRef.kind",
+            "spec.scaleTargetRef.name",
+            "spec.scaleTargetRef.apiVersion",
+        ],
+    ),
+    (
+        "certificates.k8s.io",
+        "CertificateSigningRequest",
+        Any,
+        &["spec.request", "spec.usages", "spec.signerName", "spec.expirationSeconds"],
+    ),
+    (
+        "events.k8s.io",
+        "Event",
+        Creation,
+        &[
+            "involvedObject",
+            "reportingController",
+            "reportingInstance",
+            "action",
+            "reason",
+            "message",
+            "metadata",
+            "series",
+            "eventTime",
+            "type",
+        ],
+    ),
+    ("events.k8s.io", "Event", Change, &["involvedObject.namespace", "metadata"]),
+];
+
+/// Fields of the bindings of both kinds of policies.
+const BINDING: &[&str] = &[
+    "spec.policyName",
+    "spec.paramRef.name",
+    "spec.paramRef.selector",
+    "spec.paramRef",
+    "spec.paramRef.parameterNotFoundAction",
+    "spec.matchResources",
+    "spec.validationActions",
+];
+
+/// Brings the faults of a new or changed object into upstream's order. Faults of fields that no row
+/// has keep their places.
+pub(crate) fn order(kind: &Kind, is_change: bool, causes: &mut [Cause]) {
+    if causes.len() < 2 || kind.custom.is_some() {
+        return;
+    }
+    let write = if is_change { Change } else { Creation };
+    let of = (kind.served.group.as_str(), kind.name());
+    let row = ORDERS.iter().find(|row| (row.0, row.1) == of && (row.2 == Any || row.2 == write));
+    if let Some((.., fields)) = row {
+        arrange(fields, causes);
+    }
+}
+
+/// Sorts the faults of some fields among the places that they have.
+fn arrange(fields: &[&str], causes: &mut [Cause]) {
+    let ranks: Vec<Option<usize>> = causes.iter().map(|cause| rank(fields, &cause.field)).collect();
+    let mut ranked: Vec<(usize, Cause)> = ranks
+        .iter()
+        .zip(&*causes)
+        .filter_map(|(rank, cause)| Some(((*rank)?, cause.clone())))
+        .collect();
+    // Stable: faults of a field keep their order.
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let places = ranks.iter().zip(causes).filter(|(rank, _)| rank.is_some());
+    for ((_, place), (_, cause)) in places.zip(ranked) {
+        *place = cause;
+    }
+}
+
+/// Returns the place of the longest of the fields that a field is or is below.
+fn rank(fields: &[&str], field: &str) -> Option<usize> {
+    let holds = |above: &str| {
+        let rest = field.strip_prefix(above);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let above = fields.iter().enumerate().filter(|(_, above)| holds(above));
+    above.max_by_key(|(_, above)| above.len()).map(|(place, _)| place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::required;
+
+    /// Returns the order of faults of a row.
+    fn arranged<'a>(fields: &[&str], causes: &[&'a str]) -> Vec<String> {
+        let mut causes: Vec<Cause> =
+            causes.iter().map(|field: &&'a str| required(field, "")).collect();
+        arrange(fields, &mut causes);
+        causes.into_iter().map(|cause| cause.field).collect()
+    }
+
+    #[test]
+    fn a_field_stands_for_those_below_that_the_row_does_not_have() {
+        let given = ["spec.b.x", "spec.a[1]", "spec.a.c", "spec.a[0]", "spec.ab"];
+        assert_eq!(
+            arranged(&["spec.a", "spec.b", "spec.a.c"], &given),
+            ["spec.a[1]", "spec.a[0]", "spec.b.x", "spec.a.c", "spec.ab"]
+        );
+    }
+
+    #[test]
+    fn faults_of_other_fields_keep_their_places() {
+        assert_eq!(arranged(&["a", "b"], &["x", "b", "y", "a", "z"]), ["x", "a", "y", "b", "z"]);
+    }
+}
