@@ -153,7 +153,7 @@ async fn refused(target: &CheckTarget<'_>, value: &Value, refusal: &str, tally: 
 /// warning about a place at which there is a value counts.
 fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored: &Value) -> bool {
     let refused = place_of(reason);
-    if let Some(missing) = missing_field(target.schema, &refused, reason) {
+    if let Some(missing) = missing_field(target.schema, stored, &refused, reason) {
         let mut above = target.warnings.iter().map(|warning| place_of(warning));
         return above.any(|place| place.len() <= missing.len() && is_near(&place, &missing));
     }
@@ -169,8 +169,8 @@ fn is_warned(target: &CheckTarget<'_>, changed: &[String], reason: &str, stored:
 
 /// The place of the field that serde misses, if the schema has the field there: the reason has the
 /// object's place, unless the decoder names none. A field that a flattened value or an enum lacks
-/// is farther below, at an unknown place.
-fn missing_field(schema: &Value, object: &[String], reason: &str) -> Option<Path> {
+/// is farther below, at an unknown place, and so is one that each object there has.
+fn missing_field(schema: &Value, stored: &Value, object: &[String], reason: &str) -> Option<Path> {
     if object.is_empty() {
         return None;
     }
@@ -184,7 +184,21 @@ fn missing_field(schema: &Value, object: &[String], reason: &str) -> Option<Path
             .or_else(|| node.get("additionalProperties")),
     })?;
     node.get("properties")?.get(name)?;
+    if !lacks(stored, object, name) {
+        return None;
+    }
     Some(object.iter().cloned().chain([name.to_owned()]).collect())
+}
+
+/// Whether a value at a place is no object with the field.
+fn lacks(value: &Value, place: &[String], name: &str) -> bool {
+    let Some((step, rest)) = place.split_first() else { return value.get(name).is_none() };
+    match value {
+        Value::Array(items) => items.iter().any(|item| lacks(item, rest, name)),
+        Value::Object(fields) if step == "*" => fields.values().any(|it| lacks(it, rest, name)),
+        Value::Object(fields) => fields.get(step).is_some_and(|below| lacks(below, rest, name)),
+        _ => false,
+    }
 }
 
 /// Whether a warning names one of the places, or a place above or below.

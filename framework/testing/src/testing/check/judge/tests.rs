@@ -35,6 +35,32 @@ async fn a_place_that_only_serde_checks_excuses_no_missing_field_beside_it() {
     assert!(error.contains("and serde refuses it: .spec: missing field `text`"), "{error}");
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct OuterSpec {
+    text: String,
+    #[serde(flatten)]
+    more: More,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct More {
+    #[schema(opaque)]
+    inner: Option<Inner>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Inner {
+    text: Words,
+}
+
+kind!(Outer, "outers", OuterSpec);
+
+// Serde reads flattened fields from a buffer, and reports what is missing in them at the object.
+#[tokio::test]
+async fn a_missing_field_that_the_object_has_is_that_of_a_flattened_value() {
+    try_check::<Outer>().await.unwrap();
+}
+
 /// Reads nothing.
 #[derive(Clone, Debug, Serialize)]
 struct Never {}
