@@ -14,12 +14,14 @@ enum JudgedWrite {
 use JudgedWrite::{Any, Change, Creation};
 
 /// Fields of a kind in the order in which upstream judges them; a field stands for all below it
-/// that the row does not have.
+/// that the row does not have, and one with a bracket only for those below.
 type FieldOrder = (&'static str, &'static str, JudgedWrite, &'static [&'static str]);
 
 // DESIGN.md, 323: The order of faults is a table
 /// The orders, by group and kind.
-const ORDERS: [FieldOrder; 8] = [
+const ORDERS: [FieldOrder; 10] = [
+    ("", "ConfigMap", Change, &["immutable", "data", "binaryData", "data[", "binaryData["]),
+    ("", "Secret", Change, &["type", "immutable", "data", "data["]),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", Any, BINDING),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", Any, BINDING),
     ("apps", "DaemonSet", Change, &["spec.selector", "spec"]),
@@ -123,7 +125,8 @@ fn arrange(fields: &[&str], causes: &mut [Cause]) {
 fn rank(fields: &[&str], field: &str) -> Option<usize> {
     let holds = |above: &str| {
         let rest = field.strip_prefix(above);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        let ends = above.ends_with('[');
+        rest.is_some_and(|rest| ends || rest.is_empty() || rest.starts_with(['.', '[']))
     };
     let above = fields.iter().enumerate().filter(|(_, above)| holds(above));
     above.max_by_key(|(_, above)| above.len()).map(|(place, _)| place)
@@ -149,6 +152,11 @@ mod tests {
             arranged(&["spec.a", "spec.b", "spec.a.c"], &given),
             ["spec.a[1]", "spec.a[0]", "spec.b.x", "spec.a.c", "spec.ab"]
         );
+    }
+
+    #[test]
+    fn a_bracket_names_the_items_without_the_field() {
+        assert_eq!(arranged(&["a", "b", "a["], &["a[k]", "b", "a"]), ["a", "b", "a[k]"]);
     }
 
     #[test]
