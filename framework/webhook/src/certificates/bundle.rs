@@ -27,7 +27,6 @@ pub(crate) fn certificates(bundle: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Whether a bundle has a certificate, PEM.
-#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
 pub(crate) fn has(bundle: &str, certificate: &str) -> bool {
     certificates(bundle).any(|one| one.trim() == certificate.trim())
 }

@@ -32,7 +32,7 @@ use windlass_core::metrics::{Metrics, names};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::Check;
 
-pub(crate) use self::bundle::{MOST_TRUSTED, certificates};
+pub(crate) use self::bundle::{MOST_TRUSTED, certificates, validity};
 pub use self::files::MountedFiles;
 pub(crate) use self::files::read_bounded;
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]

@@ -10,8 +10,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
-use tokio::time::Instant;
 use windlass_client::client::Client;
+use windlass_core::clock::Clock;
 use windlass_core::metrics::names;
 use windlass_core::resource::FullObject;
 use windlass_core::{Error, ErrorKind};
@@ -191,7 +191,8 @@ async fn try_look<K: Admitting>(
     let this = ConfigurationWriter::this(&right, place.started)?;
     let writer = ConfigurationWriter::of(stored.meta());
     let found = stored.entries().clone().unwrap_or_default();
-    join::<K>(&mut known.authorities, (&mut right, &found), (place.overlap, now));
+    let limit = (place.overlap, &place.client.environment().clock);
+    join::<K>(&mut known.authorities, (&mut right, &found), limit);
     if found == right {
         if known.setting.keep(now) {
             place.status.hide(&contested::<K>(name));
@@ -223,7 +224,7 @@ async fn try_look<K: Admitting>(
 fn join<K: Admitting>(
     known: &mut StoredAuthorities,
     (right, found): (&mut [K::Entry], &[K::Entry]),
-    limit: (Duration, Instant),
+    limit: (Duration, &Clock),
 ) {
     let is_own = service::<K>(found) == service::<K>(right);
     let bundle = |entries: &[K::Entry]| K::client_config(entries.first()?).ca_bundle.clone();

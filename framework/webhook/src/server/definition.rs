@@ -106,7 +106,7 @@ impl<'a> Conversions<'a> {
     ) -> CustomResourceConversion {
         let (mut joined, found) = (right.clone(), stored.spec.conversion.as_ref());
         let found = found.filter(|_| service(found) == service(Some(right)));
-        let limit = (self.overlap, self.client.environment().clock.now());
+        let limit = (self.overlap, &self.client.environment().clock);
         let known = self.authorities.entry(name.to_owned()).or_default();
         let bundle = known.join(authorities(right), found.and_then(authorities), limit);
         if let Some(client) = joined.webhook.as_mut().and_then(|it| it.client_config.as_mut()) {

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use tokio::time::Instant;
+use windlass_core::clock::Clock;
 
-use crate::certificates::{MOST_TRUSTED, certificates};
+use crate::certificates::{MOST_TRUSTED, certificates, validity};
 
 /// The authorities in one object, each with the moment since which this process sees it there.
 #[derive(Debug, Default)]
@@ -17,18 +18,18 @@ pub(super) struct StoredAuthorities(BTreeMap<String, Instant>);
 
 impl StoredAuthorities {
     /// Returns the authorities that are to be in the object: those of this process, and others that
-    /// are there for less than `limit`.
+    /// are there for less than `limit` and have not ended.
     pub(super) fn join(
         &mut self,
         own: Option<&ByteString>,
         found: Option<&ByteString>,
-        (limit, now): (Duration, Instant),
+        (limit, clock): (Duration, &Clock),
     ) -> Option<ByteString> {
         let (Some(own), Some(found)) = (own, found) else {
             self.0.clear();
             return own.cloned();
         };
-        let bundle = self.bundle((&text(own), &text(found)), (limit, now));
+        let bundle = self.bundle((&text(own), &text(found)), (limit, clock));
         Some(bundle.map_or_else(|| found.clone(), |pem| ByteString(pem.into_bytes())))
     }
 
@@ -36,8 +37,9 @@ impl StoredAuthorities {
     fn bundle(
         &mut self,
         (own, found): (&str, &str),
-        (limit, now): (Duration, Instant),
+        (limit, clock): (Duration, &Clock),
     ) -> Option<String> {
+        let (now, wall) = (clock.now(), clock.wall());
         let own: Vec<_> = certificates(own).collect();
         // An object has few: more than a process could have written are removed.
         let found: Vec<_> = certificates(found).take(4 * MOST_TRUSTED).collect();
@@ -46,7 +48,9 @@ impl StoredAuthorities {
             self.0.entry(one.clone()).or_insert(now);
         }
         let is_recent = |one: &String| self.0.get(one).is_some_and(|since| now - *since < limit);
-        let others = found.iter().filter(|one| !own.contains(one) && is_recent(one));
+        let is_valid = |one: &String| validity(one).is_some_and(|one| one.not_after > wall);
+        let others = found.iter().filter(|one| !own.contains(one));
+        let others = others.filter(|one| is_recent(one) && is_valid(one));
         let others: Vec<_> = others.take(MOST_TRUSTED).collect();
         let is_right = own.iter().all(|one| found.contains(one))
             && found.iter().all(|one| own.contains(one) || others.contains(&one));

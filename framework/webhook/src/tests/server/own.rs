@@ -242,6 +242,10 @@ async fn w1_certificates_that_expired_while_everything_was_down_are_made_anew() 
         let replica = world.replica();
         pass(20).await;
         assert_eq!(world.ask(&replica).await.0, 200);
+        let entry = world.validating().await.webhooks.unwrap().remove(0);
+        let bundle = entry.client_config.ca_bundle.unwrap().0;
+        let trusted = String::from_utf8(bundle).unwrap().matches("BEGIN").count();
+        assert_eq!(trusted, 1, "an authority that has ended is left out at once");
         replica.stop.cancel();
         replica.task.await.unwrap().unwrap();
     }
