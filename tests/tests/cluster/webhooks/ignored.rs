@@ -1,5 +1,5 @@
-//! The failure policies: with `Ignore` a write goes through whatever becomes of the handler, and with
-//! `Fail` it is refused.
+//! The failure policies: with `Ignore` a write goes through whatever becomes of the handler, and
+//! with `Fail` it is refused.
 
 use windlass::Error;
 

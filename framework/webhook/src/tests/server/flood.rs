@@ -27,9 +27,9 @@ const CONNECTIONS: usize = 1_000;
 const AT_ONCE: usize = 500;
 /// Longest life of a hostile connection.
 const LIFE: Duration = Duration::from_secs(20);
-/// Most memory, in MiB, beside that before the flood: 28 MiB of bodies; for each of 256 connections
-/// 64 KiB of a body that are free, 16 KiB of headers, and the two buffers of TLS of a record, 16 KiB
-/// each: another 28 MiB; and an eighth of these for the allocator.
+/// Most memory, in MiB, beside that before the flood: 28 MiB of bodies; for each of 256
+/// connections 64 KiB of a body that are free, 16 KiB of headers, and the two buffers of TLS of a
+/// record, 16 KiB each: another 28 MiB; and an eighth of these for the allocator.
 const MOST_MEMORY: usize = (28 + 256 * (64 + 3 * 16) / 1024) * 9 / 8 + 1;
 /// Longest time for a good review: the default of configurations.
 const IN_TIME: Duration = Duration::from_secs(5);
