@@ -2,32 +2,34 @@
 //! before they are stored, and [`Webhooks::converting`] converts objects between the versions of
 //! their kind.
 //!
-//! | type | has |
+//! | type | purpose |
 //! |---|---|
 //! | [`Validate`], [`Mutate`] | the rules of a kind, in code of the operator |
 //! | [`Admission`] | the request: operation, user, dry run; no client |
 //! | [`AdmissionResponse`] | the answer: allowed, errors of fields, warnings |
 //! | [`Webhooks`] | the handlers of an operator by path |
-//! | [`AdmissionHandler`] | their answers to requests of API servers |
+//! | [`AdmissionHandler`] | answers the requests of API servers by these handlers |
 //! | [`WebhookServer`] | the HTTPS server, a runnable of the manager |
 //! | [`CertificateSource`], [`MountedFiles`] | the serving certificate |
-//! | [`WebhookRegistration`], [`Configurations`] | the requests that API servers ask about |
+//! | [`WebhookRegistration`], [`Configurations`] | the objects that say which requests API servers send here |
 //! | [`AdmissionPolicy`], [`cel!`] | rules in CEL, which API servers evaluate without a webhook |
 //!
-//! A rule that CEL can express belongs to the schema of an own kind, or to a policy about a kind of
-//! others: neither needs a webhook. Tests ask handlers without a socket: see
-//! [`AdmissionHandler::handle`].
+//! A rule that CEL can express belongs into the schema of your own kind, or into an
+//! [`AdmissionPolicy`] about a kind of somebody else: neither needs a webhook. Tests ask handlers
+//! without a socket: see [`AdmissionHandler::handle`].
 
 // DESIGN.md, 185: Admission is a crate below the manager, and answers without a socket
 // DESIGN.md, 186: The response of a handler is a value, and its errors are those of the API server
 // DESIGN.md, 187: A mutation is the difference of two writings of its type
 
-// Examples name the crate as users do.
+// Doc tests write `windlass::webhook::…`, as users of the façade do; this module makes those paths
+// valid.
 #[doc(hidden)]
 pub mod webhook {
     pub use crate::*;
 }
 
+// For the code that `cel!` expands to.
 #[doc(hidden)]
 pub use windlass_runtime::expansion;
 

@@ -46,6 +46,7 @@ pub use context::{
     ApplyOwned, CheckedApi, Context, ContextPatcher, Expectations, OwnsConditions, SetCondition,
     TaskContext, WatchFuture, WatchRead, WatchScope, WatchTarget, note_external_call,
 };
+pub(crate) use outcome::is_refusal;
 pub use outcome::{Action, Failure, ResultExt};
 pub use planned::{
     PlannedAction, PlannedChange, PlannedEvent, PlannedField, PlannedObject, PlannedOutcome,

@@ -1,4 +1,5 @@
-//! Resources whose ids were set by hand: each belongs to one record of one object.
+//! Resources whose ids were set by hand: each may belong to one object only, and to one part of
+//! that object.
 //!
 //! Two objects with one resource would repair it in turn, and the deletion of one of them would
 //! delete the resource of the other. So would two parts of one object.
@@ -37,17 +38,17 @@ impl fmt::Display for Holder {
         if self.is_recorded {
             return write!(f, "it is recorded by {part}{object} already");
         }
-        write!(f, "{part}{object} names it, too, and neither is recorded as the one that has it")
+        write!(f, "{part}{object} names it, too, and it is recorded for neither")
     }
 }
 
 impl Holder {
-    /// The failure of an object that names the resource, too.
+    /// Returns the failure of an object that names the resource, too.
     pub(super) fn refusal(&self, annotation: &str, own: &ObjectKey, id: &str) -> Failure {
         let remedy = match (&self.object, self.is_recorded) {
             (Some(_), true) => {
                 "Restore the former value of the annotation, or remove it if there was none; to hand the resource over, \
-                 delete the other object under the policy `no-delete` first"
+                 first set the policy `no-delete` on the other object, then delete that object"
             }
             (Some(_), false) => {
                 "Restore the former value of the annotation of one of the two objects, or remove it if there was none: \
@@ -74,8 +75,8 @@ pub(super) struct HolderSearch<'a, E: External, C: Reconciler<Object = E::Object
 }
 
 impl<E: External, C: Reconciler<Object = E::Object>> HolderSearch<'_, E, C> {
-    /// Returns another part of this object, or another object of the cache, that has the resource;
-    /// otherwise one that names it, and is not recorded either.
+    /// Returns the part of this object, or the cached object, for which the resource is recorded;
+    /// if there is none, one that merely names it.
     pub(super) fn holder(&self, id: &str) -> Option<Holder> {
         let own_parts = parts_of(self.object, &self.externals.name);
         let own_parts = own_parts.into_iter().filter(|part| part != self.part);
@@ -104,6 +105,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> HolderSearch<'_, E, C> {
     /// Returns whether a resource that a part of an object names is recorded as the part's; `None`
     /// when the part names another one, or would leave the resource alone.
     fn claim_of(&self, object: &E::Object, part: &str, id: &str) -> Option<bool> {
+        // A record that cannot be read stops its own object, which then makes no call: no claim.
         let suffix = suffix_of(&self.externals.name, part).ok()?;
         let record = Record::of(object, &suffix).ok()?;
         let is_former = record.former.as_deref() == Some(id);
@@ -112,13 +114,16 @@ impl<E: External, C: Reconciler<Object = E::Object>> HolderSearch<'_, E, C> {
         {
             return None;
         }
+        // A policy that cannot be read may be corrected at any time to one that permits everything.
         let policy = self.externals.policy.and(policy_of(object, &suffix).unwrap_or_default());
-        let is_stopped = record.is_import && !policy.imports();
+        let is_refused_import = record.is_import && !policy.imports();
         let is_created = record.created.is_some() || is_former;
-        let counts = is_created || changes(policy) && !is_stopped;
+        // An object that only observes, or whose import is refused, cannot harm the resource.
+        let counts = is_created || changes(policy) && !is_refused_import;
         counts.then_some(is_created || record.is_accepted)
     }
 
+    /// Returns the scope within which ids of the provider are unique.
     fn scope_of(&self, object: &E::Object, part: &str) -> String {
         self.externals.provider().id_scope(&ExternalObject { object, part })
     }
@@ -137,6 +142,7 @@ fn may_name<K: Resource>(object: &Cached<K>, id: &str) -> bool {
         Cow::Borrowed(text) if is_plain && !id.is_empty() => {
             text.windows(id.len()).any(|part| part == id.as_bytes())
         }
+        // Not borrowed: the text would have to be decompressed or encoded first.
         _ => true,
     }
 }

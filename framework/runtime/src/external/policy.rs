@@ -19,13 +19,13 @@ use windlass_core::error::{Error, ErrorKind};
 /// | `no-update` | differences are reported and not repaired; the spec is not filled from the resource |
 /// | `no-delete` | the resource outlives the object |
 /// | `no-import` | a resource whose id was set by hand is neither managed nor deleted: the reconcile fails for good until the id is removed; a deleted object leaves the resource alone |
-/// | `observe-only` | the first three |
+/// | `observe-only` | `no-create`, `no-update` and `no-delete` |
 ///
 /// Anyone who may write an object's annotations chooses the resource that the operator changes and
 /// deletes with its own rights (a confused deputy). [`NO_IMPORT`](Self::NO_IMPORT) refuses ids that
-/// are merely set. It does not stop a wholly forged record: to detect one, the provider compares
-/// the tag of a resource with the uid of the object, with which each
-/// [token](super::External::create) begins.
+/// are merely set by hand. It does not stop a wholly forged record. A provider can detect one: it
+/// tags each resource with the [token](super::External::create) of its creation, which begins with
+/// the uid of the object, and compares.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;

@@ -21,6 +21,7 @@
 //! | [`CANARY_READY_AT`] | revision | time since which its canaries are ready |
 //! | [`CANARY_PASSED_AT`] | revision | time at which the others could follow the canaries |
 //! | [`UPDATED_READY_AT`] | revision | time at which all children that had it were ready |
+//! | [`REFUSED_SINCE`] | revision | time since which the API server refuses a child in it |
 //! | [`ROLLED_BACK`] | revision | the reason for which it was rolled back |
 //! | [`PROMOTE`] | the object | name of the revision whose canary a person approves |
 //!
@@ -69,6 +70,9 @@ pub const CANARY_PASSED_AT: &str = "windlass.dev/canary-passed-at";
 /// Annotation of a revision with the last time at which all children that had it were ready. The
 /// deadline concerns children that got it later.
 pub const UPDATED_READY_AT: &str = "windlass.dev/updated-ready-at";
+/// Annotation of a revision with the time since which the API server refuses a child in it (422, or
+/// 403 but for a quota and a namespace that is being deleted).
+pub const REFUSED_SINCE: &str = "windlass.dev/refused-since";
 /// Annotation of a revision with the reason for which it was rolled back. A person who removes it
 /// lets the revision be tried again; a change of the state does as well.
 pub const ROLLED_BACK: &str = "windlass.dev/rolled-back";

@@ -7,7 +7,10 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use serde_json::{Value, json};
 
-use super::{CANARY_PASSED_AT, CANARY_READY_AT, READY_AT, ROLLED_BACK, ROLLOUT, UPDATED_READY_AT};
+use super::{
+    CANARY_PASSED_AT, CANARY_READY_AT, READY_AT, REFUSED_SINCE, ROLLED_BACK, ROLLOUT,
+    UPDATED_READY_AT,
+};
 use crate::controller::{Context, Reconciler};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_core::error::{Error, ErrorKind};
@@ -117,7 +120,8 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
             }
             // Wanted again, as by a person who takes a change back: a new try.
             revision.number = number;
-            for outcome in [READY_AT, CANARY_READY_AT, CANARY_PASSED_AT, ROLLED_BACK] {
+            for outcome in [READY_AT, CANARY_READY_AT, CANARY_PASSED_AT, REFUSED_SINCE, ROLLED_BACK]
+            {
                 revision.annotations.remove(outcome);
             }
             // Children that still have it got it long ago: the deadline is for those that get it

@@ -11,11 +11,11 @@ use serde::de::DeserializeOwned;
 use super::decision::{Assigned, ChildRevision, DecisionLimits, WantedChild, decide};
 use super::revisions::{Revision, Revisions};
 use super::{
-    CANARY_PASSED_AT, CANARY_READY_AT, PROMOTE, READY_AT, REVISION, REVISION_SINCE, ROLLED_BACK,
-    ROLLOUT, Rollout, RolloutPhase, RolloutStatus, Settings, UPDATED_READY_AT,
+    CANARY_PASSED_AT, CANARY_READY_AT, PROMOTE, READY_AT, REFUSED_SINCE, REVISION, REVISION_SINCE,
+    ROLLED_BACK, ROLLOUT, Rollout, RolloutPhase, RolloutStatus, Settings, UPDATED_READY_AT,
 };
 use crate::children::{LABEL, Readiness};
-use crate::controller::{Context, Reconciler};
+use crate::controller::{Context, Reconciler, is_refusal};
 use crate::events::Warning;
 use windlass_core::error::Error;
 use windlass_core::rbac::Owns;
@@ -101,7 +101,7 @@ where
             has_good: view.good.is_some(),
         };
         // One child that is refused does not stop the others.
-        let mut failure = None;
+        let (mut failure, mut is_refused) = (None, false);
         let members: Vec<WantedChild> = view.children.iter().map(|child| child.member).collect();
         for ((name, child), assigned) in
             self.names.iter().zip(&view.children).zip(decide(&members, &limits))
@@ -115,9 +115,11 @@ where
             let Some(revision) = revision else { continue };
             let Some(child) = self.child(name, child, revision, desired) else { continue };
             if let Err(error) = self.cx.apply_owned(child).await {
+                is_refused |= matches!(assigned, Assigned::Target) && is_refusal(&error);
                 failure.get_or_insert(error);
             }
         }
+        self.note_refusal(&mut view, is_refused).await?;
         // Those of a field go in the order of its graph.
         if !self.is_field
             && let Err(error) = self.delete_others::<K>().await
@@ -150,7 +152,7 @@ where
         let mut rolled_back = newest.annotation(ROLLED_BACK).map(str::to_owned);
         let mut children = self.children::<K>(&newest.name, is_ready);
         if rolled_back.is_none()
-            && let Some(reason) = self.too_late(&newest, &children)
+            && let Some(reason) = self.too_late(&newest, &children, good.is_some())
         {
             if good.is_some() {
                 self.cx.event(
@@ -217,9 +219,19 @@ where
     }
 
     /// The reason to roll the newest revision back, if there is one. A child that was ready in the
-    /// revision, and stops being so, says nothing about it.
-    fn too_late(&self, newest: &Revision, children: &[RolloutChild]) -> Option<String> {
+    /// revision, and stops being so, says nothing about it. Refusals roll back only to a good
+    /// revision: without one the children are tried on, since a policy or a grant may change.
+    fn too_late(
+        &self,
+        newest: &Revision,
+        children: &[RolloutChild],
+        has_good: bool,
+    ) -> Option<String> {
         let deadline = self.deadline(newest)?;
+        if has_good && self.refused(newest).is_some_and(|refused| refused >= deadline) {
+            let text = "a child was refused by the API server for";
+            return Some(format!("{text} {} s", deadline.as_secs()));
+        }
         let late = children
             .iter()
             .zip(self.names)
@@ -236,6 +248,26 @@ where
         let all_ready = revision.time(UPDATED_READY_AT);
         let since = child.since.filter(|since| all_ready.is_none_or(|then| *since >= then));
         since.and_then(|since| passed(since, self.now))
+    }
+
+    /// The time since which the API server refuses a child in the revision.
+    fn refused(&self, revision: &Revision) -> Option<Duration> {
+        revision.time(REFUSED_SINCE).and_then(|since| passed(since, self.now))
+    }
+
+    /// Notes since when the API server refuses a child in the newest revision: such a child never
+    /// gets the revision, so that no other mark begins its deadline.
+    async fn note_refusal(
+        &self,
+        view: &mut RolloutView<'_, C>,
+        is_refused: bool,
+    ) -> Result<(), Error> {
+        if self.settings.deadline.is_none() || view.rolled_back.is_some() {
+            return Ok(());
+        }
+        let since = view.target.time(REFUSED_SINCE).unwrap_or(self.now);
+        let value = is_refused.then(|| since.to_string());
+        view.revisions.annotate(&view.target.name, REFUSED_SINCE, value).await
     }
 
     /// The time until the first deadline of a child; of one that gets the revision now, the whole

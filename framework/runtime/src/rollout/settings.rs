@@ -81,10 +81,10 @@ macro_rules! rollout_settings {
         ///
         /// All children go back to the last revision in which all of them were ready; without one
         /// the change stops until all children that have it are ready. A child that was ready in
-        /// the revision, one that is made after all were ready, and a refused apply, count for
-        /// nothing here. Reported by an Event
-        /// `RolledBack`. The same state is not tried again; see
-        /// [`ROLLED_BACK`](crate::rollout::ROLLED_BACK).
+        /// the revision, and one that is made after all were ready, count for nothing here. A child
+        /// that the API server refuses for that long (422 or 403) counts if there is such a
+        /// revision; it is noticed at the next retry. Reported by an Event `RolledBack`. The same
+        /// state is not tried again; see [`ROLLED_BACK`](crate::rollout::ROLLED_BACK).
         pub fn deadline(mut self, deadline: std::time::Duration) -> Self {
             self.settings.deadline = Some(deadline);
             self

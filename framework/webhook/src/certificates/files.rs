@@ -90,7 +90,7 @@ impl MountedFiles {
             certificate.set(&pair.0, &pair.1)?;
             state.shown = Some(pair);
         }
-        certificate.is_current();
+        certificate.clear_problem();
         if state.authorities.is_known() {
             certificate.trust(&state.authorities.bundle());
         }

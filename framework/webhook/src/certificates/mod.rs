@@ -225,7 +225,7 @@ impl ServingCertificate {
     }
 
     /// Forgets the reason that was reported: the certificate that is shown is the right one.
-    pub(crate) fn is_current(&self) {
+    pub(crate) fn clear_problem(&self) {
         self.state.lock().problem = None;
     }
 

@@ -291,7 +291,7 @@ impl Failure {
 }
 
 /// Whether the API server has refused a request for a reason that lasts.
-fn is_refusal(error: &Error) -> bool {
+pub(crate) fn is_refusal(error: &Error) -> bool {
     let status = error.status();
     // The words of the admission plugin; the answer has no reason of its own for them.
     let is_quota = status.is_some_and(|status| status.message.contains("exceeded quota: "));

@@ -4,4 +4,5 @@ pub(super) mod action;
 pub(super) mod failure;
 
 pub use action::Action;
+pub(crate) use failure::is_refusal;
 pub use failure::{Failure, ResultExt};

@@ -63,7 +63,7 @@ async fn two_objects_that_name_a_resource_which_neither_has_are_both_refused_unt
     world.import("b", "x").await;
     let running = world.run(world.driver());
     for name in ["a", "b"] {
-        world.until_said(name, "neither is recorded").await;
+        world.until_said(name, "recorded for neither").await;
         assert_eq!(
             (world.ready(name).await.1.as_str(), world.calls_of(name)),
             ("TerminalError", 0)

@@ -83,6 +83,38 @@ async fn a_change_that_is_not_ready_in_time_is_taken_back_to_the_last_good_revis
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_that_the_server_refuses_is_taken_back_after_the_deadline() {
+    let mut world =
+        World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
+    world.make_all_ready().await;
+    world.set_image("refused").await;
+    assert_eq!(world.images().await, "1 1");
+    tokio::time::sleep(50 * SECOND).await;
+    assert_eq!(world.status().phase, RolloutPhase::Complete, "of the revision before");
+    // A restart does not begin the deadline again; a retry may come late by the backoff.
+    world.restart().await;
+    tokio::time::sleep(180 * SECOND).await;
+    let RolloutPhase::RolledBack(reason) = world.status().phase else {
+        panic!("{:?}", world.status())
+    };
+    assert_eq!(reason, "a child was refused by the API server for 60 s");
+    assert_eq!(world.images().await, "1 1");
+    world.set_image("3").await;
+    assert_eq!(world.images().await, "1 3?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_good_revision_a_refused_change_is_tried_until_the_server_accepts_it() {
+    let world = World::start(Fleets { deadline: Some(60 * SECOND), ..Fleets::default() }, 2).await;
+    world.set_image("refused").await;
+    tokio::time::sleep(300 * SECOND).await;
+    assert!(!matches!(world.status().phase, RolloutPhase::Stalled(_)), "{:?}", world.status());
+    world.set_image("2").await;
+    world.roll_out().await;
+    assert_eq!(world.status().phase, RolloutPhase::Complete);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_change_is_taken_back_at_its_deadline() {
     let world =
         World::start(Fleets { deadline: Some(1800 * SECOND), ..Fleets::default() }, 2).await;

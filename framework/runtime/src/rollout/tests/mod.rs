@@ -97,6 +97,10 @@ impl Reconciler for Fleets {
             let mut map = ConfigMap::default();
             let data = [("image", image), ("motto", &fleet.spec.motto)];
             map.data = Some(data.map(|(key, value)| (key.to_owned(), value.clone())).into());
+            if image.as_str() == "refused" {
+                // Answered with 422: no key of a ConfigMap has a blank.
+                map.data.get_or_insert_default().insert("no key".to_owned(), String::new());
+            }
             map
         };
         let status = rollout.apply(&names, child, is_ready).await?;

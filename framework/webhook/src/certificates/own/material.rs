@@ -47,14 +47,14 @@ pub(super) enum RenewalStep {
     NextAuthority,
     /// The next authority signs from now on.
     SwitchAuthority,
-    /// Everything is made anew.
-    Anew,
+    /// Everything is issued again.
+    IssueAll,
 }
 
 impl Material {
     /// Makes everything anew. Authorities of the bundles before, PEM, stay trusted until their end:
     /// other replicas show what they signed until the next look.
-    pub(super) fn anew(
+    pub(super) fn issue(
         names: &CertificateNames,
         now: Timestamp,
         before: &[String],
@@ -74,7 +74,7 @@ impl Material {
     /// Reads a Secret.
     ///
     /// # Errors
-    /// The reason why everything is to be made anew. A serving certificate alone that cannot be
+    /// The reason why everything is to be issued again. A serving certificate alone that cannot be
     /// used is left out, and logged.
     pub(super) fn read(
         secret: &Secret,
@@ -145,11 +145,11 @@ impl Material {
         let is_trusted =
             |next: &CertificatePair| after(next.validity.not_before, SKEW + OVERLAP) <= now;
         match &self.next {
-            Some(next) if next.is_over(now) => RenewalStep::Anew,
+            Some(next) if next.is_over(now) => RenewalStep::IssueAll,
             // Nothing that the old authority signed is accepted any more.
             Some(_) if self.authority.is_over(now) => RenewalStep::SwitchAuthority,
             Some(next) if is_trusted(next) => RenewalStep::SwitchAuthority,
-            None if self.authority.is_over(now) => RenewalStep::Anew,
+            None if self.authority.is_over(now) => RenewalStep::IssueAll,
             _ if self.serving.is_none() => RenewalStep::Serving,
             None if self.authority.is_due(now) => RenewalStep::NextAuthority,
             _ if self.is_serving_due(now) => RenewalStep::Serving,
@@ -192,13 +192,13 @@ impl Material {
             }
             RenewalStep::NextAuthority => Self { next: Some(authority(names, now)?), ..self },
             RenewalStep::SwitchAuthority => {
-                let Some(next) = self.next else { return Self::anew(names, now, &[]) };
+                let Some(next) = self.next else { return Self::issue(names, now, &[]) };
                 let serving = Some(serving(names, &next, now)?);
                 let mut earlier = vec![self.authority.certificate];
                 earlier.extend(self.earlier);
                 Self { authority: next, next: None, serving, earlier }
             }
-            RenewalStep::Anew => return Self::anew(names, now, &[self.bundle()]),
+            RenewalStep::IssueAll => return Self::issue(names, now, &[self.bundle()]),
         };
         new.earlier.retain(|one| validity(one).is_some_and(|one| one.not_after > now));
         Ok(new)

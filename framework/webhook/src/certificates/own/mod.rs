@@ -31,20 +31,21 @@ use super::{CertificateContext, CertificateSource, ServingCertificate, SourceFut
 const PERIOD: Duration = Duration::from_secs(60);
 /// Pause after a failure.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Pause after a write that another replica was faster with.
-const SOON: Duration = Duration::from_millis(200);
+/// Pause after a conflict with another replica.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Certificates that the operator makes by itself: the default of a webhook server.
 ///
-/// An authority (a year) and a serving certificate (90 days) for
+/// An authority, which is a CA valid for a year, and a serving certificate (90 days) for
 /// `<operator>-webhooks.<namespace>.svc` are kept in the Secret `<operator>-webhook-certificates`
 /// of the operator's namespace. Replicas share it; the first one creates it. Each is replaced
-/// before less than a fifth of its life is left: a new authority is trusted for an hour before it
+/// once less than a fifth of its validity is left: a new authority is trusted for an hour before it
 /// signs, once all configurations have it, and the old one until its end, so no request meets a
-/// certificate that is not trusted. A
-/// serving certificate that was spoilt, whose key or names are others or which the authority did
-/// not sign, is signed again; a Secret that was deleted, or whose authority was spoilt, is made
-/// anew, and the old authority stays trusted.
+/// certificate that is not trusted.
+///
+/// A serving certificate that cannot be read, does not match its key or its names, or was not
+/// signed by the authority, is signed again. If the Secret was deleted, or its authority cannot be
+/// used, everything is issued again, and the old authority stays trusted.
 ///
 /// The server writes the authorities into the operator's printed configurations, and puts back what
 /// others change in them.
@@ -58,8 +59,8 @@ impl OwnCertificates {
         Self::default()
     }
 
-    /// Reads the Secret, takes a step if one is due, and shows the certificate; false when another
-    /// replica was faster.
+    /// Reads the Secret, renews what is due, and begins to serve the certificate as soon as
+    /// [`LastReading::may_show`] permits; false when another replica wrote first.
     async fn pass(
         certificate: &ServingCertificate,
         cx: &CertificateContext,
@@ -83,6 +84,8 @@ impl OwnCertificates {
                 Err(error) => return Err(error),
             }
         }
+        // First the authorities, then the certificate: API servers must trust an authority before
+        // they meet what it signed.
         certificate.trust(&material.bundle());
         let may_show = seen.may_show(&material, (cx, now)).await?;
         let is_new = seen.shown.as_ref() != Some(&material);
@@ -96,7 +99,7 @@ impl OwnCertificates {
             set.map_err(|error| unusable(cx, error))?;
             seen.shown = Some(last.clone());
         }
-        certificate.is_current();
+        certificate.clear_problem();
         Ok(true)
     }
 }
@@ -109,7 +112,7 @@ struct LastReading {
     /// The certificates of which the server shows one.
     shown: Option<Material>,
     /// The text about the next authority, while it waits.
-    told: Option<String>,
+    reported: Option<String>,
 }
 
 impl LastReading {
@@ -133,8 +136,8 @@ impl LastReading {
     }
 
     /// Logs once that the next authority waits.
-    fn tell(&mut self, object: Option<String>) {
-        let is_new = object.is_some() && self.told != object;
+    fn report_waiting(&mut self, object: Option<String>) {
+        let is_new = object.is_some() && self.reported != object;
         if let Some(object) = object.as_deref().filter(|_| is_new) {
             tracing::warn!(
                 object,
@@ -142,7 +145,7 @@ impl LastReading {
                  once all have it, and at the latest when the present authority ends"
             );
         }
-        self.told = object;
+        self.reported = object;
     }
 }
 
@@ -165,21 +168,21 @@ async fn due(
             if material.is_accepted(names, verifier) {
                 return Ok((material, step));
             }
-            "`signing-ca.crt` is no authority that signs"
+            "`signing-ca.crt` is not a CA certificate that can sign"
         }
         Some(Err(fault)) => fault,
         None => "the Secret is not there",
     };
     if stored.is_some() || seen.last.is_some() {
         let secret = secret_of(cx);
-        tracing::warn!(secret, fault, "the certificates of webhooks are made anew");
+        tracing::warn!(secret, fault, "the certificates of webhooks are issued again");
     }
     let mut before: Vec<String> = seen.last.iter().map(Material::bundle).collect();
     before.extend(stored.map(bundle));
     // Other replicas show what these signed: also to one that has just started.
     let trusted = cx.objects.bundles(&cx.client, &cx.namespace).await?;
     before.extend(trusted.into_iter().map(|bundle| bundle.pem));
-    Ok((Material::anew(names, now, &before)?, RenewalStep::Anew))
+    Ok((Material::issue(names, now, &before)?, RenewalStep::IssueAll))
 }
 
 /// Returns the step that is due. An authority that a configuration is without signs only when the
@@ -196,7 +199,7 @@ async fn step(
         None => None,
     };
     let waits = lacking.is_some();
-    seen.tell(lacking);
+    seen.report_waiting(lacking);
     Ok(if waits { material.step_of_serving(now) } else { step })
 }
 
@@ -207,7 +210,7 @@ fn secret_of(cx: &CertificateContext) -> String {
 
 fn unusable(cx: &CertificateContext, error: Error) -> Error {
     let text = format!(
-        "the certificates in the Secret {:?} cannot be used: delete it, and they are made anew",
+        "the certificates in the Secret {:?} cannot be used: delete it, and they are issued again",
         secret_of(cx)
     );
     Error::new(ErrorKind::Config, text).because(error)
@@ -233,24 +236,24 @@ impl CertificateSource for OwnCertificates {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
             // Kept over errors: other replicas show what the authorities of the past signed.
-            let (mut seen, mut told) = (LastReading::default(), None);
+            let (mut seen, mut reported) = (LastReading::default(), None);
             loop {
                 let pause = match Self::pass(certificate, cx, &mut seen).await {
                     Ok(true) => PERIOD,
-                    Ok(false) => SOON,
+                    Ok(false) => CONFLICT_PAUSE,
                     Err(error) => {
                         certificate.report(&error);
                         // Once for each series of failures of one kind.
                         let text = Some(error.to_string());
-                        if told != text {
+                        if reported != text {
                             tracing::warn!(%error, "the certificates of webhooks are not current");
                         }
-                        told = text;
+                        reported = text;
                         clock.sleep(AGAIN).await;
                         continue;
                     }
                 };
-                told = None;
+                reported = None;
                 clock.sleep(pause).await;
             }
         })
@@ -276,7 +279,7 @@ fn empty(cx: &CertificateContext) -> Secret {
     }
 }
 
-/// Adds a time to another one; a sum that cannot be written counts as the first.
+/// Returns `time` plus `more`; `time` if the sum is out of range.
 fn after(time: Timestamp, more: Duration) -> Timestamp {
     jiff::SignedDuration::try_from(more)
         .ok()
@@ -284,7 +287,7 @@ fn after(time: Timestamp, more: Duration) -> Timestamp {
         .unwrap_or(time)
 }
 
-/// Takes a time from another one; a difference that cannot be written counts as the first.
+/// Returns `time` minus `less`; `time` if the difference is out of range.
 fn before(time: Timestamp, less: Duration) -> Timestamp {
     jiff::SignedDuration::try_from(less)
         .ok()
