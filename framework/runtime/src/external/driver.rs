@@ -115,7 +115,8 @@ impl<E: External> Externals<E> {
         if !live.is_terminating() {
             return Err(failure);
         }
-        let policy = self.policy.and(policy_of(&live, &suffix)?);
+        // One that cannot be read forbids no import: a copy is let go all the same.
+        let policy = self.policy.and(policy_of(&live, &suffix).unwrap_or_default());
         let Some(unowned) = Unowned::of(&live, &suffix, policy) else { return Err(failure) };
         let (reason, text) = unowned.event(part);
         // A clean-up that waits for other resources comes here again. A dry run must not take the

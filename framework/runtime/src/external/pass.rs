@@ -176,10 +176,11 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         Ok(())
     }
 
-    /// Returns an id that was set by hand, and is not recorded as the one of this object.
+    /// Returns an id that was set by hand, and is not recorded as the one of this object. An own
+    /// creation that is named again after an import is such an id: the object had left it.
     pub(super) fn unaccepted(&self) -> Option<&str> {
-        let Record { id, created, is_accepted, .. } = &self.record;
-        let is_open = created.is_none() && !is_accepted && changes(self.policy);
+        let Record { id, created, is_accepted, is_return, .. } = &self.record;
+        let is_open = (created.is_none() || *is_return) && !is_accepted && changes(self.policy);
         id.as_deref().filter(|_| is_open)
     }
 

@@ -58,6 +58,9 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let Some(id) = self.unaccepted().map(str::to_owned) else { return Ok(()) };
         match self.watched_holder().await? {
             Some(holder) => Err(holder.refusal(&self.key(EXTERNAL_NAME), &self.object.key(), &id)),
+            // The import has ended: with its record the object could take that resource up again
+            // beside another holder.
+            None if self.record.is_return => self.write_import(None).await,
             None => {
                 self.write_import(Some(&id)).await?;
                 self.tell_former(&id);
@@ -105,7 +108,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let written = self.write(record::accepted(&self.suffix, import)).await;
         let key = self.key(EXTERNAL_NAME);
         written.tried(format!("recording the import that the annotation {key} names"))?;
-        self.record.is_accepted = id.is_some();
+        (self.record.is_accepted, self.record.is_return) = (id.is_some(), false);
         Ok(())
     }
 

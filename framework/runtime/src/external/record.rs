@@ -84,6 +84,9 @@ pub(super) struct Record {
     pub(super) is_import: bool,
     /// Whether the id was set by hand, and the resource is recorded as the one of this object.
     pub(super) is_accepted: bool,
+    /// Whether the object names its own creation again, while an import is still recorded as its
+    /// own.
+    pub(super) is_return: bool,
     /// Id of a resource that was created for the object, while the object names another one that is
     /// not accepted.
     pub(super) former: Option<String>,
@@ -138,11 +141,12 @@ impl Record {
         let deleted = value(DELETE_ACCEPTED);
         let is_deleted = deleted.is_some() && deleted == created.as_ref().map(|it| &*it.token);
         let accepted = value(IMPORT_ACCEPTED).and_then(|text| text.split_once(' '));
-        let is_accepted = created.is_none()
-            && accepted.is_some_and(|(uid, named)| uid == object.uid() && id == Some(named));
+        let own = accepted.filter(|(uid, _)| *uid == object.uid());
+        let is_accepted = created.is_none() && own.is_some_and(|(_, named)| id == Some(named));
+        let is_return = created.is_some() && own.is_some();
         let former = succeeded.map(|(_, made)| made).filter(|_| created.is_none() && !is_accepted);
         let [id, former] = [id, former].map(|id| id.map(str::to_owned));
-        Ok(Self { id, created, unsettled, is_import, is_accepted, former, is_deleted })
+        Ok(Self { id, created, unsettled, is_import, is_accepted, is_return, former, is_deleted })
     }
 }
 

@@ -200,6 +200,7 @@ async fn try_look<K: Admitting>(
         return answer(stored, writer.filter(|writer| writer.has_webhooks_of(&this)), place).await;
     }
     let is_own = service::<K>(&found) == service::<K>(&right);
+    let this = this.no_earlier_than(writer.as_ref());
     let other = writer.filter(|writer| is_own && !writer.has_webhooks_of(&this));
     match other.map(|writer| (known.other.judge(&this, &writer, now), writer)) {
         None if !may_repair::<K>(&mut known.setting, name, (&mut stored, &right), place)? => {

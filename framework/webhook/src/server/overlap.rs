@@ -10,15 +10,16 @@ use k8s_openapi::ByteString;
 use tokio::time::Instant;
 use windlass_core::clock::Clock;
 
-use crate::certificates::{MOST_TRUSTED, certificates, validity};
+use crate::certificates::{MOST_TRUSTED, TWO_READINGS, certificates, validity};
 
-/// The authorities in one object, each with the moment since which this process sees it there.
+/// The authorities in one object, each with the time until which it stays there unwanted.
 #[derive(Debug, Default)]
 pub(super) struct StoredAuthorities(BTreeMap<String, Instant>);
 
 impl StoredAuthorities {
     /// Returns the authorities that are to be in the object: those of this process, and others that
-    /// are there for less than `limit` and have not ended.
+    /// are there for less than `limit` and have not ended. One that this process does not want any
+    /// more stays for two readings, since others may show what it signed.
     pub(super) fn join(
         &mut self,
         own: Option<&ByteString>,
@@ -45,9 +46,12 @@ impl StoredAuthorities {
         let found: Vec<_> = certificates(found).take(4 * MOST_TRUSTED).collect();
         self.0.retain(|one, _| found.contains(one));
         for one in &found {
-            self.0.entry(one.clone()).or_insert(now);
+            let until = self.0.entry(one.clone()).or_insert(now + limit);
+            if own.contains(one) {
+                *until = now + limit.min(TWO_READINGS);
+            }
         }
-        let is_recent = |one: &String| self.0.get(one).is_some_and(|since| now - *since < limit);
+        let is_recent = |one: &String| self.0.get(one).is_some_and(|until| now < *until);
         let is_valid = |one: &String| validity(one).is_some_and(|one| one.not_after > wall);
         let others = found.iter().filter(|one| !own.contains(one));
         let others = others.filter(|one| is_recent(one) && is_valid(one));

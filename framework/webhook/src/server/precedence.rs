@@ -25,6 +25,9 @@ pub(crate) const WRITER: &str = "windlass.dev/webhooks-writer";
 const ASK_AFTER: Duration = Duration::from_secs(300);
 /// Time for the answer: four looks of the other process.
 const ANSWER: Duration = Duration::from_secs(60);
+/// Longest time between two readings that counts as waiting for the answer: an API server that this
+/// process cannot read may not take the answer either.
+const LONGEST_GAP: Duration = Duration::from_secs(30);
 
 /// The process that wrote a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -76,6 +79,14 @@ impl ConfigurationWriter {
         self.webhooks == other.webhooks
     }
 
+    /// Returns the writer with the later start of both, if both have the same webhooks: a repair by
+    /// an older replica must not let a version in between decide.
+    pub(super) fn no_earlier_than(self, stored: Option<&Self>) -> Self {
+        let same = stored.filter(|stored| stored.has_webhooks_of(&self));
+        let started = same.map_or(self.started, |stored| self.started.max(stored.started));
+        Self { started, ..self }
+    }
+
     /// Whether another process asks for one with these webhooks.
     pub(super) fn is_asked(&self) -> bool {
         self.asked.is_some()
@@ -116,6 +127,8 @@ pub(super) enum Precedence {
 pub(super) struct OtherVersion {
     /// The writer, and the moment since which this process knows of no answer.
     left: Option<(ConfigurationWriter, Instant)>,
+    /// The last reading of a question.
+    read_at: Option<Instant>,
 }
 
 impl OtherVersion {
@@ -134,7 +147,10 @@ impl OtherVersion {
         let is_new = known.is_none();
         // A further question and an answer, of whomever, begin the time anew.
         let same = known.filter(|(known, _)| known == stored);
-        let since = same.map_or(now, |(_, since)| since);
+        let is_gap = stored.is_asked()
+            && self.read_at.is_some_and(|last| now.saturating_duration_since(last) > LONGEST_GAP);
+        self.read_at = stored.is_asked().then_some(now);
+        let since = same.filter(|_| !is_gap).map_or(now, |(_, since)| since);
         self.left = Some((stored.clone(), since));
         match stored.is_asked() {
             true if now - since > ANSWER => Precedence::Replace,
@@ -182,6 +198,15 @@ mod tests {
         assert_eq!(ConfigurationWriter::of(&meta), None);
     }
 
+    #[test]
+    fn a_writer_of_the_same_webhooks_keeps_the_later_start() {
+        let (early, late) = (writer("a", 1), writer("a", 9));
+        assert_eq!(early.clone().no_earlier_than(Some(&late)), late);
+        assert_eq!(late.clone().no_earlier_than(Some(&early)), late);
+        assert_eq!(early.clone().no_earlier_than(Some(&writer("b", 9))), early);
+        assert_eq!(early.clone().no_earlier_than(None), early);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_version_that_answers_is_asked_every_five_minutes_and_a_silent_one_is_replaced() {
         let (old, new) = (writer("old", 1), writer("new", 2));
@@ -194,17 +219,24 @@ mod tests {
         assert_eq!(judge(&new, 300), left);
         assert_eq!(judge(&new, 301), Precedence::Ask);
         let asked = new.clone().ask(Timestamp::UNIX_EPOCH);
-        assert_eq!((judge(&asked, 302), judge(&asked, 362)), (left, left));
+        for second in [302, 332, 362] {
+            assert_eq!(judge(&asked, second), left);
+        }
         let answered = asked.answer(Timestamp::UNIX_EPOCH);
         assert_eq!((judge(&answered, 363), judge(&answered, 663)), (left, left));
         assert_eq!(judge(&answered, 664), Precedence::Ask);
         // A question of another process is waited for, too.
-        for (second, ms) in [(665, 1), (720, 2), (780, 2)] {
+        for (second, ms) in [(665, 1), (690, 1), (720, 2), (750, 2), (780, 2)] {
             let asked = answered.clone().ask(Timestamp::from_millisecond(ms).unwrap());
             assert_eq!(judge(&asked, second), left);
         }
         let asked = answered.clone().ask(Timestamp::from_millisecond(2).unwrap());
-        assert_eq!(judge(&asked, 781), Precedence::Replace);
+        // Unread for a minute, the time of the answer begins again.
+        assert_eq!(
+            (judge(&asked, 841), judge(&asked, 871), judge(&asked, 901)),
+            (left, left, left)
+        );
+        assert_eq!(judge(&asked, 902), Precedence::Replace);
         // The later one is replaced by nobody who started earlier, and replaces at once.
         assert_eq!(OtherVersion::default().judge(&new, &old, began), Precedence::Replace);
     }

@@ -23,23 +23,34 @@ pub(super) const KEYS: &str = "x-windlass-keys";
 /// Keyword in the mark: serde reads more names than schemars lists as the fields of the map.
 const OPEN: &str = "open";
 
+/// A type that keys of maps may have.
+#[derive(Clone, Copy)]
+struct KeyType {
+    /// Name of the type by the compiler.
+    name: &'static str,
+    /// The mark of maps by it; `None` for several types with one identity.
+    mark: Option<fn() -> Option<Value>>,
+}
+
 thread_local! {
-    /// Types that were described, by schemars' identity, with the marks of maps by them. A map asks
-    /// its type of keys for the schema before the map is marked, on the same thread.
-    static KEY_TYPES: RefCell<BTreeMap<String, fn() -> Option<Value>>> =
-        const { RefCell::new(BTreeMap::new()) };
+    /// Types that were described, by schemars' identity. A map asks its type of keys for the schema
+    /// before the map is marked, on the same thread.
+    static KEY_TYPES: RefCell<BTreeMap<String, KeyType>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Notes a type that keys of maps may have.
 pub fn key_type<K: JsonSchema>() {
-    note_key_type(&K::schema_id(), mark_of::<K>);
+    note_key_type(&K::schema_id(), std::any::type_name::<K>(), mark_of::<K>);
 }
 
 /// The part of [`key_type`] that is compiled once.
-fn note_key_type(id: &str, mark: fn() -> Option<Value>) {
-    KEY_TYPES.with_borrow_mut(|types| {
-        if !types.contains_key(id) {
-            types.insert(id.to_owned(), mark);
+fn note_key_type(id: &str, name: &'static str, mark: fn() -> Option<Value>) {
+    KEY_TYPES.with_borrow_mut(|types| match types.get_mut(id) {
+        // Types of two functions of a module: schemars' identity has no function.
+        Some(known) if known.name != name => known.mark = None,
+        Some(_) => {}
+        None => {
+            types.insert(id.to_owned(), KeyType { name, mark: Some(mark) });
         }
     });
 }
@@ -89,18 +100,19 @@ pub(in crate::crd) fn mark_keys(schema: &mut schemars::Schema, id: &str) {
             "ip" | "ipv4" | "ipv6" => Some(json!({ "words": "IP addresses" })),
             _ => of_described(key),
         };
-        let map = map_below(schema, others);
-        if mark.is_some() && !map.contains_key(KEYS) {
-            insert_mark(map, mark);
-        }
+        each_map_below(schema, others, &mut |map| {
+            if mark.is_some() && !map.contains_key(KEYS) {
+                insert_mark(map, mark.clone());
+            }
+        });
     }
 }
 
 /// The mark for keys of a type with that identity, whose schema is known if the type was described.
 fn of_described(id: &str) -> Option<Value> {
     let (_, name) = id.rsplit_once("::")?;
-    let mark = KEY_TYPES.with_borrow(|types| types.get(id).copied());
-    mark.map_or_else(|| Some(values_of(name)), |mark| mark())
+    let known = KEY_TYPES.with_borrow(|types| types.get(id).copied());
+    known.and_then(|known| known.mark).map_or_else(|| Some(values_of(name)), |mark| mark())
 }
 
 /// The beginning of schemars' name of a map.
@@ -111,17 +123,36 @@ fn values_of(name: &str) -> Value {
     json!({ "words": format!("values of `{name}`") })
 }
 
-/// The schema of a map in lists, options and so many other maps.
-fn map_below(node: &mut SchemaObject, others: usize) -> &mut SchemaObject {
+/// Visits the schemas of a map in lists, options and so many other maps. A map by numbers describes
+/// its values by a pattern, one by an enum each value by the name of the key. Nothing is visited
+/// where a step is missing, as below a tuple: the mark would land on another map.
+fn each_map_below(
+    node: &mut SchemaObject,
+    others: usize,
+    visit: &mut dyn FnMut(&mut SchemaObject),
+) {
     let node = value_of_option(node);
-    let (step, others) = match (node.get("items"), node.get("additionalProperties"), others) {
-        (Some(Value::Object(_)), ..) => ("items", others),
-        (_, Some(Value::Object(_)), 1..) => ("additionalProperties", others - 1),
-        _ => return node,
-    };
-    match &mut node[step] {
-        Value::Object(below) => map_below(below, others),
-        _ => unreachable!("the step leads to an object"),
+    if let Some(Value::Object(items)) = node.get_mut("items") {
+        return each_map_below(items, others, visit);
+    }
+    if others == 0 {
+        let is_map = match &node.get("type") {
+            Some(Value::Array(types)) => types.iter().any(|one| one == "object"),
+            one => one.is_some_and(|one| one == "object"),
+        };
+        if is_map {
+            visit(node);
+        }
+        return;
+    }
+    if let Some(Value::Object(values)) = node.get_mut("additionalProperties") {
+        each_map_below(values, others - 1, visit);
+    }
+    for keyword in ["patternProperties", "properties"] {
+        let Some(Value::Object(all)) = node.get_mut(keyword) else { continue };
+        for values in all.values_mut().filter_map(Value::as_object_mut) {
+            each_map_below(values, others - 1, visit);
+        }
     }
 }
 

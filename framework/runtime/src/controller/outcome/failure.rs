@@ -292,14 +292,32 @@ impl Failure {
 
 /// Whether the API server has refused a request for a reason that lasts.
 pub(crate) fn is_refusal(error: &Error) -> bool {
+    // The words of admission plugins about what ends by itself; their answers have no reason of
+    // their own: a quota that is exceeded, or not counted yet, plugins that start, and the account
+    // of a young namespace.
+    const PASSING: [&str; 4] = [
+        "exceeded quota: ",
+        "status unknown for quota: ",
+        "not yet ready to handle request",
+        "error looking up service account ",
+    ];
     let status = error.status();
-    // The words of the admission plugin; the answer has no reason of its own for them.
-    let is_quota = status.is_some_and(|status| status.message.contains("exceeded quota: "));
+    let is_passing =
+        status.is_some_and(|status| PASSING.iter().any(|words| status.message.contains(words)));
     match error.code() {
-        Some(422) => true,
-        Some(403) => !error.namespace_terminating() && !is_quota,
+        Some(422) => !is_lost_race(error),
+        Some(403) => !error.namespace_terminating() && !is_passing,
         _ => false,
     }
+}
+
+/// Whether a 422 says that the object has changed: a `test` of a JSON patch failed, or another
+/// object has the name by now.
+fn is_lost_race(error: &Error) -> bool {
+    error
+        .causes()
+        .iter()
+        .any(|cause| cause.reason == "UnexpectedServerResponse" || cause.field == "metadata.uid")
 }
 
 /// Whether `rules` permit the request that was refused for want of a grant.

@@ -75,6 +75,9 @@ mod tests {
         let ending = r#"{"code": 403, "reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}"#;
         let quota = r#"{"code": 403, "reason": "Forbidden", "message": "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1"}"#;
         let conflict = r#"{"code": 409, "reason": "Conflict"}"#;
+        let starting = r#"{"code": 403, "reason": "Forbidden", "message": "pods \"a\" is forbidden: status unknown for quota: q, resources: pods"}"#;
+        let test = r#"{"code": 422, "reason": "Invalid", "details": {"causes": [{"reason": "UnexpectedServerResponse", "message": "testing value /a failed"}]}}"#;
+        let successor = r#"{"code": 422, "reason": "Invalid", "details": {"causes": [{"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}]}}"#;
         let retried = Failure::from("no answer");
         let mut given_up = Failure::from("no answer");
         given_up.gave_up = true;
@@ -89,6 +92,9 @@ mod tests {
             (refused(ending), OutcomeState::Retried, FAILED),
             (refused(quota), OutcomeState::Retried, FAILED),
             (refused(conflict), OutcomeState::Retried, FAILED),
+            (refused(starting), OutcomeState::Retried, FAILED),
+            (refused(test), OutcomeState::Retried, FAILED),
+            (refused(successor), OutcomeState::Retried, FAILED),
         ] {
             let gave_up = failure.gave_up();
             let reported =

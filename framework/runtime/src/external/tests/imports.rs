@@ -107,7 +107,7 @@ async fn a_refused_import_takes_the_resource_over_once_the_other_object_is_gone(
     world.create("home").await;
     world.until_ready("home").await;
     world.import("heir", "disk-1").await;
-    world.until_said("heir", "delete the other object under the policy `no-delete`").await;
+    world.until_said("heir", "first set the policy `no-delete` on the other object").await;
     world.annotate("home", json!({ EXTERNAL_POLICY: "no-delete" })).await;
     world.delete("home").await;
     let began = tokio::time::Instant::now();
@@ -116,6 +116,43 @@ async fn a_refused_import_takes_the_resource_over_once_the_other_object_is_gone(
     assert_eq!(world.cloud.disks(), (1, 1));
     world.delete("heir").await;
     assert_eq!(world.cloud.disks(), (0, 1));
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_names_its_creation_again_has_no_import_left() {
+    let world = World::start().await;
+    world.cloud.make("x", 5);
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "x" })).await;
+    until("x is its own", async || world.annotation("home", ACCEPTED).await.is_some()).await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "disk-1" })).await;
+    until("x is given up", async || world.annotation("home", ACCEPTED).await.is_none()).await;
+    world.import("other", "x").await;
+    world.until_ready("other").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "x" })).await;
+    world.until_said("home", "\"shop/other\" already").await;
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_another_object_has_imported_meanwhile_is_not_taken_back() {
+    let world = World::start().await;
+    world.cloud.make("x", 5);
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "x" })).await;
+    until("x is its own", async || world.annotation("home", ACCEPTED).await.is_some()).await;
+    world.import("other", "disk-1").await;
+    world.until_ready("other").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "disk-1" })).await;
+    world.until_said("home", "\"shop/other\" already").await;
+    let before = world.cloud.disks();
+    world.delete("home").await;
+    assert_eq!(world.cloud.disks(), before, "the other object's resource is left alone");
     drop(running);
 }
 

@@ -86,7 +86,7 @@ impl OwnCertificates {
         }
         // First the authorities, then the certificate: API servers must trust an authority before
         // they meet what it signed.
-        certificate.trust(&material.bundle());
+        certificate.trust(&seen.trusted(&material));
         let may_show = seen.may_show(&material, (cx, now)).await?;
         let is_new = seen.shown.as_ref() != Some(&material);
         let last = seen.last.insert(material);
@@ -116,6 +116,17 @@ struct LastReading {
 }
 
 impl LastReading {
+    /// Returns the authorities to trust, PEM: those of the Secret, and the one that signed what the
+    /// server still shows. A Secret that was deleted or restored may be without it.
+    fn trusted(&self, material: &Material) -> String {
+        let mut trusted = material.bundle();
+        if let Some(shown) = self.shown.as_ref().filter(|it| !it.is_trusted_by(material)) {
+            trusted.push_str(shown.authority().trim());
+            trusted.push('\n');
+        }
+        trusted
+    }
+
     /// Whether a certificate can be shown: the configurations have its authority since the last
     /// reading, or else nothing better is shown.
     async fn may_show(

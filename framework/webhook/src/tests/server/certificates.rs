@@ -190,7 +190,8 @@ async fn the_authorities_of_mounted_files_reach_the_definitions_and_follow_the_f
     // Other replicas may show a certificate of the first one for some time.
     let both = format!("{}{}", second.pem, first.pem);
     assert_eq!(bundle().await, Some(ByteString(both.into_bytes())));
-    pass(3600).await;
+    // An hour, and two readings of other replicas.
+    pass(3600 + 165).await;
     assert_eq!(bundle().await, Some(ByteString(second.pem.clone().into_bytes())));
     // A file that is half written changes nothing.
     folder.write("ca.crt", "-----BEGIN CERTIFICATE-----\nMII");

@@ -382,3 +382,62 @@ fn keys_under_a_further_name_of_a_variant_are_kept() {
     assert_eq!(compiled.prune(&mut stored), [""; 0]);
     assert_eq!(stored, written);
 }
+
+type ByHour = BTreeMap<u16, BTreeMap<Zone, u32>>;
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Nested {
+    #[schema(properties(max = 5))]
+    hours: Option<ByHour>,
+}
+
+#[test]
+fn the_keys_of_an_inner_map_are_no_rule_of_the_outer_one() {
+    let found = structural_schema::<Nested>().unwrap();
+    let hours = &found.schema["properties"]["hours"];
+    let compiled = Compiled::compile(&found.schema);
+    let rules = hours["x-kubernetes-validations"].to_string();
+    assert!(!rules.contains("Coast"), "{rules}");
+    let mut value = json!({ "hours": { "7": { "Coast": 1 } } });
+    assert_eq!(compiled.prune(&mut value), [""; 0]);
+    let inner = ".hours.*: an API server does not check that the keys of a map are Inland, Coast";
+    assert_eq!(found.warnings[1..], [inner]);
+}
+
+/// Two types of one name and one module: schemars gives both the same identity.
+mod twins {
+    use super::*;
+
+    pub(super) fn first() -> Vec<String> {
+        #[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+        enum Side {
+            /// Towards the sea.
+            East,
+        }
+        #[derive(Serialize, Deserialize, Schema)]
+        struct Spec {
+            sides: Option<Keyed<Side>>,
+        }
+        structural_schema::<Spec>().unwrap().warnings
+    }
+
+    pub(super) fn second() -> Vec<String> {
+        #[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+        enum Side {
+            /// Towards the hills.
+            West,
+        }
+        #[derive(Serialize, Deserialize, Schema)]
+        struct Spec {
+            sides: Option<Keyed<Side>>,
+        }
+        structural_schema::<Spec>().unwrap().warnings
+    }
+}
+
+#[test]
+fn two_types_of_one_identity_do_not_have_the_keys_of_each_other() {
+    let (first, second) = (twins::first(), twins::second());
+    assert!(first[0].contains("keys of a map are East"), "{first:?}");
+    assert!(second[0].contains("keys of a map are values of `Side`"), "{second:?}");
+}
