@@ -1,5 +1,5 @@
-//! Aggregated ClusterRoles: their rules are those of the ClusterRoles that their `aggregationRule`
-//! selects.
+//! Aggregated `ClusterRoles`: their rules are those of the `ClusterRoles` that their
+//! `aggregationRule` selects.
 
 use serde_json::json;
 

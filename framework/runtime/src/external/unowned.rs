@@ -30,7 +30,7 @@ impl Unowned {
             let are_foreign = stamps.tokens.iter().all(|token| !is_of(object.uid(), token));
             // An own creation or import beside a copied one: only a person can tell.
             let is_copied = are_foreign && !stamps.is_accepted;
-            return is_copied.then(|| Self::Copied(stamps.id));
+            return is_copied.then_some(Self::Copied(stamps.id));
         };
         let is_refused = record.is_import && !policy.imports() && record.former.is_none();
         record.id.filter(|_| is_refused).map(Self::NoImport)
