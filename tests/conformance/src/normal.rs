@@ -44,6 +44,8 @@ static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r"Key: [^,]+,"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b\d{2,}\b"));
 static AGE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(\d+(s|ms|m\d*s?|y\d+d)|<unknown>|<invalid>)$"));
+/// The age in a cell of restarts, which grows by the day.
+static LAST_RESTART: LazyLock<Regex> = LazyLock::new(|| pattern(r" \(\d+y\d+d ago\)$"));
 
 /// An answer before the symbols of the script are known.
 #[derive(Clone, Debug)]
@@ -270,6 +272,9 @@ impl Symbols {
         }
         if key.ends_with("cells") && AGE.is_match(text) {
             return "AGE".to_owned();
+        }
+        if key.ends_with("cells") && LAST_RESTART.is_match(text) {
+            return LAST_RESTART.replace(text, " (AGE ago)").into_owned();
         }
         self.text(unique, text)
     }

@@ -220,7 +220,7 @@ pub(super) fn in_json<T: Serialize>(value: &T) -> Option<Value> {
 /// The serializer of texts in JSON.
 pub type TextSerializer = serde_json::Serializer<Vec<u8>>;
 
-/// As [`in_json`], of a value that a function writes: the result, and the same as a text, of which
+/// As `in_json`, of a value that a function writes: the result, and the same as a text, of which
 /// the digits are taken.
 pub fn written(
     value: Option<Value>,
