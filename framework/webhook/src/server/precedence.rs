@@ -1,6 +1,6 @@
 //! Precedence among replicas of one operator whose webhooks differ, as during a rolling upgrade.
 //!
-//! Whoever writes a configuration adds an annotation: a hash of the written webhooks, and the start
+//! The writer of a configuration adds an annotation: a hash of the written webhooks, and the start
 //! of the process. A process that started before the one of the annotation leaves other webhooks
 //! alone; one that started later replaces them. A process that left them alone for five minutes
 //! asks by the annotation, and any process with these webhooks answers there; without an answer
@@ -122,7 +122,7 @@ pub(super) enum Precedence {
     Replace,
 }
 
-/// What a process knows of another version whose webhooks it leaves alone.
+/// Knowledge of a process about another version whose webhooks it leaves alone.
 #[derive(Debug, Default)]
 pub(super) struct OtherVersion {
     /// The writer, and the moment since which this process knows of no answer.
