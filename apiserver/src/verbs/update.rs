@@ -76,12 +76,14 @@ pub(crate) fn replace(
 }
 
 /// Checks the uid that a body names against that of the object.
-fn precondition(call: &VerbCall, held: &Value, object: &Value) -> Result<(), ApiError> {
+pub(super) fn precondition(call: &VerbCall, held: &Value, object: &Value) -> Result<(), ApiError> {
     let (wanted, uid) = (meta::text(object, "uid"), meta::text(held, "uid"));
     if wanted.is_empty() || wanted == uid {
         return Ok(());
     }
-    let key = format!("/registry/{}/{}", call.kind.storage, call.key());
+    // A dry run asks the store without its prefix.
+    let prefix = if call.options.dry_run { "" } else { "/registry" };
+    let key = format!("{prefix}/{}/{}", call.kind.registry(), call.key());
     Err(ApiError::conflict(
         call.about(),
         &format!(
@@ -403,7 +405,18 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
 
 /// Returns all faults of a change, and warnings of those that are tolerated.
 fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
-    let mut causes = meta::check_change(&call.kind, old, new);
+    let meta::MetadataFaults { change: mut causes, mut as_new } =
+        meta::check_change(&call.kind, old, new);
+    let mut of_calls = super::actions::check_change(call, old, new);
+    // Upstream judges fields of these kinds that never change before the metadata as of a new
+    // object.
+    if call.kind.is("", "configmaps") || call.kind.is("", "secrets") {
+        causes.append(&mut of_calls);
+    }
+    // A status is judged as a change alone.
+    if call.subresource != "status" {
+        causes.append(&mut as_new);
+    }
     let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
         let result = definition.schema.validate_after(&causes, new, Some(old));
@@ -451,7 +464,7 @@ fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>)
         causes.extend(found);
     }
     causes.extend(changes);
-    causes.extend(super::actions::check_change(call, old, new));
+    causes.extend(of_calls);
     causes.extend(super::actions::check_size(&call.kind, new));
     if call.subresource == "finalize" {
         causes.extend(super::actions::check_finalizers(new));

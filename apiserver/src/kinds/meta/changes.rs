@@ -37,15 +37,22 @@ const CHANGED_ONLY: [(&str, &str); 21] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
 ];
 
-/// Returns how often the metadata of a change is checked as that of a new object, beside once for
-/// all kinds.
-fn full_checks(kind: &Kind) -> usize {
+/// Whether the metadata of a change are checked as those of a new object, too.
+fn is_checked_as_new(kind: &Kind) -> bool {
     let name = (kind.served.group.as_str(), kind.name());
-    usize::from(!kind.served.custom && !CHANGED_ONLY.contains(&name))
+    !kind.served.custom && !CHANGED_ONLY.contains(&name)
+}
+
+/// Faults of the metadata of a change.
+pub(crate) struct MetadataFaults {
+    /// Faults that all kinds have.
+    pub(crate) change: Vec<Cause>,
+    /// Faults that a check as of a new object finds again.
+    pub(crate) as_new: Vec<Cause>,
 }
 
 /// Returns the faults of a change. Upstream checks in several places and repeats each finding.
-pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
+pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> MetadataFaults {
     let mut often = check_common(new);
     often.extend(check_owners(new));
     let mut twice = Vec::new();
@@ -68,21 +75,24 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
             twice.push(invalid_value(&format!("metadata.{field}"), value, "field is immutable"));
         }
     }
-    let mut causes = Vec::new();
+    let mut change = Vec::new();
     // As often as upstream reports them: clients may compare the list of causes.
     for _ in 0..2 {
-        causes.extend(twice.iter().cloned());
+        change.extend(twice.iter().cloned());
     }
-    let full = full_checks(kind);
-    for _ in 0..3 + full {
-        causes.extend(often.iter().cloned());
+    for _ in 0..3 {
+        change.extend(often.iter().cloned());
     }
-    for _ in 0..=full {
-        causes.extend(finalizer_names(new));
-        causes.extend(unqualified_finalizers(kind, new));
+    let mut of_finalizers = finalizer_names(new);
+    of_finalizers.extend(unqualified_finalizers(kind, new));
+    change.extend(of_finalizers.iter().cloned());
+    let mut as_new = Vec::new();
+    if is_checked_as_new(kind) {
+        as_new = often;
+        as_new.extend(of_finalizers);
     }
-    causes.extend(check_generate_name(kind, new));
-    causes
+    as_new.extend(check_generate_name(kind, new));
+    MetadataFaults { change, as_new }
 }
 
 /// Returns advice about the new finalizers of custom resources; none for other kinds.
@@ -113,12 +123,18 @@ mod tests {
         builtin::kinds().into_iter().find(|kind| kind.name() == name).unwrap()
     }
 
+    fn all(name: &str, old: &Value, new: &Value) -> Vec<Cause> {
+        let MetadataFaults { mut change, as_new } = check_change(&of(name), old, new);
+        change.extend(as_new);
+        change
+    }
+
     #[test]
     fn a_new_finalizer_on_a_terminating_object_is_reported_twice() {
         let old = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a.io/f"]}});
         let mut new = old.clone();
         new["metadata"]["finalizers"] = json!(["a.io/f", "new.io/f"]);
-        let causes = check_change(&of("ConfigMap"), &old, &new);
+        let causes = all("ConfigMap", &old, &new);
         assert_eq!(causes.len(), 2);
         assert_eq!(
             causes[0].message,
@@ -130,7 +146,7 @@ mod tests {
     fn a_finalizer_without_a_domain_is_reported_for_most_built_in_kinds() {
         let (old, new) = (json!({"metadata": {}}), json!({"metadata": {"finalizers": ["f"]}}));
         for (name, count) in [("Secret", 2), ("Deployment", 1), ("Lease", 0)] {
-            assert_eq!(check_change(&of(name), &old, &new).len(), count, "{name}");
+            assert_eq!(all(name, &old, &new).len(), count, "{name}");
         }
     }
 
@@ -141,8 +157,8 @@ mod tests {
         let finalizer = json!({"metadata": {"finalizers": ["a b/c"]}});
         for (name, labels, finalizers) in [("ConfigMap", 4, 2), ("Lease", 3, 1), ("Service", 3, 1)]
         {
-            assert_eq!(check_change(&of(name), &old, &label).len(), labels, "{name}");
-            assert_eq!(check_change(&of(name), &old, &finalizer).len(), finalizers, "{name}");
+            assert_eq!(all(name, &old, &label).len(), labels, "{name}");
+            assert_eq!(all(name, &old, &finalizer).len(), finalizers, "{name}");
         }
     }
 }
