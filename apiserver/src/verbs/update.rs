@@ -362,8 +362,16 @@ fn confine(core: &ServerCore, call: &VerbCall, shown: &Value, object: &mut Value
 
 /// Returns the fields of the metadata that a write of the status changes, too.
 fn with_status(call: &VerbCall) -> impl Iterator<Item = &'static str> {
-    const FIELDS: [&str; 5] =
-        ["labels", "annotations", "finalizers", "ownerReferences", "generateName"];
+    const FIELDS: [&str; 7] = [
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "generateName",
+        // These never change, which the checks of the metadata say.
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
     let served = &call.kind.served;
     let writes = call.subresource == "status"
         && match served.group.as_str() {

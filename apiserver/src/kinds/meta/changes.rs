@@ -88,10 +88,10 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> MetadataFau
     change.extend(of_finalizers.iter().cloned());
     let mut as_new = Vec::new();
     if is_checked_as_new(kind) {
-        as_new = often;
+        as_new = check_generate_name(kind, new);
+        as_new.extend(often);
         as_new.extend(of_finalizers);
     }
-    as_new.extend(check_generate_name(kind, new));
     MetadataFaults { change, as_new }
 }
 
