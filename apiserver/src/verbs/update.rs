@@ -362,30 +362,31 @@ fn confine(core: &ServerCore, call: &VerbCall, shown: &Value, object: &mut Value
 
 /// Returns the fields of the metadata that a write of the status changes, too.
 fn with_status(call: &VerbCall) -> impl Iterator<Item = &'static str> {
-    const FIELDS: [&str; 7] = [
+    // The first five are kept in most newer groups; the last never change, which checks say.
+    const FIELDS: [&str; 8] = [
         "labels",
         "annotations",
         "finalizers",
         "ownerReferences",
-        "generateName",
-        // These never change, which the checks of the metadata say.
         "deletionTimestamp",
+        "generateName",
         "deletionGracePeriodSeconds",
+        "uid",
     ];
     let served = &call.kind.served;
-    let writes = call.subresource == "status"
-        && match served.group.as_str() {
-            "" | "apps" | "batch" | "autoscaling" | "policy" => true,
-            "networking.k8s.io" => call.kind.name() == "Ingress",
-            _ => false,
-        };
+    let first = match served.group.as_str() {
+        _ if call.subresource != "status" || served.custom => FIELDS.len(),
+        "" | "apps" | "batch" | "autoscaling" | "policy" => 0,
+        "networking.k8s.io" if call.kind.name() == "Ingress" => 0,
+        _ => 5,
+    };
     let kept = match call.kind.name() {
         "Deployment" => "labels",
         // Old kubelets would break garbage collection.
         "Pod" => "ownerReferences",
         _ => "",
     };
-    FIELDS.into_iter().filter(move |field| writes && *field != kept)
+    FIELDS.into_iter().skip(first).filter(move |field| *field != kept)
 }
 
 /// Returns the part of an object that a subresource writes, with the new value.
@@ -413,18 +414,16 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
 
 /// Returns all faults of a change, and warnings of those that are tolerated.
 fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
-    let meta::MetadataFaults { change: mut causes, mut as_new } =
-        meta::check_change(&call.kind, old, new);
+    let is_status = call.subresource == "status";
+    let meta::MetadataFaults { first: mut causes, as_new, last } =
+        meta::check_change(&call.kind, is_status, old, new);
     let mut of_calls = super::actions::check_change(call, old, new);
     // Upstream judges fields of these kinds that never change before the metadata as of a new
     // object.
     if call.kind.is("", "configmaps") || call.kind.is("", "secrets") {
         causes.append(&mut of_calls);
     }
-    // A status is judged as a change alone.
-    if call.subresource != "status" {
-        causes.append(&mut as_new);
-    }
+    causes.extend(as_new);
     let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
         let result = definition.schema.validate_after(&causes, new, Some(old));
@@ -471,6 +470,7 @@ fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>)
         }
         causes.extend(found);
     }
+    causes.extend(last);
     causes.extend(changes);
     causes.extend(of_calls);
     causes.extend(super::actions::check_size(&call.kind, new));

@@ -80,3 +80,27 @@ for group, plural, spec in keyed:
     path = root + "/namespaces/${u}/" + plural
     steps += [post(path, dict(spec, metadata={"name": "u"}))] + [put(path + "/u" + query, dict(spec, metadata={"name": "u", "uid": "q"})) for query in ["", "?dryRun=All"]]
 script("writes", "orders", 2, "orders of faults, and keys of the store in conflicts about uids", steps)
+
+CORE = NS + "/"
+CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+VOLUME = {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}}
+SELECTED = {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}}
+POLICY = {"spec": {"validations": [{"expression": "true"}], "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]}}}
+ROLE_REF = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+KINDS = [("/apis/%s/v1/namespaces/${u}/" % group if group else CORE, plural, spec) for group, plural, spec in [
+    ("", "pods", POD), ("", "services", {"spec": {"ports": [{"port": 1}], "clusterIP": "None"}}), ("", "replicationcontrollers", {"spec": CONTROLLER["spec"]}), ("", "resourcequotas", {"spec": {"hard": {"pods": "9"}}}), ("", "persistentvolumeclaims", CLAIM), ("", "serviceaccounts", {}), ("", "limitranges", {"spec": {"limits": []}}), ("", "endpoints", {}), ("", "podtemplates", {"template": TEMPLATE}), ("", "events", {"involvedObject": {"namespace": "${u}"}, "type": "Normal"}),
+    ("apps", "deployments", SELECTED), ("apps", "statefulsets", {"spec": dict(SELECTED["spec"], serviceName="s")}), ("apps", "daemonsets", SELECTED), ("apps", "replicasets", SELECTED), ("apps", "controllerrevisions", {"revision": 1, "data": {}}),
+    ("batch", "cronjobs", {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": dict(POD["spec"], restartPolicy="Never")}}}}}), ("policy", "poddisruptionbudgets", {"spec": {"minAvailable": 1}}), ("networking.k8s.io", "ingresses", {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 1}}}}}), ("networking.k8s.io", "networkpolicies", {"spec": {"podSelector": {}}}), ("coordination.k8s.io", "leases", {}), ("rbac.authorization.k8s.io", "roles", {}), ("rbac.authorization.k8s.io", "rolebindings", {"roleRef": ROLE_REF}), ("discovery.k8s.io", "endpointslices", {"addressType": "IPv4", "endpoints": []}), ("resource.k8s.io", "resourceclaims", {"spec": {}}), ("resource.k8s.io", "resourceclaimtemplates", {"spec": {"spec": {}}}), ("storage.k8s.io", "csistoragecapacities", {"storageClassName": "x"}),
+]]
+KINDS += [("/apis/%s/v1/" % group if group else "/api/v1/", plural, spec) for group, plural, spec in [
+    ("", "persistentvolumes", VOLUME), ("", "nodes", {}), ("admissionregistration.k8s.io", "validatingadmissionpolicies", POLICY), ("admissionregistration.k8s.io", "validatingwebhookconfigurations", {"webhooks": []}), ("rbac.authorization.k8s.io", "clusterroles", {}), ("rbac.authorization.k8s.io", "clusterrolebindings", {"roleRef": ROLE_REF}), ("networking.k8s.io", "ingressclasses", {"spec": {"controller": "a.b/c"}}), ("storage.k8s.io", "storageclasses", {"provisioner": "p"}), ("storage.k8s.io", "csidrivers", {"spec": {}}), ("storage.k8s.io", "csinodes", {"spec": {"drivers": []}}), ("storage.k8s.io", "volumeattachments", {"spec": {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "p"}}}), ("storage.k8s.io", "volumeattributesclasses", {"driverName": "a.b", "parameters": {"a": "b"}}), ("scheduling.k8s.io", "priorityclasses", {"value": 1}), ("node.k8s.io", "runtimeclasses", {"handler": "h"}), ("resource.k8s.io", "deviceclasses", {"spec": {}}),
+]]
+WITH_STATUS = ["pods", "services", "replicationcontrollers", "resourcequotas", "persistentvolumeclaims", "deployments", "statefulsets", "daemonsets", "replicasets", "cronjobs", "poddisruptionbudgets", "ingresses", "resourceclaims", "persistentvolumes", "nodes", "validatingadmissionpolicies", "volumeattachments"]
+metadata = {"labels": label, "generateName": "A_", "finalizers": ["x"], "deletionGracePeriodSeconds": 3, "uid": "zz"}
+steps = []
+for root, plural, spec in KINDS:
+    path = root + plural
+    steps += [post(path, dict(spec, metadata={"name": "${u}"})), patch(path + "/${u}", {"metadata": metadata})]
+    steps += [patch(path + "/${u}/status", {"metadata": metadata})] if plural in WITH_STATUS else []
+    steps += [delete(path + "/${u}?gracePeriodSeconds=0")]
+script("writes", "metadata", 2, "faults of metadata in changes of each kind and status", steps)
