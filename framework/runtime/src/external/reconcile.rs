@@ -1,6 +1,7 @@
 //! The loop over a resource of an object that is not being deleted: settle, observe, create or
 //! repair.
 
+// DESIGN.md, 250: A resource that an import replaced is told by its record, once in each process
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
 use super::call::{self, CallKind, NoResult};

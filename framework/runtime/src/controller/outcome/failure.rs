@@ -312,8 +312,8 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
     match error.code() {
         Some(422) => !is_lost_race(error),
         Some(403) => !error.namespace_terminating() && !is_passing,
-        // A cache that a reconcile reads cannot be filled for want of a right. An error with a cause
-        // is judged by the cause.
+        // A cache that a reconcile reads cannot be filled for want of a right. An error with a
+        // cause is judged by the cause.
         None => error.kind() == ErrorKind::Forbidden && has_no_cause(error),
         _ => false,
     }

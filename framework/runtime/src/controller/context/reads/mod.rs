@@ -1,5 +1,6 @@
 //! Reads of other objects that become watches: a change of them reconciles the reader.
 
+// DESIGN.md, 254: A read whose grant is missing stalls its reader
 // DESIGN.md, 176: A read that finds the same again is ready without a task or an allocation
 
 mod by;
