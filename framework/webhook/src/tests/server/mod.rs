@@ -4,6 +4,7 @@ mod at_url;
 mod certificates;
 mod flood;
 mod hostile;
+mod installed;
 mod kept;
 mod logs;
 mod missing;
@@ -15,6 +16,7 @@ mod secrets;
 mod serving;
 mod spoilt;
 mod stopping;
+mod unknown;
 
 use std::sync::Arc;
 use std::time::Duration;
