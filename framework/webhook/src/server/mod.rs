@@ -180,7 +180,7 @@ impl WebhookServer {
     /// Port 0 stands for a free one, which no next run finds.
     ///
     /// A conversion is one per definition: the former one is in the annotation
-    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. Of several
+    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. Among several
     /// processes at URLs the one that started last has it. When somebody,
     /// such as the operator in the cluster, replaces it three times, the process leaves it alone:
     /// an error is logged, and readiness fails with the reason.

@@ -151,7 +151,7 @@ impl<'a> OutsideConfigurations<'a> {
         let written = async {
             if self.write(certificate, stop).await {
                 started();
-                self.keep((certificate, status), stop).await;
+                Box::pin(self.keep((certificate, status), stop)).await;
             }
         };
         let too_late = async {

@@ -2,9 +2,9 @@
 
 mod at_url;
 mod certificates;
+mod definitions;
 mod flood;
 mod hostile;
-mod installed;
 mod kept;
 mod logs;
 mod missing;
@@ -16,7 +16,6 @@ mod secrets;
 mod serving;
 mod spoilt;
 mod stopping;
-mod unknown;
 
 use std::sync::Arc;
 use std::time::Duration;
