@@ -6,6 +6,7 @@ use super::super::kubernetes::address;
 use super::super::shapes::{NEEDED, OPTIONAL, RULES_OF_OPTION};
 use super::keywords::{FORMATS, OWN_FORMAT, copy, lengths};
 use super::lower::Lower;
+use super::map_keys::KEYS;
 use super::merge::merge;
 use super::names::is_std_duration;
 use super::node::{
@@ -68,7 +69,9 @@ impl Lower<'_> {
         if raw.contains_key(STRUCTURAL) {
             return raw.clone();
         }
-        let raw = &lengths(raw);
+        let mut raw = lengths(raw);
+        self.checked_names(&mut raw);
+        let raw = &raw;
         self.spelling(raw);
         self.without_effect(raw);
         self.format(raw);
@@ -280,6 +283,8 @@ impl Lower<'_> {
     /// With both listed names and others, the others are kept without a check.
     fn properties(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         let mut named = SchemaObject::new();
+        let is_map = raw.contains_key(KEYS);
+        self.named_maps += usize::from(is_map);
         if let Some(Value::Object(properties)) = raw.get("properties") {
             for (name, schema) in properties {
                 let mut field = self.field(name, schema);
@@ -293,6 +298,7 @@ impl Lower<'_> {
                 named.insert(name.clone(), Value::Object(field));
             }
         }
+        self.named_maps -= usize::from(is_map);
         self.contracts(raw);
         if raw.contains_key(RULES_OF_OPTION) {
             self.warn(
