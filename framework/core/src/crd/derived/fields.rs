@@ -1,5 +1,7 @@
 //! The schema of an object, field by field.
 
+// DESIGN.md, 218: A number that JSON does not have is no default
+
 use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -163,7 +165,8 @@ impl<'g> Fields<'g> {
         self
     }
 
-    /// Whether the current field is a number, maybe behind a name, that serde does not read from null.
+    /// Whether the current field is a number, maybe behind a name, that serde does not read from
+    /// null.
     fn is_number_without_null(&self) -> bool {
         let Some(PendingField { node, takes_null, .. }) = &self.current else { return false };
         let name =

@@ -117,7 +117,8 @@ pub trait Keys: Sized {
     }
 }
 
-/// Visits the schemas below these steps: of the items of a list (`items`), or of the values of a map.
+/// Visits the schemas below these steps: of the items of a list (`items`), or of the values of a
+/// map.
 fn each_below(
     node: &mut Map<String, Value>,
     steps: &[&str],

@@ -334,8 +334,8 @@ impl Lower<'_> {
         !self.path().iter().any(|step| step == "[]" || step == "*")
     }
 
-    /// The way to give the current map a bound. Fields of a kind, and values of a map by names, have
-    /// no `#[schema(…)]`.
+    /// The way to give the current map a bound. Fields of a kind, and values of a map by names,
+    /// have no `#[schema(…)]`.
     fn bound(&self) -> &'static str {
         if self.is_at_root() || self.named_maps > 0 {
             "give it a type of its own, `struct Name(#[schema(properties(max = 100))] BTreeMap<…>);`"

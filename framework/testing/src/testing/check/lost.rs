@@ -137,8 +137,8 @@ impl FieldObservations {
                 continue;
             }
             let beside = self.lost_beside(&place);
-            // Serde may refuse all of the part for a value beside the field, of which a warning says
-            // that the schema does not tell which ones serde reads.
+            // Serde may refuse all of the part for a value beside the field, if a warning says of
+            // that value that the schema does not tell which ones serde reads.
             if !beside.iter().any(&is_excused) {
                 texts.extend(self.places.get(&place).map(|seen| seen.text(&place, &beside)));
             }
