@@ -262,8 +262,8 @@ impl<'a, T> Slot<'a, Vec<T>> {
     }
 }
 
-/// The place of an item without brackets. No [`Slot`]: behind a name that does not exist the item is
-/// unknown, and the methods for maps would make it a map, with an error of its own.
+/// The place of an item without brackets. No [`Slot`]: behind a name that does not exist the item
+/// is unknown, and the methods for maps would make it a map, with an error of its own.
 #[derive(Debug)]
 pub struct OnlyItem<'a, T>(&'a mut T);
 

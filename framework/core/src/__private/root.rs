@@ -1,7 +1,7 @@
 //! Functions for the root struct of `#[derive(CustomResource)]`: fields that may be absent, and
 //! constants that are checked by the compiler.
 
-// DESIGN.md, 217: Of a field of a kind without derives the compiler says one thing
+// DESIGN.md, 217: A type without derives in a kind is one error of the compiler
 
 use serde::de::{Error as _, MapAccess};
 

@@ -95,7 +95,9 @@ impl Lower<'_> {
         self.map_keys(raw, &mut node);
         Self::default(raw, &mut node);
         let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
-        let is_closed = closed("additionalProperties") || closed("unevaluatedProperties");
+        // A map by numbers or by texts of a pattern has any number of names.
+        let is_closed = (closed("additionalProperties") || closed("unevaluatedProperties"))
+            && !raw.contains_key("patternProperties");
         if is_closed || is_std_duration(raw) {
             if raw.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
                 self.warn(

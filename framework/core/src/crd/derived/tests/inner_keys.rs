@@ -237,3 +237,32 @@ fn the_remedy_for_a_map_at_the_root_is_a_type_that_has_the_rule() {
     let rules = definition.pointer(spec).cloned().unwrap_or_default();
     assert_eq!(rules[0]["rule"], "self.all(key, key in ['Left', 'Right'])");
 }
+
+#[derive(Clone, Serialize, Deserialize, Schema, PartialEq, Eq, PartialOrd, Ord)]
+struct Hex(#[schema(pattern = "^[a-f0-9]*$")] String);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Fields {
+    first: u8,
+    second: Option<u8>,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(untagged)]
+enum Either {
+    Struct { value: Fields, name: String },
+    Numbers { value: BTreeMap<u16, String> },
+    Texts { value: BTreeMap<Hex, char> },
+}
+
+#[test]
+fn a_map_by_numbers_or_by_texts_of_a_pattern_is_kept_beside_fields_of_another_variant() {
+    let found = structural_schema::<Either>().unwrap();
+    let compiled = Compiled::compile(&found.schema);
+    for value in [json!({ "1": "x", "2": "y" }), json!({ "a": "x" }), json!({})] {
+        let value = json!({ "value": value });
+        assert!(serde_json::from_value::<Either>(value.clone()).is_ok(), "{value}");
+        let causes = compiled.validate(&value, None).causes;
+        assert!(causes.is_empty(), "{value}: {causes:?}: {:#}", found.schema);
+    }
+}
