@@ -102,7 +102,11 @@ type_line() { # LINE
   if [ -f Cargo.toml ] && [ ! -f Cargo.lock ]; then cp "$root/Cargo.lock" .; fi
   case $how in
     "serve "*) serve "$line" "${how#serve }" ;;
-    "ci "*) grep -qF -- "${how#ci }" "$root/.ci/run" || fail ".ci/run does not do it: ${how#ci }" ;;
+    "ci "*)
+      grep -qF -- "${how#ci }" "$root/.ci/run" || fail ".ci/run does not do it: ${how#ci }"
+      printf '  not run here: .ci/run does it\n'
+      printf '%s\n' "$prompt" >>"$work/elsewhere"
+      ;;
     local) (export KUBECONFIG="$printed"; eval "$line") >"$work/said" 2>&1 || { cat "$work/said"; fail "that failed"; } ;;
     # Not in a pipe: `cd` and `export` are for the lines that follow.
     *) eval "$line" >"$work/said" 2>&1 || { cat "$work/said"; fail "that failed"; } ;;
@@ -181,6 +185,7 @@ desk="$work/desk"
 rm -rf "$work/origin" "$work/home" "$work/pid"
 mkdir -p "$work/origin" "$work/home" "$work/.cargo"
 : >"$work/typed"
+: >"$work/elsewhere"
 # The source of `git clone`. Changes that are not committed are added to that clone.
 git clone --quiet --bare --shared "$root" "$work/origin/windlass.git"
 # A reader's machine: no cluster, nothing in the environment; tools and compiled code are kept.
@@ -226,4 +231,5 @@ if [ "$wanted" = all ]; then
       fail "no page has this line of the table any more: ${line%% | *}"
   done <<<"$TABLE"
 fi
-printf '\n%s lines typed\n' "$(wc -l <"$work/typed")"
+printf '\n%s lines typed, %s of them in other steps of .ci/run\n' \
+  "$(wc -l <"$work/typed")" "$(wc -l <"$work/elsewhere")"

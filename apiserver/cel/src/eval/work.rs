@@ -39,7 +39,7 @@ impl WorkBudget {
     }
 
     /// Whether steps were refused because no more were left.
-    pub fn was_exceeded(&self) -> bool {
+    pub(crate) fn was_exceeded(&self) -> bool {
         self.was_exceeded.get()
     }
 

@@ -254,7 +254,10 @@ impl ElectionShared {
         self.status.send_if_modified(|before| {
             let changed = *before != now;
             if changed {
-                if let Leadership::Candidate { holder: Some(holder) } = &now {
+                // A record with this name was reported when the term ended.
+                if let Leadership::Candidate { holder: Some(holder) } = &now
+                    && holder != self.lock.identity()
+                {
                     info!(lease = %self.lock.describe(), leader = %holder, "another replica leads");
                 }
                 *before = now;

@@ -31,6 +31,8 @@ const LAST: &str = "9999-12-30T22:00:00";
 const NEVER: &str = "9999-12-31T23:59:59";
 /// Most such times in an object; more are an error.
 const MOST: usize = 64;
+/// Most values that look like such times, where serde does not report the places.
+const MOST_VALUES: usize = 1024;
 
 /// Parses a time; a time that is too late becomes the last that can be held.
 #[doc(hidden)]
@@ -76,20 +78,22 @@ pub fn decoded<T>(
     for _ in 0..MOST {
         // Without such a time the error is that of the original bytes: replacing keeps all
         // positions.
-        let Some((start, near)) = refused(&json, &error) else { break };
+        let Some((start, near)) = refused(&json, &error) else {
+            return without_place(&json, &decode).ok_or(error);
+        };
         json.to_mut()[start..start + near.len()].copy_from_slice(near.as_bytes());
         match decode(&json) {
             Ok(value) => return Ok(value),
             Err(next) => error = next,
         }
     }
-    without_place(&json, &decode).ok_or(error)
+    Err(error)
 }
 
 /// Decodes a document whose fault is a time of which serde does not report the place.
 fn without_place<T>(json: &[u8], decode: impl Fn(&[u8]) -> serde_json::Result<T>) -> Option<T> {
     let places = far_values(json);
-    if places.is_empty() || places.len() > MOST {
+    if places.is_empty() || places.len() > MOST_VALUES {
         return None;
     }
     let mut changed = json.to_vec();
@@ -97,13 +101,29 @@ fn without_place<T>(json: &[u8], decode: impl Fn(&[u8]) -> serde_json::Result<T>
         changed[*start..start + near.len()].copy_from_slice(near.as_bytes());
     }
     let mut value = decode(&changed).ok()?;
-    for (start, near) in &places {
-        let place = *start..start + near.len();
-        changed[place.clone()].copy_from_slice(&json[place.clone()]);
+    // What looks like a time and is a text must not change. Texts are put back by halves, as most
+    // values of an object are of one sort.
+    let mut groups = vec![places.as_slice()];
+    let mut times = 0;
+    while let Some(group) = groups.pop() {
+        let before = changed.clone();
+        for (start, near) in group {
+            let place = *start..start + near.len();
+            changed[place.clone()].copy_from_slice(&json[place]);
+        }
         match decode(&changed) {
-            // A text: what looks like a time must not change there.
             Ok(kept) => value = kept,
-            Err(_) => changed[place].copy_from_slice(near.as_bytes()),
+            Err(_) => {
+                changed = before;
+                if group.len() > 1 {
+                    groups.extend(<[_; 2]>::from(group.split_at(group.len() / 2)));
+                    continue;
+                }
+                times += 1;
+                if times > MOST {
+                    return None;
+                }
+            }
         }
     }
     Some(value)
@@ -123,7 +143,7 @@ fn far_values(json: &[u8]) -> Vec<(usize, String)> {
         let text = std::str::from_utf8(&json[start + 1..end]).unwrap_or_default();
         if let Some(near) = near(text).filter(|_| !is_name) {
             found.push((start, replacement(text, &near)));
-            if found.len() > MOST {
+            if found.len() > MOST_VALUES {
                 break;
             }
         }
@@ -349,6 +369,8 @@ mod tests {
         assert_eq!(round_trip::<Flat>(&flat), flat);
         let Untagged::Until { note, .. } = from_slice(untagged.to_string().as_bytes()).unwrap();
         assert_eq!(note, never, "a text is no time");
+        let many = json!(vec![untagged; 64]);
+        assert_eq!(round_trip::<Vec<Untagged>>(&many), many, "texts do not count as times");
     }
 
     #[test]
