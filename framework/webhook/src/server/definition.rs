@@ -239,7 +239,11 @@ impl<'a> Conversions<'a> {
         let found = stored.spec.conversion.as_ref();
         let is_own = service(found) == service(Some(right));
         if !is_own && !is_unset(stored, right) {
-            self.status.hide(name);
+            if !self.status.shows(name) {
+                let text = asked_elsewhere(name);
+                tracing::warn!(definition = name, "{text}");
+                self.status.show(name.to_owned(), CHECK, true, text);
+            }
             return Ok(());
         }
         let mut right = right.clone();
@@ -272,6 +276,15 @@ fn is_unset(stored: &CustomResourceDefinition, right: &CustomResourceConversion)
             && (&*service.namespace, service.path.as_ref()) == ("default", path)
     };
     client.ca_bundle.is_none() && client.service.as_ref().is_some_and(of_type)
+}
+
+/// Returns the text about a conversion that somebody else has set.
+fn asked_elsewhere(name: &str) -> String {
+    format!(
+        "the conversion of the definition {name:?} names another Service or has authorities of others, and \
+         stays: this operator knows none for its own certificate; add `ca.crt` to the mounted files, or \
+         set `WebhookServer::ca_bundle`, to have it asked here"
+    )
 }
 
 /// Returns the text about a conversion without authorities.

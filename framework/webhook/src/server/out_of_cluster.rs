@@ -224,7 +224,9 @@ impl<'a> OutsideConfigurations<'a> {
         let this = this.after(stored.as_ref());
         *self.started.lock() = this.started();
         this.write(right.meta());
-        put(&self.client, name, Some(&right)).await
+        put(&self.client, name, Some(&right)).await?;
+        // A repair by an earlier process has replaced the entries, and an apply leaves those.
+        put_back(&self.client, name, Some(right)).await
     }
 
     /// Keeps configurations and conversions as they are to be, until the stop.

@@ -281,6 +281,8 @@ impl Lower<'_> {
             names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let ReadableKeys::Checked(words, condition) = one_of(&names) else { return };
         let Some(most) = raw.get("maxProperties").filter(|_| self.is_alone()) else { return };
+        // The rule allows no more: rules of the values would be estimated for as many as the bound.
+        let most = most.as_u64().map_or(names.len(), |most| names.len().min(most as usize));
         let map = json!({
             "type": "object",
             "maxProperties": most,
@@ -289,6 +291,7 @@ impl Lower<'_> {
         let Value::Object(map) = map else { return };
         if is_affordable(&map, &rule(&words, &condition)) {
             open_names(raw);
+            raw.insert("maxProperties".to_owned(), most.into());
             raw.insert(KEYS.to_owned(), json!({ "words": words, "condition": condition }));
         }
     }

@@ -25,7 +25,7 @@ use crate::controller::source::Reason;
 use crate::workqueue::WorkQueue;
 use windlass_cache::informer::{CacheOptions, Informer, InformerRegistry, Registration};
 use windlass_cache::store::Representation;
-use windlass_core::error::{Error, MissingNamespace};
+use windlass_core::error::Error;
 use windlass_core::resource::{ObjectKey, Selector};
 use windlass_core::sync::{Mutex, Notify};
 
@@ -75,28 +75,34 @@ struct WatchedNamespace {
 impl Namespaces {
     /// Handles a failed reconcile of `key`: the key waits if the failure is due to a namespace.
     pub(crate) fn failed(&self, key: &ObjectKey, failure: &Failure) {
-        let missing = missing_namespace(failure).filter(|_| failure.retry != Retry::Never);
-        let Some(missing) = missing else { return self.ended(key) };
-        let namespace = missing.name.or(key.namespace()).unwrap_or_default();
-        if !is_label(namespace) {
+        let mut missing = BTreeMap::new();
+        if failure.retry != Retry::Never {
+            collect_missing(failure, key, &mut missing);
+        }
+        if missing.is_empty() {
             return self.ended(key);
         }
         let mut waiting = self.waiting.lock();
         // The watch may already show a state newer than the start of this reconcile: a key that did
         // not wait before has seen only the answer to the key's own request.
-        let seen =
-            if missing.is_missing { NamespaceState::Absent } else { NamespaceState::Unknown };
-        let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned();
+        let mut states = BTreeMap::new();
+        for (namespace, is_missing) in missing {
+            let seen = if is_missing { NamespaceState::Absent } else { NamespaceState::Unknown };
+            let tried = waiting.get(&namespace).and_then(|keys| keys.get(key)).cloned();
+            states.insert(namespace, (tried, seen));
+        }
         // A key that goes on waiting changes no watch: the next change of the namespace enqueues
         // the key.
-        let is_new = tried.is_none();
+        let is_new = states.values().any(|(tried, _)| tried.is_none());
         remove(&mut waiting, key);
-        if waiting.len() >= MAX_NAMESPACES && !waiting.contains_key(namespace) {
-            return;
-        }
-        let keys = waiting.entry(namespace.to_owned()).or_default();
-        if keys.len() < MAX_KEYS {
-            keys.insert(key.clone(), tried.unwrap_or(seen));
+        for (namespace, (tried, seen)) in states {
+            if waiting.len() >= MAX_NAMESPACES && !waiting.contains_key(&namespace) {
+                continue;
+            }
+            let keys = waiting.entry(namespace).or_default();
+            if keys.len() < MAX_KEYS {
+                keys.insert(key.clone(), tried.unwrap_or(seen));
+            }
         }
         // Under the lock of `waiting`, so that the flag is that of the map. `ended` needs no
         // ordering (see there); `SeqCst` costs nothing, as failures are rare.
@@ -255,17 +261,23 @@ fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
     });
 }
 
-/// Returns the namespace that caused the failure, or one beside it, if any.
-fn missing_namespace(failure: &Failure) -> Option<MissingNamespace<'_>> {
+/// Collects the namespaces that caused the failure and those beside it, each with whether the
+/// namespace does not exist.
+fn collect_missing(failure: &Failure, key: &ObjectKey, found: &mut BTreeMap<String, bool>) {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
     while let Some(error) = cause {
-        let missing = error.downcast_ref::<Error>().and_then(Error::missing_namespace);
-        if missing.is_some() {
-            return missing;
+        if let Some(missing) = error.downcast_ref::<Error>().and_then(Error::missing_namespace) {
+            let namespace = missing.name.or(key.namespace()).unwrap_or_default();
+            if is_label(namespace) {
+                found.insert(namespace.to_owned(), missing.is_missing);
+            }
+            break;
         }
         cause = error.source();
     }
-    failure.beside().iter().find_map(missing_namespace)
+    for beside in failure.beside() {
+        collect_missing(beside, key, found);
+    }
 }
 
 /// Whether the name is a valid label: the name comes from a server's text and goes into a selector.
@@ -392,6 +404,22 @@ mod tests {
         let failure = Failure::from("another child is refused").and(Rig::failure_in("tn"));
         rig.namespaces.failed(&key("a"), &failure);
         assert_eq!(rig.enqueued(&NamespaceState::Active("u1".to_owned())), ["a"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_whose_children_miss_several_namespaces_waits_for_each_of_them() {
+        let rig = Rig::new();
+        let failure = Rig::failure_in("ta").and(Rig::failure_in("tn"));
+        rig.namespaces.failed(&key("a"), &failure);
+        let waits = |namespace: &str| {
+            let waiting = rig.namespaces.waiting.lock();
+            waiting.get(namespace).is_some_and(|keys| keys.contains_key(&key("a")))
+        };
+        assert!(waits("ta") && waits("tn"));
+        rig.namespaces.failed(&key("a"), &Rig::failure_in("tn"));
+        assert!(!waits("ta") && waits("tn"));
+        rig.namespaces.ended(&key("a"));
+        assert!(!waits("tn"));
     }
 
     #[test]

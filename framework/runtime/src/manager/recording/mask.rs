@@ -83,7 +83,8 @@ impl Mask {
         let Some(value) = operation.get_mut("value") else { return };
         let names: Vec<String> = path
             .split('/')
-            .skip(1)
+            // Also of a path that the API server refuses: what was sent must not be shown.
+            .filter(|name| !name.is_empty())
             .take(MOST_NAMES)
             .map(|name| name.replace("~1", "/").replace("~0", "~"))
             .collect();

@@ -246,7 +246,9 @@ fn confidential() -> [(&'static str, Value); 11] {
         (secrets, json!({ "items": [secret] })),
         (
             "/api/v1/namespaces/shop/secrets/a",
-            json!([{ "op": "add", "path": "/data/key", "value": canary }]),
+            json!([{ "op": "add", "path": "/data/key", "value": canary },
+                { "op": "add", "path": "data/key", "value": canary },
+                { "op": "add", "path": "//data/key", "value": canary }]),
         ),
         (
             "/api/v1/namespaces/shop/secrets/a",

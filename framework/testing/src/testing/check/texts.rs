@@ -1,6 +1,7 @@
-//! Texts that a regular expression matches.
+//! Texts that a regular expression matches, or that a rule lists.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
+use serde_json::{Map, Value};
 use windlass_core::rng::Rng;
 
 /// Longest text that is generated.
@@ -80,9 +81,47 @@ fn one<'a, T>(all: &'a [T], rng: &Rng) -> Option<&'a T> {
     all.get(usize::try_from(rng.below(count)).ok()?)
 }
 
+/// Returns the keys that rules of a derived type allow in a map: `self.all(key, key in ['a'])`.
+pub(super) fn key_names(nodes: &[&Map<String, Value>]) -> Vec<String> {
+    let rules = nodes.iter().filter_map(|node| node.get("x-kubernetes-validations")?.as_array());
+    let texts = rules.flatten().filter_map(|rule| rule["rule"].as_str());
+    let lists = texts.filter_map(|rule| rule.strip_prefix("self.all(key, key in ["));
+    lists.flat_map(quoted).collect()
+}
+
+/// Returns the texts of a list in CEL up to its end.
+fn quoted(list: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut text: Option<String> = None;
+    let mut letters = list.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, &mut text) {
+            ('\'', Some(_)) => texts.extend(text.take()),
+            ('\'', None) => text = Some(String::new()),
+            (']', None) => break,
+            ('\\', Some(text)) => match letters.next() {
+                Some('n') => text.push('\n'),
+                other => text.extend(other),
+            },
+            (letter, Some(text)) => text.push(letter),
+            (_, None) => {}
+        }
+    }
+    texts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_keys_are_read_from_the_rule_that_checks_them() {
+        let rule = r"self.all(key, key in ['East', 'it\'s [a]', 'a\\b\nc'])";
+        let node = serde_json::json!({ "x-kubernetes-validations": [{ "rule": rule }] });
+        let names = key_names(&[node.as_object().unwrap()]);
+        assert_eq!(names, ["East", "it's [a]", "a\\b\nc"]);
+        assert!(quoted("key > 1").is_empty() && quoted("'a").is_empty());
+    }
 
     #[test]
     fn texts_match_their_pattern() {

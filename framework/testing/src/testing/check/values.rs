@@ -356,9 +356,13 @@ impl<'e> Values<'e> {
         let free: Vec<&Value> =
             nodes.iter().filter_map(|node| node.get("additionalProperties")).collect();
         if !free.is_empty() {
-            for i in 0..self.rng.below(3).max(u64::from(aim.is_below("*"))) {
+            let least = bound(nodes, "minProperties").max(u64::from(aim.is_below("*")));
+            let most = nodes.iter().filter_map(|node| node.get("maxProperties")?.as_u64()).min();
+            let names = texts::key_names(nodes);
+            for i in 0..self.rng.below(3).max(least).min(most.unwrap_or(u64::MAX)) {
                 // Keys of many maps are numbers.
-                object.insert(i.to_string(), self.value(&free, depth + 1, aim.below("*")));
+                let name = names.get(i as usize).cloned().unwrap_or_else(|| i.to_string());
+                object.insert(name, self.value(&free, depth + 1, aim.below("*")));
             }
         }
         Value::Object(object)

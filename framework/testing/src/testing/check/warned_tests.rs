@@ -43,3 +43,38 @@ async fn a_default_of_which_the_definition_warns_is_named_in_the_report_and_no_d
         assert!(is_named, "{place} in {report}");
     }
 }
+
+#[derive(
+    Clone, Debug, Serialize, Deserialize, windlass_macros::Schema, PartialEq, Eq, PartialOrd, Ord,
+)]
+enum Side {
+    East,
+    West,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct SidesSpec {
+    #[schema(properties(min = 1, max = 2))]
+    counts: std::collections::BTreeMap<Side, Option<u8>>,
+    #[schema(properties(max = 100))]
+    lists: std::collections::BTreeMap<Side, SideList>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct SideList {
+    #[schema(items(max = 100))]
+    #[schema(rule("self.all(item, item.size() < 9)"))]
+    items: Vec<String>,
+}
+
+#[derive(windlass_macros::CustomResource, Clone, Debug)]
+#[resource(group = "check.windlass.dev", version = "v1", namespaced, plural = "bysides")]
+struct BySide {
+    metadata: ObjectMeta,
+    spec: SidesSpec,
+}
+
+#[tokio::test]
+async fn maps_by_an_enum_with_a_bound_are_filled_by_its_names() {
+    check::<BySide>().await;
+}
