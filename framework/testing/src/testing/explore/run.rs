@@ -14,9 +14,10 @@ use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
 use super::monitor::Monitor;
-use super::oracle::Expectation;
+use super::oracle::{Expectation, renewed};
 use super::outcome::Outcome;
 use super::setting::Setting;
+use super::state::Masks;
 use super::world::World;
 use crate::embedded::WebhookRoutes;
 use crate::testing::paused::paused_runtime;
@@ -37,6 +38,15 @@ pub(super) struct SharedByRuns<'a, F> {
     pub(super) workload: &'a F,
     /// Objects that each server begins with; `None` to make them anew.
     pub(super) prepared: Option<Backup>,
+    /// Places that the operator renews all the time, once they are known.
+    pub(super) renewed: OnceLock<Arc<Masks>>,
+}
+
+impl<'a, F> SharedByRuns<'a, F> {
+    /// Returns the state of runs of which nothing is known.
+    pub(super) fn new(workload: &'a F, prepared: Option<Backup>) -> Self {
+        Self { workload, prepared, renewed: OnceLock::new() }
+    }
 }
 
 /// Returns the settings of each run's server.
@@ -121,7 +131,8 @@ where
     W: Future<Output = ()>,
 {
     let (server, webhooks) = started(setting, shared.prepared.as_ref());
-    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting)));
+    let renewed = shared.renewed.get().cloned().unwrap_or_default();
+    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting, renewed)));
     let world = match World::new((server.clone(), webhooks), monitor, setting) {
         Ok(world) => world,
         Err(error) => {
@@ -131,6 +142,9 @@ where
     };
     let scenario = async {
         (shared.workload)(world.clone()).await;
+        if setting.goes_on {
+            return go_on(&world).await;
+        }
         // What has not happened until now is due no more: the rest is about the end.
         if setting.chaos.is_some() {
             world.monitor().calm();
@@ -146,6 +160,15 @@ where
     world.end_process();
     outcome.failure = outcome.failure.or_else(|| world.failure());
     outcome
+}
+
+/// Lets the operator go on by itself. The changes of the second half of that time are those that no
+/// end has.
+async fn go_on(world: &World) -> Outcome {
+    world.clock().sleep(LONGEST / 2).await;
+    let restart = world.monitor().changes();
+    world.clock().sleep(LONGEST / 2).await;
+    Outcome { restart, ..Outcome::default() }
 }
 
 /// Waits for the end, and then for the fixpoint after a restart.
@@ -181,6 +204,7 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
 pub(super) async fn quiet(world: &World) -> Result<(), String> {
     let clock = world.clock();
     let began = clock.now();
+    let first = world.monitor().changes();
     loop {
         let before = world.monitor().judged();
         clock.sleep(QUIET).await;
@@ -188,7 +212,21 @@ pub(super) async fn quiet(world: &World) -> Result<(), String> {
             return Ok(());
         }
         if clock.now() - began > LONGEST {
-            return Err(format!("objects were still changed after {} s", LONGEST.as_secs()));
+            let places = world.monitor().told(|changes| renewed::told(changes, first));
+            return Err(restless(&places));
         }
     }
+}
+
+/// Returns the sentence about a world that does not become quiet, with the places that the operator
+/// has updated.
+fn restless(places: &str) -> String {
+    let text = format!("objects were still changed after {} s", LONGEST.as_secs());
+    if places.is_empty() {
+        return text;
+    }
+    format!(
+        "{text}: {places}; write such a value only when another one changes, or as the time of its last change in the \
+         form of RFC 3339, which is not compared"
+    )
 }

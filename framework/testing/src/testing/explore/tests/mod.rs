@@ -119,7 +119,7 @@ fn a_cache_that_does_not_show_the_end_is_not_at_rest() {
         map.metadata.name = Some("unseen".to_owned());
         world.client().namespace::<ConfigMap>("default").create(&map).await.unwrap();
     };
-    let shared = SharedByRuns { workload: &workload, prepared: None };
+    let shared = SharedByRuns::new(&workload, None);
     let outcome = run::run(&shared, &Setting::default(), None);
     assert_eq!(outcome.failure, None);
     let [text] = outcome.busy.as_slice() else { panic!("{:?}", outcome.busy) };
@@ -152,7 +152,7 @@ fn an_operator_that_ends_is_started_again() {
             world.eventually("the map is labelled", is_labelled).await;
         }
     };
-    let shared = SharedByRuns { workload: &workload, prepared: None };
+    let shared = SharedByRuns::new(&workload, None);
     let outcome = run::run(&shared, &Setting::default(), None);
     assert_eq!(outcome.failure, None);
 }
